@@ -385,7 +385,7 @@ mod tests {
 
     // feature(axes): an axis that stays stopped after an outage until the end is no success
     #[test]
-    fn an_axis_held_after_an_outage_is_a_failure_unless_it_just_came_back() {
+    fn an_axis_held_after_an_outage_fails_unless_it_just_returned() {
         let circumstances =
             Circumstances { period: Duration::from_millis(1), hurried: false, resumes: true };
         let held_for = |held| {

@@ -175,8 +175,11 @@ impl ethercat::link::Segment for Silent {
             self.segment.sub_device_mut(0).unwrap().servo_mut().unwrap().shift_count(0, 0.5);
         }
         let is_lost = (1_200..1_200 + self.lost).contains(&cycle);
-        // It comes and is acted upon, or it does not even come.
-        (!is_lost || cycle % 2 == 0) && self.segment.process_frame(now, frame) && !is_lost
+        // It does not even arrive, or its reply is lost.
+        if is_lost && cycle % 2 == 1 {
+            return false;
+        }
+        self.segment.process_frame(now, frame) && !is_lost
     }
 
     fn advance(&mut self, now: Instant) {

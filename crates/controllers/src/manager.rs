@@ -20,7 +20,7 @@ mod orders;
 mod requests;
 
 use control::controller::{
-    AxisCommand, AxisReport, Controller, ControllerOutput, CycleInfo, ExternalCommand,
+    AcceptedRequest, AxisCommand, AxisReport, Controller, ControllerOutput, CycleInfo, ExternalCommand,
 };
 use control::signal::{Io, SignalError, Signals};
 use ethercat::cia402::{AxisMode, CyclicMode, Request, State};
@@ -75,6 +75,8 @@ pub struct ControllerManager {
     /// The active controller wants no axis enabled.
     unwanted: bool,
     job: Option<Job>,
+    /// Request that was accepted in this cycle.
+    accepted: Option<AcceptedRequest>,
     /// Ports of requests: `control`, then `stop`.
     control: Vec<Box<dyn Port>>,
     trajectory: Option<Box<dyn Port>>,
@@ -111,6 +113,7 @@ impl ControllerManager {
             enabled: enable,
             unwanted: false,
             job: None,
+            accepted: None,
             control: Vec::new(),
             trajectory: None,
             bound: false,
@@ -232,6 +235,7 @@ impl Controller for ControllerManager {
                 self.reply(job.from, Err(Refusal::Stopping));
             }
         }
+        self.accepted = None;
         self.take_requests(&info, io.commands());
         self.show(io.axes());
         self.listen();
@@ -272,6 +276,7 @@ impl Controller for ControllerManager {
         let mut output = self.members.get(self.active).map(Member::output).unwrap_or_default();
         output.control.active = u16::try_from(self.active).unwrap_or(NO_CONTROLLER);
         output.control.enabled = self.enabled && !self.unwanted;
+        output.accepted = self.accepted;
         if let Some(drive) = self.members.iter().find_map(Member::drive) {
             let base = drive.output();
             (output.pose, output.twist) = (base.pose, base.twist);

@@ -267,8 +267,8 @@ pub struct Axis {
     pub fresh: bool,
     /// True if its absolute position is known.
     pub homed: bool,
-    /// True if the last command has ended while all axes were at rest, as at the end of a jog: a stop for
-    /// [`StopReason::Stale`] is no failure then.
+    /// True if the last command ended with all axes at standstill, as at the end of a jog: then a
+    /// stop for [`StopReason::Stale`] is no failure.
     pub ended: bool,
     /// Reason for a stop by supervision, a code of [`StopReason`]; 0 if it is not stopped.
     pub stop: u8,

@@ -79,7 +79,8 @@ pub fn stopped_with<'a>(axis: &Axis, description: &'a Description) -> Option<&'a
     description.axes.get(usize::from(axis.stopped_with?)).map(|it| it.name.as_str())
 }
 
-/// An interlock for a sentence, by its name and its input: `interlock "door" (inputs-1, channel 3)`.
+/// An interlock for a sentence, by its name and its input:
+/// `interlock "door" (inputs-1, channel 3)`.
 #[must_use]
 pub fn interlock_input(name: &str, sub_device: &str, channel: usize) -> String {
     format!("interlock \"{name}\" ({sub_device}, channel {channel})")
@@ -97,7 +98,8 @@ pub fn interlock_of(axis: &Axis, state: &State, description: &Description) -> Op
     Some(format!("{input} {level}{again}"))
 }
 
-/// Name of the interlock that stopped an axis, or keeps it from being enabled ([`Axis::interlock`]).
+/// Name of the interlock that stopped an axis, or keeps it from being enabled
+/// ([`Axis::interlock`]).
 #[must_use]
 pub fn interlock_name<'a>(axis: &Axis, description: &'a Description) -> Option<&'a str> {
     description.interlocks.get(usize::from(axis.interlock?)).map(|it| it.name.as_str())
@@ -195,7 +197,7 @@ pub fn hindrance(place: usize, state: &State, description: &Description) -> Opti
     Some(format!("{name}: {why}; {remedy}"))
 }
 
-/// Reason for which a request was refused, with the cause at each axis: those of the request, else all.
+/// Reason for which a request was refused, with the cause at each axis of the request, else at all.
 #[must_use]
 pub fn refused(
     refusal: control::Refusal,
@@ -224,8 +226,8 @@ pub fn refused(
 /// Axes that a refusal names.
 const MOST_CAUSES: usize = 3;
 
-/// An axis at rest whose last command has ended, as at the end of a jog.
-pub const NO_COMMAND: &str = "no command: the last one has ended, and the axis is at rest";
+/// An axis at standstill after the end of the last command, as at the end of a jog.
+pub const NO_COMMAND: &str = "no command: the last command has ended, and the axis is at standstill";
 
 /// Remedy for an unreferenced axis.
 const UNREFERENCED: &str =

@@ -128,6 +128,8 @@ pub enum Notice {
     NoTrace(String),
     /// Recording that does not open yet, or takes no more cycles.
     Recording(String),
+    /// Sentence on the state directory: something kept that cannot be read or written.
+    State(String),
     /// Line of a device beside the bus.
     Device(String),
     /// Fault of the simulated bus that took place on demand, or the end of one.
@@ -155,6 +157,11 @@ pub enum Notice {
 impl fmt::Display for Notice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::HoldsLoad(axis) => write!(
+                f,
+                "{axis} stays enabled: its drive did not carry out a quick stop, and its load falls without torque; \
+                 secure the load, then stop again (a second Ctrl-C)"
+            ),
             Self::Link { interface, link } => write!(f, "interface {interface}: {link}"),
             Self::Squatter { interface, owner } => write!(
                 f,
@@ -195,6 +202,7 @@ impl fmt::Display for Notice {
             | Self::WeakDrive(sentence)
             | Self::Detail(sentence)
             | Self::Recording(sentence)
+            | Self::State(sentence)
             | Self::Device(sentence)
             | Self::NotPutBack(sentence) => f.write_str(sentence),
         }

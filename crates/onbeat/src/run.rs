@@ -10,6 +10,7 @@ mod diagnosis;
 #[path = "run/without_diagnosis.rs"]
 mod diagnosis;
 mod diagnostics;
+mod keeper;
 mod name;
 mod nic;
 mod prepare;
@@ -51,6 +52,7 @@ use crate::robot::{Parts, Settings};
 use crate::{Control, Error, Notice, Reporter, Robot, Summary};
 use answers::Answers;
 use diagnostics::DiagnosticsWriter;
+use keeper::KeptState;
 use nic::Nics;
 use prepare::Prepared;
 use recorder::Recorder;
@@ -164,6 +166,7 @@ impl Settings {
     ) -> Result<Ran, Error> {
         let Prepared { cycle, clock, observer, mut diagnosis, server, external, bus_server, .. } = prepared;
         let (beside, bus, file) = (prepared.beside, prepared.bus, prepared.file);
+        let kept = prepared.kept;
         thread::scope(|scope| {
             // However this one ends, the cycle comes to its end: the scope waits for it.
             let end = EndOf(&self.stop);
@@ -195,12 +198,16 @@ impl Settings {
                 diagnostics: server.map(|server| DiagnosticsWriter::new(server, &conditions)),
                 loads: loads(robot),
                 tasks,
+                keeper: kept.map(KeptState::start),
                 frozen: None,
             };
-            let (measured, recorder) = watch.until_over(&self.stop, reporter, beside.as_ref());
+            let (measured, recorder, keeper) = watch.until_over(&self.stop, reporter, beside.as_ref());
             end.has_come();
             let joined = started.thread.join();
             let recorded = recorder.map(|recorder| recorder.finish(&measured.summary));
+            if let Some(keeper) = keeper {
+                keeper.finish(joined.is_ok(), reporter);
+            }
             let ended = joined.map_err(panicked).and_then(|(mut ended, not_put_back)| {
                 not_put_back.into_iter().for_each(|failure| reporter.notice(&Notice::NotPutBack(failure)));
                 let panic = ended.controller_panic.take();

@@ -1,4 +1,4 @@
-//! Bus time: examples in the process beside a stall or a busy computer, and two runs that are the same.
+//! Bus time: examples in the process next to a stall or load, and two runs that are the same.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -11,7 +11,8 @@ use testkit::Side;
 use crate::common::{Ran, Running, await_cycles, finished, folder, number, onbeat, run, shared};
 use crate::wire::Wire;
 
-/// Stalls of a computer: on a wire, a drive has expired its watchdog of 100 ms by the end of most of them.
+/// Stalls of a computer: on a wire, a drive has expired its watchdog of 100 ms by the end of most
+/// of them.
 const STALLS: [Duration; 4] = [
     Duration::from_millis(50),
     Duration::from_millis(150),
@@ -58,7 +59,7 @@ fn load(count: usize) -> Vec<Running> {
     (0..count).map(spin).collect()
 }
 
-/// All examples run at the same time, beside a busy computer and through its stalls, for this time of their buses.
+/// All examples run at the same time, through load and stalls, for this time of their buses.
 fn through_stalls(time: &str, timeout: Duration, settle: Duration) {
     let _shared = shared();
     let load = load(4);
@@ -208,9 +209,9 @@ fn a_fast_run_has_no_real_time_priority() {
     assert!(conditions["priority"]["granted"].is_null(), "{conditions}");
 }
 
-/// A run in which pairs of events repeat: their time is that of the bus, and short outages are no loss.
+/// Repeated pairs of events have the time of the bus, and short outages are no loss.
 #[test]
-fn a_fast_run_tells_times_of_the_bus() {
+fn a_fast_run_reports_times_of_the_bus() {
     let _shared = shared();
     let loss = ["--loss", "20%", "--late", "30%", "--seed", "3"];
     let ran = run(&[&["run", "--time", "fast", "--for", "20s", "--no-ipc"][..], &loss].concat());

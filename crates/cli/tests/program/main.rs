@@ -28,6 +28,7 @@ mod homing;
 mod hostile_process;
 mod interference;
 mod ipc;
+mod kept;
 mod limits;
 mod link;
 mod link_down;

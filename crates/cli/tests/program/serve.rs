@@ -199,7 +199,7 @@ impl Drop for Played {
     }
 }
 
-/// Half requests stay open until their time is over or a new connection needs their place.
+/// Incomplete requests stay open until their time ends or a new connection needs their place.
 // feature(program): `serve` opens a page at once while other connections send half requests
 #[test]
 fn half_requests_give_way_to_a_page() {
@@ -212,7 +212,7 @@ fn half_requests_give_way_to_a_page() {
     let mut halves: Vec<TcpStream> = (0..100).map(half).collect();
     let page = served.get("/", "");
     assert!(page.starts_with("HTTP/1.1 200 "), "{page}");
-    // Those that ended after their 5 s would have ended all together; here the newest ones are open still.
+    // After their 5 s all would have ended together; here the newest ones are open still.
     halves.iter_mut().for_each(|it| it.set_nonblocking(true).expect("not blocking"));
     let is_open = |it: &mut TcpStream| {
         it.read(&mut [0; 16]).is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock)

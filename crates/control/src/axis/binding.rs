@@ -1,5 +1,6 @@
 //! One axis, bound to the process image.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use ethercat::cia402::object::{ERROR_CODE, of_axis};
@@ -11,7 +12,7 @@ use ethercat::main_device::{BringUpPhase, MainDevice, SubDevice};
 use ethercat::pdo::PdoField;
 use motion::homing::{Home, Homing};
 use motion::supervision::{
-    BLIND_CYCLES, DriveProfile, Ending, InterlockState, OtherAxis, Seen, StopReason,
+    BLIND_CYCLES, DriveProfile, Ending, InterlockState, OtherAxis, STANDS, Seen, StopReason,
 };
 use motion::{
     AxisFeedback, AxisPhase, AxisScale, AxisSetpoint, Radians, RadiansPerSecond, RestartRule, Seconds,
@@ -20,6 +21,7 @@ use motion::{
 use super::belief::{self, Belief, Plausibility};
 use super::fields::{self, Fields, InputFields, Lacking, OutputFields};
 use super::ignored::Ignored;
+use super::memory::{MemoryGate, Place, PositionMemory};
 use super::mode::{ModeChange, drive_profile};
 use super::safety::{AxisSafety, BrakeOutput};
 use super::{AxisConfiguration, AxisError, Moment};
@@ -48,7 +50,9 @@ pub(super) struct Axis {
     home: Home,
     /// Rule for its position after a restart of its drive; `None` without position limits.
     restart_rule: Option<RestartRule>,
-    /// Its place before the restart of its drive, until the drive reports one again.
+    /// To the thread that writes its position memory, where it has one.
+    memory: Option<Arc<MemoryGate>>,
+    /// Its place before the restart of its drive, or of Onbeat, until the drive reports one again.
     restarted: Option<Restarted>,
     /// The larger of the speed it reported last and the speed its drive was sent then.
     speed: RadiansPerSecond,
@@ -89,6 +93,8 @@ pub(super) struct Axis {
 struct Restarted {
     counts: i64,
     speed: RadiansPerSecond,
+    /// It is of the run before.
+    is_kept: bool,
 }
 
 impl Axis {
@@ -136,7 +142,7 @@ impl Axis {
         let restart_rule = configuration
             .supervision
             .and_then(|it| RestartRule::of(configuration.position_sense, &it.limits, safety.engage_time()));
-        Ok(Self {
+        let mut axis = Self {
             sub_device: *position,
             drive_axis: *drive_axis,
             scale: *scale,
@@ -151,6 +157,7 @@ impl Axis {
             stands: true,
             home,
             restart_rule,
+            memory: None,
             restarted: None,
             speed: RadiansPerSecond::ZERO,
             searching: None,
@@ -168,7 +175,46 @@ impl Axis {
             stays_away: false,
             since_input: Duration::ZERO,
             longest_step: Duration::from_secs_f64(period.0 * (BLIND_CYCLES as f64 + 1.5)),
-        })
+        };
+        configuration.memory.iter().for_each(|memory| axis.remember(memory));
+        Ok(axis)
+    }
+
+    /// Its position is compared with the one of the run before.
+    fn remember(&mut self, memory: &PositionMemory) {
+        if self.restart_rule.is_none() {
+            return;
+        }
+        self.memory = Some(Arc::clone(&memory.gate));
+        match memory.last {
+            Some(counts) => {
+                let (counts, speed) = (i64::from(counts), RadiansPerSecond::ZERO);
+                self.restarted = Some(Restarted { counts, speed, is_kept: true });
+            }
+            None => self.unreference(StopReason::UnreferencedMemory),
+        }
+    }
+
+    /// Shows the thread that writes its position memory where it is.
+    fn show_place(&self) {
+        let (Some(memory), Some(input)) = (&self.memory, self.input) else { return };
+        let is_off = input.statusword.state().is_some_and(|it| !it.is_powered());
+        let stands = !self.safety.is_faster_than(self.feedback.velocity, STANDS);
+        let is_known = self.restarted.is_none() && self.safety.unreferenced().is_none();
+        memory.show(Place { counts: input.position, rests: is_off && stands && is_known });
+    }
+
+    /// Waits with the enabling until the position memory on the disk says that the axis is in use.
+    fn wait_for_memory(&mut self) {
+        let Some(memory) = &self.memory else { return };
+        let is_powered = self.state().is_some_and(State::is_powered);
+        if self.command.request == Request::Enable || is_powered {
+            if !memory.enter() && !is_powered {
+                self.command.request = Request::Disable;
+            }
+        } else if self.input.is_some() {
+            memory.leave();
+        }
     }
 
     pub(super) fn read(&mut self, main_device: &MainDevice, moment: Moment, report: &mut AxisReport) {
@@ -199,6 +245,7 @@ impl Axis {
         self.feedback.fresh = self.exchanged && knows_velocity;
         self.note_speed(fresh && knows_velocity);
         self.watch_sensor(report);
+        self.show_place();
         let holds_at = self.holds_at(self.counts.unwrap_or(0));
         let phase = self.safety.shown(self.feedback.phase, holds_at);
         report.missed = u32::try_from(self.missed).unwrap_or(u32::MAX);
@@ -378,7 +425,9 @@ impl Axis {
     pub(super) fn supervise(&mut self, elapsed: Seconds, asked: &AxisCommand, report: &mut AxisReport) {
         let before = report.stop;
         (self.command, report.stop) = self.safety.step(elapsed);
+        self.wait_for_memory();
         report.quick_stop = self.safety.quick_stop_step();
+        report.overshoot = self.safety.overshoot();
         let held = report.stop.is_some() && self.missed == 0;
         report.held = if held { report.held.saturating_add(1) } else { 0 };
         let mode = self.mode.now();
@@ -430,9 +479,10 @@ impl Axis {
             self.drive.abort_homing();
         }
         match self.restart_rule {
-            // Judged once the drive reports its position.
+            // Evaluated once the drive reports its position.
             Some(_) => {
-                let here = self.counts.map(|counts| Restarted { counts, speed: self.speed });
+                let (speed, is_kept) = (self.speed, false);
+                let here = self.counts.map(|counts| Restarted { counts, speed, is_kept });
                 self.restarted = self.restarted.or(here);
             }
             None => self.home.forget(),
@@ -452,7 +502,7 @@ impl Axis {
         self.safety.lose_power();
     }
 
-    /// Its position, where its drive reports it in this cycle and no restart is still to be judged.
+    /// Its position, if its drive reports it in this cycle and no restart is still to be evaluated.
     pub(super) fn reading(&self) -> Option<Radians> {
         let counts = self.counts.filter(|_| self.input.is_some() && self.restarted.is_none())?;
         Some(self.position(counts))
@@ -500,14 +550,15 @@ impl Axis {
         is_set
     }
 
-    /// True if the place where the axis stands may be its home because a controller says so: not of one that is unreferenced.
+    /// True if a controller may take the actual position as home: not if the axis is unreferenced.
     fn may_take_home(&self) -> bool {
         self.safety.unreferenced().is_none() && self.restarted.is_none()
     }
 
-    /// Judges the place that the drive reports after its restart, once it has started up.
+    /// Evaluates the position that the drive reports after its restart, once it has started up.
     fn judge_restart(&mut self, image: &[u8]) {
-        let Some((Restarted { counts: before, speed }, rule)) = self.restarted.zip(self.restart_rule)
+        let Some((Restarted { counts: before, speed, is_kept }, rule)) =
+            self.restarted.zip(self.restart_rule)
         else {
             return;
         };
@@ -518,7 +569,8 @@ impl Axis {
         self.restarted = None;
         let counts = continued(before, self.inputs.position.read_signed(image) as i32);
         self.counts = Some(counts);
-        match rule.judge(self.position(counts) - self.position(before), speed) {
+        let moved = self.position(counts) - self.position(before);
+        match if is_kept { rule.judge_kept(moved) } else { rule.judge(moved, speed) } {
             Ok(ranges) => self.home.shift(ranges),
             Err(reason) => self.unreference(reason),
         }
@@ -539,7 +591,7 @@ impl Axis {
         }
     }
 
-    /// A drive whose position sensor failed may count from elsewhere.
+    /// After a fault of its position sensor a drive may count from another origin.
     fn watch_sensor(&mut self, report: &AxisReport) {
         let failed = report.state.is_some_and(State::is_faulted) && report.error_code >> 8 == SENSOR_FAULTS;
         if failed && self.restart_rule.is_some() && self.safety.unreferenced().is_none() {
@@ -582,7 +634,8 @@ impl Axis {
                 self.safety.anchor();
                 if self.safety.unreferenced().is_some() {
                     self.safety.reference();
-                    // Who has it homed has enabled it before: it is held where it stands, and needs no other reset.
+                    // It was enabled for its homing: it is held where it is, and needs no other
+                    // reset.
                     self.safety.acknowledge();
                 }
             }

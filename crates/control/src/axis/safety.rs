@@ -50,7 +50,8 @@ impl AxisSafety {
         let keeps_torque = configuration.holds_load && configuration.brake.is_none();
         let means = StoppingMeans { halts: configuration.halts, keeps_torque };
         let supervisor = |settings| {
-            Supervisor::new(Settings { mode, ..settings }, period).map(|it| it.with_means(means))
+            Supervisor::new(Settings { mode, ..settings }, period)
+                .map(|it| it.with_means(means).with_velocity_error(configuration.velocity_error))
         };
         let supervisor = configuration.supervision.map(supervisor).transpose();
         let now = Braked { power: false, free: false, keep_torque: false };
@@ -196,6 +197,11 @@ impl AxisSafety {
     /// True if it holds a load that falls without the torque, until a reset.
     pub(super) fn keeps_load(&self) -> bool {
         self.supervisor.as_ref().is_some_and(Supervisor::is_held_enabled)
+    }
+
+    /// Way beyond a position limit at which it came to rest.
+    pub(super) fn overshoot(&self) -> Option<Radians> {
+        self.supervisor.as_ref().and_then(Supervisor::overshoot)
     }
 
     /// Longest time that such steps take from here.

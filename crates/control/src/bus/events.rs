@@ -6,6 +6,7 @@ use ethercat::wire::MacAddress;
 use ipc::bus::Severity::{Error, Ok as Good, Warning};
 use ipc::bus::{Bytes, CableEnd, Event, Happening as Reported, Severity};
 use ipc::force::Client;
+use ipc::message::control::Action;
 use ipc::reference::{Given, Purpose};
 use ipc::words::stall;
 use types::state::{QuickStopStep, StopReason};
@@ -13,7 +14,7 @@ use types::time::span;
 use types::{InterlockKind, LockState};
 
 use super::names::{MOST_NAMED, PartNames};
-use crate::controller::{IgnoredSetpoint, InterlockCause};
+use crate::controller::{AcceptedRequest, IgnoredSetpoint, InterlockCause};
 use crate::observer::{Cause, CycleEvent, Happening};
 use crate::signal::ReleaseReason;
 
@@ -147,6 +148,16 @@ fn described(event: &CycleEvent, others: &[CycleEvent], names: &PartNames) -> Op
             Error,
             format!("axis \"{}\": {}", names.axis(axis), quick_stop_ignored(step)),
         ),
+        Happening::Overshoot { axis, by } => (
+            Reported::Overshoot { axis, by: by.0 },
+            Warning,
+            format!(
+                "axis \"{}\": came to rest {:.4} rad beyond its position limit: in modes of torques its drive brakes it; check \
+                 stop_deceleration and 0x6084 of the drive",
+                names.axis(axis),
+                by.0
+            ),
+        ),
         Happening::AxisFreed { axis } => {
             (Reported::AxisFreed { axis }, Good, format!("{} let go", names.axes_are(&all(axis))))
         }
@@ -215,6 +226,18 @@ fn described(event: &CycleEvent, others: &[CycleEvent], names: &PartNames) -> Op
                     (what, Warning, format!("{does}: {why}"))
                 }
             }
+        }
+        Happening::Requested { request: AcceptedRequest { what, by } } => {
+            let request = match what {
+                Action::Enable => "enabling of the drives".to_owned(),
+                Action::ResetFaults => "reset of faults".to_owned(),
+                Action::Home(axis) => format!("homing of axis \"{}\"", names.axis(axis as usize)),
+                other => format!("{other:?}"),
+            };
+            let of = by.map_or_else(|| "the program itself".to_owned(), client);
+            let (user, process) = (by.map(|by| by.user), by.map(|by| by.process));
+            let sentence = format!("{request} requested by {of}");
+            (Reported::Requested { request, user, process }, Good, sentence)
         }
         Happening::SignalForced { ref signal, value, time, by } => {
             let Client { user, process } = by;
@@ -440,13 +463,14 @@ pub fn other_main_device(source: MacAddress, frames: u64) -> String {
 const UNREFERENCED_REMEDY: &str =
     "; home it on a switch, or measure its position and use `onbeat control accept-position`";
 
-/// Step that stopped an axis whose drive did not carry out a quick stop, in words.
+/// Step that stopped an axis after a quick stop that its drive did not carry out, in words.
 #[must_use]
 pub fn quick_stop_ignored(step: QuickStopStep) -> String {
     format!("its drive does not carry out the quick stop, it was stopped by {}", step.words())
 }
 
-/// Reason that an axis is stopped for, in words; `with`: place of the axis that it was stopped with.
+/// Reason that an axis is stopped for, in words; `with`: place of the axis that it was stopped
+/// with.
 #[must_use]
 pub fn stop_reason(reason: StopReason, with: Option<usize>, because: Cause, names: &PartNames) -> String {
     match because {

@@ -174,7 +174,8 @@ pub(crate) enum Fault {
     Truncated,
     /// The last SubDevice loses its power for good: whatever lasts for good, or until its cause goes away in a cell that heals.
     PowerLoss,
-    /// All SubDevices lose their power for good, on a segment that leaves the source address of frames unchanged.
+    /// All SubDevices lose their power for good, on a segment that leaves the source address of
+    /// frames unchanged.
     UnmarkedPower,
     /// The cable behind the first SubDevice breaks for good.
     CableBreak,
@@ -212,7 +213,7 @@ pub(crate) enum Fault {
     TurnedUnseen,
     /// The same with an encoder of one turn, and limits that are farther apart than that.
     TurnedByRange,
-    /// No frame comes through for a while, either way, and no drive but the first has a quick stop.
+    /// No frame passes for a while, either way, and no drive but the first has a quick stop.
     NoQuickStop,
     /// The same, and the second drive has a brake.
     NoStopBrake,

@@ -209,8 +209,8 @@ fn check_own_ways(cell: Cell, taken: &[Vec<Taken>]) {
     }
 }
 
-/// Judges that drives that make their own way, or have no quick stop, rest in the end, if they have power: no old destination,
-/// velocity or torque goes on.
+/// Checks that drives with a profile of their mode, or without quick stop, stop in the end if they
+/// have power: no old destination, velocity or torque remains.
 fn check_rest(cell: Cell, run: &Run, taken: &[Vec<Taken>]) {
     let segment = run.ended.link.segment();
     let stops = cell.phase == Phase::Profile || cell.fault.has_no_quick_stop();

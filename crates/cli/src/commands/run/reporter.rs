@@ -97,6 +97,7 @@ fn severity(notice: &Notice) -> Severity {
         | Notice::NoIpc(_)
         | Notice::NoTrace(_)
         | Notice::Recording(_)
+        | Notice::State(_)
         | Notice::Fault { .. }
         | Notice::WrongAnswer { .. }
         | Notice::HoldsLoad(_)
