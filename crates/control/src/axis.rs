@@ -13,6 +13,7 @@ pub(crate) mod ignored;
 pub mod memory;
 mod mode;
 mod safety;
+pub mod start;
 mod together;
 
 use std::time::Duration;
@@ -30,6 +31,7 @@ pub use types::DigitalOutput;
 use crate::controller::{AxisCommand, AxisReport, InterlockCause};
 use binding::Axis;
 use memory::PositionMemory;
+use start::AxisStart;
 use together::Together;
 
 pub use error::AxisError;
@@ -75,6 +77,8 @@ pub struct AxisConfiguration {
     pub position_sense: PositionSense,
     /// Its position in the run before, to be compared with the one of this run; counts for axes with position limits.
     pub memory: Option<PositionMemory>,
+    /// Its behaviour at the start of the run.
+    pub start: AxisStart,
     /// Its brake, if the cycle has to wait for one.
     pub brake: Option<BrakeConfiguration>,
     /// It holds a load that falls without torque or brake. Without a brake, an axis whose drive does not
@@ -110,6 +114,7 @@ impl AxisConfiguration {
             homing: Homing::Never,
             position_sense: PositionSense::default(),
             memory: None,
+            start: AxisStart::default(),
             brake: None,
             holds_load: false,
             halts: true,

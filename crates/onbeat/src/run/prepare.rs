@@ -25,6 +25,7 @@ use super::keeper::{KeptState, forget};
 use super::recorder::NewFile;
 use super::server::{self, Open};
 use super::side_tasks::{Beside, Devices};
+use super::start_faults;
 use crate::compose::configuration::{configuration, cycle, main_device};
 use crate::compose::ipc::{InPreOp, MovedBy};
 use crate::compose::link::{self, RobotLink};
@@ -109,6 +110,10 @@ impl Settings {
             None if is_kept && !is_fast => forget(robot, &mut axes),
             None => {}
         }
+        let mut pump =
+            Pump { main_device: &mut main_device, link: &mut link, clock: &clock, stop: self.stop.flag() };
+        let is_real = self.wire.interface.is_some();
+        start_faults::allow(robot, &mut pump, kept.as_mut(), is_real, &mut axes, reporter)?;
         let configuration = cycle(robot, self.cycles(robot));
         let of_cycle = if is_fast { clock.clone() } else { BusClock::Host };
         let (cycle, observer) =
