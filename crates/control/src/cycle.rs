@@ -26,7 +26,7 @@ use types::cycle::LOSS_TIME;
 
 use crate::axis::{Axes, AxisConfiguration, AxisError, FaultCodes, Moment};
 use crate::bus::BusRequests;
-use crate::clock::Clock;
+use crate::clock::{Clock, MonotonicClock};
 use crate::clock_lock::ClockLock;
 use crate::controller::{Controller, ControllerOutput, CycleInfo, Freshness};
 use crate::interlock::{InterlockError, Interlocks};
@@ -83,7 +83,7 @@ pub struct Cycle<L, C> {
     /// Time of SubDevices in this process.
     bus_time: Option<BusTime>,
     host_stalls: HostStalls,
-    /// It waits for who reads its records.
+    /// It waits for the readers of its records.
     is_patient: bool,
     axes: Axes,
     controller: CalledController,
@@ -100,6 +100,8 @@ pub struct Cycle<L, C> {
     /// As it was when Init was asked for.
     before_init: Status,
     phase: ShutdownPhase,
+    /// Since when the stop hurries, by the host's clock.
+    hurried_since: Option<Instant>,
     ipc: Option<Ipc>,
     bus: Option<BusRequests>,
     output: ControllerOutput,
@@ -168,6 +170,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
             cycles_in_op: 0,
             failure: None,
             stopped_by_overrun: None,
+            hurried_since: None,
             frame: [0; MAXIMUM_FRAME_LENGTH],
         };
         Ok((cycle, observer))
@@ -276,7 +279,8 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         }
     }
 
-    /// The same for a cycle without real time, which waits for its observer and its samples to be read: none is dropped.
+    /// The same for a cycle without real time, which waits for its observer and its samples to be
+    /// read: none is dropped.
     #[must_use]
     pub fn with_patience(self) -> Self {
         Self { is_patient: true, ..self }
@@ -285,7 +289,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
     fn await_readers(&self, stop: &StopHandle) {
         let samples = || self.sampler.as_ref().filter(|_| self.phase == ShutdownPhase::Running);
         let has_room = || self.publisher.has_room() && samples().is_none_or(Sampler::has_room);
-        // From the stop on nobody records.
+        // From the stop on nothing is recorded.
         while self.is_patient && !has_room() && !stop.is_requested() {
             std::thread::sleep(READERS_EVERY);
         }
@@ -296,7 +300,9 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         self.record = CycleRecord::begin(release.cycle, release.instant.as_nanos(), now.as_nanos());
         self.record.skipped = u32::try_from(release.skipped).unwrap_or(u32::MAX);
         // An overrun on the way to Op moves nothing: it is counted only.
+        // Bus time is not late: SubDevices in this process wait for the cycle.
         let stops = self.configuration.overrun == OverrunPolicy::Stop
+            && self.bus_time.is_none()
             && release.after_overrun
             && self.phase == ShutdownPhase::Running
             && self.main_device.phase() == BringUpPhase::Op;
@@ -389,10 +395,12 @@ impl<L: Link, C: Clock> Cycle<L, C> {
                 || self.controller.has_panicked()
                 || stop.is_requested(),
             hurried: stop.is_hurried(),
+            hurried_on_host: self.hurried_on_host(stop),
             braking: self.axes.braking_time(),
             failed: self.failure.is_some(),
             standing: self.axes.all_stand(),
             powered: self.axes.any_powered(),
+            loaded: self.axes.any_keeps_load(),
             brakes: self.axes.longest_engage_time(),
             down: phase == BringUpPhase::Down,
         };
@@ -545,6 +553,15 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         self.record.finish_without(phase, now.as_nanos(), simulation);
     }
 
+    /// Time for which the stop has been hurried. A cycle that does not wait has the clock of the bus: the host's is asked.
+    fn hurried_on_host(&mut self, stop: &StopHandle) -> Duration {
+        if !stop.is_hurried() {
+            return Duration::ZERO;
+        }
+        let now = if self.is_patient { MonotonicClock.now() } else { self.now() };
+        now.since(*self.hurried_since.get_or_insert(now))
+    }
+
     /// The clock as it was read last, at the end of the phase before.
     fn now(&self) -> Instant {
         Instant::from_nanos(self.record.end_ns)
@@ -556,7 +573,7 @@ const fn is_reported(what: Action) -> bool {
     matches!(what, Action::Enable | Action::ResetFaults | Action::Home(_))
 }
 
-/// Interval of looks at who reads.
+/// Interval at which it looks for space in the rings.
 const READERS_EVERY: Duration = Duration::from_micros(200);
 
 impl<L, C> fmt::Debug for Cycle<L, C> {

@@ -7,6 +7,7 @@ use ethercat::main_device::{CableEnd, Event};
 use ethercat::time::Instant;
 use ipc::force::Client;
 use ipc::ring::{Receiver, Sender, bounded};
+use motion::Radians;
 use motion::supervision::{QuickStopStep, StopReason};
 use record::CycleRecord;
 use types::state::InputLevel;
@@ -44,7 +45,7 @@ pub struct Cause {
     pub interlock: Option<InterlockCause>,
     /// Cycles for which the host stalled; 0 for another cause of an outage.
     pub stalled: u32,
-    /// The last command has ended at rest, as at the end of a jog: no failure.
+    /// The last command ended at standstill, as at the end of a jog: no failure.
     pub ended: bool,
 }
 
@@ -117,6 +118,13 @@ pub enum Happening {
         axis: usize,
         /// Step that worked.
         step: QuickStopStep,
+    },
+    /// An axis in a mode of torques came to rest beyond a position limit.
+    Overshoot {
+        /// Place among the axes, from 0.
+        axis: usize,
+        /// Way beyond the limit.
+        by: Radians,
     },
     /// The axis is its controller's again.
     AxisFreed {
@@ -254,7 +262,7 @@ impl Publisher {
         self.records.send(record);
     }
 
-    /// True while both rings have room for half of what they hold.
+    /// True while half of both rings is free.
     pub(crate) fn has_room(&self) -> bool {
         self.records.room() >= RECORDS / 2 && self.events.room() >= EVENTS / 2
     }

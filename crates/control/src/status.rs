@@ -207,6 +207,7 @@ mod tests {
             stop: StopReason::ALL.get(number as usize % (StopReason::ALL.len() + 1)).copied(),
             held: number as u32,
             quick_stop: QuickStopStep::ALL.get(number as usize % 5).copied(),
+            overshoot: (number % 3 == 0).then_some(Radians(n)),
             stopped_with: Some(number as usize % 7),
             interlock: InputLevel::ALL.get(number as usize % 7).map(|&level| InterlockCause {
                 interlock: number as usize % 5,

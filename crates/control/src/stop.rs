@@ -84,6 +84,8 @@ pub(crate) struct Situation {
     pub(crate) requested: bool,
     /// It is asked to hurry.
     pub(crate) hurried: bool,
+    /// For how long, by the host's clock: bus time passes more slowly on a busy host.
+    pub(crate) hurried_on_host: Duration,
     /// The bus has failed: there is nothing to stop.
     pub(crate) failed: bool,
     /// Time supervision takes from here to bring the axes to rest.
@@ -92,6 +94,8 @@ pub(crate) struct Situation {
     pub(crate) standing: bool,
     /// A drive is still on its way down to Switch on disabled.
     pub(crate) powered: bool,
+    /// A load falls once its drive is disabled: only a hurried stop does that.
+    pub(crate) loaded: bool,
     /// Time the slowest brake takes: until it holds, its drive keeps the torque.
     pub(crate) brakes: Duration,
     /// The bus is down.
@@ -101,10 +105,14 @@ pub(crate) struct Situation {
 impl ShutdownPhase {
     /// The phase after a cycle at `now`.
     pub(crate) fn step(self, now: Instant, situation: Situation) -> Self {
-        let Situation { requested, hurried, failed, braking, standing, powered, brakes, down } = situation;
+        let Situation { requested, hurried, failed, braking, standing, powered, brakes, down, .. } =
+            situation;
+        let (hurried_on_host, waits) = (situation.hurried_on_host, situation.loaded && !hurried);
+        let disabled = HURRIED_RAMP.saturating_add(QUICK_STOP_TIMEOUT).saturating_add(brakes);
         match self {
             Self::Ended => Self::Ended,
             _ if down => Self::Ended,
+            Self::ToInit { .. } if hurried_on_host >= disabled.saturating_add(HURRIED_INIT) => Self::Ended,
             Self::ToInit { since } if hurried && now.since(since) >= HURRIED_INIT => Self::Ended,
             Self::ToInit { since } if now.since(since) >= TO_INIT_TIMEOUT => Self::Ended,
             Self::ToInit { .. } => self,
@@ -116,8 +124,9 @@ impl ShutdownPhase {
                 let hurried_since = hurried_since.or(hurried.then_some(now));
                 let rests = standing_since.is_some_and(|begin| now.since(begin) >= REST);
                 let late = now.since(since) >= RAMP_TIMEOUT.saturating_add(braking)
-                    || hurried_since.is_some_and(|since| now.since(since) >= HURRIED_RAMP);
-                if rests || !powered || late {
+                    || hurried_since.is_some_and(|since| now.since(since) >= HURRIED_RAMP)
+                    || hurried_on_host >= HURRIED_RAMP;
+                if (rests || !powered || late) && !waits {
                     Self::Disabling { since: now }
                 } else {
                     Self::Ramping { since, hurried_since, standing_since }
@@ -126,7 +135,8 @@ impl ShutdownPhase {
             Self::Disabling { since } => {
                 let timeout =
                     if hurried { QUICK_STOP_TIMEOUT } else { DISABLE_TIMEOUT }.saturating_add(brakes);
-                if !powered || now.since(since) >= timeout { Self::ToInit { since: now } } else { self }
+                let late = now.since(since) >= timeout || hurried_on_host >= disabled;
+                if !powered || late { Self::ToInit { since: now } } else { self }
             }
         }
     }
@@ -180,10 +190,12 @@ mod tests {
     const CALM: Situation = Situation {
         requested: false,
         hurried: false,
+        hurried_on_host: Duration::ZERO,
         failed: false,
         braking: Duration::ZERO,
         standing: false,
         powered: true,
+        loaded: false,
         brakes: Duration::ZERO,
         down: false,
     };
@@ -233,6 +245,18 @@ mod tests {
         let (now, phase) = until_changed(phase, now, asked);
         assert_eq!(now, 7_000);
         assert_eq!(until_changed(phase, now, asked), (9_000, ShutdownPhase::Ended));
+    }
+
+    #[test]
+    fn a_load_is_held_until_the_stop_hurries() {
+        let asked = Situation { requested: true, loaded: true, standing: true, ..CALM };
+        let mut ramping = ShutdownPhase::Running.step(at(0), asked);
+        for now in 1..20_000 {
+            ramping = ramping.step(at(now), asked);
+            assert!(matches!(ramping, ShutdownPhase::Ramping { .. }), "{now}");
+        }
+        let hurried = Situation { hurried: true, ..asked };
+        assert!(matches!(ramping.step(at(20_000), hurried), ShutdownPhase::Disabling { .. }));
     }
 
     // feature(axes): a stop is kept by supervision, in time and within the limits; hurried within two seconds

@@ -1,5 +1,5 @@
-//! SubDevices in the cycle's own thread: a host that stalls moves neither their time nor an axis. In virtual time, of which the
-//! host has one and the bus another.
+//! SubDevices in the cycle's own thread: a host that stalls moves neither their time nor an axis.
+//! In virtual time, of which the host has one and the bus another.
 use crate::support;
 
 use std::sync::mpsc;
@@ -95,11 +95,51 @@ fn bus() -> VirtualClock {
 #[test]
 fn a_host_that_stalls_is_no_outage_of_a_bus_in_the_process() {
     for order in [FrameOrder::ReplyOfLastCycle, FrameOrder::WaitForReply] {
-        for overrun in [OverrunPolicy::Skip, OverrunPolicy::CatchUp] {
+        for overrun in [OverrunPolicy::Skip, OverrunPolicy::CatchUp, OverrunPolicy::Stop] {
             let bus = bus();
             stalled(DirectLink::new(segment(DRIVES), bus.clone(), ROUND_TRIP), bus, order, overrun);
         }
     }
+}
+
+/// Each cycle takes the host twenty periods from the second signal on.
+struct Slow {
+    sway: Sway,
+    host: VirtualClock,
+    enabled: usize,
+    stop: StopHandle,
+    tell: mpsc::Sender<Instant>,
+}
+
+impl Controller for Slow {
+    fn update(&mut self, info: CycleInfo, io: &mut Io<'_>) {
+        // It moves on: supervision stops the axes.
+        self.sway.update(CycleInfo { stopping: false, ..info }, io);
+        self.enabled += 1;
+        if self.enabled == 1_000 {
+            self.stop.hurry();
+            let _ = self.tell.send(self.host.now());
+        }
+        if self.enabled >= 1_000 {
+            self.host.advance(PERIOD * 20);
+        }
+    }
+}
+
+#[test]
+fn a_hurried_stop_in_bus_time_ends_in_the_hosts_time_too() {
+    let (bus, host) = (bus(), VirtualClock::at(Instant::from_nanos(77_000_000_000)));
+    let link = DirectLink::new(segment(DRIVES), bus.clone(), ROUND_TRIP);
+    let ((tell, told), stop) = (mpsc::channel(), StopHandle::new());
+    let controller =
+        Slow { sway: Sway::new(DRIVES), host: host.clone(), enabled: 0, stop: stop.clone(), tell };
+    let clocks = (host.clone(), bus);
+    let configuration = CycleConfiguration::every(PERIOD);
+    let (cycle, _observer) =
+        cycle_in_bus_time(link, clocks, &supervised(DRIVES), controller, configuration);
+    let ended = cycle.run(&stop);
+    let took = host.now().since(told.recv().unwrap());
+    assert!(took <= Duration::from_millis(2_050), "{took:?}, {:?}", ended.status.phase);
 }
 
 #[test]
@@ -110,7 +150,8 @@ fn a_host_that_stalls_is_no_outage_of_a_ring_in_the_process() {
     stalled(ring, bus, FrameOrder::ReplyOfLastCycle, OverrunPolicy::Skip);
 }
 
-/// Replies that are there within three quarters of a period of bus time are in time, and others are not, whatever the host does.
+/// Replies that are there within three quarters of a period of bus time are in time, and others are
+/// not, whatever the host does.
 #[test]
 fn delays_of_frames_are_in_bus_time() {
     for (delay, lost) in [(700, false), (800, true)] {

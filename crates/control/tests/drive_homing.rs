@@ -2,7 +2,7 @@
 use crate::support;
 
 use std::f64::consts::TAU;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use motion::brake::BrakeTimes;
 use motion::homing::Homing;
 use motion::supervision::StopReason;
 use motion::{Radians, RadiansPerSecond, Seconds};
-use onbeat_control::axis::{AxisConfiguration, AxisError, BrakeConfiguration, check};
+use onbeat_control::axis::{AxisConfiguration, AxisError, BrakeConfiguration, PositionSense, check};
 use onbeat_control::bring_up::Pump;
 use onbeat_control::clock::VirtualClock;
 use onbeat_control::controller::{AxisCommand, AxisReport};
@@ -156,6 +156,71 @@ fn positions_that_cannot_be_call_it_off_and_are_no_targets() {
             |it: &i32| f64::from(it.wrapping_sub(targets[0]).unsigned_abs()) / f64::from(1 << 20) * TAU;
         let farthest = targets.iter().map(away).fold(0.0, f64::max);
         assert!(farthest < 1.0, "{mark} {begins}: {farthest} rad");
+    }
+}
+
+/// Its drive counts from elsewhere in cycle 200; no frame comes back in `lost` of the cycles from 1200 on.
+struct Silent {
+    segment: Segment,
+    cycle: Arc<AtomicU64>,
+    lost: u64,
+    recounted: bool,
+}
+
+impl ethercat::link::Segment for Silent {
+    fn process_frame(&mut self, now: Instant, frame: &mut [u8]) -> bool {
+        let cycle = self.cycle.load(Ordering::Relaxed);
+        if cycle >= 200 && !self.recounted {
+            self.recounted = true;
+            self.segment.sub_device_mut(0).unwrap().servo_mut().unwrap().shift_count(0, 0.5);
+        }
+        let is_lost = (1_200..1_200 + self.lost).contains(&cycle);
+        // It does not even arrive, or its reply is lost.
+        if is_lost && cycle % 2 == 1 {
+            return false;
+        }
+        self.segment.process_frame(now, frame) && !is_lost
+    }
+
+    fn advance(&mut self, now: Instant) {
+        self.segment.advance(now);
+    }
+}
+
+#[test]
+fn an_outage_ends_the_homing_of_an_unreferenced_axis() {
+    for lost in [4, 10, 18] {
+        let case = Case::of(34);
+        let mut axis = case.axis();
+        let limits = &mut axis.supervision.as_mut().unwrap().limits;
+        limits.position = Some((Radians(-100.0), Radians(100.0)));
+        axis.position_sense = PositionSense { homes_on_a_switch: true, ..PositionSense::default() };
+        let cycle = Arc::new(AtomicU64::new(0));
+        let segment =
+            Silent { segment: case.segment(mapping()), cycle: Arc::clone(&cycle), lost, recounted: false };
+        let script = move |now: u64, _: &AxisReport, command: &mut AxisCommand| {
+            cycle.store(now, Ordering::Relaxed);
+            command.home = now == 1_000 || now == 2_500;
+            if (600..605).contains(&now) {
+                command.request = Request::FaultReset;
+            }
+        };
+        let look = |scene: &Scene<'_>| {
+            (scene.cycles > 0).then_some(Seen { report: *scene.report, stopping: scene.stopping })
+        };
+        let seen = play(segment, &[axis], 6_000, script, look);
+        let unreferenced = Some(StopReason::UnreferencedCount);
+        assert!(
+            seen[1_190].report.homing && seen[1_190].velocity().abs() > 1.0,
+            "{lost}: {:?}",
+            seen[1_190]
+        );
+        let after = &seen[1_260 + lost as usize..2_490];
+        assert!(after.iter().all(|it| !it.report.homing && !it.report.homed), "{lost}");
+        assert!(after.iter().all(|it| it.report.stop == unreferenced), "{lost}");
+        assert!(range(&after[200..]) < 1e-3, "{lost}: {}", range(&after[200..]));
+        // Requested again.
+        assert!(seen.last().unwrap().report.homed, "{lost}: {:?}", seen.last());
     }
 }
 

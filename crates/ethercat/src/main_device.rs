@@ -22,11 +22,13 @@
 //! | `state_change`, `sii_reader`, `request`, `mailbox`, `sdo_transfer`, `coe_mapping`, `sync0` | the longer tasks of a worker |
 //! | `topology`, `clock`, `reference`, `receive_times`, `latches` | the tree, and the time in it |
 //! | `error_counters`, `diagnosis` | errors that SubDevices count, and where the fault is |
+//! | `barrier` | objects that bound the axes of a drive |
 //! | `watchdogs` | their settings, and a check that these were taken |
 //! | `layout`, `cyclic`, `process_data` | places of process data, its way to and fro, its values by type |
 
 mod absent;
 mod awaited;
+mod barrier;
 mod bring_up;
 mod broadcasts;
 mod clock;
@@ -93,6 +95,7 @@ use worker::{Outcome, Received, Worker};
 use workers::Workers;
 
 pub use awaited::{Awaited, AwaitedAction};
+pub use barrier::{Barrier, BarrierState, BarrierTask, UnitValue};
 pub use clock::{ClockNode, ClockSetting, LatchedTimes, reference, settings};
 pub use configuration::{
     Configuration, ConfigurationError, ExpectedIdentity, LONGEST_WATCHDOG, LatchMode, MAXIMUM_SUB_DEVICES,
@@ -446,7 +449,8 @@ impl MainDevice {
         self.inputs_fresh(position) && self.outputs_taken(position)
     }
 
-    /// True if the SubDevice at `position` is in Op, as far as is known. One that is absent or does not answer is not.
+    /// True if the SubDevice at `position` is in Op, as far as is known. One that is absent or does
+    /// not answer is not.
     #[must_use]
     pub fn is_in_op(&self, position: usize) -> bool {
         let in_op = AlStatus::in_state(AlState::Op);

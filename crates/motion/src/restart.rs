@@ -1,7 +1,6 @@
 //! Position of an axis after a restart of its drive.
 //!
-//! The rules count for axes with position limits. Those that turn without limits restart their
-//! odometry.
+//! The rules count for axes with position limits. Axes without limits restart their odometry.
 
 use types::state::StopReason;
 
@@ -12,8 +11,7 @@ use crate::units::{Radians, RadiansPerSecond, RadiansPerSecondSquared, Seconds};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PositionSense {
     /// Distance over which its encoder knows the position without power, above 0: one revolution,
-    /// or that of a multi-turn encoder. `None` for an incremental encoder, and for one that is not
-    /// known.
+    /// or more of a multi-turn encoder. `None` for an incremental or unknown encoder.
     pub range: Option<Radians>,
     /// Distance the axis may move by itself while its drive is off, as a load that sinks; 0 or
     /// more.
@@ -82,8 +80,8 @@ impl RestartRule {
         Radians((speed * reaction).0 + braking) + coast + tolerance
     }
 
-    /// Judges a restart after which the position reads `moved` farther than before: the whole
-    /// ranges of the encoder that the drive counts from elsewhere.
+    /// Evaluates a restart after which the position reads `moved` farther than before. Returns the
+    /// whole ranges of the encoder in that difference.
     ///
     /// # Errors
     /// The reason for which the position is not known.

@@ -5,7 +5,9 @@ use core::f64::consts::TAU;
 use thiserror::Error;
 
 use crate::axis::TrajectoryPoint;
-use crate::units::{Hertz, Radians, RadiansPerSecond, RadiansPerSecondSquared, Seconds};
+use crate::units::{
+    Hertz, Radians, RadiansPerSecond, RadiansPerSecondCubed, RadiansPerSecondSquared, Seconds,
+};
 
 /// `start + amplitude s(t) sin(2 pi frequency t)`, where `s` rises from 0 to 1 over the ramp as
 /// `10 u^3 - 15 u^4 + 6 u^5`: position, velocity and acceleration are continuous, and velocity and acceleration
@@ -82,6 +84,23 @@ impl SmoothSinusoid {
         RadiansPerSecondSquared(self.amplitude.0.abs() * bound)
     }
 
+    /// A jerk it never exceeds by more than a thousandth, in whatever phase: the ramp is looked at
+    /// in steps.
+    #[must_use]
+    pub fn maximum_jerk(&self) -> RadiansPerSecondCubed {
+        let omega = self.angular_frequency;
+        let at = |step: u32| {
+            let u = f64::from(step) / f64::from(JERK_STEPS);
+            let [rise, slope, curvature] = self.ramp_at(self.ramp.0 * u);
+            let change = 60.0 * (1.0 - 6.0 * u * (1.0 - u)) / self.ramp.0.powi(3);
+            let of_sine = change - 3.0 * slope * omega * omega;
+            let of_cosine = 3.0 * curvature * omega - rise * omega.powi(3);
+            of_sine.hypot(of_cosine)
+        };
+        let bound = (0..=JERK_STEPS).map(at).fold(0.0, f64::max);
+        RadiansPerSecondCubed(self.amplitude.0.abs() * bound)
+    }
+
     /// Place `elapsed` after its begin; before it, at rest at the start.
     #[must_use]
     pub fn at(&self, elapsed: Seconds) -> TrajectoryPoint {
@@ -136,6 +155,9 @@ pub enum SinusoidError {
 const MAXIMUM_SLOPE: f64 = 15.0 / 8.0;
 /// Largest second derivative of it, `10 / sqrt(3)`, at u = 1/2 -+ sqrt(3)/6.
 const MAXIMUM_CURVATURE: f64 = 5.773_502_691_896_258;
+/// Steps of the ramp: its third derivative and what else makes the jerk are polynomials of at most
+/// the fifth degree.
+const JERK_STEPS: u32 = 200;
 
 #[cfg(test)]
 mod tests {
@@ -196,6 +218,14 @@ mod tests {
             prop_assert!((point.position - sinusoid.start).abs().0 <= sinusoid.amplitude().0 * rounding + 1e-12);
             prop_assert!(point.velocity.abs().0 <= sinusoid.maximum_velocity().0 * rounding);
             prop_assert!(point.acceleration.abs().0 <= sinusoid.maximum_acceleration().0 * rounding);
+        }
+
+        #[test]
+        fn its_bound_of_jerk_holds(sinusoid in any_sinusoid(), at in 0.0..10.0) {
+            let step: f64 = 1e-3;
+            let [a, b, c, d] = [0.0, 1.0, 2.0, 3.0].map(|number| sinusoid.at(Seconds(at + number * step)).position.0);
+            let jerk = (d - 3.0 * c + 3.0 * b - a) / step.powi(3);
+            prop_assert!(jerk.abs() <= sinusoid.maximum_jerk().0 * 1.001 + 1e-4, "{jerk} {:?}", sinusoid.maximum_jerk());
         }
 
         #[test]

@@ -3,6 +3,7 @@
 //! [`crate::Robot`] is all of them.
 
 pub(crate) mod axes;
+pub mod barriers;
 pub mod configuration;
 pub(crate) mod controller;
 mod frames;

@@ -114,6 +114,10 @@ pub enum Notice {
     },
     /// Remark on a SubDevice that works even so.
     Remark(String),
+    /// Object of a drive that bounds its axis less than its limits say, or contradicts what a stop needs.
+    WeakDrive(String),
+    /// Detail for those that want to know more.
+    Detail(String),
     /// Path of the shared-memory interface that is open.
     IpcOpen(PathBuf),
     /// Reason that the shared-memory interface is not in the first of the usual folders.
@@ -144,6 +148,8 @@ pub enum Notice {
         /// Name and mode of the axis that it was for, if it was for one.
         axis: Option<(String, AxisMode)>,
     },
+    /// Axis that keeps the run from its end: its load falls once its drive is disabled.
+    HoldsLoad(String),
     /// Setting of the machine that could not be put back.
     NotPutBack(String),
 }
@@ -181,8 +187,15 @@ impl fmt::Display for Notice {
             }
             Self::NoIpc(why) => write!(f, "no other program can attach: {why}"),
             Self::NoTrace(why) => write!(f, "late cycles are explained by counters only: {why}"),
+            Self::HoldsLoad(axis) => write!(
+                f,
+                "{axis} stays enabled: its drive did not carry out a quick stop, and its load falls without torque; \
+                 secure the load, then stop again (a second Ctrl-C)"
+            ),
             Self::Prepared(sentence)
             | Self::Remark(sentence)
+            | Self::WeakDrive(sentence)
+            | Self::Detail(sentence)
             | Self::Recording(sentence)
             | Self::State(sentence)
             | Self::Device(sentence)

@@ -133,7 +133,7 @@ impl Robot {
         self
     }
 
-    /// Time that its SubDevices live by where they are simulated; by default the time of the bus.
+    /// Time of simulated SubDevices; by default the time of the bus.
     pub fn simulated_time(mut self, time: SimulatedTime) -> Self {
         self.settings.wire.time = time;
         self

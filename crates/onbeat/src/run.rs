@@ -186,7 +186,7 @@ impl Settings {
                 observer,
                 op_since: None,
                 limit: self.cycles(robot),
-                overrun_ends: robot.cycle.overrun == OverrunPolicy::Stop,
+                overrun_ends: robot.cycle.overrun == OverrunPolicy::Stop && !self.wire.is_in_bus_time(),
                 summary: RunSummary::new(types::time::nanoseconds(robot.cycle.period)),
                 diagnosis,
                 recorder: file.map(|file| {
@@ -197,6 +197,7 @@ impl Settings {
                 faults,
                 answers: external.clone().map(|counters| Answers::new(counters, robot)),
                 diagnostics: server.map(|server| DiagnosticsWriter::new(server, &conditions)),
+                loads: loads(robot),
                 tasks,
                 keeper: kept.map(KeptState::start),
                 frozen: None,
@@ -299,4 +300,10 @@ fn panicked(panic: Box<dyn Any + Send>) -> Error {
 /// Refuses a run that the system would end (SIGXCPU, then SIGKILL) once it has taken so much processor time.
 fn refuse_limited_processor_time() -> Result<(), Error> {
     getrlimit(Resource::Cpu).current.map_or(Ok(()), |seconds| Err(Error::ProcessorTime { seconds }))
+}
+
+/// Axes whose load falls without torque.
+fn loads(robot: &RobotConfig) -> Vec<(usize, String)> {
+    let axes = robot.axes.iter().enumerate().filter(|(_, axis)| axis.holds_load && axis.brake.is_none());
+    axes.map(|(number, axis)| (number, axis.name.clone())).collect()
 }

@@ -274,3 +274,59 @@ fn an_entry_that_the_file_describes_has_the_type_of_the_object_dictionary() {
     // A terminal without CoE.
     assert!(matches!(value("switches.0x6000:01"), Value::Bool(_)));
 }
+
+// feature(library): the limits of an axis are in its drive too, and a drive that weakens them is reported
+#[test]
+fn what_bounds_each_axis_in_its_drive_is_a_notice() {
+    let text = r#"
+        name = "bounded"
+
+        [cycle]
+        period = "1ms"
+
+        [[bus.sub_device]]
+        name = "drive"
+        simulate = { kind = "servo_drive", encoder_counts = 1000 }
+        startup = [
+            { index = 0x605A, type = "int16", value = 0 },
+            { index = 0x6072, type = "uint16", value = 3000 },
+        ]
+
+        [[axis]]
+        name = "x"
+        sub_device = "drive"
+        mode = "csp"
+        counts_per_revolution = 1000
+        rated_torque = 2.4
+        encoder = "multi_turn"
+        encoder_range = 4096
+        limits = { position = [-3.14159, 3.14159], velocity = 6.2832, acceleration = 62.832, torque = 2.4 }
+    "#;
+    let run = |text: &str| {
+        let mut notices = Notices(Vec::new());
+        let robot = Robot::parse(text, "bounded.toml").unwrap().without_ipc().cycles(20);
+        robot.run_by(Control::own(Still), &mut notices).unwrap();
+        notices.0
+    };
+    let notices = run(text);
+    let details: Vec<_> = notices.iter().filter(|it| matches!(it, Notice::Detail(_))).collect();
+    let detail = details[0].to_string();
+    // Half a turn, 50 counts to stop and a step of 2.
+    let expected = "axis \"x\": bounded in the drive by 0x607D:01 = -552, 0x607D:02 = 552, 0x607F = 1201, \
+                    0x6072 = 3000 of startup, 0x6085 = 10001; not by 0x6065, 0x6066 (the axis has no \
+                    following_error)";
+    assert_eq!(detail, expected);
+    let weak: Vec<_> = notices.iter().filter(|it| matches!(it, Notice::WeakDrive(_))).collect();
+    let weak: Vec<String> = weak.into_iter().map(ToString::to_string).collect();
+    let expected = [
+        "axis \"x\": startup writes 3000 to 0x6072, expected 1000 as its limits say: its drive bounds it less; correct or remove \
+         this startup object",
+        "axis \"x\": quick stop option code 0x605A is 0, expected 1 to 8: a quick stop takes the torque off, and the axis coasts; \
+         write 2 to it in startup",
+    ];
+    assert_eq!(weak, expected);
+    let off = run(&text.replace("mode = \"csp\"", "mode = \"csp\"\ndrive_limits = false"));
+    let off = off.iter().find(|it| matches!(it, Notice::Detail(_))).unwrap().to_string();
+    assert!(off.contains("by 0x6072 = 3000 of startup; not by 0x607D:01, 0x607D:02"), "{off}");
+    assert!(off.contains("(drive_limits = false)"), "{off}");
+}

@@ -30,12 +30,14 @@
 //! | `value` | a table as a value of the model |
 //! | `check` | values that are refused together: the first problem found |
 //! | `mend` | all problems of a file |
+//! | `barrier` | objects of the drives that follow from the limits |
 //! | `doubt` | values that are allowed, and hardly meant |
 //! | `task_set` | task sets, for analysis (feature `task-set`) |
 //! | [`draft`] | a robot file from what is on a bus |
 //! | [`duration`] | durations as text |
 #![forbid(unsafe_code)]
 
+mod barrier;
 mod check;
 mod devices;
 mod doubt;
@@ -55,6 +57,7 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::Path;
 
+pub use barrier::{BarrierSource, DriveBarrier};
 pub use error::FileError;
 pub use field::is_unseen;
 pub use model::*;

@@ -23,6 +23,7 @@ mod peripheral;
 mod sensor;
 mod signal;
 mod startup;
+mod wheels;
 
 pub(crate) use axis::BrakeOutput;
 pub use axis::{Axis, HomingSettings};

@@ -212,6 +212,28 @@ fn controllers_get_axes_they_can_move_and_keys_they_know() {
     assert!(found.starts_with("diff_drive without a [base], expected kind differential"), "{found}");
 }
 
+#[test]
+fn a_base_turns_no_wheel_beyond_its_written_limits() {
+    let wheel = "limits = { velocity = 10.0, torque = 2.0 }\non_stale";
+    let limited = |key: &str| wheel.replace("velocity", &format!("{key}, velocity"));
+    for (key, wanted) in [
+        (
+            "acceleration = 17.9",
+            "acceleration and yaw_acceleration that turn wheel \"wheel-1\" with up to 18.000 rad/s\u{b2}, expected at \
+             most the acceleration limit of its axis, 17.9 rad/s\u{b2}: lower them, or raise the axis's limit",
+        ),
+        (
+            "jerk = 179.0",
+            "jerk and yaw_jerk that turn wheel \"wheel-1\" with up to 180.000 rad/s\u{b3}, expected at most the jerk \
+             limit of its axis, 179 rad/s\u{b3}: lower them, or raise the axis's limit",
+        ),
+    ] {
+        assert_eq!(sentence(wheel, &limited(key)), wanted);
+    }
+    let enough = GOOD.replacen(wheel, &limited("acceleration = 18.0, jerk = 180.0"), 1);
+    assert!(RobotConfig::parse(&enough, "r.toml").is_ok());
+}
+
 // feature(axes): `cartesian`: robot files without an arm, or with axes that cannot follow, are refused with place and remedy
 #[test]
 fn a_controller_of_a_tool_moves_joints_of_the_arm() {

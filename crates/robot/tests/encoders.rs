@@ -6,7 +6,7 @@ use onbeat_robot::{ResetFaults, RobotConfig};
 fn arm(keys: &str) -> String {
     let text =
         std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/arm.toml")).unwrap();
-    let given = "encoder = \"multi_turn\"\nencoder_range = 4096                # revolutions that it tells apart without power\n";
+    let given = "encoder = \"multi_turn\"\nencoder_range = 4096                # revolutions that it distinguishes without power\n";
     assert!(text.contains(given));
     text.replace(given, keys)
 }
@@ -34,7 +34,7 @@ fn limits_without_an_encoder_are_doubted() {
 fn an_encoder_that_cannot_keep_the_position_is_doubted() {
     let found = doubts("encoder = \"single_turn\"\n");
     assert!(
-        found[0].contains("its single_turn encoder tells apart 0.063 rad, its limits span 5.800 rad"),
+        found[0].contains("its single_turn encoder distinguishes 0.063 rad, its limits span 5.800 rad"),
         "{found:?}"
     );
     assert_eq!(doubts("encoder = \"single_turn\"\nencoder_side = \"load\"\n"), [""; 0]);

@@ -8,6 +8,7 @@ mod brake_outputs;
 mod cycle;
 mod drive_axes;
 mod drive_homing;
+mod drive_limits;
 mod encoders;
 mod examples;
 mod frames;

@@ -4,6 +4,7 @@
 mod again_or_anew;
 mod any_input;
 mod bad_buses;
+mod barriers;
 mod bring_up;
 mod built_terminals;
 mod bus;

@@ -5,7 +5,6 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::command;
-use crate::deny;
 use crate::dist;
 use crate::report::{Outcome, Report};
 
@@ -15,7 +14,6 @@ pub(crate) fn all(root: &Path, report: &mut Report) {
     clippy(root, report);
     documentation(root, report);
     licences(root, report);
-    report.step("sources and bans", || deny::check(root));
 }
 
 /// Checks that every file is formatted by rustfmt.

@@ -118,9 +118,12 @@ fn build(root: &Path) -> Outcome {
         return Outcome::Skipped(why);
     }
     // A third of the time to build is the sanitizer's, and it finds nothing in safe code.
-    let safe: &[&str] = &["--sanitizer", "none"];
-    let with_unsafe_code: &[&str] = &["--no-default-features", "--features", "shared-memory"];
-    let built = [safe, with_unsafe_code].map(|options| command::run(&mut cargo_fuzz_build(root, options)));
+    let only = ["--no-default-features", "--features"];
+    let safe = ["--sanitizer", "none", only[0], only[1], "safe"];
+    let frames = ["--sanitizer", "none", "--no-trace-compares", only[0], only[1], "frames"];
+    let with_unsafe_code = [only[0], only[1], "shared-memory"];
+    let builds: [&[&str]; 3] = [&safe, &frames, &with_unsafe_code];
+    let built = builds.map(|options| command::run(&mut cargo_fuzz_build(root, options)));
     match built.into_iter().collect::<Result<(), String>>() {
         Ok(()) => Outcome::Passed,
         Err(why) => Outcome::Failed(why),
@@ -217,9 +220,13 @@ mod tests {
             let mut tables = manifest.split("\n\n");
             let table = tables.find(|table| table.contains(&format!("name = \"{name}\"\n")));
             let table = table.unwrap_or_else(|| panic!("{name} is not in fuzz/Cargo.toml"));
-            let build = if name.starts_with(WITH_UNSAFE_CODE) { "shared-memory" } else { "safe" };
-            let belongs = table.contains(&format!("required-features = [\"{build}\"]"));
-            assert!(belongs, "{name} is not of the build `{build}` in fuzz/Cargo.toml");
+            let builds: &[&str] =
+                if name.starts_with(WITH_UNSAFE_CODE) { &["shared-memory"] } else { &["safe", "frames"] };
+            let is_of = |build: &&str| table.contains(&format!("required-features = [\"{build}\"]"));
+            assert!(
+                builds.iter().any(is_of),
+                "{name} is in none of the builds {builds:?} of fuzz/Cargo.toml"
+            );
             let kept = std::fs::read_dir(seeds(&root, &name)).map_or(0, Iterator::count);
             assert!((1..=MOST_KEPT).contains(&kept), "{name} has {kept} files in fuzz/seeds");
         }

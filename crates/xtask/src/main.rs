@@ -129,7 +129,6 @@ fn test(root: &Path, report: &mut Report) {
         let fetched = beside(scope, |report| {
             setup::debian_packages(report);
             check::packages(root, report);
-            deny::cargo_deny(root, report);
         });
         check::all(root, report);
         check::bare_target(root, report);
@@ -151,6 +150,7 @@ fn test(root: &Path, report: &mut Report) {
             // Its clock counts instructions: what runs beside it does not change its times.
             rt::all(root, |name| name == rt::VIRTUAL, report);
             python = python::prepare(root, report);
+            deny::all(root, report);
         });
         tests::run_all(root, report);
         let installed = beside(scope, |report| {

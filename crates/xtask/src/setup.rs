@@ -218,6 +218,26 @@ pub(crate) fn cargo_fuzz(root: &Path) -> Result<(), String> {
 
 const CARGO_FUZZ: &str = "0.13.2";
 
+/// Installs `cargo deny` if it is missing: unoptimized, as its build takes longer than all its
+/// checks.
+///
+/// # Errors
+/// The installation failed.
+pub(crate) fn cargo_deny(root: &Path) -> Result<(), String> {
+    if works("cargo", &["deny", "--version"]) {
+        return Ok(());
+    }
+    println!("installing cargo-deny {CARGO_DENY} (cargo install)");
+    let install = ["install", "--quiet", "--locked", "--debug", "--no-default-features", "cargo-deny"];
+    let mut install = command::cargo(root, &install);
+    install
+        .args(["--version", CARGO_DENY])
+        .envs([("CARGO_PROFILE_DEV_DEBUG", "0"), ("CARGO_PROFILE_DEV_STRIP", "true")]);
+    command::run(&mut install)
+}
+
+const CARGO_DENY: &str = "0.19.0";
+
 fn install(packages: &[&str]) -> Outcome {
     let wanted = packages.join(" ");
     if !Path::new("/usr/bin/apt-get").exists() {

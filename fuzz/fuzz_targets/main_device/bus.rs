@@ -4,9 +4,9 @@ use std::sync::LazyLock;
 
 use ethercat::pdo::{Pdo, PdoEntry, PdoMapping};
 use ethercat::sii::{Identity, Image};
-use simulator::application::GenericDevice;
-use simulator::application::digital::{DigitalInputs, Wires};
-use simulator::application::sii::{digital_inputs, with_coe};
+use ethercat::time::Instant;
+use simulator::application::sii::{SiiDescription, coupler, with_coe};
+use simulator::application::{Application, GenericDevice, ProcessDataLengths};
 use simulator::{Segment, SubDevice};
 
 /// Number there are.
@@ -20,34 +20,64 @@ struct Parts {
 }
 
 static PARTS: LazyLock<Parts> = LazyLock::new(|| {
-    let image: Image = with_coe(Identity::default(), "device", mapping()).image();
+    let image: Image = with_coe(Identity::default(), "", mapping()).image();
     Parts {
         device: GenericDevice::from_sii(&image).expect("its own mapping"),
         coe: image.emit(),
-        inputs: digital_inputs(Identity::default(), "inputs", 8).image().emit(),
+        inputs: inputs().image().emit(),
     }
 });
 
 /// The segment, with its power just on.
 pub(crate) fn segment() -> Segment {
     let parts = &*PARTS;
-    let wires = Wires::new();
-    wires.set_levels(0x5A);
-    let inputs = Box::new(DigitalInputs::new(8, wires).expect("eight inputs"));
     Segment::new(vec![
         SubDevice::from_sii(&parts.coe, Box::new(parts.device.clone())),
-        SubDevice::from_sii(&parts.inputs, inputs),
+        SubDevice::from_sii(&parts.inputs, Box::new(Inputs)),
     ])
+}
+
+/// Eight inputs without a mailbox and with constant levels: it rests while only time passes.
+struct Inputs;
+
+impl Application for Inputs {
+    fn process_data_lengths(&self) -> ProcessDataLengths {
+        ProcessDataLengths { outputs: 0, inputs: 1 }
+    }
+
+    fn step(&mut self, _now: Instant, _outputs: Option<&[u8]>, inputs: &mut [u8]) {
+        inputs.fill(0x5A);
+    }
+
+    fn rests(&self) -> bool {
+        true
+    }
+}
+
+/// One PDO: a short EEPROM, for most frames of a bring-up read it.
+fn inputs() -> SiiDescription {
+    let inputs = vec![pdo(0x1A00, 0, &[0x6000_0108])];
+    SiiDescription {
+        mapping: PdoMapping { outputs: Vec::new(), inputs },
+        ..coupler(Identity::default(), "")
+    }
 }
 
 /// Two objects out and two in.
 pub(crate) fn mapping() -> PdoMapping {
-    let pdo = |index, sync_manager, object: u32| Pdo {
+    let objects = |object: u32| [object << 16 | 0x0120, object << 16 | 0x0210];
+    PdoMapping {
+        outputs: vec![pdo(0x1600, 2, &objects(0x7000))],
+        inputs: vec![pdo(0x1A00, 3, &objects(0x6000))],
+    }
+}
+
+fn pdo(index: u16, sync_manager: u8, entries: &[u32]) -> Pdo {
+    Pdo {
         index,
         sync_manager: Some(sync_manager),
         fixed: false,
         name: String::new(),
-        entries: [object << 16 | 0x0120, object << 16 | 0x0210].map(PdoEntry::from_mapping_value).into(),
-    };
-    PdoMapping { outputs: vec![pdo(0x1600, 2, 0x7000)], inputs: vec![pdo(0x1A00, 3, 0x6000)] }
+        entries: entries.iter().map(|&entry| PdoEntry::from_mapping_value(entry)).collect(),
+    }
 }

@@ -31,8 +31,7 @@ impl Freshness {
     }
 
     /// The MainDevice sends this.
-    pub(crate) fn sent(&mut self, bytes: &[u8]) {
-        let frame = Frame::parse(bytes).expect("a frame of ours is whole");
+    pub(crate) fn sent(&mut self, frame: &Frame<'_>, bytes: &[u8]) {
         for datagram in frame.datagrams() {
             let offset = usize::from(datagram.header.ado().wrapping_sub(FMMU));
             if !datagram.header.command.writes()
@@ -55,6 +54,9 @@ impl Freshness {
 
     /// The MainDevice is handed this.
     pub(crate) fn received(&mut self, bytes: &[u8]) {
+        if self.cycle.is_empty() {
+            return;
+        }
         let Some(generation) = generation(bytes) else { return };
         if let Some(sent) =
             self.cycle.iter_mut().find(|sent| self::generation(&sent.bytes) == Some(generation))

@@ -11,13 +11,16 @@ use ethercat::main_device::{
 };
 use ethercat::time::Instant;
 use ethercat::wire::coe::{ListType, ValueInfo};
-use ethercat::wire::frame;
+use ethercat::wire::{Frame, frame};
 use simulator::Segment;
 use testkit::allocations;
 
 use crate::freshness::Freshness;
 use crate::progress::Progress;
 use crate::script::{Deed, Lie, Script, SegmentDeed, write};
+
+/// A program that sends and receives needs at least this time for a round.
+const SHORTEST_WAIT: Duration = Duration::from_micros(50);
 
 /// There and back: longer than an EEPROM takes for a read, so that few frames find it busy.
 const ROUND_TRIP: Duration = Duration::from_micros(400);
@@ -84,6 +87,11 @@ impl<'a> Wire<'a> {
         }
     }
 
+    /// True if the input has no deeds left.
+    pub(crate) fn script_is_done(&self) -> bool {
+        self.script.is_done()
+    }
+
     /// Time in which the host did not stand still.
     pub(crate) fn awake(&self) -> Duration {
         self.progress.awake(self.now)
@@ -92,7 +100,7 @@ impl<'a> Wire<'a> {
     /// Sends and receives without cycles until the next thing is due.
     pub(crate) fn pump(&mut self) {
         self.transmit();
-        let soonest = self.now + Duration::from_micros(1);
+        let soonest = self.now + SHORTEST_WAIT;
         let latest = self.now + Duration::from_millis(10);
         let due = self.main_device.poll_timeout().map_or(latest, |due| due.clamp(soonest, latest));
         let arrival = self.travelling.iter().map(|it| it.0).min();
@@ -151,8 +159,9 @@ impl<'a> Wire<'a> {
         while let Some(length) = self.quietly(|main_device| main_device.poll_transmit(now, &mut buffer)) {
             sent += 1;
             assert!(sent <= MOST_FRAMES_AT_ONCE, "frames without end");
-            self.freshness.sent(&buffer[..length]);
-            self.progress.sent(&buffer[..length], now);
+            let frame = Frame::parse(&buffer[..length]).expect("a frame of ours is whole");
+            self.freshness.sent(&frame, &buffer[..length]);
+            self.progress.sent(&frame, now);
             self.request(&buffer[..length]);
         }
         self.buffer = buffer;
@@ -198,6 +207,10 @@ impl<'a> Wire<'a> {
                     | Deed::Request { .. }
                     | Deed::State(_)
             );
+            if let Deed::True(replies) = deed {
+                self.true_replies = replies;
+                continue;
+            }
             if let Deed::ReplyLost(more) = deed {
                 self.lost_replies = more;
                 return;
@@ -219,9 +232,8 @@ impl<'a> Wire<'a> {
         let places: Vec<_> = frame::places(bytes).collect();
         let place_of = |number: u8| places.get(usize::from(number) % places.len().max(1));
         match deed {
-            Deed::True(replies) => self.true_replies = replies,
             Deed::RequestLost(more) => self.lost_requests = more + 1,
-            Deed::ReplyLost(_) => {}
+            Deed::True(_) | Deed::ReplyLost(_) => {}
             Deed::Late(quarters) => {
                 *arrival = *arrival + Duration::from_micros(250) * quarters.into();
             }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use onbeat::Robot;
+use onbeat::compose::barriers;
 use onbeat::compose::segment::check_images;
 use robot::{Peripheral, Profile, RobotConfig};
 
@@ -45,6 +46,8 @@ impl Check {
             check_images(config)?;
         }
         output::print(summary(config, simulated))?;
+        let bounds = barriers::sentences(config, None);
+        output::print(bounds.iter().map(|it| format!("{it}\n")).collect::<String>())?;
         let doubts = config.doubts();
         if doubts.is_empty() {
             return Ok(());

@@ -35,6 +35,7 @@ use crate::failure::Failure;
 use crate::left_behind;
 use crate::stop::Stop;
 use crate::words::live_line::LiveLine;
+use crate::words::moment::TimeOfDay;
 use conclusion::Finished;
 use log::Log;
 use reporter::RunReporter;
@@ -82,6 +83,10 @@ pub(crate) struct Run {
     #[arg(short, long)]
     quiet: bool,
 
+    /// Write details too: what bounds each axis in its drive
+    #[arg(short, long, conflicts_with = "quiet")]
+    verbose: bool,
+
     /// End with one JSON object instead of the table
     #[arg(long)]
     json: bool,
@@ -124,7 +129,7 @@ pub(crate) struct Run {
           conflicts_with_all = ["iface", "loss", "late", "duplicate", "reorder", "corrupt"])]
     control: Option<String>,
 
-    /// Time that the simulated bus lives by; bus without it
+    /// Time of the simulated bus; bus without it
     #[arg(long, value_name = "TIME", value_parser = simulated_time(), conflicts_with = "iface")]
     time: Option<SimulatedTime>,
 
@@ -165,7 +170,7 @@ fn simulated_time() -> impl TypedValueParser<Value = SimulatedTime> {
             "fast",
             "The same without a wait between cycles: the same run every time, no client",
         ),
-        (SimulatedTime::Host, "host", "That of this computer: a stall is an outage, as on a wire"),
+        (SimulatedTime::Host, "host", "Time of this computer: a stall is an outage, as on a wire"),
     ])
 }
 
@@ -184,7 +189,7 @@ impl Run {
         let robot = self.robot()?;
         let mut log = Log::open(
             &robot,
-            self.wire.iface.as_deref(),
+            (self.wire.iface.as_deref(), TimeOfDay::of_run(self.time.unwrap_or_default())),
             self.events.as_deref(),
             self.metrics,
             live.voice(),
@@ -205,7 +210,7 @@ impl Run {
         let stop = Stop::listen_for_a_run(live.voice())?;
         let wire = self.wire();
         let is_alone = wire.interface.is_none() && !wire.has_faults();
-        let mut reporter = RunReporter::new(robot, log, live, is_alone);
+        let mut reporter = RunReporter::new(robot, log, live, (is_alone, self.verbose));
         let ran = self.settings(robot, &stop).run_by(Control::AsDescribed, &mut reporter);
         let link_trouble = reporter.link_trouble().map(str::to_owned);
         let standing = |status| Standing { robot, status, link_trouble: link_trouble.as_deref() };
@@ -223,7 +228,11 @@ impl Run {
 
     /// Refuses what needs other programs, where the bus does not wait for them.
     fn check_time(&self) -> Result<(), Failure> {
-        let asked = [(self.ipc.is_some(), "--ipc"), (self.controller.is_some(), "--controller")];
+        let asked = [
+            (self.ipc.is_some(), "--ipc"),
+            (self.controller.is_some(), "--controller"),
+            (self.control.is_some(), "--control"),
+        ];
         let other =
             asked.into_iter().find(|(is_asked, _)| *is_asked && self.time == Some(SimulatedTime::Fast));
         other.map_or(Ok(()), |(_, option)| {

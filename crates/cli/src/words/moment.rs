@@ -1,10 +1,41 @@
-//! When something happened, for people: wall time and the number of the cycle.
+//! When something happened, for people: time of day and the number of the cycle.
 
 use std::fmt;
 use std::time::SystemTime;
 
 use control::clock::{Clock, MonotonicClock};
 use ethercat::time::Instant;
+use onbeat::SimulatedTime;
+
+/// Clock of the instants of a run.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) enum TimeOfDay {
+    /// The computer's monotonic clock.
+    #[default]
+    Host,
+    /// Bus time of a run that does not wait: the time of day at the start of the run, and bus time then.
+    Bus(SystemTime, Instant),
+}
+
+impl TimeOfDay {
+    /// That of a run that starts now.
+    pub(crate) fn of_run(time: SimulatedTime) -> Self {
+        time.start().map_or(Self::Host, |start| Self::Bus(SystemTime::now(), start))
+    }
+
+    /// Bus time at the start of a run that does not wait.
+    pub(crate) fn start(self) -> Option<Instant> {
+        if let Self::Bus(_, start) = self { Some(start) } else { None }
+    }
+
+    /// This instant, in this cycle.
+    pub(crate) fn moment(self, at: Instant, cycle: u64) -> Moment {
+        match self {
+            Self::Host => Moment::of(at, cycle),
+            Self::Bus(wall, start) => Moment { wall: wall + at.since(start), cycle },
+        }
+    }
+}
 
 /// Displays as `2026-11-21T22:43:33.123Z cycle 1234`: UTC, RFC 3339.
 #[derive(Clone, Copy, Debug)]
@@ -44,6 +75,14 @@ mod tests {
         let wall = SystemTime::UNIX_EPOCH + Duration::from_millis(1_795_246_827_123);
         let moment = Moment { wall, cycle: 1234 };
         assert_eq!(moment.to_string(), "2026-11-21T07:40:27.123Z cycle 1234");
+    }
+
+    #[test]
+    fn a_moment_in_bus_time_is_the_start_and_bus_time() {
+        let start = SimulatedTime::Fast.start().unwrap();
+        let TimeOfDay::Bus(wall, _) = TimeOfDay::of_run(SimulatedTime::Fast) else { panic!("the host's") };
+        let moment = TimeOfDay::Bus(wall, start).moment(start + Duration::from_secs(20), 7);
+        assert_eq!(moment.wall, wall + Duration::from_secs(20));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Bus time: examples in the process beside a stall or a busy computer, and two runs that are the same.
+//! Bus time: examples in the process next to a stall or load, and two runs that are the same.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -9,7 +9,8 @@ use serde_json::Value;
 
 use crate::common::{Ran, Running, await_cycles, finished, folder, number, onbeat, run, shared};
 
-/// Stalls of a computer: on a wire, a drive has expired its watchdog of 100 ms by the end of most of them.
+/// Stalls of a computer: on a wire, a drive has expired its watchdog of 100 ms by the end of most
+/// of them.
 const STALLS: [Duration; 4] = [
     Duration::from_millis(50),
     Duration::from_millis(150),
@@ -56,7 +57,7 @@ fn load(count: usize) -> Vec<Running> {
     (0..count).map(spin).collect()
 }
 
-/// All examples run at the same time, beside a busy computer and through its stalls, for this time of their buses.
+/// All examples run at the same time, through load and stalls, for this time of their buses.
 fn through_stalls(time: &str, timeout: Duration, settle: Duration) {
     let _shared = shared();
     let load = load(4);
@@ -106,19 +107,29 @@ fn examples_ride_out_stalls_and_load_for_a_minute() {
     through_stalls("60s", Duration::from_secs(1200), Duration::from_secs(2));
 }
 
-/// In the host's time, the same stall is an outage.
+/// In the host's time, the same stall is an outage: the exit code says so, and the last line names its cause.
 #[test]
 fn a_stall_in_host_time_is_an_outage() {
     let _shared = shared();
     let robot = examples().into_iter().find(|it| it.ends_with("first-drive.toml")).expect("the example");
-    let running = begun(&robot, &["--cycles", "2000", "--time", "host"], 500);
-    signal(&running, Signal::STOP);
-    std::thread::sleep(Duration::from_millis(500));
-    signal(&running, Signal::CONT);
-    let ran = running.finish();
-    assert_eq!(ran.code, Some(3), "{}{}", ran.stdout, ran.stderr);
-    assert!(ran.stderr.contains("0x7500"), "{}", ran.stderr);
-    assert!(!ran.stdout.contains("host_stalls"), "{}", ran.stdout);
+    for stall in [50, 150, 500, 5_000].map(Duration::from_millis) {
+        let running = begun(&robot, &["--cycles", "2500", "--time", "host"], 500);
+        signal(&running, Signal::STOP);
+        std::thread::sleep(stall);
+        signal(&running, Signal::CONT);
+        let ran = running.finish();
+        // First the last lines: the summary of a long test run keeps only the beginning.
+        let events: Vec<&str> = ran.stderr.lines().filter(|line| line.contains(" cycle ")).collect();
+        let what = format!("{stall:?}: {} | {}{}", events.join(" | "), ran.stdout, ran.stderr);
+        assert_eq!(ran.code, Some(3), "{what}");
+        assert!(!ran.stdout.contains("host_stalls"), "{what}");
+        let last = ran.stderr.lines().last().unwrap_or_default();
+        // On a busy computer, a reply that came late may have stopped the axis before.
+        let late = last.contains("no process data of the axis (outage)");
+        assert!(last.contains("this computer stalled for ") || late, "{what}");
+        let watched = stall >= Duration::from_millis(500);
+        assert!(!watched || last.contains("0x7500"), "{what}");
+    }
 }
 
 /// Rows of a recording as CSV.
@@ -156,6 +167,9 @@ fn a_fast_run_takes_no_clients() {
     let ran = run(&["run", "--time", "fast", "--cycles", "10", "--ipc", "nobody"]);
     assert_eq!(ran.code, Some(1), "{}", ran.stderr);
     assert!(ran.stderr.contains("--time fast with --ipc"), "{}", ran.stderr);
+    let ran = run(&["run", "--time", "fast", "--cycles", "10", "--control", "nobody"]);
+    assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+    assert!(ran.stderr.contains("--time fast with --control"), "{}", ran.stderr);
 }
 
 /// At a real-time priority, a cycle that never sleeps would hold its CPU.
@@ -167,9 +181,9 @@ fn a_fast_run_has_no_real_time_priority() {
     assert!(conditions["priority"]["granted"].is_null(), "{conditions}");
 }
 
-/// A run in which pairs of events repeat: their time is that of the bus, and short outages are no loss.
+/// Repeated pairs of events have the time of the bus, and short outages are no loss.
 #[test]
-fn a_fast_run_tells_times_of_the_bus() {
+fn a_fast_run_reports_times_of_the_bus() {
     let _shared = shared();
     let loss = ["--loss", "20%", "--late", "30%", "--seed", "3"];
     let ran = run(&[&["run", "--time", "fast", "--for", "20s", "--no-ipc"][..], &loss].concat());
@@ -177,4 +191,24 @@ fn a_fast_run_tells_times_of_the_bus() {
     let within: Vec<f64> = within.filter_map(|it| it.split_once(" s,")?.0.parse().ok()).collect();
     assert!(!within.is_empty() && within.iter().all(|it| *it <= 30.0), "{}", ran.stderr);
     assert!(!ran.stderr.contains("check power and cables"), "{}", ran.stderr);
+}
+
+/// The time of day of an event is that of the start, and the bus time since.
+#[test]
+fn a_fast_run_counts_times_of_day_in_bus_time() {
+    let _shared = shared();
+    let file = folder("bus-time-events").join("events.jsonl");
+    let events = ["--events", file.to_str().unwrap(), "--no-ipc"];
+    let loss = ["--loss", "20%", "--seed", "3"];
+    run(&[&["run", "--time", "fast", "--for", "20s"][..], &events, &loss].concat());
+    let text = std::fs::read_to_string(&file).unwrap();
+    let lines: Vec<Value> = text.lines().map(|it| serde_json::from_str(it).unwrap()).collect();
+    let time = |line: &Value| humantime::parse_rfc3339(line["time"].as_str().unwrap()).unwrap();
+    let bus = |line: &Value| line["at_ns"].as_i64().unwrap() as f64 / 1e9;
+    let (begin, end) = (time(&lines[0]), time(lines.last().unwrap()));
+    for line in &lines {
+        let ago = time(line).duration_since(begin).unwrap().as_secs_f64();
+        assert!((ago - (bus(line) - bus(&lines[0]))).abs() < 2e-3, "{line}");
+    }
+    assert!(lines.len() > 4 && end.duration_since(begin).unwrap().as_secs() >= 20, "{text}");
 }

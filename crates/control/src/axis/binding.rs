@@ -452,6 +452,7 @@ impl Axis {
         (self.command, report.stop) = self.safety.step(elapsed);
         self.wait_for_memory();
         report.quick_stop = self.safety.quick_stop_step();
+        report.overshoot = self.safety.overshoot();
         let held = report.stop.is_some() && self.missed == 0;
         report.held = if held { report.held.saturating_add(1) } else { 0 };
         let mode = self.mode.now();
@@ -503,7 +504,7 @@ impl Axis {
             self.drive.abort_homing();
         }
         match self.restart_rule {
-            // Judged once the drive reports its position.
+            // Evaluated once the drive reports its position.
             Some(_) => {
                 let (speed, is_kept) = (self.speed, false);
                 let here = self.counts.map(|counts| Restarted { counts, speed, is_kept });
@@ -526,7 +527,7 @@ impl Axis {
         self.safety.lose_power();
     }
 
-    /// Its position, where its drive reports it in this cycle and no restart is still to be judged.
+    /// Its position, if its drive reports it in this cycle and no restart is still to be evaluated.
     pub(super) fn reading(&self) -> Option<Radians> {
         let counts = self.counts.filter(|_| self.input.is_some() && self.restarted.is_none())?;
         Some(self.position(counts))
@@ -574,12 +575,12 @@ impl Axis {
         is_set
     }
 
-    /// True if the place where the axis stands may be its home because a controller says so: not of one that is unreferenced.
+    /// True if a controller may take the actual position as home: not if the axis is unreferenced.
     fn may_take_home(&self) -> bool {
         self.safety.unreferenced().is_none() && self.restarted.is_none()
     }
 
-    /// Judges the place that the drive reports after its restart, once it has started up.
+    /// Evaluates the position that the drive reports after its restart, once it has started up.
     fn judge_restart(&mut self, image: &[u8]) {
         let Some((Restarted { counts: before, speed, is_kept }, rule)) =
             self.restarted.zip(self.restart_rule)
@@ -615,7 +616,7 @@ impl Axis {
         }
     }
 
-    /// A drive whose position sensor failed may count from elsewhere.
+    /// After a fault of its position sensor a drive may count from another origin.
     fn watch_sensor(&mut self, report: &AxisReport) {
         let failed = report.state.is_some_and(State::is_faulted) && report.error_code >> 8 == SENSOR_FAULTS;
         if failed && self.restart_rule.is_some() && self.safety.unreferenced().is_none() {
@@ -658,7 +659,8 @@ impl Axis {
                 self.safety.anchor();
                 if self.safety.unreferenced().is_some() {
                     self.safety.reference();
-                    // Who has it homed has enabled it before: it is held where it stands, and needs no other reset.
+                    // It was enabled for its homing: it is held where it is, and needs no other
+                    // reset.
                     self.safety.acknowledge();
                 }
             }
@@ -776,6 +778,11 @@ impl Axis {
         let off = [State::NotReadyToSwitchOn, State::SwitchOnDisabled, State::Fault];
         !self.safety.gives_up_after(self.missed)
             && self.drive.state().is_some_and(|state| !off.contains(&state))
+    }
+
+    /// True if it is at standstill and enabled only to hold its load.
+    pub(super) fn keeps_load(&self) -> bool {
+        self.missed == 0 && self.drive.state() == Some(State::OperationEnabled) && self.safety.keeps_load()
     }
 
     /// True if it moves, as far as its drive shows.

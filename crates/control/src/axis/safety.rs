@@ -50,7 +50,8 @@ impl AxisSafety {
         let keeps_torque = configuration.holds_load && configuration.brake.is_none();
         let means = StoppingMeans { halts: configuration.halts, keeps_torque };
         let supervisor = |settings| {
-            Supervisor::new(Settings { mode, ..settings }, period).map(|it| it.with_means(means))
+            Supervisor::new(Settings { mode, ..settings }, period)
+                .map(|it| it.with_means(means).with_velocity_error(configuration.velocity_error))
         };
         let supervisor = configuration.supervision.map(supervisor).transpose();
         let now = Braked { power: false, free: false, keep_torque: false };
@@ -149,9 +150,10 @@ impl AxisSafety {
             command.request = overruled(command.request, intervention);
             self.help = help(supervisor, intervention);
             reason = supervised.reason;
-            // A drive that looks for its home takes no set-points: it is halted, and so called off.
-            let held =
-                reason.is_some_and(|reason| reason != StopReason::Stale && !reason.is_unreferenced());
+            // A drive that looks for its home takes no set-points: it is halted, and so called off. What happens to it in an
+            // outage is not seen.
+            let held = missed > BLIND_CYCLES
+                || reason.is_some_and(|reason| reason != StopReason::Stale && !reason.is_unreferenced());
             if homing && held && command.request == Request::Enable {
                 command.request = Request::Halt;
             }
@@ -190,6 +192,16 @@ impl AxisSafety {
     /// Step that stopped it because its drive did not carry out a quick stop.
     pub(super) fn quick_stop_step(&self) -> Option<QuickStopStep> {
         self.supervisor.as_ref().and_then(Supervisor::quick_stop_step)
+    }
+
+    /// True if it holds a load that falls without the torque, until a reset.
+    pub(super) fn keeps_load(&self) -> bool {
+        self.supervisor.as_ref().is_some_and(Supervisor::is_held_enabled)
+    }
+
+    /// Way beyond a position limit at which it came to rest.
+    pub(super) fn overshoot(&self) -> Option<Radians> {
+        self.supervisor.as_ref().and_then(Supervisor::overshoot)
     }
 
     /// Longest time that such steps take from here.

@@ -148,6 +148,16 @@ fn described(event: &CycleEvent, others: &[CycleEvent], names: &PartNames) -> Op
             Error,
             format!("axis \"{}\": {}", names.axis(axis), quick_stop_ignored(step)),
         ),
+        Happening::Overshoot { axis, by } => (
+            Reported::Overshoot { axis, by: by.0 },
+            Warning,
+            format!(
+                "axis \"{}\": came to rest {:.4} rad beyond its position limit: in modes of torques its drive brakes it; check \
+                 stop_deceleration and 0x6084 of the drive",
+                names.axis(axis),
+                by.0
+            ),
+        ),
         Happening::AxisFreed { axis } => {
             (Reported::AxisFreed { axis }, Good, format!("{} let go", names.axes_are(&all(axis))))
         }
@@ -453,13 +463,14 @@ pub fn other_main_device(source: MacAddress, frames: u64) -> String {
 const UNREFERENCED_REMEDY: &str =
     "; home it on a switch, or measure its position and use `onbeat control accept-position`";
 
-/// Step that stopped an axis whose drive did not carry out a quick stop, in words.
+/// Step that stopped an axis after a quick stop that its drive did not carry out, in words.
 #[must_use]
 pub fn quick_stop_ignored(step: QuickStopStep) -> String {
     format!("its drive does not carry out the quick stop, it was stopped by {}", step.words())
 }
 
-/// Reason that an axis is stopped for, in words; `with`: place of the axis that it was stopped with.
+/// Reason that an axis is stopped for, in words; `with`: place of the axis that it was stopped
+/// with.
 #[must_use]
 pub fn stop_reason(reason: StopReason, with: Option<usize>, because: Cause, names: &PartNames) -> String {
     match because {
@@ -470,7 +481,7 @@ pub fn stop_reason(reason: StopReason, with: Option<usize>, because: Cause, name
             format!("{} has stopped it and permits again", names.interlock(interlock))
         }
         Cause { ended: true, .. } => ipc::words::NO_COMMAND.to_owned(),
-        Cause { stalled: 1.., .. } => stall(because.stalled, names.period),
+        Cause { stalled: 1.., .. } if reason == StopReason::Outage => stall(because.stalled, names.period),
         _ => {
             let axis = |other| format!(" (axis \"{}\")", names.axis(other));
             let with = with.map_or_else(String::new, axis);

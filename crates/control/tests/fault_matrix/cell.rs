@@ -1,5 +1,7 @@
 //! The cells of the matrix: which fault, from when on.
 
+use std::time::Duration;
+
 use ethercat::cia402::AxisMode;
 
 /// One cell.
@@ -36,6 +38,58 @@ impl Cell {
             Fault::StuckMailbox | Fault::SiiGarbage => Some(Fall::Power),
             _ => None,
         }
+    }
+}
+
+impl Fault {
+    /// Turns by which the second drive counts from elsewhere.
+    pub(crate) fn turns_off(self) -> Option<f64> {
+        match self {
+            Self::HalfTurnOff => Some(0.5),
+            Self::TurnOff | Self::TurnOffInOp => Some(1.0),
+            Self::ThreeTurnsOff => Some(3.0),
+            _ => None,
+        }
+    }
+
+    /// True if the shaft of the second drive is turned by hand by one turn while it is off, and reads the same afterwards.
+    pub(crate) fn turns_the_shaft(self) -> bool {
+        matches!(self, Self::TurnedUnseen | Self::TurnedByRange)
+    }
+
+    /// True if the second drive restarts at once, and its axis is not moved after that without homing.
+    pub(crate) fn restarts(self) -> bool {
+        self.turns_the_shaft() || self.turns_off().is_some() && self != Self::TurnOffInOp
+    }
+
+    /// True if nobody knows the position of the second axis after this.
+    pub(crate) fn loses_the_reference(self) -> bool {
+        self.turns_the_shaft() || self.turns_off().is_some()
+    }
+
+    /// True if no drive but the first has a quick stop.
+    pub(crate) fn has_no_quick_stop(self) -> bool {
+        matches!(self, Self::NoQuickStop | Self::NoStopBrake | Self::NoStopLoad | Self::NoStopBrakeLoad)
+    }
+
+    /// True if there is a load on the second axis while it moves.
+    pub(crate) fn has_load(self) -> bool {
+        matches!(self, Self::NoStopLoad | Self::NoStopBrakeLoad)
+    }
+
+    /// True if the second drive has a brake.
+    pub(crate) fn has_brake(self) -> bool {
+        matches!(self, Self::NoStopBrake | Self::NoStopBrakeLoad)
+    }
+
+    /// Time that the host stalls.
+    pub(crate) fn stall(self) -> Option<Duration> {
+        Some(Duration::from_millis(match self {
+            Self::HostStall => 50,
+            Self::HostStallHalf => 500,
+            Self::HostStallFive => 5_000,
+            _ => return None,
+        }))
     }
 }
 
@@ -120,7 +174,8 @@ pub(crate) enum Fault {
     Truncated,
     /// The last SubDevice loses its power for good: whatever lasts for good, or until its cause goes away in a cell that heals.
     PowerLoss,
-    /// All SubDevices lose their power for good, on a segment that leaves the source address of frames unchanged.
+    /// All SubDevices lose their power for good, on a segment that leaves the source address of
+    /// frames unchanged.
     UnmarkedPower,
     /// The cable behind the first SubDevice breaks for good.
     CableBreak,
@@ -140,17 +195,39 @@ pub(crate) enum Fault {
     LinkDown,
     /// The interface is removed.
     InterfaceGone,
-    /// The host stands still for 50 ms with its frame on the way.
+    /// The host stalls for 50 ms with its frame on the way.
     HostStall,
-    /// No frame comes through for a while, either way, and no drive but the first has a quick stop.
+    /// The same for half a second: the drives' watchdogs expire.
+    HostStallHalf,
+    /// The same for five seconds.
+    HostStallFive,
+    /// The second drive restarts, and counts from half a turn off.
+    HalfTurnOff,
+    /// The same from one turn off.
+    TurnOff,
+    /// The same from three turns off.
+    ThreeTurnsOff,
+    /// The second drive counts from one turn off, with power all the time.
+    TurnOffInOp,
+    /// The second drive restarts, and its shaft was turned by one turn meanwhile, which its incremental encoder does not see.
+    TurnedUnseen,
+    /// The same with an encoder of one turn, and limits that are farther apart than that.
+    TurnedByRange,
+    /// No frame passes for a while, either way, and no drive but the first has a quick stop.
     NoQuickStop,
+    /// The same, and the second drive has a brake.
+    NoStopBrake,
+    /// The same without a brake, with a load on the second axis, which holds it.
+    NoStopLoad,
+    /// The same with brake and load.
+    NoStopBrakeLoad,
     /// Another MainDevice brings the same SubDevices up and runs its own cycle, for good. In the scan it already does. Where its cause goes
     /// away it sends no more, after two seconds.
     SecondMaster,
 }
 
 impl Fault {
-    pub(crate) const ALL: [Self; 23] = [
+    pub(crate) const ALL: [Self; 34] = [
         Self::Loss,
         Self::Delay,
         Self::Duplicate,
@@ -172,7 +249,18 @@ impl Fault {
         Self::LinkDown,
         Self::InterfaceGone,
         Self::HostStall,
+        Self::HostStallHalf,
+        Self::HostStallFive,
+        Self::HalfTurnOff,
+        Self::TurnOff,
+        Self::ThreeTurnsOff,
+        Self::TurnOffInOp,
+        Self::TurnedUnseen,
+        Self::TurnedByRange,
         Self::NoQuickStop,
+        Self::NoStopBrake,
+        Self::NoStopLoad,
+        Self::NoStopBrakeLoad,
         Self::SecondMaster,
     ];
 }

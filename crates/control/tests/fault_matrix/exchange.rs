@@ -72,6 +72,10 @@ impl Application for Counting {
         self.count(inputs);
     }
 
+    fn servo_mut(&mut self) -> Option<&mut ServoDrive> {
+        Some(&mut self.drive)
+    }
+
     fn coe(&mut self, request: &[u8], replies: &mut Replies<'_>) -> Result<(), MailboxError> {
         self.drive.coe(request, replies)
     }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use ethercat::al::{AlState, AlStatus};
-use ethercat::cia402::{AxisMode, ModeOfOperation, State};
+use ethercat::cia402::State;
 use ethercat::main_device::{BringUpPhase, ReceptionCounters};
 use ethercat::time::Instant;
 use onbeat_control::bring_up::BringUpError;
@@ -13,13 +13,12 @@ use onbeat_control::verdict::{COULD_NOT_RUN, Circumstances, Finding};
 use simulator::application::servo::{ServoRecord, Taken};
 
 use super::cell::{Cell, Fault, Phase};
-use super::exchange;
 use super::robot::{COUNTS_PER_RADIAN, Report};
 use super::wire::Wire;
+use super::{exchange, motion, stream};
 use crate::support::PERIOD;
 
-/// The limits of the axes.
-const STEP: f64 = 0.05;
+/// Limit of velocity of the axes, in rad/s.
 const VELOCITY: f64 = 10.0;
 
 /// A run is over by then in any case.
@@ -80,7 +79,7 @@ impl Outcome {
         assert!(ended.link.went_wrong(), "nothing went wrong {cell:?}");
         check_that_it_was_counted(cell, &ended.status.reception);
         let taken: Vec<_> = records.iter().map(ServoRecord::taken).collect();
-        check_set_points(cell, &taken, reports);
+        check_limits(cell, run, &taken);
         check_rest(cell, run, &taken);
         exchange::check(cell, reports);
         check_the_others(cell, &taken[0]);
@@ -128,7 +127,8 @@ fn check_exit_code(cell: Cell, exit_code: u8, run: &Run, taken: &[Vec<Taken>]) {
 fn check_that_it_was_counted(cell: Cell, reception: &ReceptionCounters) {
     let ReceptionCounters { lost, late, duplicate, foreign, truncated, mismatched, .. } = *reception;
     let counted = match cell.fault {
-        Fault::Loss | Fault::Corrupt | Fault::NoQuickStop => lost,
+        Fault::Loss | Fault::Corrupt => lost,
+        fault if fault.has_no_quick_stop() => lost,
         Fault::Delay | Fault::Reorder => late,
         Fault::Duplicate => duplicate,
         Fault::Replay => late + duplicate,
@@ -186,48 +186,34 @@ fn check_the_others(cell: Cell, taken: &[Taken]) {
     assert!(!last.controlword.enables_operation(), "{last:?} {cell:?}");
 }
 
-/// The rule: from one set-point that a drive takes to the next no farther than the limit of velocity, and than three largest steps
-/// where the one before stood for more than two cycles. Set-points begin where a drive says it is: with a bit altered about that,
+/// Judges what was sent, what arrived, and the true motion. Set-points begin where a drive says it is: with a bit altered about that,
 /// they begin elsewhere.
-fn check_set_points(cell: Cell, taken: &[Vec<Taken>], reports: &[Report]) {
-    let altered = exchange::altered_at(reports);
+fn check_limits(cell: Cell, run: &Run, taken: &[Vec<Taken>]) {
+    let altered = exchange::altered_at(&run.reports);
     let misled = |now: Instant| altered.iter().any(|&at| now >= at && now.since(at) < PERIOD * 4);
-    for (drive, taken) in taken.iter().enumerate() {
-        let cyclic = taken.iter().filter(|it| it.follows() && it.controlword.enables_operation());
-        let cyclic: Vec<_> = cyclic.collect();
-        let mut changed = cyclic.first().map(|it| it.now);
-        let mode = cell.phase.modes()[drive];
-        for pair in cyclic.windows(2) {
-            let step = f64::from(pair[1].target_position.wrapping_sub(pair[0].target_position)).abs();
-            let step = step / COUNTS_PER_RADIAN;
-            let homes = pair.iter().any(|it| it.mode == ModeOfOperation::Homing);
-            // Outside cyclic position the target position only follows the axis.
-            if matches!(mode, AxisMode::CyclicPosition | AxisMode::InterpolatedPosition)
-                && !homes
-                && !misled(pair[1].now)
-            {
-                // A set-point that stood is the last one before an outage, or during it.
-                let stood = changed.is_none_or(|changed| pair[1].now.since(changed) > PERIOD * 5 / 2);
-                let within = if stood { 3.0 * STEP } else { VELOCITY * 1e-3 };
-                assert!(step <= within + 1e-4, "drive {drive}: {step} rad {pair:?} {cell:?}");
-            }
-            if step != 0.0 {
-                changed = Some(pair[1].now);
-            }
-            // What the drive makes of a destination, or of a velocity that has jumped.
-            let own = pair[1].velocity.abs() / COUNTS_PER_RADIAN;
-            assert!(!mode.is_profile() || own <= VELOCITY * 1.1, "drive {drive}: {own} rad/s {cell:?}");
-            let speed = f64::from(pair[1].target_velocity).abs() / COUNTS_PER_RADIAN;
-            assert!(speed <= VELOCITY * 1.001, "drive {drive}: {speed} rad/s {cell:?}");
+    check_own_ways(cell, taken);
+    stream::check(cell, &run.ended.link.sent(), &run.reports, misled);
+    motion::check_arrived(cell, taken, misled);
+    motion::check_true_position(cell, taken, &run.reports);
+}
+
+/// Speeds of drives that make their own way: what they make of a destination, or of a velocity that has jumped.
+fn check_own_ways(cell: Cell, taken: &[Vec<Taken>]) {
+    for (drive, taken) in
+        taken.iter().enumerate().filter(|(drive, _)| cell.phase.modes()[*drive].is_profile())
+    {
+        for it in taken.iter().filter(|it| it.follows() && it.controlword.enables_operation()) {
+            let own = it.velocity.abs() / COUNTS_PER_RADIAN;
+            assert!(own <= VELOCITY * 1.1, "drive {drive}: {own} rad/s {it:?} {cell:?}");
         }
     }
 }
 
-/// Judges that drives that make their own way, or have no quick stop, rest in the end, if they have power: no old destination,
-/// velocity or torque goes on.
+/// Checks that drives with a profile of their mode, or without quick stop, stop in the end if they
+/// have power: no old destination, velocity or torque remains.
 fn check_rest(cell: Cell, run: &Run, taken: &[Vec<Taken>]) {
     let segment = run.ended.link.segment();
-    let stops = cell.phase == Phase::Profile || cell.fault == Fault::NoQuickStop;
+    let stops = cell.phase == Phase::Profile || cell.fault.has_no_quick_stop();
     let judged = |drive: usize| stops && segment.is_powered(drive);
     for (drive, taken) in taken.iter().enumerate().filter(|(drive, _)| judged(*drive)) {
         let Some(last) = taken.last() else { panic!("drive {drive} never ran {cell:?}") };
@@ -240,7 +226,7 @@ fn check_rest(cell: Cell, run: &Run, taken: &[Vec<Taken>]) {
 /// enabled again by itself, though its controller asks for it all the time.
 pub(crate) fn check_the_way_back(cell: Cell, run: &Run) {
     let taken: Vec<_> = run.records.iter().map(ServoRecord::taken).collect();
-    check_set_points(cell, &taken, &run.reports);
+    check_limits(cell, run, &taken);
     check_rest(cell, run, &taken);
     if cell.is_in_op() {
         let lost = run.ended.before_stop.sub_devices.iter().filter(|it| !it.exchanges).count();
@@ -260,12 +246,19 @@ pub(crate) fn check_the_way_back(cell: Cell, run: &Run) {
     assert!(enabled.is_none(), "{enabled:?} {cell:?}");
 }
 
+/// The cause of what a stall made.
+fn stall(cycles: u32) -> String {
+    if cycles == 0 { String::new() } else { format!(" (stall of {cycles} cycles)") }
+}
+
 fn word(finding: &Finding) -> String {
     match finding {
         Finding::Overrun { cycle } => format!("overrun in cycle {cycle}"),
         Finding::BusFailed { error, .. } => format!("bus failed: {}", variant(error)),
-        Finding::AxisInFault { axis, .. } => format!("axis {axis} in fault"),
-        Finding::AxisStopped { axis, reason, .. } => format!("axis {axis} stopped: {reason:?}"),
+        Finding::AxisInFault { axis, stalled, .. } => format!("axis {axis} in fault{}", stall(*stalled)),
+        Finding::AxisStopped { axis, reason, because, .. } => {
+            format!("axis {axis} stopped: {reason:?}{}", stall(because.stalled))
+        }
         Finding::QuickStopIgnored { axis, step } => format!("axis {axis} without quick stop: {step:?}"),
         Finding::NotEnabled { axis, .. } => format!("axis {axis} not enabled"),
         Finding::NotDisabled { axis, .. } => format!("axis {axis} not disabled"),

@@ -4,29 +4,29 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use ethercat::al::AlState;
+use ethercat::cia402::AxisMode;
 use ethercat::cia402::object::{
     HOMING_ACCELERATION, HOMING_METHOD, HOMING_SPEEDS, INTERPOLATION_DATA_RECORD, MODES_OF_OPERATION,
     MODES_OF_OPERATION_DISPLAY, PROFILE_ACCELERATION, PROFILE_DECELERATION, PROFILE_VELOCITY, TORQUE_SLOPE,
 };
-use ethercat::cia402::{AxisMode, Request, State};
 use ethercat::main_device::{
     Configuration, Event, ExpectedIdentity, MainDevice, Replies, StartupSdo, SubDeviceConfiguration, Sync0,
 };
 use ethercat::pdo::{PdoEntry, PdoMapping};
 use ethercat::sii::Identity;
 use ethercat::time::Instant;
+use motion::brake::{BrakeConfiguration, BrakeTimes};
 use motion::homing::Homing;
-use motion::supervision::{AfterOutage, DriveProfile, Outage};
-use motion::{AxisPhase, NewtonMetres, RadiansPerSecond, Seconds};
-use onbeat_control::axis::AxisConfiguration;
+use motion::supervision::{AfterOutage, DriveProfile, Outage, Written};
+use motion::{AxisScale, NewtonMetres, Radians, Seconds};
+use onbeat_control::axis::{AxisConfiguration, PositionSense};
 use onbeat_control::bring_up::Pump;
 use onbeat_control::clock::{Clock, VirtualClock};
-use onbeat_control::controller::{AxisReport, Controller, CycleInfo};
+use onbeat_control::controller::AxisReport;
 use onbeat_control::cycle::{Cycle, CycleConfiguration};
 use onbeat_control::observer::{CycleEvent, Happening};
-use onbeat_control::signal::Io;
 use onbeat_control::stop::StopHandle;
-use simulator::application::servo::{ServoDescription, ServoDrive, ServoRecord, default_mapping};
+use simulator::application::servo::{Encoder, ServoDescription, ServoDrive, ServoRecord, default_mapping};
 use simulator::application::sii::with_coe;
 use simulator::coe::DeviceDescription;
 use simulator::{EscDescription, Segment, SubDevice};
@@ -34,17 +34,34 @@ use simulator::{EscDescription, Segment, SubDevice};
 use super::cell::{Cell, Fault, Phase};
 use super::exchange::{Counting, Exchange, Newest, Shown};
 use super::judge::{self, Outcome, Run};
+use super::sway::Sway;
 use super::wire::{Back, Progress, Wire};
 use crate::support::{PERIOD, supervised};
 
-pub(crate) const COUNTS_PER_RADIAN: f64 = (1 << 20) as f64 / std::f64::consts::TAU;
+/// So many that differences of positions show accelerations.
+const COUNTS: u32 = 1 << 24;
+pub(crate) const COUNTS_PER_RADIAN: f64 = COUNTS as f64 / std::f64::consts::TAU;
 /// N m, of the drives and of the axes.
 pub(crate) const RATED_TORQUE: f64 = 2.4;
+
+/// Drive that most faults befall.
+pub(crate) const SECOND: usize = 1;
+
+/// Angle of the shafts at the start, in rad.
+const START: f64 = 3.0;
+
+/// Limits of position of axes in cyclic modes about their start, in rad: a sway goes up to 1.
+const REACH: f64 = 1.2;
+
+/// The same, farther apart than one turn.
+const WIDE: f64 = 4.0;
 
 /// Reports of the axes in a cycle.
 #[derive(Debug)]
 pub(crate) struct Report {
     pub(crate) now: Instant,
+    /// Its place on the grid.
+    pub(crate) cycle: u64,
     pub(crate) stopping: bool,
     pub(crate) axes: [AxisReport; 3],
     /// The frame that the cycle before has sent.
@@ -69,9 +86,10 @@ fn play(cell: Cell) -> Result<Run, Outcome> {
     clock.advance(Duration::from_secs(1000));
     let (progress, newest) = (Progress::default(), Newest::default());
     let (segment, records, shown) = segment(cell);
-    let mut wire = Wire::new(cell, segment, shown, clock.clone(), progress.clone(), newest.clone());
+    let devices = (segment, records.clone(), shown);
+    let mut wire = Wire::new(cell, devices, clock.clone(), progress.clone(), newest.clone());
     let mut main_device =
-        MainDevice::new(Configuration { replies: replies(cell), ..configuration(cell.phase) }).unwrap();
+        MainDevice::new(Configuration { replies: replies(cell), ..configuration(cell) }).unwrap();
     let stop = StopHandle::new();
     let begin = clock.now();
     let mut pump =
@@ -86,14 +104,15 @@ fn play(cell: Cell) -> Result<Run, Outcome> {
         return Err(Outcome::not_up(cell, &error, &wire, reported, clock.now().since(begin)));
     }
     let (see, seen): (Sender<Report>, Receiver<Report>) = channel();
-    let homes = cell.phase == Phase::Homing;
-    let modes = cell.phase.modes();
-    let controller = Sway { homes, modes, progress, newest, see, cycles: 0, times: [None; 3] };
+    let controller = Sway::new(cell, progress, newest, see);
     // Long enough for the fault and what follows from it.
     let configuration = CycleConfiguration {
         cycles: Some(match (cell.heals, cell.fault) {
-            (false, _) => 2_500,
             (true, Fault::SecondMaster) => 6_000,
+            // Its causes go away within 0.3 s.
+            _ if !cell.is_in_op() && cell.phase != Phase::Shutdown => 1_500,
+            (false, fault) if fault.loses_the_reference() => 3_000,
+            (false, _) => 2_500,
             (true, _) => 4_000,
         }),
         // While another MainDevice has all SubDevices the bus is lost to this one: on the way back that is waited for.
@@ -103,15 +122,9 @@ fn play(cell: Cell) -> Result<Run, Outcome> {
         })),
         ..CycleConfiguration::every(PERIOD)
     };
-    let (cycle, mut observer) = Cycle::new(
-        main_device,
-        wire,
-        clock.clone(),
-        &axes(cell.phase),
-        Box::new(controller),
-        configuration,
-    )
-    .unwrap();
+    let (cycle, mut observer) =
+        Cycle::new(main_device, wire, clock.clone(), &axes(cell), Box::new(controller), configuration)
+            .unwrap();
     let ended = cycle.run(&stop);
     let took = clock.now().since(begin);
     let other = |event: CycleEvent| matches!(event.what, Happening::Bus(Event::OtherMainDevice { .. }));
@@ -133,14 +146,16 @@ fn segment(cell: Cell) -> (Segment, Vec<ServoRecord>, [Shown; 3]) {
     let drives = order.map(|number: usize| {
         let description = ServoDescription {
             mapping: mapping(),
-            initial_position: 3.0,
+            encoder_counts: COUNTS,
+            initial_position: START,
             rated_torque: RATED_TORQUE,
             mode: cell.phase.modes()[number].cyclic(),
-            quick_stop: cell.fault != Fault::NoQuickStop || number == 0,
+            quick_stop: !cell.fault.has_no_quick_stop() || number == 0,
             ..ServoDescription::new(DeviceDescription::new(identity(number as u32), "Servo"))
         };
         let mut drive = ServoDrive::new(&description).unwrap();
-        let counts = |radians: f64| (radians / std::f64::consts::TAU * f64::from(1 << 20)) as i64;
+        drive.set_encoder(0, encoder(cell, number));
+        let counts = |radians: f64| (radians * COUNTS_PER_RADIAN) as i64;
         for (index, sub_index, value) in [
             (HOMING_METHOD, 0, 33),
             (HOMING_SPEEDS, 1, counts(4.0)),
@@ -159,6 +174,16 @@ fn segment(cell: Cell) -> (Segment, Vec<ServoRecord>, [Shown; 3]) {
     (Segment::new(drives.into()), records, all_shown)
 }
 
+/// Encoder of a drive: of the second one as the fault has it.
+fn encoder(cell: Cell, number: usize) -> Encoder {
+    match cell.fault {
+        _ if number != SECOND => Encoder::Unlimited,
+        Fault::TurnedUnseen => Encoder::Incremental,
+        Fault::TurnedByRange => Encoder::Absolute { turns: 1.0 },
+        _ => Encoder::Unlimited,
+    }
+}
+
 fn mapping() -> PdoMapping {
     let mut mapping = default_mapping();
     let mode = |index: u16| PdoEntry::from_mapping_value(u32::from(index) << 16 | 8);
@@ -168,8 +193,8 @@ fn mapping() -> PdoMapping {
     mapping
 }
 
-pub(crate) fn configuration(phase: Phase) -> Configuration {
-    let axes = axes(phase);
+pub(crate) fn configuration(cell: Cell) -> Configuration {
+    let axes = axes(cell);
     let sub_device = |number: u32| {
         let Identity { vendor_id, product_code, revision, .. } = identity(number);
         SubDeviceConfiguration {
@@ -204,7 +229,7 @@ fn startup(axis: &AxisConfiguration) -> Vec<StartupSdo> {
         complete_access: false,
         data: value.to_le_bytes().to_vec(),
     };
-    let mut startup = vec![sdo(0x6065, 1 << 16)];
+    let mut startup = vec![sdo(0x6065, COUNTS / 16)];
     if axis.mode.is_profile() {
         let profile = DriveProfile::within(&axis.supervision.unwrap().limits, &axis.scale);
         startup.extend([
@@ -217,82 +242,35 @@ fn startup(axis: &AxisConfiguration) -> Vec<StartupSdo> {
     startup
 }
 
-fn axes(phase: Phase) -> Vec<AxisConfiguration> {
+/// The axes of a cell, with limits of position in the cyclic modes, but for one that looks for its home.
+pub(crate) fn axes(cell: Cell) -> Vec<AxisConfiguration> {
     let mut axes = supervised(3);
-    for (axis, mode) in axes.iter_mut().zip(phase.modes()) {
+    for (number, (axis, mode)) in axes.iter_mut().zip(cell.phase.modes()).enumerate() {
         axis.mode = mode;
+        axis.scale = AxisScale::new(COUNTS.into(), 1.0, NewtonMetres(RATED_TORQUE)).unwrap();
         let settings = axis.supervision.as_mut().unwrap();
         settings.mode = mode;
         settings.outage = Outage { time: None, after: AfterOutage::Stay };
-        axis.maximum_step = settings.limits.step;
+        let limits = &mut settings.limits;
+        limits.written = Written::ALL;
+        limits.step = Radians(2.0 * limits.velocity.0 * PERIOD.as_secs_f64());
+        let homes = cell.phase == Phase::Homing && number == 0;
+        let reach = if cell.fault == Fault::TurnedByRange { WIDE } else { REACH };
+        let turns_on = mode == AxisMode::ProfileTorque;
+        limits.position = (!homes && !turns_on).then_some((Radians(START - reach), Radians(START + reach)));
+        axis.maximum_step = limits.step;
+        // An encoder of one turn, or of many.
+        let turns = if cell.fault == Fault::TurnedByRange { 1.0 } else { 4096.0 };
+        let range = (cell.fault != Fault::TurnedUnseen).then_some(Radians(turns * std::f64::consts::TAU));
+        axis.position_sense = PositionSense { range, ..PositionSense::default() };
+        if number == SECOND {
+            axis.holds_load = cell.fault.has_load();
+            let times = BrakeTimes { release: Seconds(0.03), engage: Seconds(0.05) };
+            axis.brake = cell.fault.has_brake().then_some(BrakeConfiguration { times, output: None });
+        }
     }
-    if phase == Phase::Profile {
-        return axes;
+    if cell.phase != Phase::Profile {
+        axes[0].homing = Homing::Drive { position: Radians(-0.5), timeout: Seconds(10.0) };
     }
-    axes[0].homing = Homing::Drive { position: motion::Radians(-0.5), timeout: Seconds(10.0) };
     axes
-}
-
-/// Sways all axes about where they stood; the first one stands and homes instead where `homes` says so. One in profile position goes to and fro
-/// between two destinations, one in profile torque is turned on.
-struct Sway {
-    homes: bool,
-    modes: [AxisMode; 3],
-    progress: Progress,
-    newest: Newest,
-    see: Sender<Report>,
-    cycles: u64,
-    times: [Option<(f64, f64)>; 3],
-}
-
-impl Controller for Sway {
-    fn update(&mut self, info: CycleInfo, io: &mut Io<'_>) {
-        let (reports, commands) = io.split();
-        let enabled = reports.iter().all(|report| report.state == Some(State::OperationEnabled));
-        self.cycles += u64::from(enabled || self.cycles > 0);
-        if self.cycles > 500 {
-            self.progress.note(Progress::MOVING);
-        }
-        if info.stopping {
-            self.progress.note(Progress::STOPPING);
-        }
-        for (number, (report, command)) in reports.iter().zip(commands).enumerate() {
-            command.request = Request::Enable;
-            if let AxisPhase::HoldingAt(position) = report.feedback.phase {
-                self.times[number] = Some((position.0, 0.0));
-            }
-            let Some((origin, elapsed)) = &mut self.times[number] else { continue };
-            let still = info.stopping || (self.homes && number == 0);
-            let makes_its_way = self.modes[number] == AxisMode::ProfilePosition;
-            if still {
-                command.setpoint.velocity = RadiansPerSecond::ZERO;
-                command.setpoint.torque = NewtonMetres::ZERO;
-                if makes_its_way {
-                    command.request = Request::Halt;
-                }
-                if !info.stopping {
-                    command.setpoint.position.0 = *origin;
-                }
-            } else {
-                *elapsed += info.period.as_secs_f64() * info.periods as f64;
-                let ease = (*elapsed / 0.25).min(1.0);
-                let (sin, cos) = (std::f64::consts::PI * *elapsed).sin_cos();
-                command.setpoint.position.0 = *origin + ease * sin;
-                command.setpoint.velocity.0 = ease * 3.0 * cos;
-                command.setpoint.torque.0 = ease * 0.025;
-                if makes_its_way {
-                    let begins = *elapsed < 0.01;
-                    command.setpoint.position.0 = *origin + if begins { 0.0 } else { sin.signum() };
-                }
-            }
-            command.home = self.homes && number == 0 && self.cycles == 600;
-        }
-        if reports[0].homing {
-            self.progress.note(Progress::HOMING);
-        }
-        let axes = [reports[0], reports[1], reports[2]];
-        let report =
-            Report { now: info.release, stopping: info.stopping, axes, exchange: self.newest.get() };
-        let _ = self.see.send(report);
-    }
 }

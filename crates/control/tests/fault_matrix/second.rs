@@ -9,7 +9,7 @@ use ethercat::time::Instant;
 use ethercat::wire::MacAddress;
 use simulator::Segment;
 
-use super::cell::Phase;
+use super::cell::Cell;
 use super::robot::configuration;
 use super::wire::ROUND_TRIP;
 use crate::support::PERIOD;
@@ -28,9 +28,9 @@ pub(crate) struct SecondMaster {
 
 impl SecondMaster {
     /// About to send its first frame.
-    pub(crate) fn new(now: Instant, seed: u64, phase: Phase) -> Self {
-        let first_generation = fastrand::Rng::with_seed(seed).u32(..);
-        let configuration = Configuration { source: SOURCE, first_generation, ..configuration(phase) };
+    pub(crate) fn new(now: Instant, cell: Cell) -> Self {
+        let first_generation = fastrand::Rng::with_seed(cell.seed).u32(..);
+        let configuration = Configuration { source: SOURCE, first_generation, ..configuration(cell) };
         Self {
             main_device: MainDevice::new(configuration).unwrap(),
             cycle: None,

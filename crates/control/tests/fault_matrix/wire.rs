@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use ethercat::al::{AlControl, AlState, AlStatus};
 use ethercat::al_status_code::AlStatusCode;
+use ethercat::cia402::State;
+use ethercat::cia402::object::DIGITAL_OUTPUTS;
 use ethercat::link::Segment as _;
 use ethercat::register;
 use ethercat::time::Instant;
@@ -16,10 +18,13 @@ use ethercat::wire::{Address, Command, DatagramHeader, Frame, FrameBuilder, MacA
 use onbeat_control::clock::{Clock, VirtualClock};
 use onbeat_control::link::Link;
 use simulator::Segment;
+use simulator::application::servo::ServoRecord;
 
 use super::cell::{Cell, Fall, Fault, Phase};
 use super::exchange::{Newest, Shown, gives_inputs};
+use super::robot::SECOND;
 use super::second::SecondMaster;
+use super::stream::{Sent, Stream};
 
 /// Time a passing fault lasts.
 const WHILE: Duration = Duration::from_millis(60);
@@ -30,11 +35,11 @@ const HEALS: Duration = Duration::from_millis(500);
 /// The same on the way up, where a SubDevice that does not answer ends it after half a second.
 const HEALS_ON_THE_WAY_UP: Duration = Duration::from_millis(300);
 
-/// Time that the host stands still.
-const STALL: Duration = Duration::from_millis(50);
-
 /// Time that the second SubDevice is without power where it falls out of Op that way.
 const POWERLESS: Duration = Duration::from_millis(20);
+
+/// mN m, on a motor of 2400.
+const LOAD: i32 = 500;
 
 /// By then another MainDevice that began has its bus in Op.
 const SETTLED: Duration = Duration::from_secs(2);
@@ -78,6 +83,8 @@ pub(crate) struct Wire {
     segment: Segment,
     /// Process data of the drives, frame by frame.
     shown: [Shown; 3],
+    records: Vec<ServoRecord>,
+    stream: Stream,
     clock: VirtualClock,
     cell: Cell,
     progress: Progress,
@@ -106,8 +113,7 @@ pub(crate) struct Wire {
 impl Wire {
     pub(crate) fn new(
         cell: Cell,
-        segment: Segment,
-        shown: [Shown; 3],
+        (segment, records, shown): (Segment, Vec<ServoRecord>, [Shown; 3]),
         clock: VirtualClock,
         progress: Progress,
         newest: Newest,
@@ -118,6 +124,8 @@ impl Wire {
         let mut wire = Self {
             segment,
             shown,
+            records,
+            stream: Stream::default(),
             clock,
             cell,
             progress,
@@ -147,6 +155,11 @@ impl Wire {
 
     pub(crate) fn segment(&self) -> &Segment {
         &self.segment
+    }
+
+    /// Frames with process data that have left.
+    pub(crate) fn sent(&self) -> Vec<Sent> {
+        self.stream.sent()
     }
 
     /// True if the fault took place: what comes of it is an outcome of the fault.
@@ -206,8 +219,14 @@ impl Wire {
             Fault::WatchdogExpiry => second(&mut self.segment, simulator::SubDevice::expire_watchdog),
             Fault::ClockJump => assert!(self.segment.jump_clock(1, 5_000_000)),
             Fault::SecondMaster => {
-                self.second = Some(SecondMaster::new(self.clock.now(), self.cell.seed, self.cell.phase));
+                self.second = Some(SecondMaster::new(self.clock.now(), self.cell));
             }
+            Fault::TurnOffInOp => self.count_from_elsewhere(),
+            Fault::HalfTurnOff
+            | Fault::TurnOff
+            | Fault::ThreeTurnsOff
+            | Fault::TurnedUnseen
+            | Fault::TurnedByRange => assert!(self.segment.power_off(SECOND)),
             Fault::Swapped => {}
             // Those go wrong frame by frame.
             Fault::Loss
@@ -222,7 +241,12 @@ impl Wire {
             | Fault::LinkDown
             | Fault::InterfaceGone
             | Fault::NoQuickStop
-            | Fault::HostStall => return,
+            | Fault::NoStopBrake
+            | Fault::NoStopLoad
+            | Fault::NoStopBrakeLoad
+            | Fault::HostStall
+            | Fault::HostStallHalf
+            | Fault::HostStallFive => return,
         }
         match self.cell.falls() {
             Some(Fall::Watchdog) => second(&mut self.segment, simulator::SubDevice::expire_watchdog),
@@ -236,8 +260,13 @@ impl Wire {
     fn cause_lasts(&self) -> Option<Duration> {
         Some(match self.cell.fault {
             Fault::Swapped | Fault::InterfaceGone => return None,
-            Fault::WatchdogExpiry | Fault::ClockJump => Duration::ZERO,
-            Fault::HostStall => STALL,
+            Fault::WatchdogExpiry | Fault::ClockJump | Fault::TurnOffInOp => Duration::ZERO,
+            Fault::HostStall | Fault::HostStallHalf | Fault::HostStallFive => self.cell.fault.stall()?,
+            Fault::HalfTurnOff
+            | Fault::TurnOff
+            | Fault::ThreeTurnsOff
+            | Fault::TurnedUnseen
+            | Fault::TurnedByRange => POWERLESS,
             Fault::SecondMaster => SETTLED,
             Fault::PowerLoss
             | Fault::UnmarkedPower
@@ -261,17 +290,56 @@ impl Wire {
             | Fault::Foreign
             | Fault::Truncated
             | Fault::NoQuickStop
+            | Fault::NoStopBrake
+            | Fault::NoStopLoad
+            | Fault::NoStopBrakeLoad
             | Fault::LinkDown => WHILE,
         })
     }
 
-    /// Gives the second SubDevice its power again, where it fell out of Op that way.
+    /// Gives the second SubDevice its power again, where it was without for a moment.
     fn wake(&mut self, now: Instant) {
-        let falls = self.cell.falls() == Some(Fall::Power);
+        let restarts = self.cell.fault.restarts();
         let is_over = self.began.is_some_and(|began| now.since(began) >= POWERLESS);
-        if falls && is_over && !self.segment.is_powered(1) {
-            assert!(self.segment.power_on(1));
+        if (self.cell.falls() == Some(Fall::Power) || restarts)
+            && is_over
+            && !self.segment.is_powered(SECOND)
+        {
+            self.count_from_elsewhere();
+            assert!(self.segment.power_on(SECOND));
         }
+    }
+
+    /// What happened to the second drive meanwhile.
+    fn count_from_elsewhere(&mut self) {
+        let fault = self.cell.fault;
+        let drive = self.segment.sub_device_mut(SECOND).unwrap().servo_mut().unwrap();
+        if let Some(turns) = fault.turns_off() {
+            drive.shift_count(0, turns);
+        }
+        if fault.turns_the_shaft() {
+            drive.displace(0, 1.0);
+        }
+    }
+
+    /// Brake and load of the second drive, which closes its brake wherever it is not enabled.
+    fn work(&mut self) {
+        let fault = self.cell.fault;
+        if !fault.has_no_quick_stop() {
+            return;
+        }
+        let loaded = fault.has_load()
+            && self.progress.has(Progress::MOVING)
+            && !self.progress.has(Progress::STOPPING);
+        let drive = self.segment.sub_device_mut(SECOND).unwrap().servo_mut().unwrap();
+        drive.set_load(0, if loaded { LOAD } else { 0 });
+        let open = matches!(
+            drive.axes()[0].state(),
+            State::OperationEnabled | State::QuickStopActive | State::FaultReactionActive
+        );
+        let [outputs, mask] = [1, 2].map(|it| drive.dictionary().find(DIGITAL_OUTPUTS, it).unwrap());
+        drive.dictionary_mut().set(mask, 1);
+        drive.dictionary_mut().set(outputs, i64::from(fault.has_brake() && !open));
     }
 
     /// Takes the cause away when its time is over, and looks who is in Op, until the cycle stops.
@@ -415,15 +483,32 @@ impl Wire {
             | Fault::LinkDown
             | Fault::InterfaceGone
             | Fault::HostStall
+            | Fault::HostStallHalf
+            | Fault::HostStallFive
+            | Fault::HalfTurnOff
+            | Fault::TurnOff
+            | Fault::ThreeTurnsOff
+            | Fault::TurnOffInOp
+            | Fault::TurnedUnseen
+            | Fault::TurnedByRange
             | Fault::NoQuickStop
+            | Fault::NoStopBrake
+            | Fault::NoStopLoad
+            | Fault::NoStopBrakeLoad
             | Fault::SecondMaster => vec![(due, bytes)],
         }
+    }
+
+    /// True while no frame comes through, either way.
+    fn loses_all(&self) -> bool {
+        let fault = self.cell.fault;
+        (fault == Fault::Loss || fault.has_no_quick_stop()) && self.is_on()
     }
 
     /// Result of a transmit whose frame does not get to the segment; `None` for one that does.
     fn lost_on_the_way(&self) -> Option<io::Result<()>> {
         match self.cell.fault {
-            Fault::Loss | Fault::NoQuickStop if self.is_on() => Some(Ok(())),
+            _ if self.loses_all() => Some(Ok(())),
             Fault::Corrupt if self.is_on() && self.frames % 7 == 0 => Some(Ok(())),
             Fault::LinkDown if self.is_on() => Some(Err(io::Error::from_raw_os_error(libc::ENETDOWN))),
             Fault::InterfaceGone if self.began.is_some() => {
@@ -442,7 +527,10 @@ impl Link for Wire {
         let now = self.clock.now();
         self.segment.advance(now);
         self.wake(now);
+        self.work();
         self.heal(now);
+        let states = std::array::from_fn(|it| self.records[it].last().map(|taken| taken.state));
+        self.stream.leaves(frame, now, &self.segment, states);
         self.newest.leaves(frame, now, [None; 3]);
         if let Some(result) = self.lost_on_the_way() {
             self.spoilt += 1;
@@ -463,8 +551,8 @@ impl Link for Wire {
                 self.history.pop_front();
             }
         }
-        if self.cell.fault == Fault::HostStall && self.began == Some(now) {
-            self.clock.advance(STALL);
+        if let Some(stall) = self.cell.fault.stall().filter(|_| self.began == Some(now)) {
+            self.clock.advance(stall);
             self.spoilt += 1;
         }
         Ok(())
@@ -481,7 +569,7 @@ impl Link for Wire {
         let Some((_, bytes)) = next.and_then(|(place, _)| self.replies.remove(place)) else {
             return Ok(None);
         };
-        if matches!(self.cell.fault, Fault::Loss | Fault::NoQuickStop) && self.is_on() {
+        if self.loses_all() {
             return Ok(None);
         }
         if self.cell.fault == Fault::InterfaceGone && self.began.is_some() {

@@ -280,7 +280,7 @@ impl ControllerManager {
     }
 }
 
-/// True if a drive had the time to leave its fault, and the axis to come to rest.
+/// True if a drive had the time to leave its fault, and the axis to stop.
 fn late_enough(cycles: u32) -> bool {
     cycles > RESET_CYCLES
 }
@@ -291,7 +291,8 @@ fn can_be_moved(report: &AxisReport) -> bool {
     is_enabled(report) && !is_latched(report) && follows
 }
 
-/// True if an interlock does not permit it to be enabled. One whose input has not been read yet may still do so.
+/// True if an interlock does not permit it to be enabled. An input that has not been read yet may
+/// still permit it.
 fn is_forbidden(report: &AxisReport) -> bool {
     report.interlock.is_some_and(|it| !it.permits && it.level != InputLevel::Unknown)
 }

@@ -17,6 +17,7 @@ use crate::pdo::PdoMapping;
 use crate::register::dc::LATCH_INPUTS;
 use crate::wire::MacAddress;
 
+use super::barrier::Barrier;
 use super::limits;
 
 /// Expected bus, and the state to bring it to.
@@ -109,6 +110,9 @@ pub struct SubDeviceConfiguration {
     pub process_data: ProcessDataSource,
     /// SDO downloads in PreOp, in order, before the PDO mapping is written.
     pub startup: Vec<StartupSdo>,
+    /// Objects that bound its axes: written and read back in PreOp, behind `startup`, or read. A SubDevice without CoE
+    /// has none.
+    pub barriers: Vec<Barrier>,
     /// Its SYNC0 pulse, or `None` for free run.
     pub sync0: Option<Sync0>,
     /// Its SYNC1 pulse, which depends on SYNC0; `None`: none is generated.
@@ -144,6 +148,7 @@ impl Default for SubDeviceConfiguration {
             alias: None,
             process_data: ProcessDataSource::default(),
             startup: Vec::new(),
+            barriers: Vec::new(),
             sync0: None,
             sync1: None,
             oversampling: None,

@@ -9,6 +9,7 @@ use crate::register::sii_interface::CONFIGURATION;
 use crate::register::{self, FmmuDirection, SyncManager, dc};
 use crate::sii::SyncManagerUse;
 
+use super::barrier::BarrierState;
 use super::bring_up;
 use super::clock::ClockSetting;
 use super::configuration::{ProcessDataSource, SubDeviceConfiguration};
@@ -195,6 +196,11 @@ impl SubDevice {
         // Without CoE its PDOs are those of its SII.
         if let Action::Download(_) | Action::Verify { .. } | Action::SkipIfMapped { .. } = action {
             return self.mailbox.is_some_and(|mailbox| mailbox.coe);
+        }
+        if let Action::Bound { place, again, .. } = *action {
+            let state = self.barriers.get(usize::from(place));
+            let is_refused = state.is_some_and(|it| matches!(it, BarrierState::Refused(_)));
+            return self.mailbox.is_some_and(|mailbox| mailbox.coe) && (!again || is_refused);
         }
         if self.late.is_none() {
             return true;

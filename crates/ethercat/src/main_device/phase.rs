@@ -2,6 +2,7 @@
 
 mod process_data;
 
+use alloc::vec;
 use alloc::vec::Vec;
 
 use types::WorkingCounter;
@@ -11,6 +12,7 @@ use crate::redundancy::Ring;
 use crate::time::Instant;
 
 use super::MainDevice;
+use super::barrier::BarrierState;
 use super::bring_up;
 use super::configuration::Presence;
 use super::error::{BusError, SubDeviceError};
@@ -353,6 +355,7 @@ impl MainDevice {
             sub_device.wanted_watchdog = configuration.process_data_watchdog;
             sub_device.wanted_pdi_watchdog = configuration.pdi_watchdog;
             bring_up::mapping(sub_device, configuration);
+            sub_device.barriers = vec![BarrierState::default(); configuration.barriers.len()];
             if sub_device.is_absent || sub_device.mark.presence == Presence::HotConnect {
                 self.workers[position].mailbox.reserve();
             }

@@ -10,6 +10,7 @@ use crate::al::AlState;
 use crate::pdo::{self, Pdo, PdoEntry, PdoMapping};
 use crate::register::{self, SyncManager, Watchdogs, dc};
 
+use super::barrier::Barrier;
 use super::clock::ClockSetting;
 use super::coe_mapping::{Directions, Wanted};
 use super::configuration::{LatchMode, ProcessDataSource, StartupSdo, SubDeviceConfiguration};
@@ -39,6 +40,8 @@ pub(super) enum Action {
     RequestState(AlState),
     /// Download an object.
     Download(StartupSdo),
+    /// Write an object that bounds an axis, and read it back, or read it; its state has this place. `again`: only if it was refused before.
+    Bound { place: u16, barrier: Barrier, again: bool },
     /// Upload an object of a PDO mapping and compare it.
     Verify { index: u16, sub_index: u8, expected: u32 },
     /// Go past so many actions, which write and read back these objects, if they hold what they are to hold already; all of an
@@ -151,11 +154,24 @@ pub(super) fn pre_op(
     }
     plan.push(Action::RequestState(AlState::PreOp));
     plan.extend(configuration.startup.iter().cloned().map(Action::Download));
+    plan.extend(bounds(&configuration.barriers));
     if let ProcessDataSource::Explicit(mapping) = &configuration.process_data {
         plan.extend(write_mapping(mapping, at_once));
     }
     plan.extend(unknown.map(Action::ReadMapping));
     plan
+}
+
+/// Barriers in their order. The first of two limits may lie beyond the second one of before: it is written again.
+fn bounds(barriers: &[Barrier]) -> impl Iterator<Item = Action> + '_ {
+    let all = (0..).zip(barriers);
+    all.clone().map(|(place, &barrier)| Action::Bound { place, barrier, again: false }).chain(
+        all.filter(|(_, it)| it.sub_index == 1).map(|(place, &barrier)| Action::Bound {
+            place,
+            barrier,
+            again: true,
+        }),
+    )
 }
 
 /// The standard's procedure for a PDO mapping (ETG.1000.6, 5.6.7.4): empty the assignment, fill each

@@ -16,6 +16,7 @@ use crate::register::{DlStatus, EscFeatures, SyncManager, Watchdogs};
 use crate::sii::{self, CoeDetails, Identity};
 use crate::wire::read_u16;
 
+use super::barrier::BarrierState;
 use super::clock::{ClockSetting, LatchedTimes};
 use super::configuration::Watchdog;
 use super::error::SubDeviceError;
@@ -34,7 +35,7 @@ pub struct SubDevice {
     pub processed: u16,
     /// Port by which frames come in: 0, unless its IN and OUT are swapped.
     pub entry_port: u8,
-    /// Port of a SubDevice in a closed ring whose receive time does not follow that of port 0.
+    /// Port in a closed ring with a receive time that does not follow the receive time of port 0.
     pub implausible_port: Option<u8>,
     /// Configured station address, 0x1001 and up.
     pub station_address: u16,
@@ -82,6 +83,8 @@ pub struct SubDevice {
     pub emergencies: u64,
     /// Its watchdogs as they were read back, once its process data is set up.
     pub watchdogs: Option<Watchdogs>,
+    /// States of the objects that bound its axes, as they are configured.
+    pub(super) barriers: Vec<BarrierState>,
     /// Facts that it is known by where the bus may lack it.
     pub(super) mark: Mark,
     /// It is not on the bus, and need not be.
@@ -132,6 +135,7 @@ impl SubDevice {
             latches_told: None,
             emergencies: 0,
             watchdogs: None,
+            barriers: Vec::new(),
             mark: Mark::default(),
             is_absent: false,
             is_unseen: false,
@@ -162,6 +166,12 @@ impl SubDevice {
     pub(super) fn has_complete_access(&self) -> bool {
         let general = self.sii.as_ref().and_then(|sii| sii.general());
         general.is_some_and(|it| it.coe_details.contains(CoeDetails::COMPLETE_ACCESS))
+    }
+
+    /// States of the objects that bound its axes, in the order of [`super::SubDeviceConfiguration::barriers`].
+    #[must_use]
+    pub fn barriers(&self) -> &[BarrierState] {
+        &self.barriers
     }
 
     /// True if its ESC has a distributed clock.
@@ -199,8 +209,8 @@ impl SubDevice {
         });
         let implausible = self.implausible_port.map(|port| {
             format!(
-                "SubDevice {position} \"{name}\": the receive time of its port {port} does not follow that of its \
-                 port 0, where frames enter by the working counters of this ring: its receive times are \
+                "SubDevice {position} \"{name}\": the receive time of its port {port} does not follow port 0, \
+                 where frames enter by the working counters of this ring: its receive times are \
                  implausible, and its delay is estimated from its neighbours"
             )
         });

@@ -14,6 +14,7 @@ use crate::time::Instant;
 use crate::wire::coe::Emergency;
 
 use super::awaited::{Awaited, AwaitedAction};
+use super::barrier::{Barrier, BarrierAccess};
 use super::clock::ClockSetting;
 use super::coe_mapping::{Comparison, MappingReader};
 use super::configuration::StartupSdo;
@@ -71,6 +72,8 @@ enum Step {
     Mapping(MappingReader),
     /// The same, of one that is compared.
     Comparison(Comparison),
+    /// An object that bounds an axis, which the mailbox client has.
+    Barrier(BarrierAccess),
 }
 
 /// Looks for a diagnosis, in their order.
@@ -275,7 +278,7 @@ impl Worker {
 
     /// True if the mailbox carries a request of the plan.
     fn owns_request(&self) -> bool {
-        matches!(self.step, Step::Mailbox | Step::Mapping(_) | Step::Comparison(_))
+        matches!(self.step, Step::Mailbox | Step::Mapping(_) | Step::Comparison(_) | Step::Barrier(_))
     }
 
     /// Takes back the data of a plan's own request.
@@ -349,7 +352,8 @@ impl Worker {
                 AwaitedAction::Clock
             }
             Action::RequestState(state) => AwaitedAction::State(*state),
-            Action::Download(StartupSdo { index, sub_index, .. })
+            Action::Bound { barrier: Barrier { index, sub_index, .. }, .. }
+            | Action::Download(StartupSdo { index, sub_index, .. })
             | Action::Verify { index, sub_index, .. } => AwaitedAction::Sdo(*index, *sub_index),
             Action::ReadMapping(_) | Action::SkipIfMapped { .. } => AwaitedAction::Mapping,
         };
@@ -390,7 +394,7 @@ impl Worker {
         match &mut self.step {
             Step::State(change) => change.put_off(by),
             Step::Sii(reader) => reader.put_off(by),
-            Step::Start | Step::Mailbox | Step::Mapping(_) | Step::Comparison(_) => {}
+            Step::Start | Step::Mailbox | Step::Mapping(_) | Step::Comparison(_) | Step::Barrier(_) => {}
         }
         self.mailbox.put_off(by);
         self.unanswered.put_off(by);
@@ -502,7 +506,9 @@ impl Worker {
             Some(Action::Download(_) | Action::Verify { .. } | Action::ReadMapping(_)) => {
                 register::SYNC_MANAGER
             }
-            Some(Action::Part(_) | Action::SkipIfMapped { .. }) => register::SYNC_MANAGER,
+            Some(Action::Part(_) | Action::SkipIfMapped { .. } | Action::Bound { .. }) => {
+                register::SYNC_MANAGER
+            }
             Some(Action::RequestState(_)) | None => register::AL_STATUS,
         }
     }

@@ -170,7 +170,8 @@ fn next_event(event: &Happening) -> Option<Happening> {
             SetpointIgnored { axis, mode: "csv".into(), given: text.clone(), takes: text }
         }
         SetpointIgnored { .. } => QuickStopIgnored { axis, step: text },
-        QuickStopIgnored { .. } => AxisFreed { axis },
+        QuickStopIgnored { .. } => Overshoot { axis, by: 0.5 },
+        Overshoot { .. } => AxisFreed { axis },
         AxisFreed { .. } => Interlock { interlock: 0, allows: true, level: "is high".into() },
         Interlock { .. } => SignalForced {
             signal: text,

@@ -2,8 +2,10 @@
 
 mod clamped;
 mod edges;
+mod lead;
 mod meetings;
 mod quick_stop;
+mod runaway;
 mod start;
 mod together;
 

@@ -1,4 +1,5 @@
-//! Hostile set-points through trajectory planning and supervision, evaluated by an oracle that knows the limits alone.
+//! Hostile set-points through trajectory planning and supervision, evaluated by an oracle that
+//! knows the limits alone.
 
 mod oracle;
 mod source;
@@ -48,14 +49,21 @@ fn play(seed: u64, length: u64) -> u64 {
         AxisFeedback { phase: AxisPhase::HoldingAt(Radians::ZERO), fresh: true, ..AxisFeedback::default() };
     // The axis answers some cycles later.
     let mut late: VecDeque<AxisSetpoint> = vec![AxisSetpoint::default(); rng.usize(0..=3)].into();
+    // In csp some axes are ahead of their set-points, by more or less from time to time.
+    let leads = mode == CyclicMode::Position && rng.u32(..4) == 0;
+    let mut lead = Radians::ZERO;
     let mut clamped = 0;
     for cycle in 0..length {
+        if leads && rng.u32(..100) == 0 {
+            lead = Radians((rng.f64() - 0.5) * settings.limits.velocity.0 * 0.1);
+        }
         let shown = AxisFeedback { phase: supervisor.phase(feedback.phase), ..feedback };
         let asked = source.next(&mut rng, &shown);
         if rng.u32(..40) == 0 {
             supervisor.acknowledge();
         }
-        let supervised = supervisor.step(period, asked, &Seen { feedback, ..Seen::default() });
+        let seen = AxisFeedback { position: feedback.position + lead, ..feedback };
+        let supervised = supervisor.step(period, asked, &Seen { feedback: seen, ..Seen::default() });
         clamped += u64::from(
             supervised.reason == Some(StopReason::AccelerationLimit) && supervisor.stopped().is_none(),
         );

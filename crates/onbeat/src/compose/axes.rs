@@ -2,9 +2,12 @@
 
 use control::axis::AxisConfiguration;
 use ethercat::cia402::object::{HALT_OPTION_CODE, of_axis};
+use ethercat::main_device::SubDevice;
 use motion::supervision::{Outage, Settings};
 use motion::{Radians, Seconds};
 use robot::RobotConfig;
+
+use super::barriers::option_code_of;
 
 /// The axes of `robot`, in their order.
 pub(crate) fn axes(robot: &RobotConfig) -> Vec<AxisConfiguration> {
@@ -15,6 +18,7 @@ pub(crate) fn axes(robot: &RobotConfig) -> Vec<AxisConfiguration> {
             supervision: Some(supervision(axis, &robot.cycle)),
             modes: axis.modes.clone(),
             feedback_velocity: axis.feedback_velocity,
+            velocity_error: axis.velocity_error,
             homing: axis.homing,
             position_sense: axis.position_sense,
             brake: axis.brake,
@@ -28,7 +32,18 @@ pub(crate) fn axes(robot: &RobotConfig) -> Vec<AxisConfiguration> {
     robot.axes.iter().map(axis).collect()
 }
 
-/// True unless its drive is told at the start to let go at a halt (0x605D neither 1 nor 2).
+/// The same, with the option codes that their drives returned in PreOp.
+pub(crate) fn axes_of(robot: &RobotConfig, found: &[SubDevice]) -> Vec<AxisConfiguration> {
+    let mut axes = axes(robot);
+    for (number, axis) in axes.iter_mut().enumerate() {
+        if let Some(code) = option_code_of(robot, number, HALT_OPTION_CODE, found) {
+            axis.halts = matches!(code, 1 | 2);
+        }
+    }
+    axes
+}
+
+/// True unless a start-up object makes its drive lose torque at a halt (0x605D neither 1 nor 2).
 fn halts(robot: &RobotConfig, axis: &robot::Axis) -> bool {
     let startup = robot.bus.sub_devices.get(axis.sub_device).map_or(&[][..], |it| &it.startup);
     let code = of_axis(HALT_OPTION_CODE, axis.drive_axis);

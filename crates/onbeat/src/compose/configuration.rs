@@ -10,7 +10,7 @@ use ethercat::cia402::object::{
 };
 use ethercat::main_device::{Configuration, MainDevice, StartupSdo};
 use motion::supervision::DriveProfile;
-use robot::{Axis, RobotConfig, SubDevice, profile_objects};
+use robot::{Axis, BarrierSource, DriveBarrier, RobotConfig, SubDevice, profile_objects};
 use rustix::rand::GetRandomFlags;
 use types::CycleClock;
 
@@ -47,6 +47,11 @@ pub fn configuration(robot: &RobotConfig, target: AlState) -> Configuration {
         };
         sub_devices[axis.sub_device].startup.extend(homing(axis).into_iter().filter(|sdo| !written(sdo)));
         sub_devices[axis.sub_device].startup.extend(profile(axis));
+    }
+    for DriveBarrier { axis, source, .. } in robot.drive_barriers() {
+        if let BarrierSource::Limits(_, barrier) = source {
+            sub_devices[robot.axes[axis].sub_device].barriers.push(barrier);
+        }
     }
     Configuration {
         sub_devices: Some(sub_devices),

@@ -10,8 +10,8 @@ use ipc::controller::CycleEnd;
 use ipc::description::WheelDescription;
 use ipc::message::control::{PORT, STOP_PORT};
 use ipc::message::trajectory;
-use motion::kinematics::{BaseError, DifferentialDrive, JointLimits, Line, LineSpeed, OmniBase, OmniWheel};
-use motion::{AxisLimits, Metres, Radians, RadiansPerSecond};
+use motion::kinematics::{JointLimits, Line, LineSpeed};
+use motion::{AxisLimits, RadiansPerSecond};
 use robot::{Base, BaseKind, ControllerKind, Homing, RobotConfig};
 
 use super::ipc::Ports;
@@ -174,11 +174,11 @@ fn drive(robot: &RobotConfig, base: &Base) -> Result<BaseController, ControllerE
     let limits = base.wheels.iter().map(|&wheel| robot.axes[wheel].limits.velocity.0);
     let slowest = RadiansPerSecond(limits.fold(f64::INFINITY, f64::min));
     if base.kind == BaseKind::Differential {
-        let two = DifferentialDrive::new(Metres(base.wheel_radius), Metres(base.track))?;
+        let two = base.two_wheels()?;
         let wheels = base.wheels.as_slice().try_into()?;
         return Ok(BaseController::differential(two, wheels, slowest, base.limits)?);
     }
-    Ok(BaseController::omni(four(base)?, base.wheels.as_slice().try_into()?, slowest, base.limits)?)
+    Ok(BaseController::omni(base.four_wheels()?, base.wheels.as_slice().try_into()?, slowest, base.limits)?)
 }
 
 /// Driven wheels of a base, as a description has them; none of one that cannot be.
@@ -186,37 +186,18 @@ pub(super) fn wheels(base: &Base) -> Vec<WheelDescription> {
     let row = |index: usize| {
         let twist = match base.kind {
             BaseKind::Differential => {
-                let two = DifferentialDrive::new(Metres(base.wheel_radius), Metres(base.track)).ok()?;
+                let two = base.two_wheels().ok()?;
                 two.twist(std::array::from_fn(|it| RadiansPerSecond(f64::from(it == index))))
             }
-            _ => four(base).ok()?.twist(std::array::from_fn(|it| RadiansPerSecond(f64::from(it == index)))),
+            _ => base
+                .four_wheels()
+                .ok()?
+                .twist(std::array::from_fn(|it| RadiansPerSecond(f64::from(it == index)))),
         };
         Some([twist.x.0, twist.y.0, twist.yaw.0])
     };
     let rows = base.wheels.iter().enumerate();
     rows.map_while(|(index, &axis)| Some(WheelDescription { axis, twist: row(index)? })).collect()
-}
-
-fn four(base: &Base) -> Result<OmniBase, BaseError> {
-    let (radius, track, wheelbase) =
-        (Metres(base.wheel_radius), Metres(base.track), Metres(base.wheelbase));
-    match base.kind {
-        BaseKind::Mecanum => OmniBase::mecanum(radius, wheelbase, track, Radians(base.roller_angle)),
-        BaseKind::Differential | BaseKind::Omni => OmniBase::new(corners(base)),
-    }
-}
-
-/// Omni wheels at the corners: front left, front right, rear left, rear right. Each rolls along the diagonal of the other
-/// two, ahead where it turns forward.
-fn corners(base: &Base) -> [OmniWheel; 4] {
-    let wheel = |front: f64, left: f64| OmniWheel {
-        x: Metres(front * base.wheelbase / 2.0),
-        y: Metres(left * base.track / 2.0),
-        direction: Radians(-front * left * std::f64::consts::FRAC_PI_4),
-        roller: Radians::ZERO,
-        radius: Metres(base.wheel_radius),
-    };
-    [wheel(1.0, 1.0), wheel(1.0, -1.0), wheel(-1.0, 1.0), wheel(-1.0, -1.0)]
 }
 
 fn settings(robot: &RobotConfig, axis: usize) -> AxisSettings {
@@ -235,6 +216,7 @@ fn settings(robot: &RobotConfig, axis: usize) -> AxisSettings {
 mod tests {
     use motion::MetresPerSecond;
     use motion::base::Twist;
+    use motion::kinematics::OmniBase;
 
     use super::wheels as wheels_of;
     use super::*;
@@ -244,7 +226,7 @@ mod tests {
         let text = include_str!("../../../../examples/omni.toml");
         let mut base = RobotConfig::parse(text, "omni.toml").unwrap().base.unwrap();
         (base.wheel_radius, base.wheelbase, base.track) = (0.1, 0.6, 0.4);
-        OmniBase::new(corners(&base)).unwrap()
+        base.four_wheels().unwrap()
     }
 
     /// Front left, front right, rear left, rear right, in rad/s.
@@ -265,7 +247,7 @@ mod tests {
         let asked = [0.5, -0.25, 0.75];
         let [x, y, yaw] = asked;
         let twist = Twist { x: MetresPerSecond(x), y: MetresPerSecond(y), yaw: RadiansPerSecond(yaw) };
-        let turning = four(&base).unwrap().wheels(twist);
+        let turning = base.four_wheels().unwrap().wheels(twist);
         let described = wheels_of(&base);
         for (part, asked) in asked.into_iter().enumerate() {
             let made: f64 = described.iter().zip(turning).map(|(it, wheel)| it.twist[part] * wheel.0).sum();

@@ -10,14 +10,14 @@ use std::path::Path;
 use control::profile::Scheduling;
 use ethercat::pdo::{Pdo, PdoMapping};
 use ethercat::sii;
-use robot::{AnalogueSource, ApplicationKind, RobotConfig, Simulation, SubDevice};
+use robot::{AnalogueSource, ApplicationKind, Axis, RobotConfig, Simulation, SubDevice};
 use simulator::Segment;
 use simulator::application::analogue::{self, AnalogueInputs};
 use simulator::application::analogue_output::{self, AnalogueOutputs};
 use simulator::application::digital::{DigitalInputs, DigitalOutputs, Wires};
 use simulator::application::encoder::{self, Encoders};
 use simulator::application::force_torque::{self, ForceTorqueSensor};
-use simulator::application::servo::{self, PlantParameters, ServoDescription, ServoDrive};
+use simulator::application::servo::{self, Encoder, PlantParameters, ServoDescription, ServoDrive};
 use simulator::application::sii::{
     SiiDescription, coupler, digital_inputs, digital_outputs, pdos, with_coe,
 };
@@ -92,7 +92,10 @@ pub fn segment_keeping(robot: &RobotConfig, files: Option<&SiiFiles>) -> Result<
         let image = image;
         let description = description(it, simulation, image.as_ref().map(|(_, image)| image));
         let shaft = |name: &str| shafts.get(name).cloned().unwrap_or_default();
-        let around = Around { wires: &wires, levels: &levels, own: shaft(&it.name), shaft: &shaft };
+        let axes = || robot.axes.iter().filter(|axis| axis.sub_device == position);
+        let encoders = axes().map(|axis| (usize::from(axis.drive_axis), encoder_of(axis))).collect();
+        let around =
+            Around { wires: &wires, levels: &levels, own: shaft(&it.name), shaft: &shaft, encoders };
         let application = application(simulation, &description, &around).map_err(|source| {
             let (robot, name) = (robot.name.clone(), it.name.clone());
             SimulationError::Application { robot, position, name, source }
@@ -207,6 +210,8 @@ struct Around<'a> {
     own: Level,
     /// Shaft of the SubDevice of a name.
     shaft: &'a dyn Fn(&str) -> Level,
+    /// Encoders of its axes, by their numbers.
+    encoders: Vec<(usize, Encoder)>,
 }
 
 fn application(
@@ -261,7 +266,10 @@ fn application(
             Box::new(ForceTorqueSensor::new(&device(), signals)?)
         }
         ApplicationKind::ServoDrive => {
-            let drive = ServoDrive::new(&servo_description(sii, simulation))?;
+            let mut drive = ServoDrive::new(&servo_description(sii, simulation))?;
+            for &(axis, encoder) in &around.encoders {
+                drive.set_encoder(axis, encoder);
+            }
             Box::new(drive.with_shaft(around.own.clone()))
         }
     })
@@ -284,6 +292,15 @@ fn servo_description(sii: &SiiDescription, it: &Simulation) -> ServoDescription 
         encoder_counts: it.encoder_counts,
         rated_torque: it.rated_torque,
         ..ServoDescription::new(DeviceDescription::new(sii.identity, &sii.name))
+    }
+}
+
+/// Encoder of a simulated drive: as the axis says, else one that knows its position always.
+fn encoder_of(axis: &Axis) -> Encoder {
+    match (axis.encoder, axis.encoder_turns()) {
+        (None, _) => Encoder::Unlimited,
+        (Some(_), None) => Encoder::Incremental,
+        (Some(_), Some(turns)) => Encoder::Absolute { turns },
     }
 }
 

@@ -8,6 +8,7 @@ use ethercat::link;
 use ethercat::time::Instant;
 use ipc::text::Server;
 use simulator::application::ServoDrive;
+use simulator::application::servo::Encoder;
 use simulator::{Segment, SubDevice};
 use thiserror::Error;
 
@@ -295,12 +296,20 @@ impl FaultySegment {
             Fault::DriveLoad { position, axis, torque } => {
                 self.drive(position, |drive| drive.set_load(axis, torque));
             }
+            Fault::DriveMotor { position, axis, reversed } => {
+                self.drive(position, |drive| drive.set_reversed(axis, reversed));
+            }
             Fault::Encoder { position, axis, by, turned } => self.drive(position, |drive| {
                 let turns = f64::from(by) / 1e3;
-                if turned {
-                    drive.displace(axis, turns);
+                let unlimited = drive.axes().get(axis).is_some_and(|it| it.encoder() == Encoder::Unlimited);
+                match turned {
+                    false => drive.shift_count(axis, turns),
+                    true => drive.displace(axis, turns),
                 }
-                drive.shift_count(axis, if turned { -turns } else { turns });
+                // The robot file does not say what this encoder sees: it sees nothing.
+                if turned && unlimited {
+                    drive.shift_count(axis, -turns);
+                }
             }),
             Fault::LoseFrames(share) => self.rates(|frames| frames.loss = share.fraction()),
             Fault::LoseNext(count) => self.link.lose_next(count),

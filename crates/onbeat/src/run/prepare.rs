@@ -29,7 +29,7 @@ use super::start_faults;
 use crate::compose::configuration::{configuration, cycle, main_device};
 use crate::compose::ipc::{InPreOp, MovedBy};
 use crate::compose::link::{self, RobotLink};
-use crate::compose::{axes, controller, signals};
+use crate::compose::{axes, barriers, controller, signals};
 use crate::robot::{IpcPlace, Parts, Settings};
 use crate::{Control, Error, Notice, Reporter};
 
@@ -100,8 +100,9 @@ impl Settings {
         let server = server.ok();
         let beside = start_devices(robot, devices, server.as_ref(), reporter)?;
         let bus = Bus::of(&main_device, name);
+        let configuration = cycle(robot, self.cycles(robot));
         let is_fast = self.wire.is_fast();
-        let mut axes = axes::axes(robot);
+        let mut axes = axes::axes_of(robot, main_device.sub_devices());
         let mut kept = self.open_state(robot, reporter);
         // A simulated robot forgets with its run, unless it is told to keep its state.
         let is_kept = self.state.is_some() || self.wire.interface.is_some();
@@ -113,8 +114,11 @@ impl Settings {
         let mut pump =
             Pump { main_device: &mut main_device, link: &mut link, clock: &clock, stop: self.stop.flag() };
         let is_real = self.wire.interface.is_some();
-        start_faults::allow(robot, &mut pump, kept.as_mut(), is_real, &mut axes, reporter)?;
-        let configuration = cycle(robot, self.cycles(robot));
+        let looked = start_faults::allow(robot, &mut pump, kept.as_mut(), is_real, &mut axes, reporter);
+        if let Err(error) = looked {
+            self.take_down(&mut main_device, &mut link, &clock)?;
+            return Err(error.into());
+        }
         let of_cycle = if is_fast { clock.clone() } else { BusClock::Host };
         let (cycle, observer) =
             Cycle::new(main_device, link, of_cycle.clone(), &axes, controller, configuration)?;
@@ -175,6 +179,12 @@ impl Settings {
         }
         let remarks = sub_devices.iter().flat_map(SubDevice::remarks);
         remarks.for_each(|remark| reporter.notice(&Notice::Remark(remark)));
+        for weak in barriers::remarks(robot, sub_devices) {
+            reporter.notice(&Notice::WeakDrive(weak));
+        }
+        for sentence in barriers::sentences(robot, Some(sub_devices)) {
+            reporter.notice(&Notice::Detail(sentence));
+        }
         let checked = check(robot, pump.main_device);
         if checked.is_err() {
             pump.take_down()?;

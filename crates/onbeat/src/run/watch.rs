@@ -6,6 +6,7 @@ use std::time::Duration;
 use control::clock::{BusClock, Clock};
 use control::observer::{CycleEvent, Happening, Observer};
 use control::stop::StopHandle;
+use ethercat::cia402::State;
 use ethercat::main_device::{BringUpPhase, Event};
 use ipc::diagnostics::TaskDiagnostics;
 use record::{CycleRecord, RunSummary};
@@ -19,14 +20,14 @@ use super::recorder::Recorder;
 use super::side_tasks::Beside;
 use super::tasks::Tasks;
 use crate::fault::FaultReports;
-use crate::reporter::{Phase, Progress, Reporter};
+use crate::reporter::{Notice, Phase, Progress, Reporter};
 
 /// Interval of the watch's looks: the cycle's rings hold seconds.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// Subjects of the watch, and its listeners.
 pub(super) struct Watch {
-    /// Clock of the cycle: its events are judged by it.
+    /// Clock of the cycle and of its events.
     pub(super) clock: BusClock,
     pub(super) observer: Observer,
     /// Cycle in which all SubDevices came to Op: records before it are of the bring-up.
@@ -44,6 +45,8 @@ pub(super) struct Watch {
     /// Answers of the controller process, if there is to be one.
     pub(super) answers: Option<Answers>,
     pub(super) diagnostics: Option<DiagnosticsWriter>,
+    /// Axes whose load only torque holds, each until it was reported that it keeps the run from its end.
+    pub(super) loads: Vec<(usize, String)>,
     pub(super) tasks: Tasks,
     /// Keeps what explains a stop, if there is a state directory.
     pub(super) keeper: Option<Keeper>,
@@ -130,6 +133,15 @@ impl Watch {
         // It begins no later than the status of one of the records says.
         let status = self.observer.status();
         self.measure(&records, status.stop_began, reporter);
+        if self.frozen.is_some() {
+            let keeps = |axis: usize| {
+                let report = status.axes.get(axis).filter(|it| it.state == Some(State::OperationEnabled));
+                report.is_some_and(|it| it.quick_stop.is_some())
+            };
+            for (_, name) in self.loads.extract_if(.., |it| keeps(it.0)) {
+                reporter.notice(&Notice::HoldsLoad(name));
+            }
+        }
         self.bus_server.iter_mut().for_each(BusServer::look);
         if let Some(diagnostics) = &mut self.diagnostics {
             let bus = self.bus_server.as_ref();

@@ -1,5 +1,6 @@
 //! Checks of base and arm.
 
+use motion::base::Twist;
 use types::AxisMode;
 
 use super::controller::axis_called;
@@ -20,7 +21,9 @@ pub(super) fn base(base: &mut Base, axes: &[Axis], entry: Place<'_>) -> Checked<
         }
     }
     base.wheels = wheels(base, axes, entry)?;
-    check_speed(base, axes, entry.key("limits"))
+    let limits = entry.key("limits");
+    check_speed(base, axes, limits)?;
+    check_change(base, axes, limits)
 }
 
 /// Indices of the axes of its wheels.
@@ -78,6 +81,54 @@ fn check_speed(base: &Base, axes: &[Axis], limits: Place<'_>) -> Checked<()> {
         Err(Problem::new(limits.key("velocity"), found, expected, remedy))
     })
 }
+
+/// Checks that no wheel exceeds a written limit of acceleration or jerk of its axis while the base
+/// uses its own ahead, aside and about at once: supervision would clamp it.
+fn check_change(base: &Base, axes: &[Axis], limits: Place<'_>) -> Checked<()> {
+    let of = &base.limits;
+    let accelerations = highest(base, of.acceleration.0, of.yaw_acceleration.0);
+    let jerks = highest(base, of.jerk.0, of.yaw_jerk.0);
+    for ((&wheel, acceleration), jerk) in base.wheels.iter().zip(accelerations).zip(jerks) {
+        let (name, axis) = (&axes[wheel].name, &axes[wheel].limits);
+        let written = axis.written;
+        let place = limits.first_of(&["acceleration"]);
+        if written.acceleration && acceleration > axis.acceleration.0 * ROUNDED_UP {
+            let found = format!("acceleration and yaw_acceleration that turn wheel \"{name}\" with up to");
+            let limit = axis.acceleration.0;
+            return Err(beyond(place, &found, acceleration, "acceleration", limit, "rad/s\u{b2}"));
+        }
+        let place = limits.first_of(&["jerk", "yaw_jerk", "acceleration"]);
+        if written.jerk && jerk > axis.jerk.0 * ROUNDED_UP {
+            let found = format!("jerk and yaw_jerk that turn wheel \"{name}\" with up to");
+            return Err(beyond(place, &found, jerk, "jerk", axis.jerk.0, "rad/s\u{b3}"));
+        }
+    }
+    Ok(())
+}
+
+/// Highest rate of each wheel with so much of x and of y, and so much of yaw. It is linear in each;
+/// x and y change independently of each other.
+fn highest(base: &Base, ahead: f64, about: f64) -> Vec<f64> {
+    let aside = if base.kind == BaseKind::Differential { 0.0 } else { ahead };
+    let parts = [Twist::new(ahead, 0.0, 0.0), Twist::new(0.0, aside, 0.0), Twist::new(0.0, 0.0, about)];
+    let of_each = parts.map(|twist| match base.kind {
+        BaseKind::Differential => {
+            base.two_wheels().map_or_else(|_| Vec::new(), |it| it.wheels(twist).to_vec())
+        }
+        _ => base.four_wheels().map_or_else(|_| Vec::new(), |it| it.wheels(twist).to_vec()),
+    });
+    let wheels = 0..of_each[0].len();
+    wheels.map(|wheel| of_each.iter().map(|it| it[wheel].0.abs()).sum()).collect()
+}
+
+fn beyond(place: Place<'_>, what: &str, found: f64, limit: &str, highest: f64, unit: &str) -> Problem {
+    let found = format!("{what} {:.3} {unit}", Number(found));
+    let expected = format!("at most the {limit} limit of its axis, {} {unit}", Number(highest));
+    Problem::new(place, found, expected, "lower them, or raise the axis's limit")
+}
+
+/// Limits of a file are often just enough, and sums of doubles round.
+const ROUNDED_UP: f64 = 1.0 + 1e-9;
 
 /// True of a mode that follows positions cycle by cycle.
 pub(super) const fn is_streamed_position(mode: AxisMode) -> bool {

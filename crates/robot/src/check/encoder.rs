@@ -61,7 +61,7 @@ fn turns(axis: &Axis, entry: Place<'_>) -> Checked<Option<f64>> {
         (Some(Encoder::MultiTurn), Some(turns)) => Ok(Some(turns)),
         (Some(Encoder::MultiTurn), None) => {
             let found = "encoder = \"multi_turn\" without encoder_range".to_owned();
-            let expected = "encoder_range = the revolutions that it tells apart, as 4096";
+            let expected = "encoder_range = the revolutions that it distinguishes, as 4096";
             Err(Problem::new(
                 entry.key("encoder"),
                 found,
@@ -84,7 +84,7 @@ fn turns(axis: &Axis, entry: Place<'_>) -> Checked<Option<f64>> {
 }
 
 /// True if its homing looks for a switch, or for an index of which only one lies within the limits.
-/// Methods 35 and 37 take the place where the axis stands.
+/// Methods 35 and 37 take the actual position.
 fn homes_on_a_switch(axis: &Axis, revolution: Radians) -> bool {
     let one_index = || axis.limits.position.is_some_and(|(lowest, highest)| highest - lowest < revolution);
     match axis.homing_settings.and_then(|it| it.method) {

@@ -53,7 +53,11 @@ pub struct Axis {
     /// Speed beyond which its drive's positions are not believed; `None`: ten times its limit of velocity.
     #[serde(default, deserialize_with = "positive")]
     pub feedback_velocity: Option<RadiansPerSecond>,
-    /// Knowledge of its encoder about the position after its drive was without power; `None` where the file does not say.
+    /// Speed by which it may differ from its command in csv and cst; `None`: a quarter of its limit of velocity.
+    #[serde(default, deserialize_with = "positive")]
+    pub velocity_error: Option<RadiansPerSecond>,
+    /// Knowledge of its encoder about the position after its drive was without power; `None` where
+    /// the file does not say.
     #[serde(default)]
     pub encoder: Option<Encoder>,
     #[serde(default, deserialize_with = "positive")]
@@ -80,6 +84,9 @@ pub struct Axis {
     /// It holds a load that falls without torque or brake.
     #[serde(default)]
     pub holds_load: bool,
+    /// The limits are written to its drive as well.
+    #[serde(default = "usual_drive_limits")]
+    pub drive_limits: bool,
     /// Places of the axes that are stopped with it.
     #[serde(skip)]
     pub stops: Vec<usize>,
@@ -104,6 +111,14 @@ pub struct Axis {
 }
 
 impl Axis {
+    /// Turns of the motor that its encoder distinguishes without power; `None` if it is not
+    /// absolute.
+    #[must_use]
+    pub fn encoder_turns(&self) -> Option<f64> {
+        let revolution = std::f64::consts::TAU / self.gear_ratio.abs();
+        self.position_sense.range.map(|range| range.0 / revolution)
+    }
+
     /// SHA-256 of its scale and offset, in hexadecimal: with another one, a position in counts is another place.
     #[must_use]
     pub fn scale_sha256(&self) -> String {
@@ -170,6 +185,7 @@ impl Brake {
 
 usual! {
     usual_ratio: f64 = 1.0;
+    usual_drive_limits: bool = true;
     usual_time_out: Seconds = Seconds(30.0);
     usual_time: Seconds = Seconds(0.05);
 }

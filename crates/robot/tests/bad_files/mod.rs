@@ -370,6 +370,9 @@ fn a_stop_brakes_at_least_as_hard_as_a_motion() {
     let begins = "r.toml:38:13: a swing of axis \"joint-1\" with up to ";
     let ends = "expected at most its acceleration limit, 10 rad/s\u{b2}: lower amplitude or frequency";
     assert!(found.starts_with(begins) && found.ends_with(ends), "{found}");
+    let found = sentence("velocity = 10.0", "jerk = 100.0, velocity = 10.0");
+    let ends = "expected at most its jerk limit, 100 rad/s\u{b3}: lower amplitude or frequency";
+    assert!(found.starts_with(begins) && found.ends_with(ends), "{found}");
 }
 
 #[test]

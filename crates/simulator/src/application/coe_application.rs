@@ -19,6 +19,11 @@ pub trait CoeApplication: Send {
     /// Works up to `now`, by the dictionary; the outputs there are the MainDevice's if `operational`.
     fn work(&mut self, now: Instant, operational: bool);
 
+    /// True if further work without outputs, messages or calls from outside would change nothing.
+    fn rests(&self) -> bool {
+        false
+    }
+
     /// Forgets what is not stored: power comes on, and the dictionary has its defaults again.
     fn restart(&mut self) {}
 
@@ -57,6 +62,10 @@ impl<T: CoeApplication> Application for T {
         }
         self.work(now, outputs.is_some());
         self.device().put_inputs(inputs);
+    }
+
+    fn rests(&self) -> bool {
+        CoeApplication::rests(self) && !self.device().has_messages()
     }
 
     fn coe(&mut self, request: &[u8], replies: &mut Replies<'_>) -> Result<(), MailboxError> {

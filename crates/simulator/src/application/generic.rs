@@ -76,6 +76,10 @@ impl CoeApplication for GenericDevice {
 
     fn work(&mut self, _now: Instant, _operational: bool) {}
 
+    fn rests(&self) -> bool {
+        true
+    }
+
     fn serves_coe(&self) -> bool {
         self.serves_coe
     }

@@ -5,6 +5,7 @@
 //! rated torque. Control loops and plant run at [`CONTROL_PERIOD`], independent of steps and frames; the
 //! drive brakes and faults by itself when communication ends.
 //!
+//! The drive follows no target beyond its own limits of position and speed (0x607D, 0x607F), nor gives more torque than 0x6072.
 //! Stops go by their option codes (0x605A to 0x605E). 0x1003 keeps the last eight errors. Digital outputs (0x60FE) are driven where
 //! their mask allows; bit 0 sets the brake.
 //! Positions are in position units, encoder counts by default: gear ratio and feed constant (0x6091, 0x6092) scale them, and are
@@ -20,9 +21,11 @@
 mod axis;
 mod control;
 mod drive;
+mod encoder;
 mod entries;
 mod homing;
 mod objects;
+mod own_limits;
 mod plant;
 mod positioning;
 mod profile;
@@ -42,6 +45,7 @@ use super::sii::pdos;
 use crate::coe::DeviceDescription;
 pub use axis::ServoAxis;
 pub use drive::ServoDrive;
+pub use encoder::Encoder;
 pub use objects::{SIMULATION, default_mapping, default_mapping_of};
 pub use plant::{Plant, PlantParameters};
 pub use record::{ServoRecord, Taken};
@@ -92,8 +96,8 @@ pub struct ServoDescription {
     pub touch_probes: [Option<(f64, f64)>; 2],
     /// Time the power stage takes for each step towards Operation enabled.
     pub transition_time: Duration,
-    /// False for a drive that has no quick stop: it stays in Operation enabled under Quick stop, and
-    /// continues.
+    /// False for a drive that has no quick stop: it stays in Operation enabled under Quick stop,
+    /// and continues.
     pub quick_stop: bool,
 }
 

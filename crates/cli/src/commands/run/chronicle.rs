@@ -18,11 +18,12 @@ use super::interface::Interface;
 use super::trouble;
 use crate::journal::{self, Fields};
 use crate::words::live_line::Voice;
-use crate::words::moment::Moment;
+use crate::words::moment::TimeOfDay;
 
 /// Prints events, until the measurement ends.
 pub(super) struct Chronicle {
     voice: Voice,
+    times: TimeOfDay,
     names: PartNames,
     /// Losses of the SubDevices.
     lost: Vec<Option<Lost>>,
@@ -63,6 +64,7 @@ impl Chronicle {
         let axes = robot.axes.iter().map(|axis| Axis { sub_device: axis.sub_device, reported: false });
         Self {
             voice,
+            times: TimeOfDay::default(),
             interface: Interface::new(names.interface.clone()),
             names,
             lost: vec![None; robot.bus.sub_devices.len()],
@@ -72,6 +74,11 @@ impl Chronicle {
             repeats: Repeats::default(),
             closed: false,
         }
+    }
+
+    /// The same with instants of this clock.
+    pub(super) fn with_times(self, times: TimeOfDay) -> Self {
+        Self { times, ..self }
     }
 
     /// Begins the stop: SubDevices leave Op on request.
@@ -153,7 +160,7 @@ impl Chronicle {
             }
             Happening::LinkWorks { .. } => self.interface.works(),
             &Happening::Bus(Event::BringUpPhase { phase, .. }) => {
-                // The time in the event itself is that of the bus.
+                // The event itself has the time of the bus.
                 if phase == BringUpPhase::Op {
                     self.op_since = Some(at);
                 }
@@ -268,7 +275,7 @@ impl Chronicle {
     }
 
     fn tell(&self, severity: Severity, at: Instant, cycle: u64, words: &str, fields: Fields) {
-        self.voice.tell_with(severity, &format!("{}: {words}", Moment::of(at, cycle)), fields);
+        self.voice.tell_with(severity, &format!("{}: {words}", self.times.moment(at, cycle)), fields);
     }
 
     /// Fields that the journal keeps of events that are one line.
@@ -281,7 +288,7 @@ impl Chronicle {
     }
 }
 
-/// True of an event that is no line here: losses are told once they are long, and short stalls never.
+/// True of an event without a line here: losses have one once they are long, short stalls never.
 fn is_silent(what: &Happening) -> bool {
     match *what {
         Happening::SubDeviceLost { .. } | Happening::SubDeviceBack { .. } => true,

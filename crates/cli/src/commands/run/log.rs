@@ -19,18 +19,22 @@ use super::metrics::Metrics;
 use crate::failure::Failure;
 use crate::journal::{self, Fields};
 use crate::words::live_line::Voice;
-use crate::words::moment::Moment;
+use crate::words::moment::TimeOfDay;
 
 /// Keeps and counts what happens in a run.
 pub(super) struct Log {
     /// Names of the robot's parts, for sentences.
     pub(super) names: PartNames,
+    /// Clock of the instants of the run.
+    pub(super) times: TimeOfDay,
     voice: Voice,
     file: Option<EventFile>,
     metrics: Option<Metrics>,
     /// Pairs of events that repeat, for the file.
     repeats: Repeats,
     cycle: u64,
+    /// Latest bus time of a run that does not wait.
+    bus_time: Option<Instant>,
 }
 
 /// A line of the file of events.
@@ -49,7 +53,7 @@ impl Log {
     /// A file that does not open, an address that cannot be listened at.
     pub(super) fn open(
         robot: &RobotConfig,
-        interface: Option<&str>,
+        (interface, times): (Option<&str>, TimeOfDay),
         file: Option<&Path>,
         metrics: Option<SocketAddr>,
         voice: Voice,
@@ -62,6 +66,8 @@ impl Log {
             names,
             repeats: Repeats::default(),
             cycle: 0,
+            bus_time: times.start(),
+            times,
         };
         let on = interface.map_or_else(|| "a simulated bus".to_owned(), |it| format!("interface {it}"));
         let conditions = conditions::read().of_robot(&robot.name, robot.sha256());
@@ -94,7 +100,7 @@ impl Log {
     }
 
     fn event(&self, event: &Event) {
-        let time = Moment::of(Instant::from_nanos(event.at_ns), event.cycle).time();
+        let time = self.times.moment(Instant::from_nanos(event.at_ns), event.cycle).time();
         self.write(Line { time, what: event });
     }
 
@@ -106,7 +112,7 @@ impl Log {
     /// Tells and takes a late cycle.
     pub(super) fn late(&self, late: &LateCycle) {
         let sentence = late.to_string();
-        let time = Moment::of(Instant::from_nanos(late.start_ns), late.cycle).time();
+        let time = self.times.moment(Instant::from_nanos(late.start_ns), late.cycle).time();
         let causes = serde_json::to_value(&late.causes).unwrap_or_default();
         let what = json!({
             "cycle": late.cycle, "at_ns": late.start_ns, "severity": Severity::Warning, "sentence": sentence,
@@ -127,6 +133,7 @@ impl Log {
     /// Looks how the run goes.
     pub(super) fn look(&mut self, progress: &Progress<'_>) {
         self.cycle = progress.status.cycle;
+        self.bus_time = self.bus_time.map(|_| progress.at);
         self.metrics.iter().for_each(|metrics| metrics.look(progress));
         let due = self.repeats.due(progress.at);
         self.repeated(&due);
@@ -171,13 +178,13 @@ impl Log {
     }
 
     fn line(&self, event: &str, severity: Severity, sentence: &str, mut what: Value) -> Line<Value> {
-        let now = MonotonicClock.now();
+        let now = self.bus_time.unwrap_or_else(|| MonotonicClock.now());
         what["cycle"] = self.cycle.into();
         what["at_ns"] = now.as_nanos().into();
         what["severity"] = json!(severity);
         what["sentence"] = sentence.into();
         what["event"] = event.into();
-        Line { time: Moment::of(now, self.cycle).time(), what }
+        Line { time: self.times.moment(now, self.cycle).time(), what }
     }
 
     fn write(&self, line: Line<impl Serialize>) {

@@ -23,6 +23,8 @@ pub(super) struct RunReporter<'a> {
     service: Option<Service>,
     /// The SubDevices are simulated, and no frame is lost on purpose: lost ones are this machine's.
     simulated: bool,
+    /// Details are written as well.
+    verbose: bool,
 }
 
 impl<'a> RunReporter<'a> {
@@ -30,10 +32,10 @@ impl<'a> RunReporter<'a> {
         robot: &RobotConfig,
         log: &'a mut Log,
         live: &'a mut LiveLine,
-        simulated: bool,
+        (simulated, verbose): (bool, bool),
     ) -> Self {
-        let chronicle = Chronicle::new(robot, log.names.clone(), live.voice());
-        Self { chronicle, live, log, service: Service::of_this_process(), simulated }
+        let chronicle = Chronicle::new(robot, log.names.clone(), live.voice()).with_times(log.times);
+        Self { chronicle, live, log, service: Service::of_this_process(), simulated, verbose }
     }
 
     /// Cause for which the link carried no frames at the end, if that is known.
@@ -44,6 +46,9 @@ impl<'a> RunReporter<'a> {
 
 impl Reporter for RunReporter<'_> {
     fn notice(&mut self, notice: &Notice) {
+        if matches!(notice, Notice::Detail(_)) && !self.verbose {
+            return;
+        }
         let (severity, sentence) = (severity(notice), notice.to_string());
         self.live.tell(severity, &sentence);
         self.log.notice(severity, &sentence);
@@ -93,6 +98,7 @@ fn severity(notice: &Notice) -> Severity {
         Notice::Squatter { .. }
         | Notice::OtherMainDevice { .. }
         | Notice::NoWatchdog { .. }
+        | Notice::WeakDrive(_)
         | Notice::IpcElsewhere(_)
         | Notice::NoIpc(_)
         | Notice::NoTrace(_)
@@ -100,6 +106,7 @@ fn severity(notice: &Notice) -> Severity {
         | Notice::State(_)
         | Notice::Fault { .. }
         | Notice::WrongAnswer { .. }
+        | Notice::HoldsLoad(_)
         | Notice::NotPutBack(_) => Severity::Warning,
         _ => Severity::Ok,
     }

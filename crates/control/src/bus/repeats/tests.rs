@@ -12,8 +12,8 @@ fn stopped(axis: usize, reason: StopReason) -> Happening {
     Happening::AxisStopped { axis, reason, with: None, because: Cause::default() }
 }
 
-/// Passes events of pairs of 12 ms that come every 40 ms, of these axes, for so long; what was passed on,
-/// and what was reported in a look every 20 ms.
+/// Passes pairs of events of these axes, 12 ms long, every 40 ms. Returns the events that were
+/// passed on and the reports of a look every 20 ms.
 fn flood(
     repeats: &mut Repeats,
     axes: std::ops::Range<usize>,

@@ -143,6 +143,22 @@ pub enum SubDeviceError {
         /// Failure.
         error: MailboxError,
     },
+    /// A drive keeps another value in an object that bounds its axis.
+    #[error(
+        "object {index:#06x}:{sub_index:02x} is {found} after {expected} was written to it, expected {expected}, as the \
+         limits of its axis say: the drive keeps its own value; correct the limits, or write the value of the drive in \
+         startup"
+    )]
+    Barrier {
+        /// Object.
+        index: u16,
+        /// Sub-index.
+        sub_index: u8,
+        /// Value written.
+        expected: i64,
+        /// Value read back.
+        found: i64,
+    },
     /// The SubDevice maps something else than it is said to.
     #[error("{}", mapped_differently(*index, *sub_index, *expected, *found))]
     Mapping {

@@ -191,6 +191,7 @@ impl Worker {
             | Action::Download(_)
             | Action::Verify { .. }
             | Action::SkipIfMapped { .. }
+            | Action::Bound { .. }
             | Action::ReadMapping(_) => {}
         }
         self.action_done();
@@ -351,6 +352,15 @@ impl Worker {
                 Err(error) => return Err(sdo_error(&outcome.request, error)),
             };
             return Ok(is_same.map(|is_same| if is_same { *actions } else { 0 }));
+        }
+        if let (Step::Barrier(access), &Action::Bound { place, barrier, .. }) =
+            (&mut self.step, &self.plan[self.next])
+        {
+            let state = access.answered(&barrier, answer)?;
+            if let (Some(state), Some(shown)) = (state, sub_device.barriers.get_mut(usize::from(place))) {
+                *shown = state;
+            }
+            return Ok(state.map(|_| 0));
         }
         outcome.result.map_err(|error| sdo_error(&outcome.request, error))?;
         if let Action::Verify { index, sub_index, expected } = self.plan[self.next] {

@@ -7,6 +7,7 @@ use crate::time::Instant;
 use crate::wire::{Address, Command};
 
 use super::{AL_STATUS_LENGTH, Latches, Look, ReferenceClock, Step, Worker};
+use crate::main_device::barrier::{Barrier, BarrierAccess, BarrierRequest};
 use crate::main_device::coe_mapping::{Comparison, MappingReader};
 use crate::main_device::configuration::StartupSdo;
 use crate::main_device::error_counters;
@@ -156,6 +157,7 @@ impl Worker {
             Action::Download(_)
             | Action::Verify { .. }
             | Action::SkipIfMapped { .. }
+            | Action::Bound { .. }
             | Action::ReadMapping(_) => self.emit_request(now, outgoing),
         }
     }
@@ -206,6 +208,22 @@ impl Worker {
                 }
                 let Step::Mapping(reader) = &self.step else { return false };
                 upload(reader.request(), false)
+            }
+            Action::Bound { barrier, .. } => {
+                if !matches!(self.step, Step::Barrier(_)) {
+                    self.step = Step::Barrier(BarrierAccess::new(barrier));
+                }
+                let Step::Barrier(access) = &self.step else { return false };
+                match access.request(barrier) {
+                    BarrierRequest::Upload(index, sub_index) => upload((index, sub_index), false),
+                    BarrierRequest::Download(bytes) => {
+                        let Barrier { index, sub_index, length, .. } = *barrier;
+                        let (_, mut data) = upload((index, sub_index), false);
+                        data.clear();
+                        data.extend_from_slice(&bytes[..usize::from(length).min(bytes.len())]);
+                        (MailboxService::Download { index, sub_index, complete_access: false }, data)
+                    }
+                }
             }
             Action::SkipIfMapped { objects, at_once, .. } => {
                 if !matches!(self.step, Step::Comparison(_)) {

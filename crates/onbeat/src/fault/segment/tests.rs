@@ -315,3 +315,48 @@ fn a_fault_that_was_given_up_does_not_take_place_later() {
     }
     assert_eq!(listing.join().unwrap().unwrap().active, []);
 }
+
+/// The arm of the examples with another encoder than multi-turn ones.
+fn arm(encoder: &str) -> Rig {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/arm.toml");
+    let text = std::fs::read_to_string(path).unwrap();
+    let (before, rest) = text.split_once("encoder = \"multi_turn\"\n").unwrap();
+    let (_, after) = rest.split_once('\n').unwrap();
+    let text = format!("{before}{encoder}\n{after}");
+    let robot = RobotConfig::parse(&text, "arm.toml").unwrap();
+    let mut segment = compose::segment::segment(&robot).unwrap();
+    let targets = Targets::of(&robot, &mut segment);
+    let (link, _) = FaultControl::pair();
+    let (segment, handle) = FaultySegment::new(segment, link, &Script::default());
+    let mut rig = Rig { segment, handle, targets, now: Duration::ZERO };
+    rig.wait(10);
+    rig
+}
+
+// feature(simulator): the simulated drive has the encoder of its axis: what it sees of a shaft that turns without power
+#[test]
+fn a_shaft_that_turns_without_power_is_seen_as_by_its_encoder() {
+    for (encoder, turns, seen) in [
+        ("", 1.0, 0.0),
+        ("encoder = \"incremental\"", 1.0, 0.0),
+        ("encoder = \"single_turn\"", 1.0, 0.0),
+        ("encoder = \"single_turn\"", 0.25, 0.25),
+        ("encoder = \"multi_turn\"\nencoder_range = 16", 1.0, 1.0),
+        ("encoder = \"multi_turn\"\nencoder_range = 16", 16.0, 0.0),
+    ] {
+        let mut rig = arm(encoder);
+        let at = |rig: &mut Rig| {
+            let drive = rig.drive(0);
+            let angle = drive.axes()[0].plant().position() / std::f64::consts::TAU;
+            (angle, drive.dictionary().value(0x6064, 0).unwrap() as f64 / 131_072.0)
+        };
+        let before = at(&mut rig);
+        rig.take("power off 0");
+        rig.take(&format!("encoder 0 turned by {turns} turns"));
+        rig.take("power on 0");
+        rig.wait(50);
+        let after = at(&mut rig);
+        assert!((after.0 - before.0 - turns).abs() < 1e-3, "{encoder}: {before:?} {after:?}");
+        assert!((after.1 - before.1 - seen).abs() < 1e-3, "{encoder}: {before:?} {after:?}");
+    }
+}

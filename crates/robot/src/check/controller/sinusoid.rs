@@ -29,6 +29,7 @@ pub(super) fn sinusoid(
         .map_err(|error| Problem::new(place, error.to_string(), "a swing of a real axis", "correct it"))?;
     check_speed(&sinusoid, axis, place)?;
     check_acceleration(&sinusoid, axis, place)?;
+    check_jerk(&sinusoid, axis, place)?;
     if frequency * cycle.period.as_secs_f64() > 0.1 {
         let found = format!("a swing of axis \"{}\" at {} Hz", axis.name, Number(frequency));
         let expected = "at least ten periods a swing";
@@ -48,7 +49,8 @@ fn check_speed(sinusoid: &Sinusoid, axis: &Axis, place: Place<'_>) -> Checked<()
     Err(Problem::new(place, found, expected, "lower amplitude or frequency"))
 }
 
-/// Checks that the sinusoid does not exceed the acceleration limit of the axis, where that is written: it would be clamped.
+/// Checks that the sinusoid does not exceed the acceleration limit of the axis, where that is
+/// written: it would be clamped.
 fn check_acceleration(sinusoid: &Sinusoid, axis: &Axis, place: Place<'_>) -> Checked<()> {
     let (found, limit) = (sinusoid.trajectory().maximum_acceleration().0, axis.limits.acceleration.0);
     if found <= limit || !axis.limits.written.acceleration {
@@ -56,5 +58,17 @@ fn check_acceleration(sinusoid: &Sinusoid, axis: &Axis, place: Place<'_>) -> Che
     }
     let found = format!("a swing of axis \"{}\" with up to {:.3} rad/s\u{b2}", axis.name, Number(found));
     let expected = format!("at most its acceleration limit, {} rad/s\u{b2}", Number(limit));
+    Err(Problem::new(place, found, expected, "lower amplitude or frequency"))
+}
+
+/// Checks that the sinusoid does not exceed the jerk limit of the axis, where that is written: it
+/// would be clamped.
+fn check_jerk(sinusoid: &Sinusoid, axis: &Axis, place: Place<'_>) -> Checked<()> {
+    let (found, limit) = (sinusoid.trajectory().maximum_jerk().0, axis.limits.jerk.0);
+    if found <= limit || !axis.limits.written.jerk {
+        return Ok(());
+    }
+    let found = format!("a swing of axis \"{}\" with up to {:.3} rad/s\u{b3}", axis.name, Number(found));
+    let expected = format!("at most its jerk limit, {} rad/s\u{b3}", Number(limit));
     Err(Problem::new(place, found, expected, "lower amplitude or frequency"))
 }

@@ -15,6 +15,7 @@ use ethercat::time::Instant;
 use self::activity::Activity;
 use self::show::SHOWN;
 use super::control::{Cascade, LimitedTorque};
+use super::encoder::{Counter, Encoder};
 use super::entries::Entries;
 use super::homing::Switches;
 use super::plant::Plant;
@@ -33,6 +34,7 @@ pub struct ServoAxis {
     entries: Entries,
     machine: StateMachine,
     plant: Plant,
+    counter: Counter,
     cascade: Cascade,
     activity: Activity,
     settings: Settings,
@@ -59,6 +61,8 @@ pub struct ServoAxis {
     /// Error code that is to be shown and sent; 0 is the end of an error.
     reported: Option<u16>,
     following_error_time: Duration,
+    /// Place that is demanded of a shaft that follows positions, in position units.
+    demanded: f64,
     /// Set-points of profile position mode.
     set_points: SetPoints,
     /// Target reached, where the mode has one, and speed zero.
@@ -68,6 +72,8 @@ pub struct ServoAxis {
     zero_dwell: Dwell,
     reaction_time: Duration,
     torque: LimitedTorque,
+    /// The motor turns against its torque.
+    reversed: bool,
     record: Option<ServoRecord>,
     /// Values in the dictionary, as they were shown last.
     shown: [Option<i64>; SHOWN],
@@ -111,6 +117,7 @@ impl ServoAxis {
             entries: Entries::find(dictionary, number)?,
             machine: StateMachine::new(),
             plant: Plant::new(description.plant, description.initial_position),
+            counter: Counter::at(description.initial_position),
             cascade: Cascade::default(),
             activity: Activity::Off,
             settings: Settings::default(),
@@ -137,6 +144,7 @@ impl ServoAxis {
             safe_torque_off: false,
             reported: None,
             following_error_time: Duration::ZERO,
+            demanded: 0.0,
             set_points: SetPoints::default(),
             reached: false,
             reached_dwell: Dwell::default(),
@@ -144,6 +152,7 @@ impl ServoAxis {
             zero_dwell: Dwell::default(),
             reaction_time: Duration::ZERO,
             torque: LimitedTorque::default(),
+            reversed: false,
             record: None,
             shown: [None; SHOWN],
             shaft: Level::default(),
@@ -181,10 +190,27 @@ impl ServoAxis {
         self.record.get_or_insert_default().clone()
     }
 
-    /// Counts from elsewhere from now on: positions are `turns` of the motor higher, and so is the meaning of targets. The shaft stays.
+    /// Counts from elsewhere from now on: positions are `turns` of the motor higher, and so is the
+    /// meaning of targets. The shaft stays.
     pub(super) fn shift_count(&mut self, turns: f64) {
         self.origin -= (turns * TAU * self.scale.units_per_radian).round();
         self.wake();
+    }
+
+    /// Sets the encoder; [`Encoder::Unlimited`] is the one that it has at first.
+    pub(super) fn set_encoder(&mut self, encoder: Encoder) {
+        self.counter.encoder = encoder;
+    }
+
+    /// The encoder of the axis.
+    #[must_use]
+    pub fn encoder(&self) -> Encoder {
+        self.counter.encoder
+    }
+
+    /// Exchanges two phases of its motor.
+    pub(super) fn set_reversed(&mut self, reversed: bool) {
+        self.reversed = reversed;
     }
 
     /// Turns the shaft by hand, by so many turns of the motor.
@@ -209,15 +235,25 @@ impl ServoAxis {
         self.shaft.set(self.plant.position());
     }
 
-    /// Restores what is not stored: origin and home are, and the encoder knows the position; the motor has coasted meanwhile.
+    /// Restores what is not stored: origin and home are, and the encoder knows the position as far
+    /// as it can; the motor has coasted meanwhile.
     pub(super) fn power_on(&mut self, dictionary: &mut ObjectDictionary) {
         self.machine = StateMachine::new();
         self.cascade.reset();
         self.activity = Activity::Off;
         self.settling = self.transition_time;
         self.fault = None;
+        self.counter.restart();
         (self.read, self.shown) = (None, [None; SHOWN]);
         self.read_settings(dictionary);
+    }
+
+    /// Ends the time without power, where there was one: what the encoder did not see of it is
+    /// missing in the count.
+    pub(super) fn end_restart(&mut self) {
+        if let Some(change) = self.counter.end_restart(self.plant.position()) {
+            self.origin -= change * self.scale.units_per_radian;
+        }
     }
 
     /// Takes the torque, without a fault, or ends that.
@@ -317,7 +353,9 @@ impl ServoAxis {
         self.torque = self.act();
         self.plant.set_brake(self.settings.outputs & SET_BRAKE != 0);
         let before = self.plant.position();
-        self.plant.advance(self.torque.torque, self.settings.load_torque, CONTROL_PERIOD);
+        let torque = if self.reversed { -self.torque.torque } else { self.torque.torque };
+        self.plant.advance(torque, self.settings.load_torque, CONTROL_PERIOD);
+        self.counter.sees(self.plant.position());
         self.watch_probes(before, dictionary);
         self.watch_following_error();
         self.watch_target();
@@ -367,7 +405,7 @@ impl ServoAxis {
         }
     }
 
-    /// True while an enabled drive without quick stop is asked for one.
+    /// True while an enabled drive without quick stop has the quick-stop command.
     fn ignores_quick_stop(&self) -> bool {
         let controlword = self.settings.controlword;
         let command = Command::from_controlword(controlword, controlword);

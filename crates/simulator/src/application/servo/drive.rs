@@ -8,6 +8,7 @@ use ethercat::time::Instant;
 use ethercat::wire::coe::Emergency;
 
 use super::axis::ServoAxis;
+use super::encoder::Encoder;
 use super::objects;
 use super::record::ServoRecord;
 use super::{CONTROL_PERIOD, MAXIMUM_CATCH_UP, MOST_AXES, ServoDescription, error_register};
@@ -115,10 +116,25 @@ impl ServoDrive {
         }
     }
 
-    /// Makes an axis count from elsewhere, by so many turns of its motor; the shaft stays where it is. Targets follow the new count.
+    /// Exchanges two phases of the motor of an axis: it turns against its torque.
+    pub fn set_reversed(&mut self, axis: usize, reversed: bool) {
+        if let Some(axis) = self.axes.get_mut(axis) {
+            axis.set_reversed(reversed);
+        }
+    }
+
+    /// Makes an axis count from elsewhere, by so many turns of its motor; the shaft stays where it
+    /// is. Targets follow the new count.
     pub fn shift_count(&mut self, axis: usize, turns: f64) {
         if let Some(axis) = self.axes.get_mut(axis) {
             axis.shift_count(turns);
+        }
+    }
+
+    /// Sets the encoder of an axis.
+    pub fn set_encoder(&mut self, axis: usize, encoder: Encoder) {
+        if let Some(axis) = self.axes.get_mut(axis) {
+            axis.set_encoder(encoder);
         }
     }
 
@@ -160,6 +176,7 @@ impl ServoDrive {
             }
         }
         self.time = Some(time);
+        self.axes.iter_mut().for_each(ServoAxis::end_restart);
         self.axes.iter().for_each(ServoAxis::turn_shaft);
     }
 

@@ -40,6 +40,8 @@ pub(super) struct Entries {
     pub(super) torque_demand: EntryId,
     pub(super) torque: EntryId,
     pub(super) target_position: EntryId,
+    /// Lowest and highest position.
+    pub(super) software_limits: [EntryId; 2],
     pub(super) maximum_profile_velocity: EntryId,
     pub(super) profile_velocity: EntryId,
     pub(super) end_velocity: EntryId,
@@ -112,6 +114,7 @@ impl Entries {
             torque_demand: find(TORQUE_DEMAND)?,
             torque: find(TORQUE_ACTUAL_VALUE)?,
             target_position: find(TARGET_POSITION)?,
+            software_limits: [part(SOFTWARE_POSITION_LIMIT, 1)?, part(SOFTWARE_POSITION_LIMIT, 2)?],
             maximum_profile_velocity: find(MAXIMUM_PROFILE_VELOCITY)?,
             profile_velocity: find(PROFILE_VELOCITY)?,
             end_velocity: find(END_VELOCITY)?,

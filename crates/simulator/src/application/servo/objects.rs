@@ -10,6 +10,7 @@ use ethercat::wire::coe::AccessRights;
 use super::ServoDescription;
 use super::entries::ERROR_HISTORY_LENGTH;
 use super::homing::METHODS;
+use super::own_limits::WHOLE_RANGE;
 use crate::application::description::{DescriptionError, add_mapping};
 use crate::application::sii::entry;
 use crate::coe::common;
@@ -183,7 +184,23 @@ fn add_axis(dictionary: &mut ObjectDictionary, description: &ServoDescription, a
         ),
         (DIGITAL_INPUTS, "Digital inputs", DataType::U32, tx, 0, any.clone()),
         (TARGET_VELOCITY, "Target velocity", DataType::I32, rx, 0, any.clone()),
-        (SUPPORTED_DRIVE_MODES, "Supported drive modes", DataType::U32, AccessRights::READ, supported, any),
+        (
+            SUPPORTED_DRIVE_MODES,
+            "Supported drive modes",
+            DataType::U32,
+            AccessRights::READ,
+            supported,
+            any.clone(),
+        ),
+        (
+            SI_UNIT_POSITION + 1,
+            "SI unit velocity",
+            DataType::U32,
+            AccessRights::READ,
+            0x00B5_0300,
+            any.clone(),
+        ),
+        (SI_UNIT_POSITION + 2, "SI unit acceleration", DataType::U32, AccessRights::READ, 0x00B5_5700, any),
     ] {
         let value = value.min(i64::from(u32::MAX));
         let entry = Entry::new(0, name, data_type, access).with_allowed(allowed).with_value(value);
@@ -218,6 +235,15 @@ fn add_axis(dictionary: &mut ObjectDictionary, description: &ServoDescription, a
         };
         dictionary.add(Object::array(of_axis(index, axis), name, vec![entry(1, first), entry(2, second)]));
     }
+    let limit =
+        |sub_index, name, value| Entry::new(sub_index, name, DataType::I32, READ_WRITE).with_value(value);
+    let limits =
+        vec![limit(1, "Min position limit", WHOLE_RANGE.0), limit(2, "Max position limit", WHOLE_RANGE.1)];
+    dictionary.add(Object::array(
+        of_axis(SOFTWARE_POSITION_LIMIT, axis),
+        "Software position limit",
+        limits,
+    ));
     dictionary.add(interpolation_time_period(axis));
     let output = |sub_index, name| Entry::new(sub_index, name, DataType::U32, rx);
     let outputs = vec![output(1, "Physical outputs"), output(2, "Bit mask")];

@@ -8,6 +8,7 @@ use ethercat::cia402::{Controlword, ModeOfOperation};
 use super::entries::Entries;
 use super::homing::HomingSettings;
 use super::objects::MODES;
+use super::own_limits::OwnLimits;
 use super::profile::Bounds;
 use crate::coe::{EntryId, ObjectDictionary};
 
@@ -48,6 +49,7 @@ pub(super) struct Settings {
     pub(super) quick_stop: Option<f64>,
     pub(super) fault_reaction: Option<f64>,
     pub(super) quick_stop_holds: bool,
+    pub(super) own_limits: OwnLimits,
     /// Position units.
     pub(super) profile: Bounds,
     pub(super) end_velocity: f64,
@@ -118,6 +120,11 @@ impl Settings {
             quick_stop: stop(quick_stop_option),
             fault_reaction: stop(get(entries.fault_reaction_option)),
             quick_stop_holds: quick_stop_option >= 5,
+            own_limits: OwnLimits::of(
+                (get(entries.software_limits[0]), get(entries.software_limits[1])),
+                get(entries.maximum_profile_velocity),
+                units(entries.quick_stop_deceleration),
+            ),
             profile: Bounds {
                 velocity: units(entries.profile_velocity).min(maximum_velocity),
                 acceleration: units(entries.profile_acceleration),

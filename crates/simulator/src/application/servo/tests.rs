@@ -17,8 +17,10 @@ use crate::application::{
 };
 
 mod axes;
+mod encoders;
 mod homing;
 mod modes;
+mod own_limits;
 mod scales;
 mod stops;
 

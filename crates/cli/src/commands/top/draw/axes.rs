@@ -249,6 +249,7 @@ fn stopped(axis: &Axis, picture: &Picture) -> String {
         Some(StopReason::PositionLimit) => "position limit",
         Some(StopReason::VelocityLimit) => "velocity limit",
         Some(StopReason::AccelerationLimit) => "acceleration limit",
+        Some(StopReason::Runaway) => "runaway",
         Some(StopReason::Step) => "set-point step",
         Some(StopReason::FollowingError) => "following error",
         Some(StopReason::Fault) => "drive fault",
@@ -278,7 +279,8 @@ fn stopped(axis: &Axis, picture: &Picture) -> String {
     short.to_owned()
 }
 
-/// The interlock that has stopped an axis, and its level; once it permits again, what ends the stop.
+/// The interlock that has stopped an axis, and its level; once it permits again, what ends the
+/// stop.
 fn interlock(axis: &Axis, picture: &Picture) -> Option<String> {
     let name = words::interlock_name(axis, &picture.description)?;
     let interlock = picture.state.interlocks.get(usize::from(axis.interlock?))?;

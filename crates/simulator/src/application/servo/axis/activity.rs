@@ -9,7 +9,7 @@ use super::super::FOLLOWING_ERROR;
 use super::super::control::{Demand, LimitedTorque, limited};
 use super::super::homing::Homing;
 use super::super::profile::Profile;
-use super::super::set_point::{Braking, Interpolation, nearest};
+use super::super::set_point::{Braking, Interpolation, nearest, wrapped};
 use super::{REST, ServoAxis};
 use crate::coe::ObjectDictionary;
 
@@ -142,6 +142,7 @@ impl ServoAxis {
             }
         }
         self.following_error_time = Duration::ZERO;
+        self.demanded = position;
         self.cascade.reset();
         self.activity = Activity::Follow(line);
     }
@@ -158,7 +159,9 @@ impl ServoAxis {
             Activity::Profile(profile) => profile.position,
             _ => self.counts(),
         };
-        self.set_points.step(controlword, self.target_position(dictionary), position);
+        let target = nearest(self.target_position(dictionary), position);
+        let target = wrapped(self.settings.own_limits.destination(target, position));
+        self.set_points.step(controlword, target, position);
     }
 
     /// Torque for this control period.
@@ -220,20 +223,43 @@ impl ServoAxis {
             Activity::Follow(line) => {
                 line.advance(CONTROL_PERIOD);
                 let torque = settings.torque_offset;
+                let limits = &settings.own_limits;
+                let units = self.scale.units_per_radian;
+                let (counts, speed) =
+                    (self.plant.position() * units - self.origin, self.plant.velocity() * units);
                 match self.mode {
                     ModeOfOperation::CyclicSynchronousTorque => {
-                        return limited(settings.target_torque + torque, limit);
+                        let wanted = settings.target_torque + torque;
+                        if limits.brakes(speed, counts) {
+                            let hardest = settings.own_limits.deceleration() / units * inertia;
+                            return limited(-hardest.copysign(speed), limit);
+                        }
+                        let is_held = limits.is_beyond(wanted, counts);
+                        return limited(if is_held { 0.0 } else { wanted }, limit);
                     }
                     ModeOfOperation::CyclicSynchronousVelocity => Demand {
                         position: None,
-                        velocity: settings.target_velocity + settings.velocity_offset,
+                        velocity: limits.velocity(
+                            (settings.target_velocity + settings.velocity_offset) * units,
+                            counts,
+                        ) / units,
                         torque,
                     },
-                    _ => Demand {
-                        position: Some((line.position() + self.origin) / self.scale.units_per_radian),
-                        velocity: line.velocity() / self.scale.units_per_radian + settings.velocity_offset,
-                        torque,
-                    },
+                    _ => {
+                        let (wanted, seconds) = (line.position(), CONTROL_PERIOD.as_secs_f64());
+                        let place = limits.place(wanted, self.demanded, seconds);
+                        let velocity = if place == wanted {
+                            line.velocity()
+                        } else {
+                            (place - self.demanded) / seconds
+                        };
+                        self.demanded = place;
+                        Demand {
+                            position: Some((place + self.origin) / units),
+                            velocity: velocity / units + settings.velocity_offset,
+                            torque,
+                        }
+                    }
                 }
             }
         };
@@ -244,7 +270,7 @@ impl ServoAxis {
     /// Demand less actual position in counts, while a position is followed.
     pub(super) fn following_error(&self) -> Option<f64> {
         match &self.activity {
-            Activity::Follow(line) if self.follows_positions() => Some(line.position() - self.counts()),
+            Activity::Follow(_) if self.follows_positions() => Some(self.demanded - self.counts()),
             Activity::Profile(profile) if self.mode != ModeOfOperation::ProfileVelocity => {
                 Some(profile.position - self.counts())
             }

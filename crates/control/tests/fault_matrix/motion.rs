@@ -1,0 +1,130 @@
+//! Motion of the simulated shafts, and set-points as they arrived at the drives.
+
+use ethercat::cia402::{AxisMode, ModeOfOperation, State};
+use ethercat::time::Instant;
+use motion::supervision::StopReason;
+use simulator::application::servo::Taken;
+
+use super::cell::{Cell, Phase};
+use super::robot::{COUNTS_PER_RADIAN, Report, SECOND, axes};
+use crate::support::PERIOD;
+
+/// Set-points as they arrived at a drive: within the limits of position, and from one to the next at most 1.05 times the limit of velocity over
+/// the cycles between. With a bit altered of what the drive shows, they begin elsewhere.
+pub(crate) fn check_arrived(cell: Cell, taken: &[Vec<Taken>], misled: impl Fn(Instant) -> bool) {
+    let count = 1.0 / COUNTS_PER_RADIAN;
+    for (drive, axis) in axes(cell).iter().enumerate() {
+        let limits = axis.supervision.unwrap().limits;
+        let follows = |it: &&Taken| it.follows() && it.controlword.0 & 0x0F == 0x0F;
+        // Of a drive that was disabled in between, set-points begin at its shaft.
+        let mut changed: Option<Taken> = None;
+        let mut enabled = None;
+        for it in &taken[drive] {
+            if !follows(&it) || it.mode == ModeOfOperation::Homing || misled(it.now) {
+                (changed, enabled) = (None, None);
+                continue;
+            }
+            let speed = f64::from(it.target_velocity).abs() / COUNTS_PER_RADIAN;
+            assert!(speed <= limits.velocity.0 * 1.05, "drive {drive}: {speed} rad/s {it:?} {cell:?}");
+            // In interpolated position the drive takes its set-points from another object.
+            if axis.mode != AxisMode::CyclicPosition {
+                continue;
+            }
+            let since = *enabled.get_or_insert(it.now);
+            let target = f64::from(it.target_position) / COUNTS_PER_RADIAN;
+            if let Some((lowest, highest)) = limits.position.filter(|_| it.now.since(since) > PERIOD * 6) {
+                let within = target >= lowest.0 - count && target <= highest.0 + count;
+                // An axis that is enabled beyond its limits stays there.
+                let stays = it.target_position == it.position;
+                assert!(within || stays, "drive {drive}: {target} rad {it:?} {cell:?}");
+            }
+            let before = *changed.get_or_insert(*it);
+            if before.target_position != it.target_position {
+                let step = f64::from(it.target_position.wrapping_sub(before.target_position)).abs();
+                let step = step / COUNTS_PER_RADIAN;
+                let cycles = it.now.since(before.now).as_secs_f64() / PERIOD.as_secs_f64();
+                let most = 1.05 * limits.velocity.0 * PERIOD.as_secs_f64() * cycles.round().max(1.0);
+                assert!(
+                    step <= most + count,
+                    "drive {drive}: {step} rad, at most {most}: {before:?} {it:?} {cell:?}"
+                );
+                changed = Some(*it);
+            }
+        }
+    }
+}
+
+/// Deceleration of a shaft without torque, in rad/s2: that of friction, with a margin.
+const COASTS: f64 = 25.0;
+
+/// Time in which a drive notices that it gets no process data, in s, and begins to brake.
+const NOTICES: f64 = 0.12;
+
+/// The true position: never farther beyond the limits than the axis needs to brake. An axis that is unreferenced does not move at all.
+pub(crate) fn check_true_position(cell: Cell, taken: &[Vec<Taken>], reports: &[Report]) {
+    for (drive, axis) in axes(cell).iter().enumerate() {
+        let Some((lowest, highest)) = axis.supervision.unwrap().limits.position else { continue };
+        let by_hand = drive == SECOND && cell.fault.turns_the_shaft();
+        if by_hand && !cell.is_in_op() {
+            // Its place at the first start is all that anybody knows.
+            continue;
+        }
+        // Before it is enabled for the first time, the shaft is where the drive counts it.
+        let Some(first) = taken[drive].iter().position(|it| it.state == State::OperationEnabled) else {
+            continue;
+        };
+        let first = &taken[drive][first];
+        let offset = first.angle - f64::from(first.position) / COUNTS_PER_RADIAN;
+        // An axis that is enabled beyond its limits stays there, or moves inwards.
+        let (mut speed, mut most) = (0.0, f64::INFINITY);
+        for it in taken[drive].iter().filter(|it| it.now >= first.now) {
+            let place = it.angle - offset;
+            let beyond = (lowest.0 - place).max(place - highest.0);
+            if beyond <= 0.0 {
+                (speed, most) = (it.velocity.abs() / COUNTS_PER_RADIAN, 0.0);
+                continue;
+            }
+            let brakes = speed * NOTICES + speed * speed / (2.0 * COASTS);
+            let turned = by_hand && beyond > 1.0;
+            most = most.min(beyond);
+            assert!(
+                beyond <= most.max(brakes) + 1e-3 || turned,
+                "drive {drive}: {beyond} rad beyond, {it:?} {cell:?}"
+            );
+        }
+    }
+    check_unreferenced(cell, taken, reports);
+}
+
+/// An axis is unreferenced once its drive counts from elsewhere; then it does not move, though its controller resets it and asks for
+/// motion all the time.
+fn check_unreferenced(cell: Cell, taken: &[Vec<Taken>], reports: &[Report]) {
+    let unreferenced = |reason| {
+        matches!(
+            reason,
+            StopReason::UnreferencedChange
+                | StopReason::UnreferencedRestart
+                | StopReason::UnreferencedCount
+                | StopReason::UnreferencedSensor
+        )
+    };
+    for (drive, taken) in taken.iter().enumerate() {
+        let stopped = |it: &&Report| it.axes[drive].stop.is_some_and(unreferenced);
+        let since = reports.iter().find(stopped).map(|it| it.now);
+        let must = drive == SECOND && cell.fault.loses_the_reference() && cell.is_in_op();
+        assert!(since.is_some() || !must, "drive {drive} is never unreferenced {cell:?}");
+        let Some(since) = since else { continue };
+        let last = reports.last().unwrap();
+        assert!(stopped(&last), "drive {drive}: {:?} {cell:?}", last.axes[drive]);
+        // What a quick stop, or the motor that coasts, takes.
+        let rests = since + PERIOD * 500;
+        let angles = taken.iter().filter(|it| it.now > rests).map(|it| it.angle);
+        let angles: Vec<_> = angles.collect();
+        let most = angles.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let moved = most - angles.iter().copied().fold(f64::INFINITY, f64::min);
+        assert!(angles.is_empty() || moved < 2e-3, "drive {drive} moved by {moved} rad {cell:?}");
+        let enabled = taken.iter().any(|it| it.now > rests && it.state == State::OperationEnabled);
+        let phase = cell.phase != Phase::Homing || drive != 0;
+        assert!(!(enabled && moved > 1e-3 && phase), "drive {drive} is enabled {cell:?}");
+    }
+}

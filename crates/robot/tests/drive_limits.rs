@@ -1,0 +1,123 @@
+//! The second barrier: values for the drives that follow from the limits of the axes.
+
+use ethercat::main_device::{Barrier, BarrierTask, UnitValue};
+use onbeat_robot::{BarrierSource, RobotConfig};
+
+/// A file of one drive with one axis, 65536 counts a turn behind a gear, and these further keys.
+fn robot(gear_ratio: f64, mode: &str, axis: &str, startup: &str) -> RobotConfig {
+    let text = format!(
+        "[cycle]\nperiod = \"1ms\"\n\
+         [[bus.sub_device]]\nname = \"drive\"\nsimulate = {{ kind = \"servo_drive\" }}\n{startup}\n\
+         [[axis]]\nname = \"x\"\nsub_device = \"drive\"\nmode = \"{mode}\"\ncounts_per_revolution = 65_536\n\
+         gear_ratio = {gear_ratio}\nrated_torque = 2.0\n{axis}"
+    );
+    RobotConfig::parse(&text, "robot.toml").unwrap()
+}
+
+/// The limits of all tests: 2 rad/s and 4 rad/s^2 leave 0.5 rad for a stop, and a step is 4 mrad.
+const LIMITS: &str =
+    "limits = { position = [-1.0, 2.0], velocity = 2.0, acceleration = 4.0, torque = 5.0 }\n";
+
+fn source(robot: &RobotConfig, index: u16, sub_index: u8) -> BarrierSource {
+    let barriers = robot.drive_barriers();
+    barriers.into_iter().find(|it| (it.index, it.sub_index) == (index, sub_index)).unwrap().source
+}
+
+fn written(robot: &RobotConfig, index: u16, sub_index: u8) -> i64 {
+    match source(robot, index, sub_index) {
+        BarrierSource::Limits(_, it) => match it.task {
+            BarrierTask::Write(value) => it.number(value),
+            other => panic!("{other:?}"),
+        },
+        other => panic!("{other:?}"),
+    }
+}
+
+// feature(axes): the drives hold the limits of their axes as a second barrier
+#[test]
+fn position_limits_are_in_counts_with_room_for_a_stop() {
+    let ends = |robot: &RobotConfig| [1, 2].map(|it| written(robot, 0x607D, it));
+    let multi_turn = format!("{LIMITS}encoder = \"multi_turn\"\nencoder_range = 4096\n");
+    let counts = |radians: f64| radians * 65_536.0 * 3.0 / std::f64::consts::TAU;
+    let about = |found: [i64; 2], expected: [f64; 2]| {
+        for (found, expected) in found.into_iter().zip(expected) {
+            assert!((found as f64 - counts(expected)).abs() < 2.0, "{found} of {}", counts(expected));
+        }
+    };
+    about(ends(&robot(3.0, "csp", &multi_turn, "")), [-1.504, 2.504]);
+    about(ends(&robot(-3.0, "csp", &multi_turn, "")), [-2.504, 1.504]);
+    let offset = format!("{multi_turn}homing = {{ offset = 0.5 }}\n");
+    about(ends(&robot(3.0, "csp", &offset, "")), [-2.004, 2.004]);
+    // A stop deceleration of twice the acceleration leaves half the room.
+    let hard = multi_turn.replace("torque", "stop_deceleration = 8.0, torque");
+    about(ends(&robot(3.0, "csp", &hard, "")), [-1.254, 2.254]);
+}
+
+#[test]
+fn a_zero_that_the_run_sets_leaves_out_the_position_limits() {
+    let none = |keys: &str| match source(&robot(3.0, "csp", &format!("{LIMITS}{keys}"), ""), 0x607D, 1) {
+        BarrierSource::None(reason) => reason,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(none(""), "the place of its position 0 is set in the run");
+    assert_eq!(none("homing = { position = 0.0 }"), "the place of its position 0 is set in the run");
+    assert!(none("encoder = \"single_turn\"").contains("another revolution"));
+    assert_eq!(none("drive_limits = false"), "drive_limits = false");
+}
+
+#[test]
+fn torque_following_error_and_speeds_are_in_the_units_of_the_drive() {
+    let keys = format!("{LIMITS}following_error = {{ window = 0.1, time = \"30ms\" }}\n");
+    let csv = robot(-3.0, "csv", &keys, "");
+    // 5 N m of 6 at the axis; 0.15 rad for 45 ms.
+    assert_eq!(written(&csv, 0x6072, 0), 833);
+    assert_eq!(written(&csv, 0x6065, 0), (0.15 * 65_536.0 * 3.0 / std::f64::consts::TAU).ceil() as i64);
+    assert_eq!(written(&csv, 0x6066, 0), 45);
+    let in_unit = |robot: &RobotConfig, index| match source(robot, index, 0) {
+        BarrierSource::Limits(_, Barrier { task: BarrierTask::WriteInUnit(value), .. }) => value,
+        other => panic!("{other:?}"),
+    };
+    let velocity = in_unit(&csv, 0x607F);
+    let counts = (2.4 * 65_536.0 * 3.0 / std::f64::consts::TAU).ceil() as u32;
+    assert_eq!((velocity.unit, velocity.in_unit(0)), (0x60A9, Some(counts)), "0x60FF is in counts");
+    // 2.4 rad/s behind the gear are 68.75 turns a minute of the motor.
+    assert_eq!(velocity.in_unit(0x00B4_4700), Some(69));
+    let csp = robot(3.0, "csp", &keys, "");
+    let [speed, stop]: [UnitValue; 2] = [0x607F, 0x6085].map(|index| in_unit(&csp, index));
+    assert_eq!([speed.in_unit(0), stop.in_unit(0)], [None, None], "nothing says its unit");
+    assert_eq!(stop.unit, 0x60AA);
+}
+
+#[test]
+fn startup_wins_and_a_weaker_value_is_known() {
+    let startup = "startup = [\n{ index = 0x6072, type = \"uint16\", value = 900 },\n\
+                   { index = 0x6085, type = \"uint32\", value = 7 },\n\
+                   { index = 0x607F, type = \"uint32\", value = 1 },\n]";
+    let robot = robot(3.0, "csv", LIMITS, startup);
+    let stop = (4.0 * 65_536.0 * 3.0 / std::f64::consts::TAU).ceil() as i64;
+    let rows = [(0x6072, 900, Some(833)), (0x6085, 7, Some(stop)), (0x607F, 1, None)];
+    for (index, value, limits) in rows {
+        assert_eq!(source(&robot, index, 0), BarrierSource::Startup { value, limits }, "{index:#x}");
+    }
+}
+
+#[test]
+fn each_axis_of_a_drive_has_its_own_objects() {
+    let text =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/xy-table.toml"))
+            .unwrap();
+    let robot = RobotConfig::parse(&text, "xy-table.toml").unwrap();
+    let barriers = robot.drive_barriers();
+    let torques = barriers.iter().filter(|it| it.index & 0x7FF == 0x072).map(|it| (it.axis, it.index));
+    let torques: Vec<_> = torques.collect();
+    assert!(torques.starts_with(&[(0, 0x6072), (1, 0x6872)]), "{torques:x?}");
+    let mut places = vec![Vec::new(); robot.bus.sub_devices.len()];
+    for it in &barriers {
+        if let BarrierSource::Limits(place, _) = it.source {
+            places[robot.axes[it.axis].sub_device].push(place);
+        }
+    }
+    for places in places {
+        assert!(places.iter().copied().eq(0..places.len()), "{places:?}");
+    }
+}
