@@ -14,6 +14,7 @@ mod manual;
 pub mod memory;
 mod mode;
 mod safety;
+pub mod start;
 mod together;
 
 use std::time::Duration;
@@ -32,6 +33,7 @@ use crate::controller::{AxisCommand, AxisReport, InterlockCause};
 use binding::Axis;
 use manual::ManualMotion;
 use memory::PositionMemory;
+use start::AxisStart;
 use together::Together;
 
 pub use error::AxisError;
@@ -85,6 +87,8 @@ pub struct AxisConfiguration {
     pub position_sense: PositionSense,
     /// Its position in the run before, to be compared with the one of this run; counts for axes with position limits.
     pub memory: Option<PositionMemory>,
+    /// Its behaviour at the start of the run.
+    pub start: AxisStart,
     /// Its brake, if the cycle has to wait for one.
     pub brake: Option<BrakeConfiguration>,
     /// It holds a load that falls without torque or brake. Without a brake it stays enabled at
@@ -123,6 +127,7 @@ impl AxisConfiguration {
             needs_homing: false,
             position_sense: PositionSense::default(),
             memory: None,
+            start: AxisStart::default(),
             brake: None,
             holds_load: false,
             halts: true,

@@ -157,11 +157,6 @@ pub enum Notice {
 impl fmt::Display for Notice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::HoldsLoad(axis) => write!(
-                f,
-                "{axis} stays enabled: its drive did not carry out a quick stop, and its load falls without torque; \
-                 secure the load, then stop again (a second Ctrl-C)"
-            ),
             Self::Link { interface, link } => write!(f, "interface {interface}: {link}"),
             Self::Squatter { interface, owner } => write!(
                 f,

@@ -26,6 +26,7 @@ use super::manual::Manual;
 use super::memory::{MemoryGate, Place, PositionMemory};
 use super::mode::{ModeChange, drive_profile};
 use super::safety::{AxisSafety, BrakeOutput};
+use super::start::{StartStep, StartUp};
 use super::{AxisConfiguration, AxisError, Moment};
 use crate::controller::{AxisCommand, AxisReport, IgnoredSetpoint};
 
@@ -54,6 +55,12 @@ pub(super) struct Axis {
     needs_homing: bool,
     /// Rule for its position after a restart of its drive; `None` without position limits.
     restart_rule: Option<RestartRule>,
+    /// Faults of before, and the wait for a start request.
+    start: StartUp,
+    /// The bus is in Op.
+    in_op: bool,
+    /// Error code of its drive, as far as it is known.
+    error_code: u16,
     /// To the thread that writes its position memory, where it has one.
     memory: Option<Arc<MemoryGate>>,
     /// Its place before the restart of its drive, or of Onbeat, until the drive reports one again.
@@ -162,6 +169,9 @@ impl Axis {
             home,
             needs_homing: configuration.needs_homing,
             restart_rule,
+            start: StartUp::new(configuration.start),
+            in_op: false,
+            error_code: 0,
             memory: None,
             restarted: None,
             speed: RadiansPerSecond::ZERO,
@@ -251,6 +261,7 @@ impl Axis {
         self.note_speed(fresh && knows_velocity);
         self.watch_sensor(report);
         self.show_place();
+        (self.in_op, self.error_code) = (main_device.phase() == BringUpPhase::Op, report.error_code);
         let holds_at = self.holds_at(self.counts.unwrap_or(0));
         let phase = self.safety.shown(self.feedback.phase, holds_at);
         report.missed = u32::try_from(self.missed).unwrap_or(u32::MAX);
@@ -377,6 +388,7 @@ impl Axis {
         ending: Ending,
         manual: Manual,
     ) {
+        let asked = &self.begin_run(elapsed, *asked);
         self.watch_homing(elapsed);
         self.change_mode(asked.mode);
         let counts = self.counts.unwrap_or(0);
@@ -411,6 +423,19 @@ impl Axis {
             ..Seen::default()
         };
         self.safety.judge(elapsed, asked, self.state(), self.holds_at(counts), seen);
+    }
+
+    /// Resets a fault of before, and has the axis wait for a start request; what the drive is asked for.
+    fn begin_run(&mut self, elapsed: Seconds, asked: AxisCommand) -> AxisCommand {
+        let Some(input) = self.input.filter(|_| self.in_op && self.exchanged) else { return asked };
+        match self.start.step(elapsed, input.statusword.state(), self.error_code, asked.request) {
+            StartStep::Nothing => asked,
+            StartStep::Reset => AxisCommand { request: Request::FaultReset, ..asked },
+            StartStep::Wait => {
+                self.safety.wait_for_start();
+                asked
+            }
+        }
     }
 
     /// State of its drive, as its statusword says it in this cycle, else as it was last.

@@ -353,6 +353,13 @@ impl AxisSafety {
         self.supervisor.as_ref().is_some_and(Supervisor::expects_enabled)
     }
 
+    /// It is disabled until a start request comes.
+    pub(super) fn wait_for_start(&mut self) {
+        if let Some(supervisor) = &mut self.supervisor {
+            supervisor.require_start();
+        }
+    }
+
     /// Its drive was without power.
     pub(super) fn lose_power(&mut self) {
         if let Some(supervisor) = &mut self.supervisor {

@@ -25,6 +25,7 @@ use super::keeper::{KeptState, forget};
 use super::recorder::NewFile;
 use super::server::{self, Open};
 use super::side_tasks::{Beside, Devices};
+use super::start_faults;
 use crate::compose::configuration::{configuration, cycle, main_device};
 use crate::compose::ipc::{InPreOp, MovedBy};
 use crate::compose::link::{self, RobotLink};
@@ -113,6 +114,14 @@ impl Settings {
             Some(kept) => kept.remember(robot, &main_device, &mut axes, reporter),
             None if is_kept && !is_fast => forget(robot, &mut axes),
             None => {}
+        }
+        let mut pump =
+            Pump { main_device: &mut main_device, link: &mut link, clock: &clock, stop: self.stop.flag() };
+        let is_real = self.wire.interface.is_some();
+        let looked = start_faults::allow(robot, &mut pump, kept.as_mut(), is_real, &mut axes, reporter);
+        if let Err(error) = looked {
+            self.take_down(&mut main_device, &mut link, &clock)?;
+            return Err(error.into());
         }
         let of_cycle = if is_fast { clock.clone() } else { BusClock::Host };
         let (cycle, observer) =
