@@ -160,6 +160,7 @@ impl ControllerRequest {
             AxisTarget::Position(position) => (0, position.0),
             AxisTarget::Velocity(velocity) => (1, velocity.0),
             AxisTarget::Effort(torque) => (2, torque.0),
+            AxisTarget::Jog(velocity) => (3, velocity.0),
         };
         (
             it.freshness.to_string(),

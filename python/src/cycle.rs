@@ -246,7 +246,8 @@ impl Lease {
             0 => Ok(AxisTarget::Position(Radians(value))),
             1 => Ok(AxisTarget::Velocity(RadiansPerSecond(value))),
             2 => Ok(AxisTarget::Effort(NewtonMetres(value))),
-            _ => Err(PyValueError::new_err(format!("kind of target: expected 0 to 2, found {kind}"))),
+            3 => Ok(AxisTarget::Jog(RadiansPerSecond(value))),
+            _ => Err(PyValueError::new_err(format!("kind of target: expected 0 to 3, found {kind}"))),
         };
         let command = Command {
             time_to_live_ns: u64::try_from(holds.as_nanos()).unwrap_or(u64::MAX),

@@ -10,9 +10,11 @@ mod fault;
 mod fields;
 mod given;
 pub(crate) mod ignored;
+mod manual;
 pub mod memory;
 mod mode;
 mod safety;
+pub mod start;
 mod together;
 
 use std::time::Duration;
@@ -23,17 +25,20 @@ use ipc::reference::{Given, Outcome, Refusal};
 pub use motion::PositionSense;
 pub use motion::brake::BrakeConfiguration;
 use motion::homing::Homing;
-use motion::supervision::{BLIND_CYCLES, Ending, InterlockState, StopReason};
+use motion::supervision::{BLIND_CYCLES, Ending, InterlockState, JogLimits, StopReason};
 use motion::{AxisScale, AxisSetpoint, Radians, RadiansPerSecond, Seconds, supervision};
 pub use types::DigitalOutput;
 
 use crate::controller::{AxisCommand, AxisReport, InterlockCause};
 use binding::Axis;
+use manual::ManualMotion;
 use memory::PositionMemory;
+use start::AxisStart;
 use together::Together;
 
 pub use error::AxisError;
 pub(crate) use fault::FaultCodes;
+pub(crate) use manual::{Gates, JogRequest};
 
 /// When inputs are read.
 #[derive(Clone, Copy, Debug)]
@@ -71,13 +76,19 @@ pub struct AxisConfiguration {
     pub feedback_velocity: Option<RadiansPerSecond>,
     /// Speed by which the axis may differ from its command in csv and cst; above 0. `None`: a quarter of its limit of velocity.
     pub velocity_error: Option<RadiansPerSecond>,
+    /// Limits of a jog; `None`: [`JogLimits::usual`].
+    pub jog: Option<JogLimits>,
     /// Way in which it learns its absolute position.
     pub homing: Homing,
+    /// No controller moves it before it is homed.
+    pub needs_homing: bool,
     /// Position knowledge of its encoder while its drive is off; counts for axes with position
     /// limits.
     pub position_sense: PositionSense,
     /// Its position in the run before, to be compared with the one of this run; counts for axes with position limits.
     pub memory: Option<PositionMemory>,
+    /// Its behaviour at the start of the run.
+    pub start: AxisStart,
     /// Its brake, if the cycle has to wait for one.
     pub brake: Option<BrakeConfiguration>,
     /// It holds a load that falls without torque or brake. Without a brake it stays enabled at
@@ -111,9 +122,12 @@ impl AxisConfiguration {
             supervision: None,
             feedback_velocity: None,
             velocity_error: None,
+            jog: None,
             homing: Homing::Never,
+            needs_homing: false,
             position_sense: PositionSense::default(),
             memory: None,
+            start: AxisStart::default(),
             brake: None,
             holds_load: false,
             halts: true,
@@ -148,6 +162,23 @@ pub(crate) struct Axes {
     together: Together,
     /// Interlock that allows each axis least in this cycle, if an interlock does not permit it.
     forbidding: Vec<Option<(InterlockState, InterlockCause)>>,
+    manual: ManualMotion,
+}
+
+/// Conditions of a cycle for all axes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Conditions {
+    /// Time since the last cycle.
+    pub(crate) elapsed: Seconds,
+    /// The command that the controller lives on is over.
+    pub(crate) stale: bool,
+    /// All axes were at rest then.
+    pub(crate) at_rest: bool,
+    pub(crate) ending: Ending,
+    /// Place of the active controller.
+    pub(crate) active: usize,
+    /// A request brings all axes to rest.
+    pub(crate) rests: bool,
 }
 
 impl Axes {
@@ -177,7 +208,8 @@ impl Axes {
         let reports = vec![AxisReport::default(); axes.len()];
         let commands = vec![AxisCommand::default(); axes.len()];
         let (together, forbidding) = (Together::of(configurations)?, vec![None; axes.len()]);
-        Ok(Self { axes, reports, commands, together, forbidding })
+        let manual = ManualMotion::of(axes.len());
+        Ok(Self { axes, reports, commands, together, forbidding, manual })
     }
 
     /// Image to feedback.
@@ -195,6 +227,32 @@ impl Axes {
     pub(crate) fn clear_interlocks(&mut self) {
         self.axes.iter_mut().for_each(Axis::clear_interlock);
         self.forbidding.fill(None);
+        self.manual.clear();
+    }
+
+    /// Axes that each controller moves together, in the order of the controllers.
+    pub(crate) fn set_chains(&mut self, chains: Vec<Vec<usize>>) {
+        self.manual.set_chains(chains);
+    }
+
+    /// An interlock does not permit jogs of an axis.
+    pub(crate) fn forbid_jog(&mut self, place: usize) {
+        self.manual.forbid_jog(place);
+    }
+
+    /// An interlock does not permit automatic motion of an axis.
+    pub(crate) fn set_up(&mut self, place: usize, cause: InterlockCause) {
+        self.manual.set_up(place, cause);
+    }
+
+    /// Jog that the command of this cycle asks for.
+    pub(crate) fn request_jog(&mut self, request: Option<JogRequest>) {
+        self.manual.request(request);
+    }
+
+    /// What a command may ask of the axes.
+    pub(crate) const fn gates(&self) -> &Gates {
+        self.manual.gates()
     }
 
     /// Permission of a part around an axis; what allows least counts.
@@ -210,28 +268,39 @@ impl Axes {
         axis.set_interlock(state);
     }
 
-    /// Commands of the controller, made safe. `stale`: its command has expired. `at_rest`: all axes
-    /// were at standstill then.
-    pub(crate) fn supervise(&mut self, elapsed: Seconds, stale: bool, at_rest: bool, ending: Ending) {
+    /// Commands of the controller, made safe.
+    pub(crate) fn supervise(&mut self, conditions: Conditions) {
+        let Conditions { elapsed, stale, at_rest, ending, active, rests } = conditions;
         // Those that ramp to zero take the same time.
         let longest = |longest: Seconds, axis: &Axis| Seconds(longest.0.max(axis.ramp_time().0));
         let stale = stale.then(|| self.axes.iter().fold(Seconds::ZERO, longest));
-        for (axis, command) in self.axes.iter_mut().zip(&self.commands) {
-            axis.judge(elapsed, command, stale, ending);
+        let jogged = self.axes.iter().position(Axis::is_jogged);
+        for (place, (axis, command)) in self.axes.iter_mut().zip(&self.commands).enumerate() {
+            let manual = self.manual.of_axis(place, jogged, rests);
+            axis.judge(elapsed, command, stale, ending, manual);
         }
         self.together.stop(&mut self.axes, &mut self.reports);
+        self.manual.hold_chain(active, &mut self.axes);
         let forbidding = self.forbidding.iter().map(|it| it.map(|(_, cause)| cause));
-        let axes = self.axes.iter_mut().zip(forbidding);
-        for (((axis, cause), report), command) in axes.zip(&mut self.reports).zip(&mut self.commands) {
+        let axes = self.axes.iter_mut().zip(forbidding).enumerate();
+        for (((place, (axis, cause)), report), command) in
+            axes.zip(&mut self.reports).zip(&mut self.commands)
+        {
             axis.supervise(elapsed, command, report);
-            if report.stop != Some(StopReason::OtherAxis) {
-                report.stopped_with = None;
-            }
+            report.stopped_with = match report.stop {
+                Some(StopReason::OtherAxis) => report.stopped_with,
+                Some(StopReason::Chain) => self.manual.chained_to(),
+                _ => None,
+            };
             report.interlock = match report.stop {
                 Some(StopReason::Interlock | StopReason::NotPermitted) => {
                     // A stop stays after its cause, which is still named.
                     let before = || Some(InterlockCause { permits: true, ..report.interlock? });
                     cause.or_else(before)
+                }
+                Some(StopReason::SetUp) => self.manual.set_up_by(place),
+                Some(StopReason::AfterSetUp) => {
+                    report.interlock.map(|it| InterlockCause { permits: true, ..it })
                 }
                 _ => None,
             };
@@ -241,6 +310,7 @@ impl Axes {
             }
             (command.home, command.mode, command.ignored) = (false, None, None);
         }
+        self.manual.note(&self.axes, &self.reports);
     }
 
     /// Set-points to image.

@@ -83,6 +83,8 @@ pub struct ControllerOutput {
     pub clamped: Option<Clamped>,
     /// It lives on a process that answers no more: outputs become what the robot file says, as under a stale command.
     pub lost: bool,
+    /// A request brings all axes to rest: a jog ends, too.
+    pub rests: bool,
     /// That process did not disable its axes before, or has none: the axes stop, too.
     pub left_in_use: bool,
     /// Request of a client that was accepted in this cycle, to be reported.

@@ -24,7 +24,7 @@ use record::{CycleRecord, Phase};
 use types::CycleClock;
 use types::cycle::LOSS_TIME;
 
-use crate::axis::{Axes, AxisConfiguration, AxisError, FaultCodes, Moment};
+use crate::axis::{Axes, AxisConfiguration, AxisError, Conditions, FaultCodes, Moment};
 use crate::bus::BusRequests;
 use crate::clock::{Clock, MonotonicClock};
 use crate::clock_lock::ClockLock;
@@ -184,6 +184,14 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         let mut interlocks = Interlocks::bind(configurations, &self.main_device)?;
         interlocks.find_signals(&self.signals);
         Ok(Self { interlocks, ..self })
+    }
+
+    /// Gives it the axes that each controller moves together, in the order of the controllers: where one of them is
+    /// unreferenced or not homed, the active controller moves none.
+    #[must_use]
+    pub fn with_chains(mut self, chains: Vec<Vec<usize>>) -> Self {
+        self.axes.set_chains(chains);
+        self
     }
 
     /// Gives it process data by name, which its controller finds in [`Controller::init`].
@@ -382,7 +390,8 @@ impl<L: Link, C: Clock> Cycle<L, C> {
     /// Commands for the cycle from outside.
     fn command(&mut self, stop: &StopHandle) {
         if let Some(ipc) = &mut self.ipc {
-            ipc.commands.read(|| self.pacer.clock().now());
+            ipc.commands.read(|| self.pacer.clock().now(), self.axes.gates());
+            self.axes.request_jog(ipc.commands.jog());
         }
         self.take_positions();
         let phase = self.main_device.phase();
@@ -472,7 +481,14 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         let elapsed = self.configuration.period.as_secs_f64() * cycle.periods as f64;
         let is_over = stale || self.output.left_in_use;
         let at_rest = self.stale_in_motion == Some(false) && !self.output.left_in_use;
-        self.axes.supervise(Seconds(elapsed), is_over, at_rest, self.phase.ending());
+        self.axes.supervise(Conditions {
+            elapsed: Seconds(elapsed),
+            stale: is_over,
+            at_rest,
+            ending: self.phase.ending(),
+            active: usize::from(self.output.control.active),
+            rests: self.output.rests,
+        });
         self.finish(Phase::Update);
     }
 

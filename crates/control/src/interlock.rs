@@ -1,4 +1,4 @@
-//! Digital inputs that stop axes, or permit them to be enabled.
+//! Digital inputs that stop axes, or permit them to be enabled, jogged, or moved automatically.
 //!
 //! Held by supervision, over any controller, and fail-safe: an input that is low, or not fresh for
 //! more than [`BLIND_CYCLES`], stops or forbids. A signal that is forced may withdraw a permission,
@@ -115,7 +115,12 @@ impl Interlocks {
             }
             let cause = InterlockCause { interlock: number, level: interlock.level, permits: false };
             for &axis in &interlock.axes {
-                axes.set_interlock(axis, state, cause);
+                match interlock.kind {
+                    InterlockKind::Stop | InterlockKind::Enable => axes.set_interlock(axis, state, cause),
+                    InterlockKind::Jog if !interlock.allows => axes.forbid_jog(axis),
+                    InterlockKind::Automatic if !interlock.allows => axes.set_up(axis, cause),
+                    InterlockKind::Jog | InterlockKind::Automatic => {}
+                }
             }
         }
     }
@@ -152,6 +157,8 @@ impl InterlockBinding {
                 InterlockState::Stop
             }
             (.., InterlockKind::Enable) => InterlockState::NotPermitted,
+            // No matter of being enabled: see `Interlocks::look`.
+            (.., InterlockKind::Jog | InterlockKind::Automatic) => InterlockState::Clear,
         }
     }
 

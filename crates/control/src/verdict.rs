@@ -315,7 +315,14 @@ fn stopped(
     };
     let origin = report.stopped_with.and_then(|other| reports.get(other)).unwrap_or(report);
     let goes_on = circumstances.resumes && is_back(origin);
-    let stop = report.stop.filter(|stop| stop.is_latched() && !held_back && !told_to && !goes_on)?;
+    let enabled = report.state == Some(State::OperationEnabled);
+    let fails = |stop: &StopReason| match stop {
+        // Its operator has not given it back to its controller.
+        StopReason::AfterSetUp => false,
+        StopReason::NotHomed | StopReason::OutsideLimits => enabled,
+        _ => stop.is_latched(),
+    };
+    let stop = report.stop.filter(|stop| fails(stop) && !held_back && !told_to && !goes_on)?;
     Some((stop, report))
 }
 

@@ -219,6 +219,10 @@ impl BusWatch {
             *before = now;
         }
         for (axis, (report, before)) in reports.iter().zip(&mut self.stops).enumerate() {
+            if report.stop == Some(StopReason::Jog) {
+                // No stop: what held it before, or nothing, goes on afterwards.
+                continue;
+            }
             // Another interlock than before is another cause of the same stop.
             let forbidding = report.interlock.filter(|it| !it.permits);
             let is_same_stop = report.stop == before.0;

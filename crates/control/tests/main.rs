@@ -14,6 +14,7 @@ mod fault_matrix;
 mod following_error;
 mod implausible;
 mod interlock;
+mod jogs;
 mod modes;
 mod outage;
 mod overrun;

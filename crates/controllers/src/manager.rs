@@ -277,6 +277,7 @@ impl Controller for ControllerManager {
         output.control.active = u16::try_from(self.active).unwrap_or(NO_CONTROLLER);
         output.control.enabled = self.enabled && !self.unwanted;
         output.accepted = self.accepted;
+        output.rests = self.job.is_some_and(|job| job.doing.brings_to_rest());
         if let Some(drive) = self.members.iter().find_map(Member::drive) {
             let base = drive.output();
             (output.pose, output.twist) = (base.pose, base.twist);

@@ -329,6 +329,7 @@ pub(crate) fn target_words(target: Option<AxisTarget>) -> [u64; 2] {
         Some(AxisTarget::Position(number)) => [1, number.0.to_bits()],
         Some(AxisTarget::Velocity(number)) => [2, number.0.to_bits()],
         Some(AxisTarget::Effort(number)) => [3, number.0.to_bits()],
+        Some(AxisTarget::Jog(number)) => [4, number.0.to_bits()],
     }
 }
 
@@ -341,9 +342,13 @@ pub(crate) fn target(kind: u64, bits: u64) -> Option<Option<AxisTarget>> {
         1 => Some(AxisTarget::Position(Radians(number))),
         2 => Some(AxisTarget::Velocity(RadiansPerSecond(number))),
         3 => Some(AxisTarget::Effort(NewtonMetres(number))),
+        4 => Some(AxisTarget::Jog(RadiansPerSecond(number))),
         _ => return None,
     })
 }
+
+/// Longest time-to-live of a command with a jog: an operator who lets go stops the axis.
+pub const JOG_TIME_TO_LIVE: std::time::Duration = std::time::Duration::from_millis(300);
 
 /// Words before the axes.
 const FIXED: usize = 17;

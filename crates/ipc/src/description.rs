@@ -42,7 +42,7 @@ pub struct Description {
     /// Signals that together are a measurement.
     #[serde(default)]
     pub sensors: Vec<SensorDescription>,
-    /// Digital inputs that stop axes, or permit them to be enabled, in the order of the robot file.
+    /// Digital inputs that stop axes, or permit something, in the order of the robot file.
     #[serde(default)]
     pub interlocks: Vec<InterlockDescription>,
     /// Ports that can be opened.
@@ -93,6 +93,9 @@ pub struct AxisDescription {
     pub jerk_limit: Option<f64>,
     /// Highest torque in either direction at the axis, N m.
     pub effort_limit: f64,
+    /// Highest speed of a jog in either direction, rad/s; none where the cycle does not tell.
+    #[serde(default)]
+    pub jog_velocity: Option<f64>,
     /// True if its drive has the torque in its process data; else the torque in a state is 0.
     #[serde(default = "told")]
     pub measures_effort: bool,
@@ -122,6 +125,7 @@ impl AxisDescription {
             acceleration_limit: None,
             jerk_limit: None,
             effort_limit,
+            jog_velocity: None,
             measures_effort: true,
             takes: None,
             sub_device: None,

@@ -210,6 +210,26 @@ codes! {
         Singular = 11, "a straight line through a singular pose, where a joint would have to jump";
         /// Others follow its targets, and the active controller follows none of them.
         Inactive = 12, "no target that the active controller follows";
+        /// A jog moves one axis, and comes without other targets.
+        JogAlone = 13, "a jog moves one axis, and its command has no other target";
+        /// A jog holds for at most [`JOG_TIME_TO_LIVE`](crate::command::JOG_TIME_TO_LIVE).
+        JogTime = 14, "a jog holds for 0.3 s at most";
+        /// The axis is in a mode in which it is not jogged.
+        JogMode = 15, "a jog moves axes in csp and csv only";
+        /// An interlock of kind `jog` does not permit it.
+        JogNotPermitted = 16, "its enabling switch (interlock of kind jog) does not permit a jog";
+        /// The drive is not enabled, or a stop holds the axis.
+        JogHeld = 17, "its drive is not enabled, or it is stopped: the state of the axis has the reason";
+        /// The axis moves, or another one is jogged.
+        JogMoving = 18, "a controller moves it, or another axis is jogged: stop that first";
+        /// An axis of the command is in set-up mode.
+        SetUp = 19, "set-up mode: only a jog moves it";
+        /// An axis of the command has to be homed first.
+        NotHomed = 20, "not homed: no controller moves it before it is homed";
+        /// An axis of the command is unreferenced.
+        Unreferenced = 21, "unreferenced: no controller moves it before its position is known again";
+        /// An axis of the command is too far outside its position limits.
+        OutsideLimits = 22, "too far outside its position limits: jog it inwards";
     }
 }
 

@@ -116,7 +116,11 @@ pub fn why_stopped(axis: &Axis, state: &State, description: &Description) -> Opt
             interlock_of(axis, state, description).unwrap_or_else(|| reason.into_owned())
         }
         Some(StopReason::Stale) if axis.ended => NO_COMMAND.to_owned(),
-        Some(StopReason::OtherAxis) => {
+        Some(StopReason::SetUp) => match interlock_of(axis, state, description) {
+            Some(interlock) => format!("{reason} ({interlock})"),
+            None => reason.into_owned(),
+        },
+        Some(StopReason::OtherAxis | StopReason::Chain) => {
             let with = axis.stopped_with.map(usize::from);
             let other = with.and_then(|it| Some((description.axes.get(it)?, state.axes.get(it)?)));
             let cause = other.filter(|(_, other)| other.stop != StopReason::OtherAxis as u8);
@@ -151,6 +155,20 @@ fn has_stalled(axis: &Axis) -> bool {
         }
 }
 
+/// Remedy for an axis of this name that waits for something else than a fix.
+#[must_use]
+pub fn waits_for(reason: StopReason, axis: &str) -> Option<String> {
+    Some(match reason {
+        StopReason::NotHomed => format!("type `onbeat control home {axis}`, or jog it"),
+        StopReason::OutsideLimits => format!("jog it inwards: `onbeat control jog {axis}`"),
+        StopReason::Jog => "end the jog".to_owned(),
+        StopReason::SetUp => format!("jog it, or end set-up mode, then `{RESET}`"),
+        StopReason::AfterSetUp => format!("type `{RESET}`"),
+        StopReason::Chain => "make that axis ready, or jog this one".to_owned(),
+        _ => return None,
+    })
+}
+
 /// Reason for which an axis cannot be moved, with what to do. `None` for one that is enabled and is
 /// not stopped.
 #[must_use]
@@ -179,6 +197,9 @@ pub fn hindrance(place: usize, state: &State, description: &Description) -> Opti
         }
         (Some(StopReason::AwaitsStart), Some(why)) => (why, format!("type `{ENABLE}`")),
         (Some(reason), Some(why)) if reason.is_unreferenced() => (why, UNREFERENCED.to_owned()),
+        (Some(reason), Some(why)) if waits_for(reason, name).is_some() => {
+            (why, waits_for(reason, name).unwrap_or_default())
+        }
         (Some(_), Some(why)) if has_stalled(axis) => (why, format!("type `{RESET}`")),
         (_, Some(why)) => (why, format!("correct that, {reset}")),
         _ if drive.is_some_and(DriveState::is_faulted) => {

@@ -27,6 +27,9 @@
 //!   the return of that moves nothing.
 //! * **Stopped with another axis** ([`OtherAxis`]): brought to rest within its own limits, while that one is stopped.
 //!
+//! * **Jogged** ([`Jog`]): moved slowly by its operator, whatever keeps controllers from moving it: not homed, far
+//!   outside its limits, in set-up mode, or in a chain with an axis that is not ready.
+//!
 //! * **Profile modes** ([`AxisMode::is_profile`]): the drive makes the motion, within speeds and ramps that its objects say. The set-point is held
 //!   within the limits, what the drive reports is judged, and to stop it is halted.
 //!
@@ -43,6 +46,7 @@ mod braking;
 mod clamp;
 mod ending;
 mod interlock;
+mod jog;
 mod lead;
 mod limits;
 mod mode_change;
@@ -51,6 +55,7 @@ mod outage;
 mod overshoot;
 mod profile;
 mod quick_stop;
+mod readiness;
 mod reference;
 mod runaway;
 mod seen;
@@ -65,12 +70,14 @@ use crate::online::OnlineMotion;
 use crate::units::{NewtonMetres, Radians, RadiansPerSecond, RadiansPerSecondSquared, Seconds};
 use braking::Braking;
 use clamp::Clamp;
+use jog::Jogging;
 use overshoot::Overshoot;
 use runaway::Runaway;
 use slope::Slope;
 
 pub use ending::{END_TIME, Ending, FREE_TIME, HEED_TIME};
 pub use interlock::InterlockState;
+pub use jog::{FASTEST_JOG, Jog, JogLimits};
 pub use limits::{FollowingErrorLimit, Limits, OUTAGE_CYCLES, Outage, Settings, SettingsError, Written};
 pub use other_axis::OtherAxis;
 pub use profile::DriveProfile;
@@ -126,6 +133,15 @@ pub struct Supervisor {
     /// Way by which the axis is ahead of its set-point.
     lead: Radians,
     overshoot: Overshoot,
+    jogging: Jogging,
+    /// Difference of positions that is no motion.
+    tolerance: Radians,
+    /// Not homed though it has to be, or far outside its limits.
+    not_ready: Option<StopReason>,
+    /// Automatic motion is not permitted.
+    in_set_up: bool,
+    /// It is on its way back into its position limits.
+    returns: bool,
 }
 
 /// Holder of the axis.
@@ -173,6 +189,11 @@ impl Supervisor {
             runaway: Runaway::default(),
             lead: Radians::ZERO,
             overshoot: Overshoot::default(),
+            jogging: Jogging::of(&settings.limits, JogLimits::usual(&settings.limits))?,
+            tolerance: Radians::ZERO,
+            not_ready: None,
+            in_set_up: false,
+            returns: false,
         })
     }
 
@@ -197,6 +218,7 @@ impl Supervisor {
         self.watch_outage(seen);
         self.watch_drive(elapsed, seen);
         self.watch_overshoot(seen);
+        self.watch_readiness(seen);
         self.watch(elapsed, asked, seen);
     }
 
@@ -225,6 +247,7 @@ impl Supervisor {
                         self.leave_planned_braking();
                         self.lead_to_rest(elapsed, seen);
                     }
+                    None if self.jogs() => self.jog(elapsed, seen),
                     None => self.brake(elapsed, &seen.feedback),
                 }
                 Some(reason)
@@ -248,7 +271,7 @@ impl Supervisor {
     /// Stops the axis for a reason that others have seen, unless a latched one has it already. An
     /// unreferenced axis that was reset may be enabled and homed: it is stopped as any other.
     pub fn stop_for(&mut self, reason: StopReason) {
-        if self.may_home() {
+        if self.yields() {
             self.stop(reason, None);
         }
     }
@@ -316,6 +339,12 @@ impl Supervisor {
                 }
                 StopReason::AwaitsStart => self.is_started(seen),
                 StopReason::Ending => false,
+                StopReason::Jog => true,
+                StopReason::NotHomed
+                | StopReason::OutsideLimits
+                | StopReason::SetUp
+                | StopReason::AfterSetUp
+                | StopReason::Chain => self.is_ready_again(reason),
                 _ => self.acknowledged,
             };
             let gone = gone && (self.acknowledged || !self.holds_until_reset());
@@ -326,14 +355,17 @@ impl Supervisor {
                 self.begin_course(RadiansPerSecond::ZERO);
             }
         }
-        let free = self.hold == Hold::Free;
         if seen.fault {
             if self.stopped() != Some(StopReason::Fault) {
                 self.stop(StopReason::Fault, None);
             }
         } else if self.is_interlocked(seen) {
             self.hold_interlocked(seen);
-        } else if free {
+        } else if self.watch_jog(elapsed, seen) {
+            // Its set-points are made here.
+        } else if self.waits_for().is_some() {
+            self.hold_unready();
+        } else if self.hold == Hold::Free {
             let enabled = seen.feedback.phase != AxisPhase::NotEnabled;
             if let Some(ramp) = seen.stale {
                 self.stop(StopReason::Stale, Some(ramp));
@@ -429,7 +461,8 @@ impl Supervisor {
         if feedback.phase == AxisPhase::NotEnabled {
             return None;
         }
-        let (mode, limits) = (self.mode(), self.settings.limits);
+        self.watch_return(feedback, self.asked == Some(self.sent.position));
+        let (mode, limits) = (self.mode(), self.limits_now());
         let within = |velocity: RadiansPerSecond| {
             RadiansPerSecond(velocity.0.clamp(-limits.velocity.0, limits.velocity.0))
         };

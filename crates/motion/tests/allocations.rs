@@ -8,7 +8,7 @@ use onbeat_motion::kinematics::{DifferentialDrive, InverseSettings, OmniBase, Se
 use onbeat_motion::odometry::Odometry;
 use onbeat_motion::online::{AxisLimits, OnlineMotion, OnlineTwist, Synchronisation, Target, TwistLimits};
 use onbeat_motion::supervision::{
-    CyclicMode, Limits, OnStale, Outage, Seen, Settings, StopReason, Supervisor, Written,
+    CyclicMode, Jog, Limits, OnStale, Outage, Seen, Settings, StopReason, Supervisor, Written,
 };
 use onbeat_motion::{
     AxisFeedback, AxisPhase, AxisSetpoint, Metres, MetresPerSecond, MetresPerSecondCubed,
@@ -89,6 +89,41 @@ fn an_outage_and_the_way_back_from_farther_than_a_step_allocate_nothing() {
         }
     });
     assert_eq!((made, supervisor.stopped()), (0, Some(StopReason::Outage)));
+}
+
+#[test]
+fn a_jog_allocates_nothing() {
+    let limits = Limits {
+        position: Some((Radians(-0.2), Radians(0.2))),
+        velocity: RadiansPerSecond(2.0),
+        acceleration: RadiansPerSecondSquared(10.0),
+        deceleration: RadiansPerSecondSquared(10.0),
+        jerk: RadiansPerSecondCubed(100.0),
+        torque: NewtonMetres(1.0),
+        step: Radians(0.004),
+        written: Written::ALL,
+    };
+    for mode in [CyclicMode::Position, CyclicMode::Velocity] {
+        let (on_stale, outage) = (OnStale::Hold, Outage::default());
+        let settings = Settings { mode: mode.into(), limits, following_error: None, on_stale, outage };
+        let mut supervisor = Supervisor::new(settings, Seconds(0.001)).unwrap();
+        let mut feedback =
+            AxisFeedback { phase: AxisPhase::Following, fresh: true, ..AxisFeedback::default() };
+        let mut fastest = 0.0_f64;
+        let made = calls_of(|| {
+            for cycle in 0..4_000 {
+                let velocity = RadiansPerSecond([1e300, f64::NAN, -0.1, 0.05][cycle / 100 % 4]);
+                let jog = (cycle % 1_000 > 20).then_some(Jog { velocity, permitted: cycle % 700 > 9 });
+                let seen = Seen { feedback, jog, not_homed: cycle % 900 > 600, ..Seen::default() };
+                let sent = supervisor.step(Seconds(0.001), AxisSetpoint::default(), &seen).setpoint;
+                feedback.position += sent.velocity * Seconds(0.001);
+                feedback.velocity = sent.velocity;
+                fastest = fastest.max(sent.velocity.0);
+            }
+        });
+        assert_eq!(made, 0, "{mode:?}");
+        assert!(fastest > 0.19, "{mode:?}: {fastest}");
+    }
 }
 
 #[test]

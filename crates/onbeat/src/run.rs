@@ -25,6 +25,7 @@ mod side_tasks;
 #[cfg(not(feature = "devices"))]
 #[path = "run/without_devices.rs"]
 mod side_tasks;
+mod start_faults;
 mod tasks;
 mod watch;
 

@@ -20,6 +20,7 @@ use std::env;
 use std::path::PathBuf;
 
 pub use folder::{Folder, StateError};
+pub(crate) use history::unix_ms;
 pub use history::{History, Kept, KeptKind};
 pub(crate) use memory::AxisMemory;
 pub use memory::PositionMemory;

@@ -12,6 +12,7 @@ mod frame;
 mod homing;
 mod interlock;
 mod ipc;
+mod jog;
 mod peripheral;
 mod presence;
 mod repeat;

@@ -163,7 +163,7 @@ fn homings_that_cannot_be_are_refused_with_what_is_missing() {
             "method = 17",
             "methode = 17",
             "unknown key \"methode\", expected one of offset, position, method, switch_velocity, zero_velocity, \
-             acceleration, time_out: did you mean \"method\"?",
+             acceleration, time_out, required: did you mean \"method\"?",
         ),
     ] {
         assert_eq!(sentence(good, bad), wanted);

@@ -1,6 +1,6 @@
 //! Encoders in the robot file, and the doubts of `check` about them.
 
-use onbeat_robot::RobotConfig;
+use onbeat_robot::{ResetFaults, RobotConfig};
 
 /// The example of an arm, with other lines for its encoders.
 fn arm(keys: &str) -> String {
@@ -66,4 +66,32 @@ fn an_encoder_range_fits_the_encoder() {
     );
     assert!(refused("coast = -1.0\n").contains("coast = -1, expected a finite number, 0 or above"));
     assert!(refused("position_tolerance = 0.0\n").contains("position_tolerance = 0"));
+}
+
+// feature(axes): `position_memory`, and `reset_faults`, which needs it on axes with limits
+#[test]
+fn position_memory_and_reset_faults_go_together() {
+    let robot = |axis: &str, cycle: &str| {
+        let text = arm(axis).replacen("[cycle]\n", &format!("[cycle]\n{cycle}"), 1);
+        RobotConfig::parse(&text, "arm.toml").map_err(|error| error.to_string())
+    };
+    let memory = "encoder = \"multi_turn\"\nencoder_range = 4096\nposition_memory = true\n";
+    let communication = "reset_faults = \"communication\"\nreset_codes = [0x8611]\n";
+    let good = robot(memory, communication).expect("a good file");
+    assert!(good.axes[0].position_memory);
+    assert_eq!(good.cycle.reset_faults, ResetFaults::Communication);
+    assert_eq!(good.cycle.reset_codes, [0x8611]);
+    let refused = |axis: &str, cycle: &str| robot(axis, cycle).expect_err("refused");
+    let found = refused("", communication);
+    assert!(found.contains("expected position_memory of each axis with limits.position"), "{found}");
+    let found = refused(memory, "reset_codes = [0x8611]\n");
+    assert!(found.contains("reset_codes without reset_faults"), "{found}");
+    assert!(refused(memory, "reset_faults = \"all\"\n").contains("communication"));
+    // Another scale or offset is another place.
+    let scale =
+        |keys: &str| robot(&format!("{memory}{keys}"), "").expect("a good file").axes[0].scale_sha256();
+    assert_eq!(scale(""), scale("coast = 0.1\n"));
+    let other = memory.replace("4096", "1024");
+    let other = robot(&other, "").expect("a good file").axes[0].scale_sha256();
+    assert_ne!(scale(""), other);
 }

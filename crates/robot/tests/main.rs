@@ -14,6 +14,7 @@ mod examples;
 mod frames;
 mod huge_numbers;
 mod interlocks;
+mod jogs;
 mod modes;
 mod motion_objects;
 mod oversampling;

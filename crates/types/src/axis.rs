@@ -130,6 +130,10 @@ named! {
         Stop = "stop";
         /// Brings its axes to rest, then disables them; once the input permits again, they may be enabled.
         Enable = "enable";
+        /// Permits jogs of its axes (enabling switch).
+        Jog = "jog";
+        /// Permits automatic motion; without it its axes are in set-up mode, in which only a jog moves them.
+        Automatic = "automatic";
     }
 }
 

@@ -59,6 +59,8 @@ pub enum AxisTarget {
     Velocity(RadiansPerSecond),
     /// Torque at the axis.
     Effort(NewtonMetres),
+    /// Velocity of a jog: the cycle moves the axis, not a controller.
+    Jog(RadiansPerSecond),
 }
 
 impl AxisTarget {
@@ -67,7 +69,7 @@ impl AxisTarget {
     pub const fn number(self) -> f64 {
         match self {
             Self::Position(position) => position.0,
-            Self::Velocity(velocity) => velocity.0,
+            Self::Velocity(velocity) | Self::Jog(velocity) => velocity.0,
             Self::Effort(torque) => torque.0,
         }
     }
@@ -86,13 +88,14 @@ pub struct Takes {
 }
 
 impl Takes {
-    /// True if a target is of one of these kinds.
+    /// True if a target is of one of these kinds. No controller takes a jog.
     #[must_use]
     pub const fn takes(self, target: AxisTarget) -> bool {
         match target {
             AxisTarget::Position(_) => self.position,
             AxisTarget::Velocity(_) => self.velocity,
             AxisTarget::Effort(_) => self.effort,
+            AxisTarget::Jog(_) => false,
         }
     }
 }

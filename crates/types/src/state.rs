@@ -204,6 +204,20 @@ codes! {
         UnreferencedMemory = 23, "unreferenced: its position memory is missing, of another drive or scale, or does not match";
         /// In csv and cst the axis moved against its command, or faster than it: no torque at once.
         Runaway = 24, "the axis moved against its command, or faster than it (runaway): its torque was taken off";
+        /// A jog moves it: no controller has it.
+        Jog = 30, "a jog moves it";
+        /// The torque was above the limit of a jog.
+        JogTorque = 31, "its torque was above the limit of a jog";
+        /// It is not homed, and has to be.
+        NotHomed = 32, "not homed: no controller moves it before it is homed";
+        /// It is outside its position limits by more than its braking distance and its tolerance.
+        OutsideLimits = 33, "it is outside its position limits, too far for a controller to bring it back";
+        /// Set-up mode: automatic motion is not permitted.
+        SetUp = 34, "set-up mode: only a jog moves it";
+        /// Set-up mode has ended while it was enabled.
+        AfterSetUp = 35, "set-up mode has ended: a reset gives it back to its controller";
+        /// An axis of the same chain is unreferenced, not homed, or too far outside its limits.
+        Chain = 36, "its controller also moves an axis that is not ready";
     }
 }
 
@@ -225,7 +239,23 @@ impl StopReason {
     /// True if it stays until it is acknowledged; an outage does unless [`AfterOutage::Resume`](crate::AfterOutage::Resume) says otherwise.
     #[must_use]
     pub const fn is_latched(self) -> bool {
-        !matches!(self, Self::Stale | Self::NotPermitted)
+        !matches!(
+            self,
+            Self::Stale
+                | Self::NotPermitted
+                | Self::Jog
+                | Self::NotHomed
+                | Self::OutsideLimits
+                | Self::SetUp
+                | Self::Chain
+        )
+    }
+
+    /// True if its drive may look for its home meanwhile.
+    #[must_use]
+    pub const fn lets_home(self) -> bool {
+        self.is_unreferenced()
+            || matches!(self, Self::Stale | Self::Jog | Self::NotHomed | Self::OutsideLimits | Self::Chain)
     }
 
     /// True if the position of the axis may be another one than reported: no reset ends that.

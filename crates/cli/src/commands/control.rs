@@ -18,7 +18,7 @@ use ipc::message::control::{Action, Refusal, Reply, Request, SIZE};
 use ipc::state::State;
 use ipc::words;
 use types::ControllerKind;
-use types::state::DriveState;
+use types::state::{DriveState, StopReason};
 
 use super::Which;
 use crate::arguments::lasting;
@@ -213,6 +213,10 @@ fn held_axis(axes: &[usize], description: &Description, state: &State) -> Option
     axes.iter().find_map(|&axis| {
         let (name, axis) = (&description.axes.get(axis)?.name, state.axes.get(axis)?);
         let why = words::why_stopped(axis, state, description)?;
+        let reason = StopReason::from_code(axis.stop);
+        if let Some(remedy) = reason.and_then(|it| words::waits_for(it, name)) {
+            return Some(format!("axis \"{name}\": {why}; {remedy}"));
+        }
         Some(format!("axis \"{name}\" is stopped: {why}; correct that, then `onbeat control reset`"))
     })
 }

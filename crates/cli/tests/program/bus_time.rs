@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+use testkit::Side;
 
 use crate::common::{Ran, Running, await_cycles, finished, folder, number, onbeat, run, shared};
+use crate::wire::Wire;
 
 /// Stalls of a computer: on a wire, a drive has expired its watchdog of 100 ms by the end of most
 /// of them.
@@ -107,28 +109,54 @@ fn examples_ride_out_stalls_and_load_for_a_minute() {
     through_stalls("60s", Duration::from_secs(1200), Duration::from_secs(2));
 }
 
-/// In the host's time, the same stall is an outage: the exit code says so, and the last line names its cause.
+/// Stalls in the computer's time: the longer ones let the watchdogs of the drives expire.
+const HOST_STALLS: [Duration; 4] = [
+    Duration::from_millis(50),
+    Duration::from_millis(150),
+    Duration::from_millis(500),
+    Duration::from_secs(5),
+];
+
+/// Stalls a run that is in Op: the exit code says so, and the last line names the cause.
+fn ends_with_the_cause(running: Running, stall: Duration) {
+    await_cycles(running.id(), 500);
+    signal(&running, Signal::STOP);
+    std::thread::sleep(stall);
+    signal(&running, Signal::CONT);
+    let ran = running.finish();
+    // First the last lines: the summary of a long test run keeps only the beginning.
+    let events: Vec<&str> = ran.stderr.lines().filter(|line| line.contains(" cycle ")).collect();
+    let what = format!("{stall:?}: {} | {}{}", events.join(" | "), ran.stdout, ran.stderr);
+    assert_eq!(ran.code, Some(3), "{what}");
+    assert!(!ran.stdout.contains("host_stalls"), "{what}");
+    let last = ran.stderr.lines().last().unwrap_or_default();
+    // On a busy computer, a reply that came late may have stopped the axis before.
+    let late = last.contains("no process data of the axis (outage)");
+    assert!(last.contains("this computer stalled for ") || late, "{what}");
+    let watched = stall >= Duration::from_millis(500);
+    assert!(!watched || last.contains("0x7500"), "{what}");
+}
+
+/// In the host's time, the same stall is an outage.
 #[test]
 fn a_stall_in_host_time_is_an_outage() {
     let _shared = shared();
     let robot = examples().into_iter().find(|it| it.ends_with("first-drive.toml")).expect("the example");
-    for stall in [50, 150, 500, 5_000].map(Duration::from_millis) {
-        let running = begun(&robot, &["--cycles", "2500", "--time", "host"], 500);
-        signal(&running, Signal::STOP);
-        std::thread::sleep(stall);
-        signal(&running, Signal::CONT);
-        let ran = running.finish();
-        // First the last lines: the summary of a long test run keeps only the beginning.
-        let events: Vec<&str> = ran.stderr.lines().filter(|line| line.contains(" cycle ")).collect();
-        let what = format!("{stall:?}: {} | {}{}", events.join(" | "), ran.stdout, ran.stderr);
-        assert_eq!(ran.code, Some(3), "{what}");
-        assert!(!ran.stdout.contains("host_stalls"), "{what}");
-        let last = ran.stderr.lines().last().unwrap_or_default();
-        // On a busy computer, a reply that came late may have stopped the axis before.
-        let late = last.contains("no process data of the axis (outage)");
-        assert!(last.contains("this computer stalled for ") || late, "{what}");
-        let watched = stall >= Duration::from_millis(500);
-        assert!(!watched || last.contains("0x7500"), "{what}");
+    for stall in HOST_STALLS {
+        ends_with_the_cause(start(&robot, &["--cycles", "2500", "--time", "host"]), stall);
+    }
+}
+
+// feature(axes): after a stall of the computer on a wire, exit code and last line name it
+#[test]
+fn a_stall_on_a_wire_is_named_at_the_end() {
+    const ROBOT: &str = "examples/first-drive.toml";
+    for stall in HOST_STALLS {
+        let Some(wire) = Wire::with(ROBOT) else { return };
+        let mut command = onbeat();
+        command.args(["run", ROBOT, "--cycles", "2500", "--json", "--no-ipc"]);
+        command.args(["--iface", Side::Near.interface()]);
+        ends_with_the_cause(Running::start(wire.testbed.run_in(Side::Near, command)), stall);
     }
 }
 

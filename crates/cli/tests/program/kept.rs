@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use crate::common::{Ran, Running, file, finished, folder, onbeat, shared};
 use crate::robots::Robot;
+use crate::wire::Wire;
 
 /// One drive with limits, an absolute encoder, and a position memory; it is enabled and holds.
 fn with_memory(name: &str) -> String {
@@ -142,4 +143,47 @@ fn first_cause_and_who_reset_are_kept() {
         kinds,
         ["run_began", "stop", "request", "run_ended", "file_changed", "run_began", "run_ended"]
     );
+}
+
+// feature(axes): `reset_faults` resets the faults of a crash three times in ten minutes, and enables nothing on a wire
+#[test]
+fn faults_of_a_crash_are_reset_three_times_on_a_wire() {
+    let _shared = shared();
+    let text = include_str!("../../../../examples/six-axis.toml");
+    let text = text.replace("period = \"1ms\"", "period = \"1ms\"\nreset_faults = \"communication\"");
+    let text = text.replace("after_outage = \"resume\"", "");
+    let (path, state) = (file("reset-faults.toml", &text), folder("reset-faults"));
+    let [path, state] = [&path, &state].map(|it| it.to_str().expect("UTF-8"));
+    let Some(wire) = Wire::with(path) else { return };
+    let run = |code: &str| {
+        assert_eq!(wire.onbeat(&["sdo", "write", "2", "0x2f00:2", code]).code, Some(0));
+        wire.onbeat(&["run", path, "--state", state, "--cycles", "1500", "--no-ipc"])
+    };
+    let waits =
+        "axis-3: communication faults of before are reset; the axes wait for `onbeat control enable`";
+    for number in 0..3 {
+        let ran = run("0x7500");
+        assert!(ran.stderr.contains(waits), "{number}: {}", ran.stderr);
+        // Neither the drive in fault nor another one was enabled by the controller that wants it.
+        let held = "axis \"axis-3\" is held: power, STO or a permission took its torque";
+        assert!(ran.code == Some(3) && ran.stderr.contains(held), "{number}: {}", ran.stderr);
+        let waiting = ran.stderr.lines().filter(|it| it.ends_with("it waits for a start request"));
+        let stopped = waiting.filter(|it| it.starts_with("onbeat: supervision stopped axis")).count();
+        assert!(stopped >= 3, "{number}: {}", ran.stderr);
+        assert!(!ran.stderr.contains("Operation enabled"), "{number}: {}", ran.stderr);
+    }
+    let ran = run("0x7500");
+    let more = "axis-3: faults are not reset at the start: they were 3 times within ten minutes";
+    assert!(ran.stderr.contains(more) && ran.stderr.contains("ended in Fault"), "{}", ran.stderr);
+    fs::remove_dir_all(state).expect("removed");
+    // The fault of before is still there, and another one is not reset.
+    let reset = wire.onbeat(&["run", path, "--state", state, "--cycles", "1500", "--no-ipc"]);
+    assert!(reset.stderr.contains(waits), "{}", reset.stderr);
+    let ran = run("0x2310");
+    assert!(
+        ran.stderr.contains("is not reset at the start: it is no communication fault"),
+        "{}",
+        ran.stderr
+    );
+    assert!(ran.stderr.contains("ended in Fault"), "{}", ran.stderr);
 }

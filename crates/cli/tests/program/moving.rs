@@ -328,6 +328,26 @@ fn a_key_that_is_held_drives_a_base_and_one_that_is_let_go_of_stops_it() {
     robot.interrupt();
 }
 
+/// In CSP, with a controller of trajectories: no switch of controllers.
+// feature(program): `onbeat control move`, `jog`
+#[test]
+fn a_jog_of_an_axis_needs_no_controller() {
+    let _shared = shared();
+    let robot = Robot::run("jog-alone", ARM, &SLOW);
+    robot.until("enabled", |state| state.control.enabled && state.axes.iter().all(|it| it.stop == 0));
+    let Some(mut jog) = Jog::start(&robot, "wrist_pitch") else { return };
+    jog.hold(b"\x1b[C", &robot, "turned on", |state| state.axes[4].position > 0.1);
+    jog.hold(b"\x1b[D", &robot, "turned back", |state| state.axes[4].position < 0.05);
+    jog.keys.write_all(b"q").expect("the terminal");
+    let status = jog.terminal.wait().expect("its end");
+    assert!(status.success(), "{status}");
+    let state = robot.until("its controller's", |state| state.axes[4].stop == 0);
+    assert!(state.axes[4].velocity.abs() < 0.05, "{state:?}");
+    let ran = asked(&robot, &["move", "wrist_pitch", "0.0"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    robot.interrupt();
+}
+
 // feature(program): `onbeat control move`, `jog`
 #[test]
 fn a_jog_that_is_killed_or_whose_terminal_is_gone_moves_nothing_any_more() {

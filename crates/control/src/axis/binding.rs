@@ -10,6 +10,7 @@ use ethercat::cia402::{
 };
 use ethercat::main_device::{BringUpPhase, MainDevice, SubDevice};
 use ethercat::pdo::PdoField;
+use ipc::state::Refusal;
 use motion::homing::{Home, Homing};
 use motion::supervision::{
     BLIND_CYCLES, DriveProfile, Ending, InterlockState, OtherAxis, STANDS, Seen, StopReason,
@@ -21,9 +22,11 @@ use motion::{
 use super::belief::{self, Belief, Plausibility};
 use super::fields::{self, Fields, InputFields, Lacking, OutputFields};
 use super::ignored::Ignored;
+use super::manual::Manual;
 use super::memory::{MemoryGate, Place, PositionMemory};
 use super::mode::{ModeChange, drive_profile};
 use super::safety::{AxisSafety, BrakeOutput};
+use super::start::{StartStep, StartUp};
 use super::{AxisConfiguration, AxisError, Moment};
 use crate::controller::{AxisCommand, AxisReport, IgnoredSetpoint};
 
@@ -48,8 +51,16 @@ pub(super) struct Axis {
     plausibility: Option<Plausibility>,
     stands: bool,
     home: Home,
+    /// No controller moves it before it is homed.
+    needs_homing: bool,
     /// Rule for its position after a restart of its drive; `None` without position limits.
     restart_rule: Option<RestartRule>,
+    /// Faults of before, and the wait for a start request.
+    start: StartUp,
+    /// The bus is in Op.
+    in_op: bool,
+    /// Error code of its drive, as far as it is known.
+    error_code: u16,
     /// To the thread that writes its position memory, where it has one.
     memory: Option<Arc<MemoryGate>>,
     /// Its place before the restart of its drive, or of Onbeat, until the drive reports one again.
@@ -156,7 +167,11 @@ impl Axis {
             plausibility,
             stands: true,
             home,
+            needs_homing: configuration.needs_homing,
             restart_rule,
+            start: StartUp::new(configuration.start),
+            in_op: false,
+            error_code: 0,
             memory: None,
             restarted: None,
             speed: RadiansPerSecond::ZERO,
@@ -246,6 +261,7 @@ impl Axis {
         self.note_speed(fresh && knows_velocity);
         self.watch_sensor(report);
         self.show_place();
+        (self.in_op, self.error_code) = (main_device.phase() == BringUpPhase::Op, report.error_code);
         let holds_at = self.holds_at(self.counts.unwrap_or(0));
         let phase = self.safety.shown(self.feedback.phase, holds_at);
         report.missed = u32::try_from(self.missed).unwrap_or(u32::MAX);
@@ -370,7 +386,9 @@ impl Axis {
         asked: &AxisCommand,
         stale: Option<Seconds>,
         ending: Ending,
+        manual: Manual,
     ) {
+        let asked = &self.begin_run(elapsed, *asked);
         self.watch_homing(elapsed);
         self.change_mode(asked.mode);
         let counts = self.counts.unwrap_or(0);
@@ -399,9 +417,25 @@ impl Axis {
             enabled: shown == Some(State::OperationEnabled),
             switched_on: shown.is_some_and(|it| it == State::SwitchedOn || it.is_powered()),
             has_power: self.shows.map(Statusword::voltage_enabled),
+            not_homed: self.needs_homing && !self.home.is_homed(),
+            set_up: manual.set_up,
+            jog: manual.jog,
             ..Seen::default()
         };
         self.safety.judge(elapsed, asked, self.state(), self.holds_at(counts), seen);
+    }
+
+    /// Resets a fault of before, and has the axis wait for a start request; what the drive is asked for.
+    fn begin_run(&mut self, elapsed: Seconds, asked: AxisCommand) -> AxisCommand {
+        let Some(input) = self.input.filter(|_| self.in_op && self.exchanged) else { return asked };
+        match self.start.step(elapsed, input.statusword.state(), self.error_code, asked.request) {
+            StartStep::Nothing => asked,
+            StartStep::Reset => AxisCommand { request: Request::FaultReset, ..asked },
+            StartStep::Wait => {
+                self.safety.wait_for_start();
+                asked
+            }
+        }
     }
 
     /// State of its drive, as its statusword says it in this cycle, else as it was last.
@@ -419,6 +453,40 @@ impl Axis {
     /// Stops it with another axis, as long as that is stopped. True if that has just begun.
     pub(super) fn stop_with(&mut self, other: OtherAxis) -> bool {
         self.safety.stop_with(other)
+    }
+
+    /// Holds it as long as another axis of its controller's chain is not ready.
+    pub(super) fn hold_with_chain(&mut self, held: bool) {
+        self.safety.hold_with_chain(held);
+    }
+
+    /// What keeps a controller from moving it and the axes of its chain.
+    pub(super) fn unready(&self) -> Option<StopReason> {
+        self.safety.unready()
+    }
+
+    /// True while a jog has it.
+    pub(super) fn is_jogged(&self) -> bool {
+        self.safety.is_jogged()
+    }
+
+    /// Limit of a jog; 0 without supervision.
+    pub(super) fn fastest_jog(&self) -> RadiansPerSecond {
+        self.safety.fastest_jog()
+    }
+
+    /// True if a jog may move it, or the reason for which not.
+    pub(super) fn may_jog(&self, report: &AxisReport) -> Result<(), Refusal> {
+        if !self.safety.takes_jogs() {
+            return Err(Refusal::JogMode);
+        }
+        let enabled = self.exchanged && self.state() == Some(State::OperationEnabled);
+        let is_free = report.stop.is_none_or(|it| !it.is_latched());
+        match self.safety.may_jog() {
+            true if enabled && !self.is_homing() => Ok(()),
+            false if enabled && is_free => Err(Refusal::JogMoving),
+            _ => Err(Refusal::JogHeld),
+        }
     }
 
     /// Command for the axis, made safe, once it is judged.

@@ -49,9 +49,17 @@ impl AxisSafety {
         let mode = configuration.mode;
         let keeps_torque = configuration.holds_load && configuration.brake.is_none();
         let means = StoppingMeans { halts: configuration.halts, keeps_torque };
+        let tolerance = configuration.position_sense.tolerance;
         let supervisor = |settings| {
-            Supervisor::new(Settings { mode, ..settings }, period)
-                .map(|it| it.with_means(means).with_velocity_error(configuration.velocity_error))
+            let it = Supervisor::new(Settings { mode, ..settings }, period)?;
+            let it = it
+                .with_means(means)
+                .with_tolerance(tolerance)
+                .with_velocity_error(configuration.velocity_error);
+            match configuration.jog {
+                Some(jog) => it.with_jog(jog),
+                None => Ok(it),
+            }
         };
         let supervisor = configuration.supervision.map(supervisor).transpose();
         let now = Braked { power: false, free: false, keep_torque: false };
@@ -134,6 +142,38 @@ impl AxisSafety {
         self.supervisor.as_mut().is_some_and(|supervisor| supervisor.stop_with(other))
     }
 
+    /// Holds it as long as another axis of its chain is not ready.
+    pub(super) fn hold_with_chain(&mut self, held: bool) {
+        if let Some(supervisor) = &mut self.supervisor {
+            supervisor.hold_with_chain(held);
+        }
+    }
+
+    /// What keeps a controller from moving it and the axes of its chain.
+    pub(super) fn unready(&self) -> Option<StopReason> {
+        self.supervisor.as_ref().and_then(Supervisor::unready)
+    }
+
+    /// True while a jog has it.
+    pub(super) fn is_jogged(&self) -> bool {
+        self.supervisor.as_ref().is_some_and(Supervisor::is_jogged)
+    }
+
+    /// True in the modes in which a jog moves it; never without supervision.
+    pub(super) fn takes_jogs(&self) -> bool {
+        self.supervisor.as_ref().is_some_and(Supervisor::takes_jogs)
+    }
+
+    /// Limit of a jog; 0 without supervision.
+    pub(super) fn fastest_jog(&self) -> RadiansPerSecond {
+        self.supervisor.as_ref().map_or(RadiansPerSecond::ZERO, |it| it.jog_limits().velocity)
+    }
+
+    /// True if a jog may begin.
+    pub(super) fn may_jog(&self) -> bool {
+        self.supervisor.as_ref().is_some_and(|it| it.may_jog(&self.seen.feedback))
+    }
+
     /// Command the drive gets, and the reason for which the axis is stopped or held back.
     pub(super) fn step(&mut self, elapsed: Seconds) -> (AxisCommand, Option<StopReason>) {
         let Seen { homing, missed, .. } = self.seen;
@@ -145,15 +185,14 @@ impl AxisSafety {
             let supervised = supervisor.send(elapsed, command.setpoint, &self.seen);
             command.setpoint = supervised.setpoint;
             // Its homing is what an unreferenced axis is held for.
-            let homes = homing && supervised.reason.is_some_and(StopReason::is_unreferenced);
+            let homes = homing && supervised.reason.is_some_and(StopReason::lets_home);
             let intervention = supervised.intervention.filter(|&it| !(homes && it == Intervention::Halt));
             command.request = overruled(command.request, intervention);
             self.help = help(supervisor, intervention);
             reason = supervised.reason;
             // A drive that looks for its home takes no set-points: it is halted, and so called off. What happens to it in an
             // outage is not seen.
-            let held = missed > BLIND_CYCLES
-                || reason.is_some_and(|reason| reason != StopReason::Stale && !reason.is_unreferenced());
+            let held = missed > BLIND_CYCLES || reason.is_some_and(|reason| !reason.lets_home());
             if homing && held && command.request == Request::Enable {
                 command.request = Request::Halt;
             }
@@ -312,6 +351,13 @@ impl AxisSafety {
     /// True while its drive is to be in Operation enabled.
     pub(super) fn expects_enabled(&self) -> bool {
         self.supervisor.as_ref().is_some_and(Supervisor::expects_enabled)
+    }
+
+    /// It is disabled until a start request comes.
+    pub(super) fn wait_for_start(&mut self) {
+        if let Some(supervisor) = &mut self.supervisor {
+            supervisor.require_start();
+        }
     }
 
     /// Its drive was without power.

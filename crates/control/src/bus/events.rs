@@ -9,6 +9,8 @@ use ipc::force::Client;
 use ipc::message::control::Action;
 use ipc::reference::{Given, Purpose};
 use ipc::words::stall;
+use types::number::Rounded;
+use types::signal::Value;
 use types::state::{QuickStopStep, StopReason};
 use types::time::span;
 use types::{InterlockKind, LockState};
@@ -189,6 +191,12 @@ fn described(event: &CycleEvent, others: &[CycleEvent], names: &PartNames) -> Op
         Happening::Interlock { interlock, allows, level } => {
             let known = names.interlocks.get(interlock);
             let (severity, does) = match (allows, known.map(|it| it.kind)) {
+                (true, Some(InterlockKind::Jog)) => (Good, "permits jogs"),
+                (true, Some(InterlockKind::Automatic)) => (Good, "permits automatic motion again"),
+                (false, Some(InterlockKind::Jog)) => (Good, "permits no jog"),
+                (false, Some(InterlockKind::Automatic)) => {
+                    (Warning, "set-up mode, only jogs move its axes")
+                }
                 (true, _) => (Good, "permits again"),
                 (false, Some(InterlockKind::Stop)) => (Warning, "stops its axes"),
                 (false, _) => (Warning, "does not permit its axes to be enabled"),
@@ -210,15 +218,16 @@ fn described(event: &CycleEvent, others: &[CycleEvent], names: &PartNames) -> Op
                 process,
                 refused: outcome.err().map(|why| why.to_string()),
             };
-            let (name, by) = (names.axis(axis), client(by));
+            let (name, by, position) = (names.axis(axis), client(by), Rounded(position));
+            let outcome = outcome.map(Rounded);
             match outcome {
                 Ok(before) if accepted => {
                     let does = format!("position {position} rad accepted for axis \"{name}\" by {by}");
-                    (what, Warning, format!("{does}: its drive reports {before:.6} rad"))
+                    (what, Warning, format!("{does}: its drive reports {before} rad"))
                 }
                 Ok(before) => {
                     let does = format!("position of axis \"{name}\" set to {position} rad by {by}");
-                    (what, Warning, format!("{does}: it was {before:.6} rad"))
+                    (what, Warning, format!("{does}: it was {before} rad"))
                 }
                 Err(why) => {
                     let verb = if accepted { "accepted" } else { "set" };
@@ -243,8 +252,12 @@ fn described(event: &CycleEvent, others: &[CycleEvent], names: &PartNames) -> Op
             let Client { user, process } = by;
             let for_ns = types::time::nanoseconds(time);
             let what = Reported::SignalForced { signal: signal.to_string(), value, for_ns, user, process };
+            let forced = match value {
+                Value::Real(value) => Rounded(value).to_string(),
+                value => value.to_string(),
+            };
             let sentence =
-                format!("signal \"{signal}\" is forced to {value} for {}, by {}", span(time), client(by));
+                format!("signal \"{signal}\" is forced to {forced} for {}, by {}", span(time), client(by));
             (what, Warning, sentence)
         }
         Happening::SignalReleased { ref signal, reason, after } => {
@@ -474,6 +487,12 @@ pub fn quick_stop_ignored(step: QuickStopStep) -> String {
 #[must_use]
 pub fn stop_reason(reason: StopReason, with: Option<usize>, because: Cause, names: &PartNames) -> String {
     match because {
+        Cause { interlock: Some(InterlockCause { interlock, level, .. }), .. }
+            if reason == StopReason::SetUp =>
+        {
+            format!("{reason} ({} {level})", names.interlock(interlock))
+        }
+        _ if reason == StopReason::AfterSetUp => reason.words().to_owned(),
         Cause { interlock: Some(InterlockCause { interlock, level, permits: false }), .. } => {
             format!("{} {level}", names.interlock(interlock))
         }
@@ -485,7 +504,11 @@ pub fn stop_reason(reason: StopReason, with: Option<usize>, because: Cause, name
         _ => {
             let axis = |other| format!(" (axis \"{}\")", names.axis(other));
             let with = with.map_or_else(String::new, axis);
-            let remedy = if reason.is_unreferenced() { UNREFERENCED_REMEDY } else { "" };
+            let remedy = match ipc::words::waits_for(reason, "AXIS") {
+                Some(remedy) => format!("; {remedy}"),
+                None if reason.is_unreferenced() => UNREFERENCED_REMEDY.to_owned(),
+                None => String::new(),
+            };
             format!("{}{with}{remedy}", reason.words())
         }
     }

@@ -219,7 +219,7 @@ impl Repeats {
             let is_over = kind.times.back().is_none_or(|&last| now.since(last) > WITHIN);
             let Some(counted) = &mut kind.counted else { continue };
             // A pair is waited for, if it ends soon.
-            let wait = if kind.open.is_some() { 2 * counted.every } else { counted.every };
+            let wait = if kind.open.is_some() { 2 * counted.every } else { counted.every }.min(LONGEST);
             if !is_over && now.since(counted.since) < wait {
                 continue;
             }
@@ -307,7 +307,7 @@ const PASS: usize = 3;
 const WITHIN: Duration = Duration::from_secs(1);
 
 /// Longest time between two events about pairs that repeat.
-const LONGEST: Duration = Duration::from_secs(8);
+const LONGEST: Duration = Duration::from_secs(2);
 
 #[cfg(test)]
 mod tests;

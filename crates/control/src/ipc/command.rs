@@ -7,12 +7,13 @@
 use std::time::Duration;
 
 use ethercat::time::Instant;
-use ipc::command::{AxisTarget, Command, Read, Reader, ToolPose, Twist};
+use ipc::command::{AxisTarget, Command, JOG_TIME_TO_LIVE, Read, Reader, ToolPose, Twist};
 use ipc::state::{CommandState, Refusal};
 use motion::MetresPerSecond;
 pub use types::Takes;
 use types::{Signal, Value};
 
+use crate::axis::{Gates, JogRequest};
 use crate::controller::{Clamped, ControllerOutput, ExternalCommand, Freshness};
 
 /// The command that counts, and what became of those that came.
@@ -24,6 +25,8 @@ pub(crate) struct Commands {
     /// The command that came in was taken, in this cycle.
     taken: bool,
     external: ExternalCommand,
+    /// The jog that it asks for in place of all other targets.
+    jog: Option<JogRequest>,
     /// Until when the last command holds.
     pub(super) holds_until: Option<Instant>,
     pub(super) counts: CommandState,
@@ -40,6 +43,7 @@ impl Commands {
             incoming: reader.blank(),
             taken: false,
             external: ExternalCommand { axes, ..ExternalCommand::default() },
+            jog: None,
             holds_until: None,
             counts: CommandState {
                 last_refused_axis: u16::MAX,
@@ -54,14 +58,17 @@ impl Commands {
         }
     }
 
-    /// Reads what is asked. `now` reads the clock, once there is something to check.
-    pub(crate) fn read(&mut self, now: impl Fn() -> Instant) {
+    /// Reads what is asked. `now` reads the clock, once there is something to check; `gates`: what the axes allow.
+    pub(crate) fn read(&mut self, now: impl Fn() -> Instant, gates: &Gates) {
         match self.reader.newest(&mut self.incoming) {
             Read::Nothing | Read::Same => {}
             Read::Torn => self.refuse(Refused::whole(Refusal::Torn)),
             // The clock is read behind the command: an honest stamp is never in the future.
-            Read::New => match self.rules.check(&self.incoming, now().as_nanos(), self.active) {
-                Ok(()) => self.take(),
+            Read::New => match self.rules.check(&self.incoming, now().as_nanos(), self.active, gates) {
+                Ok(()) => {
+                    self.take();
+                    self.note_fast_jog(gates);
+                }
                 Err(refused) => self.refuse(refused),
             },
         }
@@ -72,6 +79,11 @@ impl Commands {
     /// The command that was taken last.
     pub(crate) fn external(&self) -> &ExternalCommand {
         &self.external
+    }
+
+    /// The jog that a fresh command asks for.
+    pub(crate) fn jog(&self) -> Option<JogRequest> {
+        self.jog.filter(|_| self.external.freshness == Freshness::Fresh)
     }
 
     /// Values of outputs in a command that was taken since this was asked last.
@@ -104,6 +116,20 @@ impl Commands {
         self.holds_until = Some(Instant::from_nanos(stamp_ns.saturating_add(*time_to_live_ns)));
         (self.external.twist, self.external.pose) = (*twist, *pose);
         self.external.axes.clone_from(axes);
+        self.jog = jog_of(axes);
+        if self.jog.is_some() {
+            // It is the cycle's: no controller moves for it.
+            self.external.axes.fill(None);
+        }
+    }
+
+    /// Counts a jog that is asked to be faster than a jog may be.
+    fn note_fast_jog(&mut self, gates: &Gates) {
+        let Some(jog) = self.jog else { return };
+        let is_fast = gates.axes.get(jog.axis).is_some_and(|gate| jog.velocity.abs() > gate.fastest);
+        if is_fast {
+            self.note_clamp(Clamped { limit: ipc::state::Limit::Velocity, axis: Some(jog.axis) });
+        }
     }
 
     /// Counts a refusal; the command taken before stays.
@@ -123,6 +149,14 @@ impl Commands {
         self.counts.last_clamp = clamped.limit as u8;
         self.counts.last_clamped_axis = place(clamped.axis);
     }
+}
+
+/// The first jog among the targets of the axes.
+fn jog_of(axes: &[Option<AxisTarget>]) -> Option<JogRequest> {
+    axes.iter().enumerate().find_map(|(axis, target)| match target {
+        Some(AxisTarget::Jog(velocity)) => Some(JogRequest { axis, velocity: *velocity }),
+        _ => None,
+    })
 }
 
 /// Index as the state has it.
@@ -219,8 +253,8 @@ impl Refused {
 }
 
 impl Rules {
-    /// Checks every number of `command`, read at `now_ns` with this controller active.
-    fn check(&self, command: &Command, now_ns: u64, active: usize) -> Result<(), Refused> {
+    /// Checks every number of `command`, read at `now_ns` with this controller active and axes that allow this.
+    fn check(&self, command: &Command, now_ns: u64, active: usize, gates: &Gates) -> Result<(), Refused> {
         let whole = Refused::whole;
         let longest = types::time::nanoseconds(self.longest_time_to_live);
         if command.stamp_ns > now_ns || !(1..=longest).contains(&command.time_to_live_ns) {
@@ -246,6 +280,11 @@ impl Rules {
             let checked = value.map_or(Ok(()), |value| commanded.check(value));
             checked.map_err(|why| Refused { signal: Some(commanded.place), ..whole(why) })?;
         }
+        if let Some(jog) = jog_of(&command.axes) {
+            let refused = |why| Refused { axis: Some(jog.axis), ..whole(why) };
+            return check_jog(jog, command, gates).map_err(refused);
+        }
+        check_gates(command, gates)?;
         let first = command.axes.iter().position(Option::is_some);
         let has_target = first.is_some() || command.twist.is_some() || command.pose.is_some();
         // Outputs of the same command do not go stale for it.
@@ -282,8 +321,38 @@ impl Rules {
     }
 }
 
+/// Checks a jog, which is the only target of its command. One at 0 rad/s brings the axis to rest, and is always taken.
+fn check_jog(jog: JogRequest, command: &Command, gates: &Gates) -> Result<(), Refusal> {
+    let alone = command.axes.iter().flatten().count() == 1;
+    if !alone || command.twist.is_some() || command.pose.is_some() {
+        return Err(Refusal::JogAlone);
+    }
+    if command.time_to_live_ns > types::time::nanoseconds(JOG_TIME_TO_LIVE) {
+        return Err(Refusal::JogTime);
+    }
+    match gates.axes.get(jog.axis) {
+        Some(gate) if jog.velocity.0 != 0.0 => gate.jog,
+        _ => Ok(()),
+    }
+}
+
+/// Checks that the axes of a command may be moved by a controller.
+fn check_gates(command: &Command, gates: &Gates) -> Result<(), Refused> {
+    let refused = |axis, why| Refused { axis: Some(axis), ..Refused::whole(why) };
+    for (axis, (gate, target)) in gates.axes.iter().zip(&command.axes).enumerate() {
+        if target.is_some() {
+            gate.target.map_err(|why| refused(axis, why))?;
+        }
+    }
+    match gates.chain.filter(|_| command.twist.is_some() || command.pose.is_some()) {
+        Some((axis, why)) => Err(refused(axis, why)),
+        None => Ok(()),
+    }
+}
+
 fn check_target(takes: Takes, target: AxisTarget) -> Result<(), Refusal> {
-    match (target.number().is_finite(), takes.takes(target)) {
+    let takes_it = takes.takes(target) || matches!(target, AxisTarget::Jog(_));
+    match (target.number().is_finite(), takes_it) {
         (false, _) => Err(Refusal::NotFinite),
         (true, false) => Err(Refusal::Mode),
         (true, true) => Ok(()),

@@ -23,6 +23,7 @@ use rustix::net::{
 };
 
 use super::*;
+use crate::axis::Gates;
 use crate::clock::{Clock, MonotonicClock};
 use crate::controller::{AxisTarget, Freshness};
 use types::CyclicMode;
@@ -91,13 +92,13 @@ fn a_twist_is_heard_as_it_was_asked() {
     let twist = Some(motion::base::Twist::new(1.0, -2.0, 3.0));
     let asked = Command { time_to_live_ns: 3_600_000_000_000, twist, ..Command::default() };
     writer.send(&asked).unwrap();
-    bench.ipc.commands.read(now);
+    bench.ipc.commands.read(now, &Gates::default());
     let heard = bench.ipc.commands.external();
     assert_eq!((heard.twist, heard.freshness), (twist, Freshness::Fresh));
     // The next one asks nothing of the base: what was asked before is over.
     let axes = vec![Some(AxisTarget::Velocity(RadiansPerSecond(0.5)))];
     writer.send(&Command { twist: None, axes, ..asked }).unwrap();
-    bench.ipc.commands.read(now);
+    bench.ipc.commands.read(now, &Gates::default());
     let heard = bench.ipc.commands.external();
     let target = Some(AxisTarget::Velocity(RadiansPerSecond(0.5)));
     assert_eq!((heard.twist, &heard.axes[..]), (None, &[target][..]));
@@ -110,7 +111,7 @@ fn a_pose_is_heard_as_it_was_asked_and_what_the_controller_refuses_is_counted() 
     let (position, orientation) = ([1.0, -2.0, 3.0], [0.0, 0.6, 0.0, 0.8]);
     let pose = Some(ToolPose { position: position.map(Metres), orientation });
     writer.send(&Command { time_to_live_ns: 3_600_000_000_000, pose, ..Command::default() }).unwrap();
-    bench.ipc.commands.read(now);
+    bench.ipc.commands.read(now, &Gates::default());
     assert_eq!(bench.ipc.commands.external().pose, pose);
     let state = bench.shown(AxisReport::default(), &ControllerOutput::default());
     assert_eq!((state.command.accepted, state.command.refused), (1, 0));
@@ -136,7 +137,7 @@ fn a_clamped_command_is_counted_once_with_its_limit_and_axis() {
         [(Limit::Velocity, None, u16::MAX), (Limit::Effort, Some(0), 0), (Limit::Position, Some(0), 0)];
     for (number, (limit, axis, place)) in rows.into_iter().enumerate() {
         writer.send(&Command { time_to_live_ns: HOUR, ..Command::default() }).unwrap();
-        bench.ipc.commands.read(now);
+        bench.ipc.commands.read(now, &Gates::default());
         for _ in 0..3 {
             let command = bench.shown(AxisReport::default(), &output(limit, axis)).command;
             assert_eq!((command.clamped, command.refused), (number as u64 + 1, 0));
@@ -170,7 +171,7 @@ fn a_region_without_a_whole_command_is_refused_and_counted_once() {
     // The word of the newest publication, behind the region's header: a first one that its slot has not.
     rustix::io::pwrite(&file, &1_u64.to_ne_bytes(), 64).unwrap();
     for _ in 0..3 {
-        bench.ipc.commands.read(now);
+        bench.ipc.commands.read(now, &Gates::default());
     }
     let command = bench.shown(AxisReport::default(), &ControllerOutput::default()).command;
     assert_eq!((command.refused, command.accepted), (1, 0));
@@ -198,6 +199,7 @@ fn what_the_axes_report_and_the_controller_tells_is_shown() {
         lost: false,
         left_in_use: false,
         accepted: None,
+        rests: false,
     };
     let feedback = AxisFeedback {
         position: Radians(0.1),
@@ -266,7 +268,7 @@ fn the_last_command_of_who_gave_the_lease_back_goes_stale_however_much_it_writes
     let (file, line) = lease(bench.server.path());
     let start = now();
     publish(&file, 1, &forward(1, start));
-    bench.ipc.commands.read(|| start);
+    bench.ipc.commands.read(|| start, &Gates::default());
     assert_eq!(
         (bench.ipc.commands.external().freshness, bench.ipc.commands.counts.accepted),
         (Freshness::Fresh, 1)
@@ -277,7 +279,7 @@ fn the_last_command_of_who_gave_the_lease_back_goes_stale_however_much_it_writes
     for cycle in 1..=20 {
         let now = start + Duration::from_millis(100 * cycle);
         publish(&file, 1 + cycle, &forward(1 + cycle, now));
-        bench.ipc.commands.read(|| now);
+        bench.ipc.commands.read(|| now, &Gates::default());
         let expected = if cycle < 10 { Freshness::Fresh } else { Freshness::Stale };
         assert_eq!(
             (bench.ipc.commands.external().freshness, bench.ipc.commands.counts.accepted),
@@ -362,7 +364,7 @@ fn a_command_that_may_not_be_changes_nothing_whatever_is_wrong_with_it() {
         let stamp_ns = now.as_nanos().saturating_add_signed(stamp);
         let head = [cycle, stamp_ns, time_to_live];
         publish(&file, cycle, &whole(head, [has_twist, x, y, yaw], pose, [count, 0, kind, target]));
-        bench.ipc.commands.read(|| now);
+        bench.ipc.commands.read(|| now, &Gates::default());
         let counted = (bench.ipc.commands.counts.accepted, bench.ipc.commands.counts.refused);
         if may_be(stamp, time_to_live, pose, rest) {
             taken += 1;

@@ -294,7 +294,8 @@ fn can_be_moved(report: &AxisReport) -> bool {
 /// True if an interlock does not permit it to be enabled. An input that has not been read yet may
 /// still permit it.
 fn is_forbidden(report: &AxisReport) -> bool {
-    report.interlock.is_some_and(|it| !it.permits && it.level != InputLevel::Unknown)
+    let forbids = matches!(report.stop, Some(StopReason::Interlock | StopReason::NotPermitted));
+    forbids && report.interlock.is_some_and(|it| !it.permits && it.level != InputLevel::Unknown)
 }
 
 fn is_enabled(report: &AxisReport) -> bool {

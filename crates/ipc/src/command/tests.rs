@@ -60,7 +60,7 @@ fn words_that_are_no_command_are_refused_and_change_nothing() {
         (15, u64::MAX),
         (16, 4),
         (16, u64::MAX),
-        (17, 4),
+        (17, 5),
         (23, u64::MAX),
         (25, 5),
         (27, 9),

@@ -187,7 +187,9 @@ fn axis_words(axis: &AxisAnswer) -> [u64; ROW] {
 }
 
 fn axis(codes: u64, bits: u64) -> Result<AxisAnswer, Wrong> {
-    let target = command::target(codes & 0xFF, bits).ok_or(Wrong::Code)?;
+    let target = command::target(codes & 0xFF, bits);
+    // A jog is no set-point of a controller.
+    let target = target.filter(|it| !matches!(it, Some(command::AxisTarget::Jog(_)))).ok_or(Wrong::Code)?;
     let request = match (codes >> 8) as u8 {
         0 => None,
         code => Some(DriveRequest::from_code(code).ok_or(Wrong::Code)?),
@@ -334,7 +336,7 @@ mod tests {
             (1, 4, Wrong::Rows),
             (2, u64::MAX, Wrong::Rows),
             (3, 2, Wrong::Code),
-            (3, 13 << 8, Wrong::Code),
+            (3, 23 << 8, Wrong::Code),
             (3, 4 << 16, Wrong::Code),
             (3, 1 << 24, Wrong::Code),
             (3, 1 << 32, Wrong::Code),

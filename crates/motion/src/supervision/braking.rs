@@ -21,6 +21,8 @@ pub(super) enum Braking {
     Blind { velocity: RadiansPerSecond },
     /// Return: from where it is to rest, along [`Supervisor::way_back`]. It `begins` with the next set-point.
     Return { begins: bool },
+    /// A jog moves it: along [`Supervisor::jog`].
+    Jog,
 }
 
 impl Supervisor {
@@ -80,7 +82,7 @@ impl Supervisor {
                 (*velocity * share, *torque * share)
             }
             // The drive takes no set-points.
-            Braking::Drive(_) => (RadiansPerSecond::ZERO, NewtonMetres::ZERO),
+            Braking::Drive(_) | Braking::Jog => (RadiansPerSecond::ZERO, NewtonMetres::ZERO),
             Braking::Blind { .. } => return self.stand_or_fall(),
             Braking::Return { begins } => {
                 let begins = mem::take(begins);
@@ -105,7 +107,11 @@ impl Supervisor {
     pub(super) fn leave_planned_braking(&mut self) {
         let halts = self.mode() == CyclicMode::Torque || self.drive_makes_the_way();
         if let Hold::Stopped { braking, .. } = &mut self.hold {
-            if matches!(braking, Braking::Hard | Braking::Ramp { .. } | Braking::Return { .. }) {
+            let has_set_points = matches!(
+                braking,
+                Braking::Hard | Braking::Ramp { .. } | Braking::Return { .. } | Braking::Jog
+            );
+            if has_set_points {
                 *braking = if halts { Braking::Drive(Intervention::Halt) } else { Braking::Hard };
             }
         }
@@ -143,7 +149,7 @@ impl Supervisor {
             Braking::Hard => self.sent.velocity == RadiansPerSecond::ZERO,
             Braking::Ramp { elapsed, duration, .. } => elapsed >= duration,
             Braking::Drive(Intervention::Halt) => standing,
-            Braking::Drive(_) | Braking::Blind { .. } => false,
+            Braking::Drive(_) | Braking::Blind { .. } | Braking::Jog => false,
             Braking::Return { .. } => {
                 self.way_back.arrived() && self.sent.velocity == RadiansPerSecond::ZERO
             }

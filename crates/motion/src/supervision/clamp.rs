@@ -125,7 +125,7 @@ impl Supervisor {
         elapsed: Seconds,
         asked: AxisSetpoint,
     ) -> Option<StopReason> {
-        let (limits, h) = (self.settings.limits, elapsed.0);
+        let (limits, h) = (self.limits_now(), elapsed.0);
         let (course, here, target) = (self.clamp.sent, self.sent.position.0, asked.position.0);
         let (span, cycles) = course.spans(h, true, self.period.0);
         let rounding = (NEAR + here.abs() * ROUNDS) / (h * span);
@@ -221,7 +221,7 @@ impl Supervisor {
         asked: AxisSetpoint,
         feedback: &AxisFeedback,
     ) -> Option<StopReason> {
-        let (limits, h) = (self.settings.limits, elapsed.0);
+        let (limits, h) = (self.limits_now(), elapsed.0);
         let course = self.clamp.sent;
         let (span, cycles) = course.spans(h, false, self.period.0);
         let rounding = limits.velocity.0 * ROUNDED_VELOCITY / span;

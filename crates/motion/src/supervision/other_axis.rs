@@ -23,7 +23,16 @@ impl Supervisor {
             _ if self.unreferenced.is_some() => OtherAxis::Stopped,
             None
             | Some(
-                StopReason::Stale | StopReason::NotPermitted | StopReason::Ending | StopReason::OtherAxis,
+                StopReason::Stale
+                | StopReason::NotPermitted
+                | StopReason::Ending
+                | StopReason::OtherAxis
+                | StopReason::Jog
+                | StopReason::NotHomed
+                | StopReason::OutsideLimits
+                | StopReason::SetUp
+                | StopReason::AfterSetUp
+                | StopReason::Chain,
             ) => OtherAxis::Free,
             // As a missing permission.
             Some(StopReason::AwaitsStart) if !self.lost_torque() => OtherAxis::Free,
@@ -42,12 +51,12 @@ impl Supervisor {
         self.other = other;
         let begins = other != OtherAxis::Free
             && match &mut self.hold {
-                Hold::Free => {
+                Hold::Free | Hold::Stopped { reason: StopReason::Jog, .. } => {
                     self.stop(StopReason::OtherAxis, None);
                     true
                 }
                 // It is on its way to rest; what ends the stop is another thing.
-                Hold::Stopped { reason: reason @ StopReason::Stale, .. } => {
+                Hold::Stopped { reason: reason @ (StopReason::Stale | StopReason::Chain), .. } => {
                     *reason = StopReason::OtherAxis;
                     self.acknowledged = false;
                     true

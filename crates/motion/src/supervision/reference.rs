@@ -35,6 +35,11 @@ impl Supervisor {
     /// was reset.
     #[must_use]
     pub fn may_home(&self) -> bool {
+        !self.in_set_up && self.yields()
+    }
+
+    /// True if another stop may take its place.
+    pub(super) fn yields(&self) -> bool {
         match self.hold {
             Hold::Free => true,
             Hold::Stopped { reason, braking } if reason.is_unreferenced() => {
@@ -47,13 +52,15 @@ impl Supervisor {
     /// Ends a stop; an unreferenced axis stays held, and its drive may be enabled once it was
     /// reset. An axis that needs a start request waits for it.
     pub(super) fn release(&mut self, seen: &Seen) {
+        // A jog moves an unreferenced axis only once it was reset.
+        let was_reset = self.acknowledged || self.is_jogged();
         let Some(reason) = self.unreferenced else {
             if !self.awaits_start(seen) {
                 self.hold = Hold::Free;
+                self.hold_unready();
             }
             return;
         };
-        let was_reset = self.acknowledged;
         self.stop(reason, None);
         if let (false, Hold::Stopped { braking, .. }) = (was_reset, &mut self.hold) {
             *braking = Braking::Drive(Intervention::QuickStop);

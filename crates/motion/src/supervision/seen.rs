@@ -1,6 +1,6 @@
 //! Input of supervision in a cycle, and its outcome.
 
-use super::{Ending, InterlockState};
+use super::{Ending, InterlockState, Jog};
 use crate::axis::{AxisFeedback, AxisSetpoint};
 use crate::units::{Radians, Seconds};
 pub use types::state::StopReason;
@@ -57,6 +57,12 @@ pub struct Seen {
     pub switched_on: bool,
     /// The reply of this cycle shows main power (statusword bit 4); `None` without a reply.
     pub has_power: Option<bool>,
+    /// It has to be homed before a controller moves it, and is not.
+    pub not_homed: bool,
+    /// Set-up mode: automatic motion is not permitted.
+    pub set_up: bool,
+    /// Jog that is requested.
+    pub jog: Option<Jog>,
 }
 
 /// Outcome of supervision for a set-point.

@@ -54,8 +54,11 @@ impl Supervisor {
         self.start.required = Some(Cause::Drive);
     }
 
-    /// The axis is disabled until a start request.
+    /// The axis is disabled until a start request comes; a fault that it was stopped for is gone.
     pub fn require_start(&mut self) {
+        if self.stopped() == Some(StopReason::Fault) {
+            self.hold = Hold::Free;
+        }
         self.hold_for_start(Cause::Drive, Intervention::Disable);
     }
 

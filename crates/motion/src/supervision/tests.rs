@@ -2,6 +2,7 @@
 
 mod clamped;
 mod edges;
+mod jogs;
 mod lead;
 mod meetings;
 mod quick_stop;

@@ -1,6 +1,7 @@
 //! Hostile set-points through trajectory planning and supervision, evaluated by an oracle that
 //! knows the limits alone.
 
+mod jogs;
 mod oracle;
 mod source;
 
@@ -15,6 +16,7 @@ use onbeat_motion::{
     RadiansPerSecondSquared, Seconds,
 };
 
+use jogs::Jogs;
 use oracle::Oracle;
 use source::Source;
 
@@ -29,20 +31,30 @@ const LENGTH: u64 = 2_000;
 fn hostile_set_points_never_exceed_a_limit() {
     let set_points = std::env::var("ONBEAT_SET_POINTS").map_or(SET_POINTS, |text| text.parse().unwrap());
     let seed: u64 = std::env::var("ONBEAT_SEED").map_or(1, |text| text.parse().unwrap());
-    let mut clamped = 0;
+    let (mut clamped, mut jogged) = (0, 0);
     for trial in 0..set_points.div_ceil(LENGTH) {
-        clamped += play(seed.wrapping_mul(0x9E37_79B9) ^ trial, LENGTH);
+        let played = play(seed.wrapping_mul(0x9E37_79B9) ^ trial, LENGTH);
+        (clamped, jogged) = (clamped + played.clamped, jogged + played.jogged);
     }
     // The test would show nothing if every set-point passed, or if every axis were stopped at once.
     assert!(clamped * 50 > set_points && clamped < set_points, "{clamped} of {set_points} clamped");
+    assert!(jogged * 50 > set_points && jogged * 2 < set_points, "{jogged} of {set_points} jogged");
 }
 
-/// One axis with random limits. Returns the number of clamped set-points.
-fn play(seed: u64, length: u64) -> u64 {
+/// Set-points of one axis that were clamped, and those of a jog.
+#[derive(Default)]
+struct Played {
+    clamped: u64,
+    jogged: u64,
+}
+
+/// One axis with random limits.
+fn play(seed: u64, length: u64) -> Played {
     let mut rng = Rng::with_seed(seed);
     let mode = if rng.bool() { CyclicMode::Position } else { CyclicMode::Velocity };
     let (settings, period) = any_settings(&mut rng, mode);
-    let mut supervisor = Supervisor::new(settings, period).unwrap();
+    let (mut jogs, jog_limits) = Jogs::any(&mut rng, &settings);
+    let mut supervisor = Supervisor::new(settings, period).unwrap().with_jog(jog_limits).unwrap();
     let mut source = Source::new(&mut rng, &settings, period);
     let mut oracle = Oracle::new(&settings, period);
     let mut feedback =
@@ -52,7 +64,7 @@ fn play(seed: u64, length: u64) -> u64 {
     // In csp some axes are ahead of their set-points, by more or less from time to time.
     let leads = mode == CyclicMode::Position && rng.u32(..4) == 0;
     let mut lead = Radians::ZERO;
-    let mut clamped = 0;
+    let mut played = Played::default();
     for cycle in 0..length {
         if leads && rng.u32(..100) == 0 {
             lead = Radians((rng.f64() - 0.5) * settings.limits.velocity.0 * 0.1);
@@ -63,10 +75,12 @@ fn play(seed: u64, length: u64) -> u64 {
             supervisor.acknowledge();
         }
         let seen = AxisFeedback { position: feedback.position + lead, ..feedback };
-        let supervised = supervisor.step(period, asked, &Seen { feedback: seen, ..Seen::default() });
-        clamped += u64::from(
+        let seen = jogs.look(&mut rng, Seen { feedback: seen, ..Seen::default() });
+        let supervised = supervisor.step(period, asked, &seen);
+        played.clamped += u64::from(
             supervised.reason == Some(StopReason::AccelerationLimit) && supervisor.stopped().is_none(),
         );
+        played.jogged += u64::from(supervised.reason == Some(StopReason::Jog));
         late.push_back(supervised.setpoint);
         let answer = late.pop_front().unwrap();
         let before = feedback.position;
@@ -76,11 +90,14 @@ fn play(seed: u64, length: u64) -> u64 {
         }
         feedback.velocity = (feedback.position - before) / period;
         feedback.phase = AxisPhase::Following;
-        if let Err(why) = oracle.look(&supervised, supervisor.stopped().is_some(), feedback.position) {
+        let jogged = jogs.judge(&seen, &supervised);
+        let is_free = supervisor.stopped().is_none() || jogged == Ok(true);
+        let sound = jogged.and_then(|_| oracle.look(&supervised, !is_free, feedback.position));
+        if let Err(why) = sound {
             panic!("seed {seed}, cycle {cycle}, {settings:?}, period {period}: {why}");
         }
     }
-    clamped
+    played
 }
 
 fn any_settings(rng: &mut Rng, mode: CyclicMode) -> (Settings, Seconds) {

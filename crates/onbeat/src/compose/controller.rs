@@ -19,6 +19,24 @@ use super::urdf::tool;
 use crate::Error;
 use crate::error::ControllerError;
 
+/// Axes that each controller of `robot` moves together, in their order; none for one that moves each by itself.
+pub(crate) fn chains(robot: &RobotConfig) -> Vec<Vec<usize>> {
+    let chain = |it: &robot::Controller| match it.kind {
+        ControllerKind::JointTrajectory
+        | ControllerKind::Cartesian
+        | ControllerKind::DiffDrive
+        | ControllerKind::OmniDrive => it.axes.clone(),
+        // The axes of a command are looked at when it comes; a controller process answers for its own.
+        ControllerKind::JointPosition
+        | ControllerKind::JointVelocity
+        | ControllerKind::JointEffort
+        | ControllerKind::Hold
+        | ControllerKind::Sinusoid
+        | ControllerKind::External => Vec::new(),
+    };
+    robot.controllers.iter().map(chain).collect()
+}
+
 /// The controllers of `robot`, the first one active.
 fn manager(robot: &RobotConfig, mut external: Option<CycleEnd>) -> Result<ControllerManager, Error> {
     let axis = |axis: &robot::Axis| ManagedAxis {

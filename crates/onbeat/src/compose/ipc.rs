@@ -170,6 +170,7 @@ fn axis_description(robot: &RobotConfig, index: usize) -> AxisDescription {
         acceleration_limit: Some(axis.limits.acceleration.0),
         jerk_limit: Some(axis.limits.jerk.0),
         effort_limit: axis.limits.torque.0,
+        jog_velocity: axis.jog.map(|it| it.velocity.0),
         measures_effort: true,
         takes: None,
         sub_device: Some(axis.sub_device),

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::compose::names::part_names;
 use crate::robot::Settings;
-use crate::state::{AxisMemory, Folder, History, Kept, KeptKind, PositionMemory, StateError};
+use crate::state::{AxisMemory, Folder, History, Kept, KeptKind, PositionMemory, StateError, unix_ms};
 use crate::{Notice, Reporter};
 
 /// State of a robot, open.
@@ -107,6 +107,30 @@ impl KeptState {
             self.memories.push(memory);
             configuration.memory = Some(of_cycle);
         }
+    }
+
+    /// Counts a reset of faults at the start, of these axes; what is counted is on the disk when this returns.
+    ///
+    /// # Errors
+    /// The reason that no more may be reset.
+    pub(super) fn count_reset(&mut self, axes: &str) -> Result<(), String> {
+        // Times that cannot be read count: nobody knows how often it was.
+        let mut resets: Vec<u64> =
+            self.folder.read(RESETS).map_err(|it| it.to_string())?.unwrap_or_default();
+        let now = unix_ms();
+        // One of the future is of a clock that was set back: it counts.
+        resets.retain(|&at| now.saturating_sub(at) < RESETS_WITHIN_MS);
+        if resets.len() >= MOST_RESETS {
+            return Err(format!(
+                "they were {} times within ten minutes; look for the cause, then `onbeat control reset`",
+                resets.len()
+            ));
+        }
+        resets.push(now);
+        self.folder.write(RESETS, &resets).map_err(|it| it.to_string())?;
+        let sentence = format!("{axes}: faults of before were reset at the start (reset_faults)");
+        self.events.push(Kept::now(KeptKind::FaultsReset, sentence));
+        Ok(())
     }
 
     /// Keeps it from now on, on a thread of its own.
@@ -298,6 +322,12 @@ impl Causes {
 }
 
 const RUN: &str = "run.json";
+
+const RESETS: &str = "resets.json";
+
+/// Starts with a reset within that time.
+const MOST_RESETS: usize = 3;
+const RESETS_WITHIN_MS: u64 = 10 * 60 * 1_000;
 
 /// Interval of the looks of the thread that writes: an axis waits so long at most before it is enabled,
 /// and the disk.

@@ -25,6 +25,7 @@ use super::keeper::{KeptState, forget};
 use super::recorder::NewFile;
 use super::server::{self, Open};
 use super::side_tasks::{Beside, Devices};
+use super::start_faults;
 use crate::compose::configuration::{configuration, cycle, main_device};
 use crate::compose::ipc::{InPreOp, MovedBy};
 use crate::compose::link::{self, RobotLink};
@@ -75,6 +76,10 @@ impl Settings {
         reporter: &mut dyn Reporter,
     ) -> Result<Prepared, Error> {
         let diagnosis = self.diagnosis.start(robot, reporter);
+        let chains = match &control {
+            Control::AsDescribed => controller::chains(robot),
+            Control::Own(_) => Vec::new(),
+        };
         self.bring_up(robot, &mut main_device, &mut link, &clock, reporter)?;
         // The signals of an IPC are known in PreOp.
         let in_pre_op = self.in_pre_op(robot, &mut main_device, &mut link, &clock);
@@ -110,6 +115,14 @@ impl Settings {
             None if is_kept && !is_fast => forget(robot, &mut axes),
             None => {}
         }
+        let mut pump =
+            Pump { main_device: &mut main_device, link: &mut link, clock: &clock, stop: self.stop.flag() };
+        let is_real = self.wire.interface.is_some();
+        let looked = start_faults::allow(robot, &mut pump, kept.as_mut(), is_real, &mut axes, reporter);
+        if let Err(error) = looked {
+            self.take_down(&mut main_device, &mut link, &clock)?;
+            return Err(error.into());
+        }
         let of_cycle = if is_fast { clock.clone() } else { BusClock::Host };
         let (cycle, observer) =
             Cycle::new(main_device, link, of_cycle.clone(), &axes, controller, configuration)?;
@@ -118,7 +131,7 @@ impl Settings {
             BusClock::Simulated(clock) => cycle.with_bus_time(clock.clone()),
             BusClock::Host => cycle,
         };
-        let mut cycle = cycle.with_interlocks(&robot.interlocks)?;
+        let mut cycle = cycle.with_interlocks(&robot.interlocks)?.with_chains(chains);
         let chosen = file.iter_mut().try_for_each(|file| file.choose(robot, &signals));
         let set = chosen.and_then(|()| Ok(cycle.set_signals(signals)?));
         if let Err(error) = set {

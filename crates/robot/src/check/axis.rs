@@ -12,7 +12,7 @@ use types::AxisMode;
 
 use super::brake::Brakes;
 use super::repeat::{Repetition, repetitions};
-use super::{Checked, encoder, homing, in_every_cycle, stops, unknown_name, watchdog};
+use super::{Checked, encoder, homing, in_every_cycle, jog, stops, unknown_name, watchdog};
 use crate::error::Problem;
 use crate::field::Number;
 use crate::model::{
@@ -33,6 +33,8 @@ pub(super) fn axes(axes: &mut Vec<Axis>, bus: &Bus, cycle: &Cycle, entries: Plac
         entry.limits.step = step(&entry, cycle, place.key("limits"))?;
         check_stop_deceleration(&entry, place.key("limits"))?;
         check_feedback_velocity(&entry, place)?;
+        entry.jog = Some(jog::limits(entry.jog_keys, &entry.limits, place.key("jog"))?);
+        encoder::check_memory(&entry, cycle, place)?;
         entry.homing = homing::homing(entry.homing_settings.as_mut(), &entry.limits, place.key("homing"))?;
         for (step, repetition) in repetitions(&entry.name, entry.count, entry.first, place)?.enumerate() {
             let drive = place.key("sub_device");
@@ -57,8 +59,17 @@ pub(super) fn axes(axes: &mut Vec<Axis>, bus: &Bus, cycle: &Cycle, entries: Plac
             }
             let to_stop = entry.to_stop.iter().map(|it| repetition.fill(it)).collect();
             let position_sense = encoder::position_sense(&entry, &bus.sub_devices[sub_device], place)?;
-            let axis =
-                Axis { name, to_stop, sub_device, drive_axis, brake, position_sense, ..entry.clone() };
+            let needs_homing = homing::is_required(&entry, &position_sense);
+            let axis = Axis {
+                name,
+                to_stop,
+                sub_device,
+                drive_axis,
+                brake,
+                position_sense,
+                needs_homing,
+                ..entry.clone()
+            };
             check_mapping(&axis, &bus.sub_devices[sub_device], place)?;
             check_startup_mode(&axis, &bus.sub_devices[sub_device], place)?;
             check_startup_profile(&axis, axis.mode, &bus.sub_devices[sub_device], place.key("mode"))?;

@@ -8,8 +8,31 @@ use motion::{PositionSense, Radians, Seconds};
 use super::Checked;
 use crate::error::Problem;
 use crate::field::Number;
-use crate::model::{Axis, Encoder, EncoderSide, SubDevice};
+use crate::model::{Axis, Cycle, Encoder, EncoderSide, ResetFaults, SubDevice};
 use crate::place::Place;
+
+/// Checks the memory of its position over restarts of Onbeat.
+pub(super) fn check_memory(axis: &Axis, cycle: &Cycle, entry: Place<'_>) -> Checked<()> {
+    let has_limits = axis.limits.position.is_some();
+    let problem = |key, found: &str, expected: &str, remedy: &str| {
+        Err(Problem::new(entry.key(key), found.to_owned(), expected.to_owned(), remedy))
+    };
+    if axis.position_memory && !has_limits {
+        let found = "position_memory = true without position limits";
+        return problem(
+            "position_memory",
+            found,
+            "an axis with limits.position",
+            "add the limits, or remove it",
+        );
+    }
+    if cycle.reset_faults != ResetFaults::None && has_limits && !axis.position_memory {
+        let found = "limits.position without position_memory, and reset_faults in [cycle]";
+        let remedy = "add position_memory = true to the axis, or remove reset_faults";
+        return problem("limits", found, "position_memory of each axis with limits.position", remedy);
+    }
+    Ok(())
+}
 
 /// Knowledge of the position after a restart of `drive`.
 pub(super) fn position_sense(axis: &Axis, drive: &SubDevice, entry: Place<'_>) -> Checked<PositionSense> {
@@ -18,16 +41,6 @@ pub(super) fn position_sense(axis: &Axis, drive: &SubDevice, entry: Place<'_>) -
         EncoderSide::Motor => motor,
         EncoderSide::Load => Radians(TAU),
     };
-    if axis.position_memory && axis.limits.position.is_none() {
-        let expected = "position_memory of an axis with limits.position".to_owned();
-        let found = "position_memory = true without position limits".to_owned();
-        return Err(Problem::new(
-            entry.key("position_memory"),
-            found,
-            expected,
-            "add the limits, or remove it",
-        ));
-    }
     let watchdog = drive.process_data_watchdog.time().unwrap_or(LONGEST_WATCHDOG);
     Ok(PositionSense {
         range: turns(axis, entry)?.map(|turns| revolution * turns),

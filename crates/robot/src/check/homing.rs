@@ -2,6 +2,7 @@
 
 use ethercat::cia402::object::{MODES_OF_OPERATION, MODES_OF_OPERATION_DISPLAY, of_axis};
 
+use motion::PositionSense;
 use motion::supervision::Limits;
 
 use super::Checked;
@@ -27,6 +28,12 @@ pub(super) fn homing(
         return Err(Problem::new(entry.key(key), found, expected, "add it, or remove it"));
     }
     match (it.offset, it.position) {
+        (Some(_), None) if it.required == Some(true) => {
+            let found = "required = true and offset";
+            let expected =
+                "a homing to wait for: an absolute encoder with an offset is homed from the start";
+            Err(Problem::new(entry.key("required"), found, expected, "remove required"))
+        }
         (Some(offset), None) => Ok(Homing::Absolute { offset }),
         (None, Some(position)) => Ok(Homing::CurrentPosition { position }),
         (given, _) => {
@@ -65,6 +72,13 @@ fn by_drive(it: &mut HomingSettings, limits: &Limits, entry: Place<'_>) -> Check
     it.zero_velocity.0 = within("zero_velocity", it.zero_velocity.0, usual, velocity, "velocity")?;
     it.acceleration.0 = within("acceleration", it.acceleration.0, most, most, "acceleration")?;
     Ok(Homing::Drive { position: it.position.unwrap_or_default(), timeout: it.time_out })
+}
+
+/// True if no controller may move the axis before it is homed: as the file says; else where it has position limits, an
+/// encoder that is not absolute, and a homing that finds a switch, or an index of which only one lies within the limits.
+pub(super) fn is_required(axis: &Axis, sense: &PositionSense) -> bool {
+    let usual = axis.limits.position.is_some() && sense.range.is_none() && sense.homes_on_a_switch;
+    axis.homing_settings.map_or(usual, |it| it.required.unwrap_or(usual))
 }
 
 /// Checks that the drive can be commanded to home from within the cycle, and that a simulated one knows the

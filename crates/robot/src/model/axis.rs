@@ -3,7 +3,7 @@ use std::time::Duration;
 use ethercat::cia402::object::MOST_AXES;
 use motion::brake::{BrakeConfiguration, BrakeTimes};
 use motion::homing::Homing;
-use motion::supervision::{FollowingErrorLimit, Limits, Written};
+use motion::supervision::{FollowingErrorLimit, JogLimits, Limits, Written};
 use motion::{
     AxisScale, NewtonMetres, PositionSense, Radians, RadiansPerSecond, RadiansPerSecondCubed,
     RadiansPerSecondSquared, Seconds,
@@ -47,6 +47,8 @@ pub struct Axis {
     /// Limits of the axis.
     #[serde(deserialize_with = "limits")]
     pub limits: Limits,
+    #[serde(default, rename = "jog")]
+    pub(crate) jog_keys: JogKeys,
     /// Supervision of the following error; `None` leaves it to the drive.
     #[serde(default, deserialize_with = "following_error")]
     pub following_error: Option<FollowingErrorLimit>,
@@ -99,9 +101,15 @@ pub struct Axis {
     /// Conversion between the drive's numbers and SI.
     #[serde(skip)]
     pub scale: AxisScale,
+    /// Limits of a jog; the usual ones where the file gives none.
+    #[serde(skip)]
+    pub jog: Option<JogLimits>,
     /// Source of its absolute position.
     #[serde(skip)]
     pub homing: Homing,
+    /// No controller moves it before it is homed.
+    #[serde(skip)]
+    pub needs_homing: bool,
     /// Meaning of a restart of its drive for its position.
     #[serde(skip)]
     pub position_sense: PositionSense,
@@ -130,6 +138,16 @@ impl Axis {
     }
 }
 
+/// `jog` of an axis.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct JogKeys {
+    #[serde(default, deserialize_with = "positive")]
+    pub(crate) velocity: Option<RadiansPerSecond>,
+    #[serde(default, deserialize_with = "positive")]
+    pub(crate) torque: Option<NewtonMetres>,
+}
+
 /// `homing` of an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -155,6 +173,9 @@ pub struct HomingSettings {
     /// Longest time of the drive's homing.
     #[serde(default = "usual_time_out", deserialize_with = "time_out")]
     pub time_out: Seconds,
+    /// No controller moves the axis before it is homed; `None`: as [`Axis::needs_homing`] says.
+    #[serde(default)]
+    pub required: Option<bool>,
 }
 
 /// `brake` of an axis.

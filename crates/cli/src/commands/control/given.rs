@@ -5,6 +5,7 @@ use std::io::{self, BufRead, IsTerminal, Write};
 use clap::Args;
 use ipc::client::Client;
 use ipc::reference::{Given, Purpose};
+use types::number::Rounded;
 
 use super::place;
 use crate::failure::Failure;
@@ -62,7 +63,11 @@ impl SetPosition {
         let axis = find(cycle, &self.axis)?;
         let (name, value) = (&self.axis, self.value);
         let before = give(cycle, name, Given { axis, position: value, purpose: Purpose::Set })?;
-        output::print(format!("{name}: {before:.6} rad before, {value:.6} rad now; not homed\n"))
+        output::print(format!(
+            "{name}: {} rad before, {} rad now; not homed\n",
+            Rounded(before),
+            Rounded(value)
+        ))
     }
 }
 

@@ -7,13 +7,14 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use ipc::client::Client;
 use ipc::command::{AxisTarget, Command, Twist, Writer};
-use ipc::description::Description;
+use ipc::description::{Description, InterlockDescription};
 use ipc::state::State;
 use ipc::words;
 use motion::RadiansPerSecond;
 use ratatui::termion::event::Key;
 use ratatui::termion::raw::IntoRawMode;
-use types::{BaseKind, ControllerKind};
+use types::state::{InputLevel, StopReason};
+use types::{AxisMode, BaseKind, ControllerKind, InterlockKind};
 
 use super::position::some_share;
 use super::{active, held_axis, place, powerless};
@@ -22,23 +23,25 @@ use crate::failure::Failure;
 use crate::output;
 use crate::stop::Stop;
 
-/// Moves the base, or an axis by its velocity, while a key is held: arrows, + and - for the speed, q to end. A key that does not come
+/// Moves an axis (CSP or CSV) or the base while a key is held: arrows, + and - for the speed, q to end. An axis is jogged:
+/// slowly, whatever controller is active, also if it is not homed, or in set-up mode. A key that does not come
 /// for 0.3 s is let go of, and what moves comes to rest; so it does when this program or its terminal is gone. Keys that waited while
 /// the program, or its terminal, stood still move nothing.
 #[derive(Args, Debug)]
 pub(super) struct Jog {
-    /// Axis (CSP or CSV) of the active `joint_velocity` controller; without it the base
+    /// Axis; in PV and IP that of the active `joint_velocity` controller; without it the base
     axis: Option<String>,
 
-    /// Velocity at the start, as a share of the limit; + and - change it
-    #[arg(long, value_name = "SHARE", value_parser = some_share, default_value = "10%")]
-    speed: f64,
+    /// Velocity at the start; + and - change it. Of a jog as a share of its limit (100 %), else of the velocity
+    /// limit (10 %)
+    #[arg(long, value_name = "SHARE", value_parser = some_share)]
+    speed: Option<f64>,
 }
 
 /// Target of the keys.
 enum Moved<'a> {
     Base { velocity: f64, yaw: f64, sideways: bool },
-    Axis { index: usize, axes: usize, name: &'a str, velocity: f64 },
+    Axis { index: usize, axes: usize, name: &'a str, velocity: f64, jogs: bool },
 }
 
 /// Directions asked for by keys, each -1 to 1: ahead or along the axis, to the left, turn to the left.
@@ -56,6 +59,9 @@ impl Jog {
         };
         let description = cycle.description();
         let moved = self.moved(description, &before)?;
+        if let Some(why) = refused_jog(&moved, description, &before) {
+            return Err(Failure::new(why));
+        }
         if let Some(why) = powerless(moved.axes(description, &before), description, &before) {
             return Err(Failure::new(why));
         }
@@ -64,7 +70,7 @@ impl Jog {
         output::say(moved.keys());
         // Undone when it is dropped: after an error and a panic, too.
         let mut screen = io::stdout().into_raw_mode().map_err(no_terminal)?;
-        let mut held = Held::at(self.speed);
+        let mut held = Held::at(self.speed.unwrap_or(moved.usual_speed()));
         let mut looked = Instant::now();
         let lasts = match description.longest_time_to_live_ns {
             0 => HELD,
@@ -86,10 +92,13 @@ impl Jog {
             let Ok(state) = cycle.state().read() else { continue };
             if state.command.refused != before.command.refused {
                 let why = words::last_refusal(&state.command, description).unwrap_or_default();
-                break Err(Failure::new(format!("the cycle refused the command: {why}")));
+                // The state of the axis says more than the refusal.
+                let cause =
+                    moved.hindrance(&state, description).map_or(String::new(), |it| format!("; {it}"));
+                break Err(Failure::new(format!("the cycle refused the command: {why}{cause}")));
             }
             let axes = moved.axes(description, &state);
-            let held_by = held_axis(axes, description, &state);
+            let held_by = held_axis(axes, description, &state).filter(|_| !moved.may_be_held(&state));
             held_since = held_by.is_some().then(|| held_since.unwrap_or_else(Instant::now));
             // What a stale command or an outage held goes on by itself.
             let stays = held_by.filter(|_| held_since.is_some_and(|since| since.elapsed() > PASSING));
@@ -120,9 +129,15 @@ impl Jog {
             });
         };
         let index = place("axis", name, description.axes.iter().map(|it| it.name.as_str()))? as usize;
-        active(description, state, &[ControllerKind::JointVelocity], &[index])?;
-        let velocity = description.axes[index].velocity_limit;
-        Ok(Moved::Axis { index, axes: description.axes.len(), name, velocity })
+        let axis = &description.axes[index];
+        let jog = axis
+            .jog_velocity
+            .filter(|_| matches!(axis.mode, AxisMode::CyclicPosition | AxisMode::CyclicVelocity));
+        if jog.is_none() {
+            active(description, state, &[ControllerKind::JointVelocity], &[index])?;
+        }
+        let (velocity, axes) = (jog.unwrap_or(axis.velocity_limit), description.axes.len());
+        Ok(Moved::Axis { index, axes, name, velocity, jogs: jog.is_some() })
     }
 }
 
@@ -191,10 +206,12 @@ impl Moved<'_> {
                 let side = if sideways { side * velocity } else { 0.0 };
                 Command { twist: Some(Twist::new(ahead * velocity, side, turn * yaw)), ..command }
             }
-            Self::Axis { index, axes, velocity, .. } => {
+            Self::Axis { index, axes, velocity, jogs, .. } => {
                 let mut targets = vec![None; axes];
                 // Both pairs of arrows move it.
-                targets[index] = Some(AxisTarget::Velocity(RadiansPerSecond((ahead - turn) * velocity)));
+                let velocity = RadiansPerSecond((ahead - turn) * velocity);
+                let target = if jogs { AxisTarget::Jog(velocity) } else { AxisTarget::Velocity(velocity) };
+                targets[index] = Some(target);
                 Command { axes: targets, ..command }
             }
         }
@@ -227,6 +244,7 @@ impl Moved<'_> {
             Self::Axis { index, .. } => {
                 let axis = &state.axes[index];
                 let why = words::why_stopped(axis, state, description);
+                let why = why.filter(|_| axis.stop != StopReason::Jog as u8);
                 let stopped = why.map_or(String::new(), |why| format!("  stopped: {why}"));
                 format!(
                     "speed {share:.0} %  {:+.3} rad/s  at {:.4} rad{stopped}",
@@ -246,6 +264,39 @@ impl Moved<'_> {
         }
     }
 
+    /// Share of its velocity at the start.
+    const fn usual_speed(&self) -> f64 {
+        match self {
+            Self::Axis { jogs: true, .. } => 1.0,
+            Self::Axis { .. } | Self::Base { .. } => 0.1,
+        }
+    }
+
+    /// True if a jog moves it although it is held.
+    fn may_be_held(&self, state: &State) -> bool {
+        let Self::Axis { index, jogs: true, .. } = *self else { return false };
+        let reason = StopReason::from_code(state.axes[index].stop);
+        reason.is_some_and(|it| {
+            it.is_unreferenced()
+                || matches!(
+                    it,
+                    StopReason::Stale
+                        | StopReason::Jog
+                        | StopReason::NotHomed
+                        | StopReason::OutsideLimits
+                        | StopReason::SetUp
+                        | StopReason::AfterSetUp
+                        | StopReason::Chain
+                )
+        })
+    }
+
+    /// Reason for which its axis cannot be jogged, with what to do.
+    fn hindrance(&self, state: &State, description: &Description) -> Option<String> {
+        let Self::Axis { index, jogs: true, .. } = *self else { return None };
+        words::hindrance(index, state, description).filter(|_| !self.may_be_held(state))
+    }
+
     /// True if nothing is asked to move any more.
     fn rests(&self, state: &State) -> bool {
         match *self {
@@ -253,6 +304,16 @@ impl Moved<'_> {
             Self::Axis { index, .. } => state.axes[index].target_velocity == 0.0,
         }
     }
+}
+
+/// Sentence on an enabling switch that does not permit a jog.
+fn refused_jog(moved: &Moved<'_>, description: &Description, state: &State) -> Option<String> {
+    let Moved::Axis { index, name, jogs: true, .. } = *moved else { return None };
+    let of_axis = |it: &&InterlockDescription| it.kind == InterlockKind::Jog && it.axes.contains(&index);
+    let switches = description.interlocks.iter().zip(&state.interlocks);
+    let (switch, level) = switches.into_iter().find(|(it, now)| of_axis(it) && !now.permits)?;
+    let level = InputLevel::from_code(level.level).unwrap_or(InputLevel::Unknown);
+    Some(format!("{name} is not jogged: {} {level}; press it first, and hold it", switch.words()))
 }
 
 /// Holds the command at zero until all rests, so that it does not go stale in motion.
@@ -302,11 +363,14 @@ mod tests {
         assert_eq!(twist(Key::Char(',')), Twist::new(0.0, 0.0, 0.0), "no side");
         assert_eq!(twist(Key::Down), Twist::new(-0.2, 0.0, 0.0));
         assert_eq!(twist(Key::Char('x')), Twist::new(0.0, 0.0, 0.0));
-        let axis = Moved::Axis { index: 1, axes: 2, name: "a", velocity: 5.0 };
-        for (key, velocity) in [(Key::Right, 0.5), (Key::Up, 0.5), (Key::Left, -0.5)] {
-            assert!(held.press(key));
-            let target = Some(AxisTarget::Velocity(RadiansPerSecond(velocity)));
-            assert_eq!(axis.command(&held, HELD).axes, [None, target]);
+        for jogs in [false, true] {
+            let axis = Moved::Axis { index: 1, axes: 2, name: "a", velocity: 5.0, jogs };
+            for (key, velocity) in [(Key::Right, 0.5), (Key::Up, 0.5), (Key::Left, -0.5)] {
+                assert!(held.press(key));
+                let velocity = RadiansPerSecond(velocity);
+                let target = if jogs { AxisTarget::Jog(velocity) } else { AxisTarget::Velocity(velocity) };
+                assert_eq!(axis.command(&held, HELD).axes, [None, Some(target)]);
+            }
         }
         (0..99).for_each(|_| assert!(held.press(Key::Char('+'))));
         assert_eq!(held.speed, 1.0, "never beyond the limit");

@@ -47,7 +47,8 @@ fn pairs_that_repeat_become_one_event_a_second_or_less() {
     assert!(reported.iter().all(|it| it.begins.len() == 6 && it.longest == 12), "{reported:?}");
     let rest = repeats.rest();
     assert_eq!(rest.len(), 1);
-    assert!(rest[0].within < Duration::from_secs(9), "in the time of the events: {rest:?}");
+    let late = reported.iter().chain(&rest).map(|it| it.within).max();
+    assert!(late <= Some(Duration::from_millis(2_020)), "{late:?}");
     let count: u64 = reported.iter().chain(&rest).map(|it| it.count).sum();
     assert_eq!(count + 3, 625, "none is missing in the counts");
     assert!(reported.windows(2).all(|two| two[1].begins[0].cycle - two[0].begins[0].cycle >= 1_000));

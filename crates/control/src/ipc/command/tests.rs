@@ -57,7 +57,7 @@ fn signals() -> Vec<Signal> {
 fn refused(change: impl FnOnce(&mut Command)) -> Option<(Refusal, Option<usize>)> {
     let mut command = good();
     change(&mut command);
-    rules().check(&command, NOW, 0).err().map(|Refused { why, axis, .. }| (why, axis))
+    rules().check(&command, NOW, 0, &Gates::default()).err().map(|Refused { why, axis, .. }| (why, axis))
 }
 
 #[test]
@@ -103,11 +103,11 @@ fn each_signal_has_its_own_reason() {
     ];
     for (index, value, why) in rows {
         let command = Command { signals: vec![None; 2], ..good() };
-        assert_eq!(rules().check(&command, NOW, 0), Ok(()));
+        assert_eq!(rules().check(&command, NOW, 0, &Gates::default()), Ok(()));
         let mut command = good();
         command.signals[index] = Some(value);
         let refused = Refused { signal: Some(index + 1), ..Refused::whole(why) };
-        assert_eq!(rules().check(&command, NOW, 0), Err(refused), "{value:?}");
+        assert_eq!(rules().check(&command, NOW, 0, &Gates::default()), Err(refused), "{value:?}");
     }
     for signals in [vec![], vec![None], vec![None; 3]] {
         assert_eq!(refused(|command| command.signals = signals), Some((Refusal::Signals, None)));
@@ -164,21 +164,33 @@ fn a_command_of_which_the_active_controller_follows_no_target_is_refused() {
     ] {
         for active in [0, 1, 2, 3, usize::from(ipc::state::NO_CONTROLLER)] {
             let expected = if active == place { Ok(()) } else { inactive(axis) };
-            assert_eq!(rules.check(&command, NOW, active), expected, "{command:?} with {active}");
+            assert_eq!(
+                rules.check(&command, NOW, active, &Gates::default()),
+                expected,
+                "{command:?} with {active}"
+            );
         }
         // A part that it follows, or none that moves anything, is enough.
-        assert_eq!(rules.check(&good(), NOW, place), Ok(()));
-        assert_eq!(rules.check(&only(false, false, false, false), NOW, place), Ok(()));
+        assert_eq!(rules.check(&good(), NOW, place, &Gates::default()), Ok(()));
+        assert_eq!(rules.check(&only(false, false, false, false), NOW, place, &Gates::default()), Ok(()));
     }
     let with_output = Command { signals: good().signals, ..only(true, false, false, false) };
     assert!(with_output.signals.iter().any(Option::is_some));
-    assert_eq!(rules.check(&with_output, NOW, 1), Ok(()), "an output that it sets as well is taken");
+    assert_eq!(
+        rules.check(&with_output, NOW, 1, &Gates::default()),
+        Ok(()),
+        "an output that it sets as well is taken"
+    );
     let velocity = Command {
         axes: vec![Some(AxisTarget::Velocity(RadiansPerSecond(1.0))), None],
         ..only(false, false, false, false)
     };
-    assert_eq!(rules.check(&velocity, NOW, 0), inactive(Some(0)), "of another kind than it follows");
-    assert_eq!(rules.check(&velocity, NOW, 1), inactive(Some(0)));
+    assert_eq!(
+        rules.check(&velocity, NOW, 0, &Gates::default()),
+        inactive(Some(0)),
+        "of another kind than it follows"
+    );
+    assert_eq!(rules.check(&velocity, NOW, 1, &Gates::default()), inactive(Some(0)));
 }
 
 #[test]
@@ -195,9 +207,9 @@ fn a_twist_the_base_cannot_do_is_refused() {
     let mut rules = rules();
     rules.base = Some(BaseRules { sideways: true });
     let sideways = Command { twist: Some(Twist::new(0.7, -0.7, 0.0)), ..good() };
-    assert_eq!(rules.check(&sideways, NOW, 0), Ok(()));
+    assert_eq!(rules.check(&sideways, NOW, 0, &Gates::default()), Ok(()));
     rules.base = None;
-    let refused = rules.check(&good(), NOW, 0).unwrap_err();
+    let refused = rules.check(&good(), NOW, 0, &Gates::default()).unwrap_err();
     assert_eq!((refused.why, refused.axis), (Refusal::Mode, None));
 }
 
@@ -220,7 +232,7 @@ fn a_pose_is_finite_and_turned_by_a_unit_quaternion() {
         assert_eq!(pose(position, orientation), Some((why, None)), "{position:?} {orientation:?}");
     }
     let rules = Rules { pose: false, ..rules() };
-    assert_eq!(rules.check(&good(), NOW, 0), Err(Refused::whole(Refusal::Mode)));
+    assert_eq!(rules.check(&good(), NOW, 0, &Gates::default()), Err(Refused::whole(Refusal::Mode)));
 }
 
 // feature(ipc): any bits in a command: only finite numbers are taken, of kinds that the robot follows
@@ -247,7 +259,7 @@ fn whatever_bits_a_peer_writes_only_finite_numbers_of_known_kinds_are_taken() {
             axes: vec![target(random.u8(..4), numbers[0]), target(random.u8(..4), numbers[1])],
             ..good()
         };
-        if rules.check(&command, NOW, 0).is_ok() {
+        if rules.check(&command, NOW, 0, &Gates::default()).is_ok() {
             taken += 1;
             assert!(match command.axes[0] {
                 Some(AxisTarget::Effort(_)) => false,
@@ -258,4 +270,19 @@ fn whatever_bits_a_peer_writes_only_finite_numbers_of_known_kinds_are_taken() {
         }
     }
     assert!(taken > 1_000, "{taken}");
+}
+
+/// Of a base or an arm the axes are named by the chain that moves them.
+#[test]
+fn a_twist_with_an_axis_that_is_not_ready_names_it() {
+    let gates = Gates { axes: Vec::new(), chain: Some((1, Refusal::NotHomed)) };
+    let only = |twist: bool, pose: bool| {
+        let good = good();
+        let axes = vec![None, None];
+        Command { twist: good.twist.filter(|_| twist), pose: good.pose.filter(|_| pose), axes, ..good }
+    };
+    let expected = Err(Refused { axis: Some(1), ..Refused::whole(Refusal::NotHomed) });
+    assert_eq!(rules().check(&only(true, false), NOW, 0, &gates), expected);
+    assert_eq!(rules().check(&only(false, true), NOW, 0, &gates), expected);
+    assert_eq!(rules().check(&only(false, false), NOW, 0, &gates), Ok(()));
 }

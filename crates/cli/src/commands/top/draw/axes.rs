@@ -270,7 +270,13 @@ fn stopped(axis: &Axis, picture: &Picture) -> String {
             | StopReason::UnreferencedSensor
             | StopReason::UnreferencedMemory,
         ) => "unreferenced",
-        Some(StopReason::OtherAxis) => {
+        Some(StopReason::Jog) => "jog",
+        Some(StopReason::JogTorque) => "jog torque",
+        Some(StopReason::NotHomed) => "not homed",
+        Some(StopReason::OutsideLimits) => "outside limits",
+        Some(StopReason::SetUp) => "set-up mode",
+        Some(StopReason::AfterSetUp) => "after set-up",
+        Some(StopReason::OtherAxis | StopReason::Chain) => {
             let with = words::stopped_with(axis, &picture.description);
             return with.map_or_else(|| "another axis".to_owned(), |name| format!("with {name}"));
         }
