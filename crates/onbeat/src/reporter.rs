@@ -187,6 +187,11 @@ impl fmt::Display for Notice {
             }
             Self::NoIpc(why) => write!(f, "no other program can attach: {why}"),
             Self::NoTrace(why) => write!(f, "late cycles are explained by counters only: {why}"),
+            Self::HoldsLoad(axis) => write!(
+                f,
+                "{axis} stays enabled: its drive did not carry out a quick stop, and its load falls without torque; \
+                 secure the load, then stop again (a second Ctrl-C)"
+            ),
             Self::Prepared(sentence)
             | Self::Remark(sentence)
             | Self::WeakDrive(sentence)
