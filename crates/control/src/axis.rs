@@ -250,7 +250,7 @@ impl Axes {
         self.manual.request(request);
     }
 
-    /// What a command may ask of the axes.
+    /// Requests that a command may make of the axes.
     pub(crate) const fn gates(&self) -> &Gates {
         self.manual.gates()
     }

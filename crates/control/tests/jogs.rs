@@ -115,7 +115,7 @@ impl<F: FnMut(&mut Visit<'_>) + Send> Controller for Visited<F> {
     }
 }
 
-/// What one cycle brought for both axes.
+/// Results of one cycle for both axes.
 #[derive(Clone, Copy, Debug)]
 struct Step {
     /// True angle, rad.

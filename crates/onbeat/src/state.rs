@@ -1,4 +1,4 @@
-//! What a robot keeps over restarts, in the *state directory*: its history, the positions of its axes
+//! The *state directory*, which a robot keeps over restarts: its history, the positions of its axes
 //! (`position_memory`), and the resets at its start.
 //!
 //! | file | content | bound |

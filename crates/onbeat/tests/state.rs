@@ -1,4 +1,4 @@
-//! What a robot keeps over restarts, in its state directory: positions, and the history.
+//! Positions and history that a robot keeps over restarts, in its state directory.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 use std::fs;

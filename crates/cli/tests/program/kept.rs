@@ -1,4 +1,4 @@
-//! What `onbeat run --state` keeps over restarts, and `onbeat events --kept` shows; also after SIGKILL.
+//! History and positions that `onbeat run --state` keeps over restarts, also after SIGKILL.
 
 use std::fs;
 use std::hash::{BuildHasher, RandomState};

@@ -460,7 +460,7 @@ impl Axis {
         self.safety.hold_with_chain(held);
     }
 
-    /// What keeps a controller from moving it and the axes of its chain.
+    /// Reason that keeps a controller from moving it and the axes of its chain.
     pub(super) fn unready(&self) -> Option<StopReason> {
         self.safety.unready()
     }

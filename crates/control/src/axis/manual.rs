@@ -14,7 +14,7 @@ pub(crate) struct JogRequest {
     pub(crate) velocity: RadiansPerSecond,
 }
 
-/// What a command may ask of one axis.
+/// Requests that a command may make of one axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Gate {
     pub(crate) jog: Result<(), Refusal>,
@@ -23,7 +23,7 @@ pub(crate) struct Gate {
     pub(crate) fastest: RadiansPerSecond,
 }
 
-/// What a command may ask of the axes, as of the last cycle.
+/// Requests that a command may make of the axes, as of the last cycle.
 #[derive(Debug, Default)]
 pub(crate) struct Gates {
     pub(crate) axes: Vec<Gate>,
@@ -94,7 +94,7 @@ impl ManualMotion {
         self.request = request;
     }
 
-    /// What supervision of an axis sees; `jogged` is the axis that a jog has, `rests`: all axes are to come to rest.
+    /// Inputs of the supervision of an axis; `jogged` is the axis that a jog has, `rests`: all axes are to come to rest.
     pub(super) fn of_axis(&self, axis: usize, jogged: Option<usize>, rests: bool) -> Manual {
         let jog = self.request.filter(|it| it.axis == axis).map(|it| Jog {
             velocity: it.velocity,

@@ -149,7 +149,7 @@ impl AxisSafety {
         }
     }
 
-    /// What keeps a controller from moving it and the axes of its chain.
+    /// Reason that keeps a controller from moving it and the axes of its chain.
     pub(super) fn unready(&self) -> Option<StopReason> {
         self.supervisor.as_ref().and_then(Supervisor::unready)
     }

@@ -12,7 +12,7 @@ impl Supervisor {
         self
     }
 
-    /// What keeps its controller from moving it and the axes of its chain: it is unreferenced, not homed, or too
+    /// Reason that keeps its controller from moving it and the axes of its chain: it is unreferenced, not homed, or too
     /// far outside its limits.
     #[must_use]
     pub fn unready(&self) -> Option<StopReason> {
@@ -56,7 +56,7 @@ impl Supervisor {
         };
     }
 
-    /// What keeps a controller from moving it, but for a stop.
+    /// Reason that keeps a controller from moving it, but for a stop.
     pub(super) fn waits_for(&self) -> Option<StopReason> {
         let set_up = match (self.in_set_up, self.jogging.after_set_up) {
             (true, _) => Some(StopReason::SetUp),

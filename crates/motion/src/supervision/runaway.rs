@@ -11,7 +11,7 @@ use super::{CyclicMode, Seen, Supervisor};
 use crate::axis::AxisPhase;
 use crate::units::{RadiansPerSecond, Seconds};
 
-/// What is known of a runaway so far.
+/// State of the watch for a runaway.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Runaway {
     /// Lowest and highest velocity that the commands explain; `None` before the axis follows.

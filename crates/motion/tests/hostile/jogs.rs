@@ -25,7 +25,7 @@ impl Jogs {
         (Self { limits, never, now: Seen::default(), lasts: false, stood: true }, limits)
     }
 
-    /// What supervision sees in this cycle.
+    /// Inputs of supervision in this cycle.
     pub(super) fn look(&mut self, rng: &mut Rng, seen: Seen) -> Seen {
         if self.never {
             return seen;

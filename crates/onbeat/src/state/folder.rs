@@ -41,9 +41,9 @@ pub enum StateError {
     Other {
         /// Path of the file or folder.
         path: PathBuf,
-        /// What was found.
+        /// Content that was found.
         found: String,
-        /// What was expected.
+        /// Content that is expected.
         expected: &'static str,
     },
     /// Another run keeps the state of the same robot there.
