@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn recordings_without_the_time_of_simulated_sub_devices_are_read() {
+    fn recordings_without_simulation_time_are_read() {
         let one = CycleRecord { simulation_ns: 77, ..CycleRecord::begin(7, 1_000, 1_050) };
         let written = recording(&header(WHAT, &COLUMNS[..15], 5_000), &[row(&one)]);
         assert_eq!(cycles(&written), Ok((5_000, vec![CycleRecord { simulation_ns: 0, ..one }])));

@@ -66,7 +66,7 @@ fn a_zero_that_the_run_sets_leaves_out_the_position_limits() {
 }
 
 #[test]
-fn torque_following_error_and_speeds_are_in_the_units_of_the_drive() {
+fn torque_error_and_speeds_are_in_units_of_the_drive() {
     let keys = format!("{LIMITS}following_error = {{ window = 0.1, time = \"30ms\" }}\n");
     let csv = robot(-3.0, "csv", &keys, "");
     // 5 N m of 6 at the axis; 0.15 rad for 45 ms.

@@ -294,7 +294,7 @@ fn proved(exchange: &mut Exchange, length: usize) -> Vec<u8> {
 }
 
 #[test]
-fn an_unmarked_reply_that_no_subdevice_answers_counts_when_proved() {
+fn an_unmarked_reply_of_no_sub_device_counts_when_proved() {
     let mut exchange = Exchange::new(MacAddress::MAIN_DEVICE);
     exchange.takes_unchanged_source = true;
     let mut frame = proved(&mut exchange, 2);
