@@ -48,7 +48,8 @@ impl AxisSafety {
     ) -> Result<Self, AxisError> {
         let mode = configuration.mode;
         let keeps_torque = configuration.holds_load && configuration.brake.is_none();
-        let means = StoppingMeans { halts: configuration.halts, keeps_torque };
+        let AxisConfiguration { halts, quick_stops, .. } = *configuration;
+        let means = StoppingMeans { halts, quick_stops, keeps_torque };
         let supervisor = |settings| {
             Supervisor::new(Settings { mode, ..settings }, period)
                 .map(|it| it.with_means(means).with_velocity_error(configuration.velocity_error))
@@ -146,7 +147,12 @@ impl AxisSafety {
             // Its homing is what an unreferenced axis is held for.
             let homes = homing && supervised.reason.is_some_and(StopReason::is_unreferenced);
             let intervention = supervised.intervention.filter(|&it| !(homes && it == Intervention::Halt));
-            command.request = overruled(command.request, intervention);
+            let coasts = !supervisor.means().quick_stops && intervention == Some(Intervention::Halt);
+            command.request = match command.request {
+                // Its quick stop would take the torque off.
+                Request::QuickStop if coasts => Request::Halt,
+                request => overruled(request, intervention),
+            };
             self.help = help(supervisor, intervention);
             reason = supervised.reason;
             // A drive that looks for its home takes no set-points: it is halted, and so called off.
