@@ -61,6 +61,11 @@ pub(crate) struct Where {
 }
 
 impl Where {
+    /// True for a bus on an interface.
+    pub(crate) fn is_on_a_wire(&self) -> bool {
+        self.wire.iface.is_some()
+    }
+
     /// Arguments of `onbeat run` for the same bus; `None` where nothing says which it is.
     pub(crate) fn run_arguments(&self) -> Option<String> {
         let Self { cycle, wire } = self;

@@ -96,6 +96,8 @@ pub struct AxisConfiguration {
     pub holds_load: bool,
     /// Its drive's halt brakes it and keeps the torque: 0x605D is 1 or 2.
     pub halts: bool,
+    /// Its drive's quick stop brakes it: 0x605A is not 0.
+    pub quick_stops: bool,
     /// Places of the axes that are stopped with it: brought to rest within their own limits in the cycle in which it is stopped. Both have
     /// supervision.
     pub stops: Vec<usize>,
@@ -131,6 +133,7 @@ impl AxisConfiguration {
             brake: None,
             holds_load: false,
             halts: true,
+            quick_stops: true,
             stops: Vec::new(),
         }
     }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use ethercat::cia402::object::{DIGITAL_OUTPUTS, HALT_OPTION_CODE};
+use ethercat::cia402::object::{DIGITAL_OUTPUTS, HALT_OPTION_CODE, QUICK_STOP_OPTION_CODE};
 use ethercat::cia402::{CyclicMode, Request, State};
 use ethercat::sii::Identity;
 use ethercat::time::Instant;
@@ -66,6 +66,8 @@ struct Case {
     holds_load: bool,
     /// The axis is reset at last.
     reset: bool,
+    /// The drive has a quick stop, by which it coasts (0x605A = 0); else it has none.
+    coasts: bool,
 }
 
 /// The terminal that powers the brake's coil, and the drive; the brake acts on its shaft.
@@ -175,10 +177,14 @@ fn segment(case: Case, wires: &Wires) -> (Segment, simulator::application::servo
     let sii = digital_outputs(IDENTITY, "Outputs", 4).image().emit();
     let terminal = SubDevice::new(EscDescription::default(), sii, Box::new(outputs));
     let usual = ServoDescription::new(DeviceDescription::new(IDENTITY, "Servo"));
-    let description = ServoDescription { quick_stop: false, mode: case.mode, ..usual };
+    let description = ServoDescription { quick_stop: case.coasts, mode: case.mode, ..usual };
     let mut drive = ServoDrive::new(&description).unwrap();
     let halt = drive.dictionary().find(HALT_OPTION_CODE, 0).unwrap();
     drive.dictionary_mut().set(halt, 1);
+    if case.coasts {
+        let quick_stop = drive.dictionary().find(QUICK_STOP_OPTION_CODE, 0).unwrap();
+        drive.dictionary_mut().set(quick_stop, 0);
+    }
     let record = drive.record();
     let sii = with_coe(IDENTITY, "Servo", default_mapping()).image().emit();
     let drive = SubDevice::new(EscDescription::default(), sii, Box::new(drive));
@@ -188,6 +194,7 @@ fn segment(case: Case, wires: &Wires) -> (Segment, simulator::application::servo
 fn axis(case: Case) -> AxisConfiguration {
     let mut axis = supervised(1).remove(0);
     (axis.sub_device, axis.mode, axis.holds_load) = (1, case.mode.into(), case.holds_load);
+    axis.quick_stops = !case.coasts;
     let settings = axis.supervision.as_mut().unwrap();
     settings.mode = case.mode.into();
     settings.outage = Outage { time: None, after: AfterOutage::Stay };
@@ -312,9 +319,20 @@ fn drives_without_quick_stop_are_stopped_in_every_mode() {
                     continue;
                 }
                 for reset in [false, true] {
-                    check(Case { mode, cause, brake, load, holds_load, reset });
+                    check(Case { mode, cause, brake, load, holds_load, reset, coasts: false });
                 }
             }
+        }
+    }
+}
+
+// feature(axes): a drive whose quick stop coasts (0x605A = 0) is stopped by set-points or a halt instead
+#[test]
+fn a_quick_stop_that_coasts_is_not_used() {
+    for mode in CyclicMode::ALL {
+        for (brake, holds_load) in [(true, false), (false, true)] {
+            let (cause, load, reset, coasts) = (Cause::Request, false, true, true);
+            check(Case { mode, cause, brake, load, holds_load, reset, coasts });
         }
     }
 }

@@ -79,6 +79,23 @@ pub(crate) struct Doctor {
     json: bool,
 }
 
+/// Sentence for a computer that does not hold a cycle of this period, as a short probe shows.
+pub(crate) fn does_not_hold(period: Duration) -> Result<Option<String>, Failure> {
+    let subject = Subject::new(Root::machine(), None);
+    let scheduling = Some(Scheduling::Fifo { priority: Profile::PRIORITY });
+    let profile = RealTimeProfile {
+        scheduling,
+        memory: Some(Residency::default()),
+        cpu: Some(subject.cpu()),
+        ..RealTimeProfile::default()
+    };
+    let probed = probe::run(period, SHORT_PROBE, profile)?;
+    Ok(Verdict::new(&probed, &check::all(&subject)).warning(period))
+}
+
+/// Time of a probe nobody asked for.
+const SHORT_PROBE: Duration = Duration::from_secs(2);
+
 impl Doctor {
     pub(crate) fn execute(self) -> Result<(), Failure> {
         self.consult().map_err(|failure| failure.or_code(COULD_NOT_WORK))

@@ -14,6 +14,7 @@ use robot::draft::{Found, Setting, draft, unknown_values};
 use crate::arguments::time;
 use crate::bus::{ToolBus, Where};
 use crate::commands::diag::FINDINGS;
+use crate::commands::doctor;
 use crate::failure::Failure;
 use crate::output;
 
@@ -94,17 +95,21 @@ impl New {
                  image, or --segment ROBOT.toml for simulated ones: give one of them",
             ));
         };
-        let (found, mut remarks) = ToolBus::with("new", None, &self.place, |bus| {
-            let remarks = match bus {
-                ToolBus::Own(bus) => bus.remarks(),
-                ToolBus::Running(_) => Vec::new(),
+        let (found, mut remarks, is_running) = ToolBus::with("new", None, &self.place, |bus| {
+            let (remarks, is_running) = match bus {
+                ToolBus::Own(bus) => (bus.remarks(), false),
+                ToolBus::Running(_) => (Vec::new(), true),
             };
-            Ok((bus.found()?, remarks))
+            Ok((bus.found()?, remarks, is_running))
         })?;
         for (position, it) in found.iter().enumerate().filter(|(_, it)| it.identity.is_some()) {
             let problem =
                 it.problem.iter().map(|problem| format!("SubDevice {position} \"{}\": {problem}", it.name));
             remarks.extend(problem);
+        }
+        if self.place.is_on_a_wire() && !is_running {
+            // A running cycle shows by itself whether its computer holds it.
+            doctor::does_not_hold(self.period)?.into_iter().for_each(output::say);
         }
         Ok((found, remarks, run))
     }

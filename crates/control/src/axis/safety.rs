@@ -48,7 +48,8 @@ impl AxisSafety {
     ) -> Result<Self, AxisError> {
         let mode = configuration.mode;
         let keeps_torque = configuration.holds_load && configuration.brake.is_none();
-        let means = StoppingMeans { halts: configuration.halts, keeps_torque };
+        let AxisConfiguration { halts, quick_stops, .. } = *configuration;
+        let means = StoppingMeans { halts, quick_stops, keeps_torque };
         let tolerance = configuration.position_sense.tolerance;
         let supervisor = |settings| {
             let it = Supervisor::new(Settings { mode, ..settings }, period)?;
@@ -187,7 +188,12 @@ impl AxisSafety {
             // Its homing is what an unreferenced axis is held for.
             let homes = homing && supervised.reason.is_some_and(StopReason::lets_home);
             let intervention = supervised.intervention.filter(|&it| !(homes && it == Intervention::Halt));
-            command.request = overruled(command.request, intervention);
+            let coasts = !supervisor.means().quick_stops && intervention == Some(Intervention::Halt);
+            command.request = match command.request {
+                // Its quick stop would take the torque off.
+                Request::QuickStop if coasts => Request::Halt,
+                request => overruled(request, intervention),
+            };
             self.help = help(supervisor, intervention);
             reason = supervised.reason;
             // A drive that looks for its home takes no set-points: it is halted, and so called off. What happens to it in an

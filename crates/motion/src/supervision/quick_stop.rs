@@ -23,6 +23,8 @@ pub use types::state::QuickStopStep;
 pub struct StoppingMeans {
     /// Its drive's halt brakes it and keeps the torque: 0x605D is 1 or 2.
     pub halts: bool,
+    /// Its drive's quick stop brakes it: 0x605A is not 0. Else the steps begin at once, for it would coast.
+    pub quick_stops: bool,
     /// It holds a load that only its drive's torque holds: it stays enabled at standstill.
     pub keeps_torque: bool,
 }
@@ -30,7 +32,7 @@ pub struct StoppingMeans {
 impl Default for StoppingMeans {
     /// By the standard's default of 0x605D, without a load.
     fn default() -> Self {
-        Self { halts: true, keeps_torque: false }
+        Self { halts: true, quick_stops: true, keeps_torque: false }
     }
 }
 
@@ -133,6 +135,7 @@ impl Supervisor {
             }
             return None;
         }
+        let begins = self.quick_stop.is_none();
         self.after_quick_stop = true;
         let before = self.believed.unwrap_or(self.settings.limits.velocity);
         let mut stop = self.quick_stop.unwrap_or(QuickStop {
@@ -144,6 +147,11 @@ impl Supervisor {
             doubted: Seconds::ZERO,
             since: Seconds::ZERO,
         });
+        if begins && !self.means.quick_stops {
+            // The drive follows its set-points still: those of the steps begin where these are.
+            let halts = !self.leads_to_rest() && self.means.halts;
+            self.enter(&mut stop, if halts { Stage::Halt } else { Stage::SetPoints }, before.abs());
+        }
         self.advance_quick_stop(&mut stop, elapsed, seen);
         self.quick_stop = Some(stop);
         Some(match stop.course {

@@ -1,7 +1,7 @@
 //! The axes as the cycle takes them.
 
 use control::axis::AxisConfiguration;
-use ethercat::cia402::object::{HALT_OPTION_CODE, of_axis};
+use ethercat::cia402::object::{HALT_OPTION_CODE, QUICK_STOP_OPTION_CODE, of_axis};
 use ethercat::main_device::SubDevice;
 use motion::supervision::{Outage, Settings};
 use motion::{Radians, Seconds};
@@ -41,6 +41,7 @@ pub(crate) fn axes_of(robot: &RobotConfig, found: &[SubDevice]) -> Vec<AxisConfi
         if let Some(code) = option_code_of(robot, number, HALT_OPTION_CODE, found) {
             axis.halts = matches!(code, 1 | 2);
         }
+        axis.quick_stops = option_code_of(robot, number, QUICK_STOP_OPTION_CODE, found) != Some(0);
     }
     axes
 }

@@ -1,5 +1,7 @@
 //! Verdict on a machine and a period, said with what is known.
 
+use std::time::Duration;
+
 use diagnose::late::grouped;
 use machine::check::{Finding, Severity};
 
@@ -41,6 +43,19 @@ impl Verdict {
         };
         let advice = if worst > period / 2 { advice(probed, findings) } else { None };
         Self { holds, words, confidence: confidence(probed, holds), advice }
+    }
+}
+
+impl Verdict {
+    /// Sentence for a computer that does not hold this period.
+    pub(super) fn warning(&self, period: Duration) -> Option<String> {
+        let Self { holds, words, .. } = self;
+        (!holds).then(|| {
+            let period = robot::duration::format(period);
+            format!(
+                "this computer does not hold a cycle of {period}: it {words}; `onbeat doctor --for {period}` says more"
+            )
+        })
     }
 }
 
@@ -234,6 +249,16 @@ mod tests {
         assert_eq!(advice(1_000, "PM"), None);
         assert!(advice(200_000, "PM").is_some_and(|text| text.contains("(this was PM)")));
         assert_eq!(advice(2_000_000, "PMCS"), None);
+    }
+
+    // feature(new): a computer that does not hold the period is reported with the draft
+    #[test]
+    fn a_draft_warns_only_of_a_period_that_is_not_held() {
+        let warning = |max_ns| Verdict::new(&probed(max_ns), &[]).warning(Duration::from_micros(250));
+        assert_eq!(warning(200_000), None);
+        let late = warning(2_500_000).unwrap();
+        assert!(late.starts_with("this computer does not hold a cycle of 250us: "), "{late}");
+        assert!(late.contains("2.50 ms late") && late.contains("`onbeat doctor --for 250us`"), "{late}");
     }
 
     #[test]
