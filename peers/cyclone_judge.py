@@ -13,6 +13,7 @@ import tempfile
 
 import cyclone_arm
 import cyclone_base
+import cyclone_load
 import cyclone_sensors
 
 DDS = """<CycloneDDS><Domain><General>
@@ -29,6 +30,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="onbeat-cyclone-") as folder:
         cyclone_base.judge(onbeat, bridge, os.path.join(examples, "m4k.toml"), folder)
         cyclone_sensors.judge(onbeat, bridge, os.path.join(examples, "m4k.toml"), folder)
+        cyclone_load.judge(onbeat, bridge, os.path.join(examples, "m4k.toml"), folder)
         cyclone_arm.judge(onbeat, bridge, os.path.join(examples, "arm.toml"), folder)
     print("Cyclone DDS finds nothing wrong")
 

@@ -52,11 +52,11 @@ class Process:
 class Robot:
     """Context manager: both processes run, and are ended and their logs shown when something goes wrong."""
 
-    def __init__(self, onbeat, bridge, robot, folder):
+    def __init__(self, onbeat, bridge, robot, folder, slow=True, arguments=()):
         # An ordinary machine stands still for some milliseconds now and then: two cycles of 5 ms are no outage yet.
-        robot = patient(Path(robot), Path(folder), "5ms")
+        robot = patient(Path(robot), Path(folder), "5ms") if slow else robot
         self.commands = {
-            "onbeat": [onbeat, "run", robot, "--ipc", f"judge-{os.getpid()}"],
+            "onbeat": [onbeat, "run", robot, "--ipc", f"judge-{os.getpid()}", *arguments],
             "onbeat-ros2": [bridge, "--ipc", f"judge-{os.getpid()}"],
         }
         self.folder = folder

@@ -1,5 +1,5 @@
-//! Any line as a request to the bus, a reply of it, or an event: no panic, and what parses comes back from its own
-//! line.
+//! Any line as a request to the bus, its reply, or an event: no panic, and a parsed value is read
+//! again from its own line.
 #![no_main]
 
 use std::fmt::Debug;

@@ -1,5 +1,5 @@
-//! Any text as a script of faults: no panic, errors name their line and a column in it, and a fault that is taken
-//! comes back from its own words.
+//! Any text as a script of faults: no panic, errors name their line and a column in it, and an
+//! accepted fault is read again from its own words.
 #![no_main]
 
 use std::sync::OnceLock;

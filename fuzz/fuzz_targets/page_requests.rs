@@ -1,5 +1,6 @@
-//! Any head of a request to `onbeat serve`, and any message of a page: no panic; a host that is answered is this
-//! machine by a name that no foreign page can give it, fits the content security policy, and no foreign page asks.
+//! Any head of a request to `onbeat serve`, and any message of a page: no panic; a host that is
+//! answered is this machine by a name that no foreign page can give it, fits the content security
+//! policy, and no foreign page asks.
 //!
 //! A first byte `{` makes it a message; otherwise it is a head, a header a line.
 #![no_main]

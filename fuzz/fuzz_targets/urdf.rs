@@ -1,4 +1,5 @@
-//! Any text as a URDF: no panic, and an arm that is taken has finite joints, axes of length 1 and limits in order.
+//! Any text as a URDF: no panic, and an arm that is taken has finite joints, axes of length 1 and
+//! limits in order.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -31,14 +31,14 @@ pub fn connect(path: &Path) -> OwnedFd {
     line
 }
 
-/// Sends a request; the connection, and the descriptors that came.
+/// Sends a request; returns the connection and the received descriptors.
 pub fn ask(path: &Path, request: Request<'_>) -> (OwnedFd, Vec<OwnedFd>) {
     let line = connect(path);
     let files = ask_on(&line, request);
     (line, files)
 }
 
-/// Sends a request on this connection; the descriptors that came.
+/// Sends a request on this connection; returns the received descriptors.
 pub fn ask_on(line: &OwnedFd, request: Request<'_>) -> Vec<OwnedFd> {
     rustix::net::send(line, &request.emit(), SendFlags::empty()).unwrap();
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];

@@ -109,8 +109,9 @@ class Cycle:
     def controller(self, *, priority: int | None = None, cpu: int | None = None) -> Controller:
         """Becomes the controller of the cycle, if the robot file leaves that to a process; LeaseError says why not.
 
-        ``priority``: SCHED_FIFO priority of the calling thread, below that of the cycle; ``cpu``: the CPU that it is bound
-        to. By default its scheduling stays. OSError: one of them is refused, and nothing has changed in the cycle.
+        ``priority``: SCHED_FIFO priority of the calling thread, below the cycle's.
+        ``cpu``: CPU that the thread is bound to. By default its scheduling stays.
+        OSError: one of them is refused, and nothing has changed in the cycle.
         """
         schedule(priority, cpu)
         return Controller(self._native.controller(), self.description)

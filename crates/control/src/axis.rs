@@ -11,8 +11,10 @@ mod fields;
 mod given;
 pub(crate) mod ignored;
 mod manual;
+pub mod memory;
 mod mode;
 mod safety;
+pub mod start;
 mod together;
 
 use std::time::Duration;
@@ -30,6 +32,8 @@ pub use types::DigitalOutput;
 use crate::controller::{AxisCommand, AxisReport, InterlockCause};
 use binding::Axis;
 use manual::ManualMotion;
+use memory::PositionMemory;
+use start::AxisStart;
 use together::Together;
 
 pub use error::AxisError;
@@ -70,18 +74,25 @@ pub struct AxisConfiguration {
     /// Speed beyond which its drive's positions are not believed, however the axis is moved; above 0. `None`: ten times the limit of velocity of its
     /// supervision. Without supervision all are believed.
     pub feedback_velocity: Option<RadiansPerSecond>,
+    /// Speed by which the axis may differ from its command in csv and cst; above 0. `None`: a quarter of its limit of velocity.
+    pub velocity_error: Option<RadiansPerSecond>,
     /// Limits of a jog; `None`: [`JogLimits::usual`].
     pub jog: Option<JogLimits>,
     /// Way in which it learns its absolute position.
     pub homing: Homing,
     /// No controller moves it before it is homed.
     pub needs_homing: bool,
-    /// Position knowledge of its encoder while its drive is off; counts for axes with position limits.
+    /// Position knowledge of its encoder while its drive is off; counts for axes with position
+    /// limits.
     pub position_sense: PositionSense,
+    /// Its position in the run before, to be compared with the one of this run; counts for axes with position limits.
+    pub memory: Option<PositionMemory>,
+    /// Its behaviour at the start of the run.
+    pub start: AxisStart,
     /// Its brake, if the cycle has to wait for one.
     pub brake: Option<BrakeConfiguration>,
-    /// It holds a load that falls without torque or brake. Without a brake, an axis whose drive does not
-    /// carry out a quick stop stays enabled at standstill.
+    /// It holds a load that falls without torque or brake. Without a brake it stays enabled at
+    /// standstill if its drive does not carry out a quick stop.
     pub holds_load: bool,
     /// Its drive's halt brakes it and keeps the torque: 0x605D is 1 or 2.
     pub halts: bool,
@@ -110,10 +121,13 @@ impl AxisConfiguration {
             maximum_step: step,
             supervision: None,
             feedback_velocity: None,
+            velocity_error: None,
             jog: None,
             homing: Homing::Never,
             needs_homing: false,
             position_sense: PositionSense::default(),
+            memory: None,
+            start: AxisStart::default(),
             brake: None,
             holds_load: false,
             halts: true,
@@ -202,8 +216,8 @@ impl Axes {
     pub(crate) fn read(&mut self, main_device: &MainDevice, moment: Moment) {
         for (axis, report) in self.axes.iter_mut().zip(&mut self.reports) {
             axis.read(main_device, moment, report);
-            // Of an axis that an outage has stopped before, the cause is another one.
-            if moment.stalled > BLIND_CYCLES && report.stop != Some(StopReason::Outage) {
+            // Of an axis that an outage or a fault has stopped before, the cause is another one.
+            if moment.stalled > BLIND_CYCLES && !ends_process_data(report.stop) {
                 report.stalled = u32::try_from(moment.stalled).unwrap_or(u32::MAX);
             }
         }
@@ -247,7 +261,7 @@ impl Axes {
         else {
             return;
         };
-        // Of several the first one of those that allow least is named.
+        // The first interlock of the least permission is named.
         if state > forbidding.map_or(InterlockState::Clear, |(state, _)| state) {
             *forbidding = Some((state, cause));
         }
@@ -280,7 +294,7 @@ impl Axes {
             };
             report.interlock = match report.stop {
                 Some(StopReason::Interlock | StopReason::NotPermitted) => {
-                    // A stop stays after its cause: that is still the one to be named.
+                    // A stop stays after its cause, which is still named.
                     let before = || Some(InterlockCause { permits: true, ..report.interlock? });
                     cause.or_else(before)
                 }
@@ -291,7 +305,7 @@ impl Axes {
                 _ => None,
             };
             report.ended = at_rest && report.stop == Some(StopReason::Stale);
-            if report.stop != Some(StopReason::Outage) {
+            if !ends_process_data(report.stop) {
                 report.stalled = 0;
             }
             (command.home, command.mode, command.ignored) = (false, None, None);
@@ -399,8 +413,8 @@ impl Axes {
         self.axes.iter().any(Axis::keeps_load)
     }
 
-    /// Time the slowest brake takes to hold its axis, after the steps that stop it where its drive does not
-    /// carry out a quick stop.
+    /// Time the slowest brake takes to hold its axis, after the steps that stop it where its drive
+    /// does not carry out a quick stop.
     pub(crate) fn longest_engage_time(&self) -> Duration {
         let time = |axis: &Axis| axis.engage_time().0 + axis.quick_stop_time().0;
         let longest = |longest: f64, axis: &Axis| longest.max(time(axis));
@@ -412,4 +426,9 @@ impl Axes {
     pub(crate) fn all_stand(&self) -> bool {
         self.axes.iter().all(Axis::stands)
     }
+}
+
+/// True of a stop that a host stall makes: an outage, or the fault of a drive that got no process data.
+fn ends_process_data(stop: Option<StopReason>) -> bool {
+    matches!(stop, Some(StopReason::Outage | StopReason::Fault))
 }

@@ -87,6 +87,17 @@ pub struct ControllerOutput {
     pub rests: bool,
     /// That process did not disable its axes before, or has none: the axes stop, too.
     pub left_in_use: bool,
+    /// Request of a client that was accepted in this cycle, to be reported.
+    pub accepted: Option<AcceptedRequest>,
+}
+
+/// Request of a client that was accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AcceptedRequest {
+    /// The request.
+    pub what: ipc::message::control::Action,
+    /// The client, where it is known.
+    pub by: Option<ipc::force::Client>,
 }
 
 /// The cycle a controller is called for.
@@ -96,8 +107,8 @@ pub struct CycleInfo {
     pub cycle: u64,
     /// The ideal instant of the cycle.
     pub release: Instant,
-    /// Time of the bus, by which set-points move: the release; where the SubDevices are in this process, one period after that of
-    /// the last cycle, however long the host took.
+    /// Time of the bus, by which set-points move: the release. If the SubDevices are in this
+    /// process, it is one period after the last cycle's, whatever time the host took.
     pub bus_time: Instant,
     /// Time between two releases.
     pub period: Duration,
@@ -129,17 +140,19 @@ pub struct AxisReport {
     pub stopped_with: Option<usize>,
     /// Cycles in a row in which it was stopped though it exchanged process data.
     pub held: u32,
-    /// Step that stopped it because its drive did not carry out a quick stop, until it is its controller's
-    /// again.
+    /// Step that stopped it because its drive did not carry out a quick stop, until it is its
+    /// controller's again.
     pub quick_stop: Option<QuickStopStep>,
+    /// Way beyond a position limit at which it came to rest, in a mode of torques, until it is back.
+    pub overshoot: Option<Radians>,
     /// Interlock that stopped it, or keeps it from being enabled ([`StopReason::Interlock`],
     /// [`StopReason::NotPermitted`]).
     pub interlock: Option<InterlockCause>,
     /// Cycles for which the host stalled, where an outage stopped it because of that
-    /// ([`StopReason::Outage`]); 0 for another cause.
+    /// ([`StopReason::Outage`], and [`StopReason::Fault`] if its drive is in fault since); 0 for another cause.
     pub stalled: u32,
-    /// The last command has ended while all axes were at rest, as at the end of a jog: a stop for [`StopReason::Stale`] is
-    /// no failure then.
+    /// The last command ended with all axes at standstill, as at the end of a jog: then a stop for
+    /// [`StopReason::Stale`] is no failure.
     pub ended: bool,
     /// Statusword 0x6041 as it came in last.
     pub statusword: Statusword,

@@ -17,6 +17,7 @@ use ethercat::link::MAXIMUM_FRAME_LENGTH;
 use ethercat::main_device::{BringUpPhase, BusError, MainDevice};
 use ethercat::time::Instant;
 use ethercat_linux::cyclic;
+use ipc::message::control::Action;
 use motion::Seconds;
 use motion::supervision::BLIND_CYCLES;
 use record::{CycleRecord, Phase};
@@ -82,7 +83,7 @@ pub struct Cycle<L, C> {
     /// Time of SubDevices in this process.
     bus_time: Option<BusTime>,
     host_stalls: HostStalls,
-    /// It waits for who reads its records.
+    /// It waits for the readers of its records.
     is_patient: bool,
     axes: Axes,
     controller: CalledController,
@@ -286,7 +287,8 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         }
     }
 
-    /// The same for a cycle without real time, which waits for its observer and its samples to be read: none is dropped.
+    /// The same for a cycle without real time, which waits for its observer and its samples to be
+    /// read: none is dropped.
     #[must_use]
     pub fn with_patience(self) -> Self {
         Self { is_patient: true, ..self }
@@ -295,7 +297,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
     fn await_readers(&self, stop: &StopHandle) {
         let samples = || self.sampler.as_ref().filter(|_| self.phase == ShutdownPhase::Running);
         let has_room = || self.publisher.has_room() && samples().is_none_or(Sampler::has_room);
-        // From the stop on nobody records.
+        // From the stop on nothing is recorded.
         while self.is_patient && !has_room() && !stop.is_requested() {
             std::thread::sleep(READERS_EVERY);
         }
@@ -453,6 +455,9 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         }
         let (reports, commands) = self.axes.exchange();
         self.output = self.controller.update(cycle, &mut Io::new(&mut self.signals, reports, commands));
+        if let Some(request) = self.output.accepted.filter(|it| is_reported(it.what)) {
+            self.tell(release.cycle, Happening::Requested { request });
+        }
         // Outputs and axes by the answer of this cycle.
         let stale = freshness == Freshness::Stale && self.output.commanded;
         self.stale_in_motion =
@@ -579,7 +584,12 @@ impl<L: Link, C: Clock> Cycle<L, C> {
     }
 }
 
-/// Interval of looks at who reads.
+/// True of a request that may lead to a motion.
+const fn is_reported(what: Action) -> bool {
+    matches!(what, Action::Enable | Action::ResetFaults | Action::Home(_))
+}
+
+/// Interval at which it looks for space in the rings.
 const READERS_EVERY: Duration = Duration::from_micros(200);
 
 impl<L, C> fmt::Debug for Cycle<L, C> {

@@ -1,8 +1,9 @@
 //! Digital inputs that stop axes, or permit them to be enabled, jogged, or moved automatically.
 //!
-//! Held by supervision, over any controller, and fail-safe: an input that is low, or not fresh for more than
-//! [`BLIND_CYCLES`], stops or forbids. A signal that is forced may withdraw a permission, never grant one. This is no safety function in the sense of ISO 13849 or IEC 62061: it runs in an
-//! ordinary program on an ordinary computer.
+//! Held by supervision, over any controller, and fail-safe: an input that is low, or not fresh for
+//! more than [`BLIND_CYCLES`], stops or forbids. A signal that is forced may withdraw a permission,
+//! never grant one. This is no safety function in the sense of ISO 13849 or IEC 62061: it runs in
+//! an ordinary program on an ordinary computer.
 
 use ethercat::main_device::MainDevice;
 use ethercat::pdo::PdoField;
@@ -39,7 +40,7 @@ struct InterlockBinding {
     axes: Vec<usize>,
     /// Cycles in a row without the input; `None` before it came for the first time.
     missed: Option<u64>,
-    /// Level of the input as it came last.
+    /// Level of the input in its last process data.
     high: bool,
     /// Places of the signals that have its input.
     signals: Vec<usize>,
@@ -80,7 +81,7 @@ impl Interlocks {
         Ok(Self { list: configurations.iter().map(bind).collect::<Result<_, _>>()? })
     }
 
-    /// Finds the signals that have their inputs: those may be forced.
+    /// Finds the signals of their inputs, which may be forced.
     pub(crate) fn find_signals(&mut self, signals: &Signals) {
         for interlock in &mut self.list {
             interlock.signals = signals.inputs_at(interlock.sub_device, interlock.field).collect();

@@ -7,12 +7,13 @@ use ethercat::main_device::{CableEnd, Event};
 use ethercat::time::Instant;
 use ipc::force::Client;
 use ipc::ring::{Receiver, Sender, bounded};
+use motion::Radians;
 use motion::supervision::{QuickStopStep, StopReason};
 use record::CycleRecord;
 use types::state::InputLevel;
 use types::{LockState, Value};
 
-use crate::controller::{AxisReport, IgnoredSetpoint, InterlockCause};
+use crate::controller::{AcceptedRequest, AxisReport, IgnoredSetpoint, InterlockCause};
 
 use crate::signal::ReleaseReason;
 use crate::status::{Status, StatusReader, StatusWriter, status_cell};
@@ -44,7 +45,7 @@ pub struct Cause {
     pub interlock: Option<InterlockCause>,
     /// Cycles for which the host stalled; 0 for another cause of an outage.
     pub stalled: u32,
-    /// The last command has ended at rest, as at the end of a jog: no failure.
+    /// The last command ended at standstill, as at the end of a jog: no failure.
     pub ended: bool,
 }
 
@@ -118,6 +119,13 @@ pub enum Happening {
         /// Step that worked.
         step: QuickStopStep,
     },
+    /// An axis in a mode of torques came to rest beyond a position limit.
+    Overshoot {
+        /// Place among the axes, from 0.
+        axis: usize,
+        /// Way beyond the limit.
+        by: Radians,
+    },
     /// The axis is its controller's again.
     AxisFreed {
         /// Place among the axes, from 0.
@@ -156,6 +164,11 @@ pub enum Happening {
         outcome: ipc::reference::Outcome,
         /// The client that asked for it.
         by: Client,
+    },
+    /// A client asked for the drives to be enabled, for a reset of faults, or for a homing, and it was accepted.
+    Requested {
+        /// The request, and the client.
+        request: AcceptedRequest,
     },
     /// A signal is forced: held at a value.
     SignalForced {
@@ -249,7 +262,7 @@ impl Publisher {
         self.records.send(record);
     }
 
-    /// True while both rings have room for half of what they hold.
+    /// True while half of both rings is free.
     pub(crate) fn has_room(&self) -> bool {
         self.records.room() >= RECORDS / 2 && self.events.room() >= EVENTS / 2
     }

@@ -52,7 +52,7 @@ pub(crate) fn sampling(signals: &Signals, mut places: Vec<usize>, axes: usize) -
 }
 
 impl Sampler {
-    /// True while there is room for half of what the ring holds.
+    /// True while half of the ring is free.
     pub(crate) fn has_room(&self) -> bool {
         self.ring.slots() >= self.ring.buffer().capacity() / 2
     }

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use ethercat::al::{AlState, AlStatus};
 use ethercat::al_status_code::AlStatusCode;
+use ethercat::cia402::State;
 use ethercat::main_device::{BringUpPhase, CableEnd, CycleReport, ReceptionCounters};
+use motion::supervision::StopReason;
 
 use crate::cell::{Reader, Writer, newest};
 use crate::clock_lock::{LockReport, ReferenceReport};
@@ -103,6 +105,22 @@ impl Status {
         }
     }
 
+    /// True if the bus is in Op and axes wait to be enabled by a person: one waits for a start request, or none is enabled,
+    /// requested to be, or in fault.
+    #[must_use]
+    pub fn waits_for_enable(&self) -> bool {
+        let mut axes = self.axes.iter().filter(|it| !it.absent).peekable();
+        if self.phase != BringUpPhase::Op || self.stop_began.is_some() || axes.peek().is_none() {
+            return false;
+        }
+        let waits = |it: &AxisReport| it.stop == Some(StopReason::AwaitsStart);
+        let is_off = |it: &AxisReport| {
+            let off = [State::SwitchOnDisabled, State::ReadyToSwitchOn, State::SwitchedOn];
+            it.waits == 0 && it.state.is_some_and(|state| off.contains(&state))
+        };
+        axes.clone().any(waits) || axes.all(is_off)
+    }
+
     /// The same as `other`, which has as many SubDevices and axes; allocates nothing.
     pub(crate) fn copy_from(&mut self, other: &Self) {
         let Self {
@@ -162,8 +180,8 @@ impl StatusReader {
 mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
 
-    use ethercat::cia402::{AxisMode, CyclicMode, ModeOfOperation, State, Statusword};
-    use motion::supervision::{QuickStopStep, StopReason};
+    use ethercat::cia402::{AxisMode, CyclicMode, ModeOfOperation, Statusword};
+    use motion::supervision::QuickStopStep;
     use motion::{AxisFeedback, AxisPhase, NewtonMetres, Radians, RadiansPerSecond};
 
     use super::*;
@@ -189,6 +207,7 @@ mod tests {
             stop: StopReason::ALL.get(number as usize % (StopReason::ALL.len() + 1)).copied(),
             held: number as u32,
             quick_stop: QuickStopStep::ALL.get(number as usize % 5).copied(),
+            overshoot: (number % 3 == 0).then_some(Radians(n)),
             stopped_with: Some(number as usize % 7),
             interlock: InputLevel::ALL.get(number as usize % 7).map(|&level| InterlockCause {
                 interlock: number as usize % 5,
@@ -255,6 +274,25 @@ mod tests {
             ],
             axes: vec![axis; 3],
         }
+    }
+
+    #[test]
+    fn axes_wait_for_enable_in_op_only() {
+        let mut status = Status::initial(2, 2);
+        status.axes.iter_mut().for_each(|it| it.state = Some(State::SwitchOnDisabled));
+        assert!(!status.waits_for_enable(), "not in Op");
+        status.phase = BringUpPhase::Op;
+        assert!(status.waits_for_enable());
+        status.axes[0].waits = 1;
+        assert!(!status.waits_for_enable(), "it is on its way");
+        (status.axes[0].waits, status.axes[0].state) = (0, Some(State::Fault));
+        assert!(!status.waits_for_enable(), "a fault is another thing");
+        status.axes[0].state = Some(State::OperationEnabled);
+        assert!(!status.waits_for_enable());
+        status.axes[1].stop = Some(StopReason::AwaitsStart);
+        assert!(status.waits_for_enable(), "one waits for a start request");
+        status.stop_began = Some(7);
+        assert!(!status.waits_for_enable(), "the run ends");
     }
 
     #[test]

@@ -11,6 +11,7 @@ use ethercat::cia402::State;
 use ethercat::main_device::{BringUpPhase, BusError};
 use motion::AxisPhase;
 use motion::supervision::{QuickStopStep, StopReason};
+use types::state::is_communication_error;
 
 use crate::controller::AxisReport;
 use crate::cycle::{Ended, Lost};
@@ -62,6 +63,8 @@ pub enum Finding {
         state: State,
         /// Object 0x603F; 0 for none known.
         error_code: u16,
+        /// Cycles for which the host stalled, where that is why the drive got no process data; 0 for another cause.
+        stalled: u32,
     },
     /// Supervision has stopped an axis.
     AxisStopped {
@@ -252,7 +255,9 @@ impl<L> Ended<L> {
         {
             // The drive may tell its code later than its state.
             let error_code = if report.error_code == 0 { last.error_code } else { report.error_code };
-            return Some(Finding::AxisInFault { axis, state, error_code });
+            let stalled =
+                if is_communication_error(error_code) { report.stalled.max(last.stalled) } else { 0 };
+            return Some(Finding::AxisInFault { axis, state, error_code, stalled });
         }
         let in_op = self.before_stop.phase == BringUpPhase::Op;
         if let Some(why) = before_stop.kept_off(circumstances.period).filter(|_| in_op) {
@@ -387,7 +392,7 @@ mod tests {
 
     // feature(axes): an axis that stays stopped after an outage until the end is no success
     #[test]
-    fn an_axis_held_after_an_outage_is_a_failure_unless_it_just_came_back() {
+    fn an_axis_held_after_an_outage_fails_unless_it_just_returned() {
         let circumstances =
             Circumstances { period: Duration::from_millis(1), hurried: false, resumes: true };
         let held_for = |held| {
@@ -410,6 +415,19 @@ mod tests {
     }
 
     #[test]
+    fn a_stall_is_the_cause_of_a_fault_for_want_of_process_data() {
+        let circumstances =
+            Circumstances { period: Duration::from_millis(1), hurried: false, resumes: false };
+        for (error_code, cause) in [(0x7500, 500), (0x8130, 500), (0, 500), (0x8611, 0)] {
+            let mut ended = in_fault_with(error_code, error_code);
+            ended.before_stop.axes[0].stalled = 500;
+            let state = State::Fault;
+            let fault = Finding::AxisInFault { axis: 0, state, error_code, stalled: cause };
+            assert_eq!(ended.findings(circumstances), [fault], "{error_code:#06x}");
+        }
+    }
+
+    #[test]
     fn the_error_code_told_is_that_of_the_fault_and_a_later_one_only_where_it_has_none() {
         let circumstances =
             Circumstances { period: Duration::from_millis(1), hurried: false, resumes: false };
@@ -417,7 +435,8 @@ mod tests {
             [(0x2310, 0x8611, 0x2310), (0, 0x8611, 0x8611), (0x2310, 0, 0x2310)]
         {
             let findings = in_fault_with(before_stop, last).findings(circumstances);
-            let fault = Finding::AxisInFault { axis: 0, state: State::Fault, error_code: told };
+            let state = State::Fault;
+            let fault = Finding::AxisInFault { axis: 0, state, error_code: told, stalled: 0 };
             assert_eq!(findings, [fault], "{before_stop:#06x} {last:#06x}");
         }
     }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use ethercat::main_device::{BringUpPhase, MainDevice, ring_break};
 use ethercat::redundancy::Ring;
 use ethercat::time::Instant;
+use motion::Radians;
 use motion::supervision::{QuickStopStep, StopReason};
 
 use crate::controller::{AxisReport, IgnoredSetpoint, InterlockCause};
@@ -27,6 +28,7 @@ pub(crate) struct BusWatch {
     /// Cycles in a row for which each SubDevice was lost.
     lost_for: Vec<u64>,
     quick_stops: Vec<Option<QuickStopStep>>,
+    overshoots: Vec<Option<Radians>>,
     /// Stop of each axis that was reported, with the interlock that caused it.
     stops: Vec<(Option<StopReason>, Option<InterlockCause>)>,
     /// Set-point of each axis that was reported as ignored.
@@ -52,6 +54,7 @@ impl BusWatch {
         Self {
             lost_for: vec![0; sub_devices],
             quick_stops: vec![None; axes],
+            overshoots: vec![None; axes],
             stops: vec![(None, None); axes],
             ignored: vec![None; axes],
             silent_since: None,
@@ -205,6 +208,13 @@ impl BusWatch {
             let now = report.quick_stop;
             if let Some(step) = now.filter(|_| std::mem::replace(before, now) != now) {
                 tell(Happening::QuickStopIgnored { axis, step });
+            }
+            *before = now;
+        }
+        for (axis, (report, before)) in reports.iter().zip(&mut self.overshoots).enumerate() {
+            let now = report.overshoot;
+            if let Some(by) = now.filter(|_| before.is_none()) {
+                tell(Happening::Overshoot { axis, by });
             }
             *before = now;
         }

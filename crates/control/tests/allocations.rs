@@ -269,7 +269,7 @@ fn signals() -> Vec<Signal> {
 fn the_cycle_neither_allocates_nor_frees() {
     for order in [FrameOrder::ReplyOfLastCycle, FrameOrder::WaitForReply] {
         for in_bus_time in [false, true] {
-            // A machine that stands still is an outage, which stops the axes and ends the watch.
+            // A host stall is an outage, which stops the axes and ends the watch.
             let (calls, cycles) = enough(order, in_bus_time, false);
             assert_eq!(calls, 0, "{order:?}, {in_bus_time}: allocator calls in {cycles} cycles");
         }

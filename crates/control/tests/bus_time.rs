@@ -1,5 +1,5 @@
-//! SubDevices in the cycle's own thread: a host that stalls moves neither their time nor an axis. In virtual time, of which the
-//! host has one and the bus another.
+//! SubDevices in the cycle's own thread: a host that stalls moves neither their time nor an axis.
+//! In virtual time, of which the host has one and the bus another.
 use crate::support;
 
 use std::sync::mpsc;
@@ -150,7 +150,8 @@ fn a_host_that_stalls_is_no_outage_of_a_ring_in_the_process() {
     stalled(ring, bus, FrameOrder::ReplyOfLastCycle, OverrunPolicy::Skip);
 }
 
-/// Replies that are there within three quarters of a period of bus time are in time, and others are not, whatever the host does.
+/// Replies that are there within three quarters of a period of bus time are in time, and others are
+/// not, whatever the host does.
 #[test]
 fn delays_of_frames_are_in_bus_time() {
     for (delay, lost) in [(700, false), (800, true)] {

@@ -159,7 +159,8 @@ fn positions_that_cannot_be_call_it_off_and_are_no_targets() {
     }
 }
 
-/// Its drive counts from elsewhere in cycle 200; no frame comes back in `lost` of the cycles from 1200 on.
+/// Its drive counts from another origin in cycle 200. No frame returns in `lost` of the cycles from
+/// 1200 on.
 struct Silent {
     segment: Segment,
     cycle: Arc<AtomicU64>,
@@ -175,7 +176,7 @@ impl ethercat::link::Segment for Silent {
             self.segment.sub_device_mut(0).unwrap().servo_mut().unwrap().shift_count(0, 0.5);
         }
         let is_lost = (1_200..1_200 + self.lost).contains(&cycle);
-        // It comes and is acted upon, or it does not even come.
+        // The frame is processed without a reply, or it is lost before.
         (!is_lost || cycle % 2 == 0) && self.segment.process_frame(now, frame) && !is_lost
     }
 

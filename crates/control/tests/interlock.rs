@@ -77,7 +77,8 @@ enum Act {
 /// Both axes on one cycle.
 type Seen = [AxisReport; 2];
 
-/// Plays both axes at a steady speed for so many cycles; what each cycle showed, and what the interlock allowed.
+/// Plays both axes at a steady speed for so many cycles; what each cycle showed, and what the
+/// interlock allowed.
 fn run(interlock: Interlock, cycles: u64, acts: &[(u64, Act)]) -> (Vec<Seen>, Vec<bool>) {
     let Ran { seen, allowed, .. } = run_seen("plain", interlock, cycles, acts);
     (seen, allowed)
@@ -110,7 +111,7 @@ fn run_seen(name: &str, interlock: Interlock, cycles: u64, acts: &[(u64, Act)]) 
     let clock = VirtualClock::default();
     clock.advance(Duration::from_secs(1000));
     let wires = Wires::new();
-    // Those of cycle 0 come before all cycles.
+    // Events of cycle 0 are before all cycles.
     let low = acts.iter().any(|(at, act)| *at == 0 && matches!(act, Act::Low));
     wires.set_levels(if interlock.inverted || low { 0 } else { 1 << (CHANNEL - 1) });
     let (cut, cuts) = channel();

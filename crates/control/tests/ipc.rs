@@ -212,9 +212,9 @@ fn brakes_gently(states: &[State]) {
     }
 }
 
-// feature(axes): a command that ends at rest, as at the end of a jog, leaves no stop that reads like a failure
+// feature(axes): a command that ends at standstill, as at the end of a jog, is not shown as a failure
 #[test]
-fn a_command_that_ends_at_rest_is_told_apart_from_one_in_motion() {
+fn a_command_that_ends_at_standstill_is_no_failure() {
     for (name, speed, is_ended) in [("ended-rest", 0.0, true), ("ended-motion", 1.0, false)] {
         let mode = CyclicMode::Velocity;
         let states = states(name, mode, &supervised(mode, OnStale::Hold), 800, move |visit| {

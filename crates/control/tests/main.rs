@@ -21,6 +21,7 @@ mod overrun;
 mod power_loss;
 mod quick_stop;
 mod ring;
+mod runaway;
 mod several_axes;
 mod signals;
 mod start_requests;

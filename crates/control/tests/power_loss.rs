@@ -1,5 +1,5 @@
-//! A drive that loses its power while the cycle runs, in virtual time: its axis has forgotten its home, and goes on after a
-//! start request only.
+//! A drive that loses its power while the cycle runs, in virtual time: its axis is no longer homed,
+//! and continues only after a start request.
 use crate::support;
 
 use std::sync::Arc;

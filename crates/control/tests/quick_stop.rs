@@ -1,5 +1,5 @@
-//! Drives that do not carry out a quick stop, with and without brake and load, in virtual time. Judged by the true
-//! motion of the simulated drive.
+//! Drives that do not carry out a quick stop, with and without brake and load, in virtual time. The
+//! tests evaluate the true motion of the simulated drive.
 use crate::support;
 
 use std::sync::Arc;
@@ -50,7 +50,7 @@ const HURRIED: u64 = 3_600;
 /// Cause of the quick stop.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Cause {
-    /// No frame comes through for 60 cycles.
+    /// No frame passes for 60 cycles.
     Outage,
     /// The controller asks for it, until the reset.
     Request,
@@ -227,8 +227,8 @@ fn play(case: Case) -> Outcome {
     Outcome { taken: record.taken(), seen: seen.try_iter().collect(), steps, findings }
 }
 
-/// The drive is asked in this cycle; it is at rest after twice the time of its deceleration, half a second, the
-/// outage, and the time in which it is found out.
+/// The quick stop is requested in this cycle. The axis is at standstill after twice the time of its
+/// deceleration, half a second, the outage, and the time of detection.
 fn check(case: Case) {
     let Outcome { taken, seen, steps, findings } = play(case);
     let at = |cycle: u64| seen.iter().find(|it| it.0 == cycle).unwrap().1;
@@ -250,7 +250,7 @@ fn check(case: Case) {
     let rested: Vec<_> = stopped.iter().filter(|it| it.now >= rests).map(|it| position(it)).collect();
     let (lowest, highest) =
         (rested.iter().copied().fold(f64::MAX, f64::min), rested.iter().copied().fold(f64::MIN, f64::max));
-    assert!(highest - lowest < 0.01, "it moved by {} rad at rest {case:?}", highest - lowest);
+    assert!(highest - lowest < 0.01, "it moved by {} rad at standstill {case:?}", highest - lowest);
     if case.mode != CyclicMode::Torque {
         for pair in stopped.windows(11).filter(|it| it[0].now >= asked + outage) {
             let time = pair[10].now.since(pair[0].now).as_secs_f64();

@@ -1,19 +1,28 @@
 //! Power, safe torque off and main power that return: no axis moves without a new start request, in
-//! virtual time, judged by what the simulated drives took.
+//! virtual time. The tests evaluate what the simulated drives took.
 use crate::support;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::time::Duration;
 
-use ethercat::cia402::{Request, State};
+use ethercat::cia402::{CyclicMode, Request, State};
 use ethercat::time::Instant;
 use motion::supervision::{AfterOutage, StopReason};
-use motion::{Radians, Seconds};
-use onbeat_control::controller::{AxisCommand, AxisReport};
+use motion::{AxisPhase, Radians, Seconds};
+use onbeat_control::axis::AxisConfiguration;
+use onbeat_control::axis::start::AxisStart;
+use onbeat_control::clock::VirtualClock;
+use onbeat_control::controller::{AxisCommand, AxisReport, Controller, CycleInfo};
+use onbeat_control::cycle::CycleConfiguration;
+use onbeat_control::link::DirectLink;
+use onbeat_control::signal::Io;
+use onbeat_control::stop::StopHandle;
 use simulator::Segment;
 use simulator::application::servo::ServoDrive;
 use support::scripted::play;
-use support::{segment, supervised};
+use support::{PERIOD, cycle_of, segment, supervised};
 
 /// Loss that the drive sees, and its return, by the cycle of the controller.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -38,7 +47,7 @@ enum Asks {
 const LOST: u64 = 500;
 /// Longer than a drive may take to charge its DC link.
 const BACK: u64 = 4_500;
-/// Longer after the return than a drive and its SubDevice take to come back.
+/// Longer after the return than a drive and its SubDevice take to reach Op.
 const ASKED: u64 = 6_500;
 const CYCLES: u64 = 8_000;
 
@@ -153,4 +162,68 @@ fn a_start_request_that_is_not_carried_out_lapses() {
     assert_eq!(at(LOST + 5_000), (None, false), "the request is in progress");
     assert_eq!(at(LOST + 11_000), (Some(StopReason::AwaitsStart), false), "it has lapsed");
     assert_eq!(at(LOST + 14_000), (Some(StopReason::AwaitsStart), false), "STO is over");
+}
+
+/// Reports of an axis whose drive is in fault before the run, with this behaviour at the start; from its first cycle in Op on.
+fn after_a_crash(code: u16, start: AxisStart, starts: bool) -> Vec<AxisReport> {
+    let (mut drive, _record) = support::sub_device(CyclicMode::Position, |_| ());
+    drive.servo_mut().unwrap().raise_fault(0, code);
+    let clock = VirtualClock::default();
+    clock.advance(Duration::from_secs(1000));
+    let link = DirectLink::new(Segment::new(vec![drive]), clock.clone(), Duration::from_micros(60));
+    let axis = AxisConfiguration { start, ..supervised(1).remove(0) };
+    let (see, seen) = channel();
+    let configuration = CycleConfiguration { cycles: Some(3_000), ..CycleConfiguration::every(PERIOD) };
+    let controller = Wishes { starts, cycles: 0, see };
+    let (cycle, _observer) = cycle_of(link, clock, &[axis], controller, configuration);
+    assert_eq!(cycle.run(&StopHandle::new()).failure, None);
+    seen.try_iter().collect()
+}
+
+/// Wants the axis enabled all the time; later, a start request may come.
+struct Wishes {
+    starts: bool,
+    cycles: u64,
+    see: Sender<AxisReport>,
+}
+
+impl Controller for Wishes {
+    fn update(&mut self, info: CycleInfo, io: &mut Io<'_>) {
+        let (reports, commands) = io.split();
+        self.cycles += 1;
+        let starts = self.starts && (2_000..2_010).contains(&self.cycles);
+        commands[0].request = if starts { Request::FaultReset } else { Request::Enable };
+        if let AxisPhase::HoldingAt(position) = reports[0].feedback.phase {
+            commands[0].setpoint.position = position;
+        }
+        if !info.stopping {
+            let _ = self.see.send(reports[0]);
+        }
+    }
+}
+
+// feature(axes): `reset_faults`: a fault that a crash has left is reset, and enables nothing on a wire
+#[test]
+fn a_fault_of_before_is_reset_and_enables_nothing() {
+    let left = Some(0x7500);
+    for (what, code, start, states) in [
+        ("on a wire", 0x7500, AxisStart { reset: left, waits: true }, [State::SwitchOnDisabled; 2]),
+        ("simulated", 0x7500, AxisStart { reset: left, waits: false }, [State::OperationEnabled; 2]),
+        ("another fault", 0x2310, AxisStart { reset: left, waits: true }, [State::Fault; 2]),
+        ("no reset", 0x7500, AxisStart::default(), [State::Fault; 2]),
+        ("no fault", 0, AxisStart { reset: None, waits: true }, [State::SwitchOnDisabled; 2]),
+    ] {
+        for starts in [false, true] {
+            let seen = after_a_crash(code, start, starts);
+            let at = |cycle: usize| (seen[cycle].state, seen[cycle].stop);
+            assert_eq!(at(1_900).0, Some(states[0]), "{what}: {:?}", at(1_900));
+            let enabled_before = seen[..1_990].iter().any(is_enabled);
+            assert_eq!(enabled_before, what == "simulated", "{what}: the wish of before enabled it");
+            if start.waits && states[0] == State::SwitchOnDisabled {
+                assert_eq!(at(1_900).1, Some(StopReason::AwaitsStart), "{what}");
+            }
+            let last = if starts { State::OperationEnabled } else { states[1] };
+            assert_eq!(seen.last().unwrap().state, Some(last), "{what}, {starts}");
+        }
+    }
 }

@@ -67,7 +67,7 @@ fn stalled(stall_at: u64) -> u32 {
 }
 
 #[test]
-fn a_stall_is_the_cause_of_an_outage_only_if_it_came_first() {
+fn a_stall_is_the_cause_of_an_outage_only_if_it_was_first() {
     assert_eq!(stalled(CUT + 30), 0, "the cable was out before");
     assert!(stalled(CUT - 1) >= 9);
 }

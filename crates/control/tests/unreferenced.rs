@@ -1,5 +1,5 @@
-//! Drives that count from elsewhere after a restart, or in Op, in virtual time. No reset and no
-//! controller moves their axes, judged by the true positions of the simulated shafts.
+//! Drives that count from another origin after a restart, or in Op, in virtual time. No reset and
+//! no controller moves their axes: the tests evaluate the true positions of the simulated shafts.
 use crate::support;
 
 use std::f64::consts::{PI, TAU};
@@ -253,7 +253,7 @@ fn assert_moves_on(seen: &Seen, cell: &str) {
     assert!(farthest < LIMIT, "{cell}: {farthest} rad");
 }
 
-// feature(axes): an unreferenced axis is not moved, judged by its true position
+// feature(axes): an unreferenced axis does not move: its true position stays
 #[test]
 fn a_restart_with_another_count_leaves_the_axis_unreferenced() {
     use StopReason::{UnreferencedChange, UnreferencedRestart};
@@ -273,7 +273,7 @@ fn a_restart_with_another_count_leaves_the_axis_unreferenced() {
     }
 }
 
-// feature(axes): an unreferenced axis is not moved, judged by its true position
+// feature(axes): an unreferenced axis does not move: its true position stays
 #[test]
 fn a_turn_that_the_encoder_did_not_see_leaves_it_unreferenced() {
     // Limits of 8 rad and an encoder of one turn: two places read alike.
@@ -283,7 +283,7 @@ fn a_turn_that_the_encoder_did_not_see_leaves_it_unreferenced() {
     }
 }
 
-// feature(axes): an unreferenced axis is not moved, judged by its true position
+// feature(axes): an unreferenced axis does not move: its true position stays
 #[test]
 fn another_count_in_op_leaves_it_unreferenced() {
     for turns in [0.5, 1.0, 3.0, -1.0] {

@@ -20,7 +20,7 @@ mod orders;
 mod requests;
 
 use control::controller::{
-    AxisCommand, AxisReport, Controller, ControllerOutput, CycleInfo, ExternalCommand,
+    AcceptedRequest, AxisCommand, AxisReport, Controller, ControllerOutput, CycleInfo, ExternalCommand,
 };
 use control::signal::{Io, SignalError, Signals};
 use ethercat::cia402::{AxisMode, CyclicMode, Request, State};
@@ -77,6 +77,8 @@ pub struct ControllerManager {
     job: Option<Job>,
     /// A request brings the axes to rest in this cycle.
     rests: bool,
+    /// Request that was accepted in this cycle.
+    accepted: Option<AcceptedRequest>,
     /// Ports of requests: `control`, then `stop`.
     control: Vec<Box<dyn Port>>,
     trajectory: Option<Box<dyn Port>>,
@@ -114,6 +116,7 @@ impl ControllerManager {
             unwanted: false,
             job: None,
             rests: false,
+            accepted: None,
             control: Vec::new(),
             trajectory: None,
             bound: false,
@@ -237,6 +240,7 @@ impl Controller for ControllerManager {
                 self.reply(job.from, Err(Refusal::Stopping));
             }
         }
+        self.accepted = None;
         self.take_requests(&info, io.commands());
         self.show(io.axes());
         self.listen();
@@ -279,6 +283,7 @@ impl Controller for ControllerManager {
         output.control.active = u16::try_from(self.active).unwrap_or(NO_CONTROLLER);
         output.control.enabled = self.enabled && !self.unwanted;
         output.rests = self.rests;
+        output.accepted = self.accepted;
         if let Some(drive) = self.members.iter().find_map(Member::drive) {
             let base = drive.output();
             (output.pose, output.twist) = (base.pose, base.twist);

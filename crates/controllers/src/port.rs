@@ -1,6 +1,7 @@
 //! Ports by which a [`crate::ControllerManager`] receives messages and answers them.
 
 use ipc::channel::{self, Full};
+use ipc::force::Client;
 
 /// Real-time end of a port of messages. No method waits, allocates or makes a system call.
 pub trait Port: Send {
@@ -15,6 +16,11 @@ pub trait Port: Send {
     /// # Errors
     /// The port is full: the message is dropped and counted.
     fn send(&mut self, bytes: &[u8]) -> Result<(), Full>;
+
+    /// Client that has opened it last, where that is known.
+    fn client(&self) -> Option<Client> {
+        None
+    }
 }
 
 impl Port for channel::Port {
@@ -28,5 +34,9 @@ impl Port for channel::Port {
 
     fn send(&mut self, bytes: &[u8]) -> Result<(), Full> {
         Self::send(self, bytes)
+    }
+
+    fn client(&self) -> Option<Client> {
+        Self::client(self)
     }
 }

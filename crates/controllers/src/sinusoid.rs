@@ -132,7 +132,7 @@ impl Swing {
         };
     }
 
-    /// Comes to rest with no more acceleration than the swing has, within its jerk.
+    /// Stops with no more acceleration than the swing has, within its jerk.
     fn stop(&mut self) {
         if let Motion::Swinging { last, .. } = &self.motion {
             // A stop from v that brakes at up to a has a jerk of (8 / 3) a^2 / v.
@@ -209,7 +209,7 @@ mod tests {
             let jerk = |it: &[f64]| (it[3] - 3.0 * it[2] + 3.0 * it[1] - it[0]) / CYCLE.0.powi(3);
             let highest = places.windows(4).map(|it| jerk(it).abs()).fold(0.0, f64::max);
             assert!(highest < 15.1, "{cycles}: {highest}");
-            assert_eq!(places[3_998], places[3_999], "at rest");
+            assert_eq!(places[3_998], places[3_999], "at standstill");
         }
     }
 

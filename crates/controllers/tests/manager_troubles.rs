@@ -106,7 +106,7 @@ fn a_fault_is_reset_and_one_that_stays_is_told() {
 }
 
 #[test]
-fn an_interlock_that_does_not_permit_is_told_at_once() {
+fn an_interlock_that_does_not_permit_refuses_at_once() {
     let mut bench = bench();
     let cause = |permits| Some(InterlockCause { interlock: 0, level: InputLevel::Low, permits });
     bench.reports[0].stop = Some(StopReason::Interlock);

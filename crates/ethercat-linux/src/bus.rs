@@ -30,10 +30,11 @@ pub use sub_device::SubDeviceOnBus;
 /// | PreOp | [`Bus::sub_devices`], SDOs and process data by [`Bus::subdevice`], [`Bus::set_safe`] |
 /// | Op | within [`Bus::run`]: process data by [`Io`] |
 ///
-/// It goes back to Init at the end of each run and when it is dropped. Any number of them live side by side, each on a link of
-/// its own, and each runs on the thread that calls it; no thread, signal handler or global is its own but the threads of
-/// its link. How that thread is scheduled is the caller's, before [`Bus::run`]. A run is late by milliseconds without a
-/// real-time priority; its own CPU and locked memory are set the same way ([`rt::scheduling`]):
+/// It goes back to Init at the end of each run and when it is dropped. Any number of them live side
+/// by side, each on a link of its own, and each runs on the thread that calls it; no thread, signal
+/// handler or global is its own but the threads of its link. How that thread is scheduled is the
+/// caller's, before [`Bus::run`]. A run is late by milliseconds without a real-time priority; its
+/// own CPU and locked memory are set the same way ([`rt::scheduling`]):
 ///
 /// ```no_run
 /// use onbeat_ethercat_linux::rt::scheduling::{Scheduling, schedule};
@@ -210,8 +211,8 @@ impl Bus {
         }
     }
 
-    /// The same bus, whose runs continue while SubDevices stay out of Op. Otherwise [`Bus::run`] ends with
-    /// [`Error::OutOfOp`] after a second.
+    /// The same bus; its runs continue while SubDevices stay out of Op. Otherwise [`Bus::run`] ends
+    /// with [`Error::OutOfOp`] after a second.
     #[must_use]
     pub fn continue_out_of_op(mut self) -> Self {
         self.continues = true;

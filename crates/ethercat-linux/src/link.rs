@@ -62,8 +62,8 @@ pub trait Link {
         None
     }
 
-    /// Time of the calling thread that went into SubDevices that are simulated in it, since this was last called; zero for
-    /// others.
+    /// Time of the calling thread that went into SubDevices that are simulated in it, since this
+    /// was last called; zero for others.
     fn take_simulation_time(&mut self) -> Duration {
         Duration::ZERO
     }

@@ -159,8 +159,8 @@ impl Server {
         control
     }
 
-    /// Calls `tell` once a run's segment needs more time than there is: the thread had none left for a second. Replies are
-    /// late from then on, and SubDevices lose their outputs.
+    /// Calls `tell` once a run's segment needs more time than there is: the thread had none left
+    /// for a second. Replies are late from then on, and SubDevices lose their outputs.
     pub fn on_overload(&mut self, tell: fn()) {
         self.tell_overload = Some(tell);
     }

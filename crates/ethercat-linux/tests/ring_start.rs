@@ -186,7 +186,8 @@ fn of_several_that_are_the_wrong_way_round_one_is_told() {
     assert!(matches!(refusal, Refusal::Ring(RingError::Reversed { .. })), "{refusal:?}");
 }
 
-/// SubDevices of a closed ring in which port 1 of one latches no receive time; their clocks show `local` at power-on.
+/// SubDevices of a closed ring in which port 1 of one latches no receive time; their clocks show
+/// `local` at power-on.
 fn with_stale_time(stale: Option<usize>, local: u64) -> MainDevice {
     let device = |serial| {
         let identity = Identity { vendor_id: 2, product_code: 3, revision: 1, serial };
@@ -209,19 +210,19 @@ fn with_stale_time(stale: Option<usize>, local: u64) -> MainDevice {
 
 // feature(redundancy): a closed ring is refused where working counters show a swapped SubDevice; implausible receive times are a remark
 #[test]
-fn a_closed_ring_comes_up_with_a_stale_receive_time() {
+fn a_closed_ring_starts_with_a_stale_receive_time() {
     let delays = |it: &MainDevice| -> Vec<i64> {
         it.sub_devices().iter().map(|it| i64::from(it.clock.unwrap().delay)).collect()
     };
     let expected = delays(&with_stale_time(None, 0));
     let cable = expected[1];
     assert!(cable > 0);
-    // A stale time is earlier than that of port 0, or, across the wrap of 32 bits, later.
+    // A stale time is earlier than the time of port 0, or, across the wrap of 32 bits, later.
     for (stale, local) in (0..COUNT).flat_map(|it| [(it, 1_000_000), (it, 3_000_000_000)]) {
         let main_device = with_stale_time(Some(stale), local);
         let remarks: Vec<_> = main_device.sub_devices().iter().flat_map(|it| it.remarks()).collect();
         let expected_remark = format!(
-            "SubDevice {stale} \"coupler-{stale}\": the receive time of its port 1 does not follow that of its port 0, \
+            "SubDevice {stale} \"coupler-{stale}\": the receive time of its port 1 does not follow port 0, \
              where frames enter by the working counters of this ring: its receive times are implausible, and its \
              delay is estimated from its neighbours"
         );

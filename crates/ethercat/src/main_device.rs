@@ -449,7 +449,8 @@ impl MainDevice {
         self.inputs_fresh(position) && self.outputs_taken(position)
     }
 
-    /// True if the SubDevice at `position` is in Op, as far as is known. One that is absent or does not answer is not.
+    /// True if the SubDevice at `position` is in Op, as far as is known. One that is absent or does
+    /// not answer is not.
     #[must_use]
     pub fn is_in_op(&self, position: usize) -> bool {
         let in_op = AlStatus::in_state(AlState::Op);

@@ -38,8 +38,8 @@ pub const SECOND_BIT: u8 = 0x04;
 pub enum Ring {
     /// Frames come out at the other end.
     Closed,
-    /// Frames come out at the other end, and SubDevices process the second copy too: IN and OUT of some of them are
-    /// swapped.
+    /// Frames leave at the other end, and SubDevices process the second copy too: IN and OUT of
+    /// some SubDevices are swapped.
     Turned,
     /// Frames come back at the end they went in at.
     Open {

@@ -26,7 +26,8 @@ use crate::sys;
 
 /// An atomic word.
 pub trait Word {
-    /// Loads as [`AtomicU64::load`] does. Memory that is mapped read-only allows [`Ordering::Relaxed`] only.
+    /// Loads as [`AtomicU64::load`] does. Memory that is mapped read-only allows
+    /// [`Ordering::Relaxed`] only.
     fn load(&self, order: Ordering) -> u64;
     /// Stores as [`AtomicU64::store`] does.
     fn store(&self, value: u64, order: Ordering);
@@ -168,17 +169,17 @@ impl<M: Words> Writer<M> {
         let (sequence, slot) = self.shape.slot(words, number);
         // Relaxed: ordered by the fence below.
         sequence.store(whole(number).wrapping_sub(1), Ordering::Relaxed);
-        // Partner: the last Acquire fence in `read_number`. A reader that copied one of the words below sees the
-        // sequence above.
+        // Partner: the last Acquire fence in `read_number`. A reader that copied one of the words
+        // below sees the sequence above.
         M::Word::fence(Ordering::Release);
         for (word, &value) in slot.iter().zip(publication) {
             word.store(value, Ordering::Relaxed);
         }
-        // Partner: the Acquire fence after the load of the sequence in `read_number`. A reader that sees it sees all words of the
-        // publication.
+        // Partner: the Acquire fence after the load of the sequence in `read_number`. A reader that
+        // sees it sees all words of the publication.
         sequence.store(whole(number), Ordering::Release);
-        // Partner: the Acquire fence after the load of word 0 in `read`. A reader that sees it sees the sequence above, or
-        // a later one.
+        // Partner: the Acquire fence after the load of word 0 in `read`. A reader that sees it sees
+        // the sequence above, or a later one.
         words[0].store(number, Ordering::Release);
         self.newest = number;
     }

@@ -25,6 +25,7 @@ use crate::channel::{Channel, Kind};
 use crate::controller::{self, Controller};
 use crate::description::Description;
 use crate::force::Force;
+#[cfg(feature = "person")]
 use crate::reference::Given;
 use crate::service::protocol::{LONGEST_NAME, Reply, Request, Status};
 use crate::state::ReadError;
@@ -236,10 +237,12 @@ impl Client {
         }
     }
 
-    /// Accepts or sets the position of an axis; returns the position before, rad. For `onbeat control`, where a person has typed it.
+    /// Accepts or sets the position of an axis; returns the position before, rad. For
+    /// `onbeat control`, where a person has typed it.
     ///
     /// # Errors
     /// The cycle refuses it, this user may not command, or the cycle has ended.
+    #[cfg(feature = "person")]
     #[doc(hidden)]
     pub fn give_position(&self, given: Given) -> Result<f64, PositionError> {
         let (_, reply, _) =

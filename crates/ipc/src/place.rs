@@ -1,9 +1,9 @@
 //! Sockets of programs that answer, and their folders ([`folders`] lists them).
 //!
-//! A socket is named after its interface, with the suffix `.sock`; those of other programs ([`crate::text`])
-//! have other suffixes. A socket that no process answers on is left over from a dead cycle: clients skip
-//! it, and the next cycle of that name removes it; in the usual folders the next program of any name and
-//! suffix does.
+//! A socket is named after its interface, with the suffix `.sock`; sockets of other programs
+//! ([`crate::text`]) have other suffixes. A socket that no process answers on is left over from a
+//! dead cycle: clients skip it, and the next cycle of that name removes it; in the usual folders
+//! the next program of any name and suffix does.
 
 mod folders;
 
@@ -26,9 +26,9 @@ use rustix::process::{Resource, geteuid, getrlimit};
 pub use folders::may_be_made;
 pub(crate) use folders::{all, of_others};
 
-/// Sockets in a folder with this suffix, sorted by name. None if the folder does not exist or is not safe, that is, if
-/// others than its owner may write to it. A folder of another user must be one
-/// that only that user or root can have made, and only sockets owned by that user count.
+/// Sockets in a folder with this suffix, sorted by name. None if the folder does not exist or is
+/// not safe, that is, if others than its owner may write to it. A folder of another user must be
+/// one that only that user or root can have made, and only sockets owned by that user count.
 pub(crate) fn sockets(folder: &Path, suffix: &str) -> Vec<PathBuf> {
     let Some(found) = fs::symlink_metadata(folder).ok().filter(is_safe) else { return Vec::new() };
     let user = found.uid();
@@ -155,8 +155,8 @@ impl PlaceError {
     }
 }
 
-/// Makes a socket of this name and listens at it: in this folder, otherwise in the first usual one that is
-/// safe and writable. Members of the group may enter the folder.
+/// Makes a socket of this name and listens at it: in this folder, otherwise in the first usual one
+/// that is safe and writable. Members of the group may enter the folder.
 pub(crate) fn open(
     folder: Option<&Path>,
     name: &str,

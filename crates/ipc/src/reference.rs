@@ -1,6 +1,8 @@
-//! Positions that a person gives an axis: measured at the machine and accepted, or set.
+//! Positions that the operator gives an axis: measured at the machine and accepted, or set.
 //!
-//! Only `onbeat control` asks for this, on a terminal. No port, no controller, no ROS node and no Python program can.
+//! Only `onbeat control` asks for this. No port, no controller, no ROS node and no Python program
+//! can: the client's call is behind the feature `person`, and the server accepts a measured position
+//! only from a process with a terminal.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,7 +13,7 @@ use types::codes;
 
 use crate::force::Client;
 
-/// A position that a person gives, and its purpose.
+/// Purpose of a position that the operator gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// The axis was measured to be there: its reading is right.
@@ -43,7 +45,7 @@ codes! {
         /// The drive is enabled.
         Enabled = 4, "its drive is enabled; use `onbeat control disable` first";
         /// The axis moves.
-        Moving = 5, "the axis is moving; wait until it stands";
+        Moving = 5, "the axis is moving; wait for standstill";
         /// It has no position limits.
         NoLimits = 6, "it has no position limits, and is never unreferenced; use `onbeat control set-position`";
         /// It is referenced.
@@ -77,7 +79,8 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Takes the next request, with its number and its client; none for which the server has given up waiting.
+    /// Takes the next request, with its number and its client; none for which the server has given
+    /// up waiting.
     pub fn poll(&mut self) -> Option<(u64, Given, Client)> {
         while let Ok(asked) = self.asked.pop() {
             if close(&self.open, asked.0) {
@@ -100,6 +103,9 @@ pub(crate) struct References {
     asks: Producer<(u64, Given, Client)>,
     answered: Consumer<(u64, Outcome)>,
     number: u64,
+    /// When the last request was passed on, or found to be taken by the cycle.
+    begin: Instant,
+    is_taken: bool,
     /// Number of the request that neither the cycle has taken nor the server given up; 0 for none.
     open: Arc<AtomicU64>,
 }
@@ -108,7 +114,9 @@ pub(crate) struct References {
 pub(crate) fn pair() -> (References, Reader) {
     let ((asks, asked), (answers, answered)) = (RingBuffer::new(WAITING), RingBuffer::new(WAITING));
     let open = Arc::new(AtomicU64::new(0));
-    (References { asks, answered, number: 0, open: Arc::clone(&open) }, Reader { asked, answers, open })
+    let (begin, is_taken) = (Instant::now(), false);
+    let server = References { asks, answered, number: 0, begin, is_taken, open: Arc::clone(&open) };
+    (server, Reader { asked, answers, open })
 }
 
 /// True for the first of both ends that takes the request of this number, or gives it up.
@@ -118,30 +126,43 @@ fn close(open: &AtomicU64, number: u64) -> bool {
 }
 
 impl References {
-    /// Passes it on to the cycle, and waits for its answer; `None` where the cycle does not take it in time: it is not
-    /// carried out later.
-    pub(crate) fn ask(&mut self, given: Given, by: Client) -> Option<Outcome> {
+    /// Passes a request on to the cycle, which answers it later: [`References::poll`]. False if there is no room.
+    pub(crate) fn ask(&mut self, given: Given, by: Client) -> bool {
         self.number += 1;
+        (self.begin, self.is_taken) = (Instant::now(), false);
         // Before the request: the cycle takes no other one.
         self.open.store(self.number, Ordering::Relaxed);
-        self.asks.push((self.number, given, by)).ok()?;
-        // What the cycle has taken in the last moment it carries out: its answer is waited for.
-        self.answer().or_else(|| if close(&self.open, self.number) { None } else { self.answer() })
+        self.asks.push((self.number, given, by)).is_ok()
     }
 
-    /// Waits for the answer to the last request.
-    fn answer(&mut self) -> Option<Outcome> {
-        let begin = Instant::now();
-        while begin.elapsed() < PATIENCE {
-            while let Ok((number, outcome)) = self.answered.pop() {
-                if number == self.number {
-                    return Some(outcome);
-                }
+    /// Answer to the last request.
+    pub(crate) fn poll(&mut self) -> Answer {
+        while let Ok((number, outcome)) = self.answered.pop() {
+            if number == self.number {
+                return Answer::Outcome(outcome);
             }
-            std::thread::sleep(LOOK);
         }
-        None
+        if self.begin.elapsed() < PATIENCE {
+            return Answer::Pending;
+        }
+        // What the cycle has taken in the last moment it carries out: its answer is waited for.
+        if !self.is_taken && !close(&self.open, self.number) {
+            (self.begin, self.is_taken) = (Instant::now(), true);
+            return Answer::Pending;
+        }
+        Answer::None
     }
+}
+
+/// Answer to a request.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Answer {
+    /// It has not come yet.
+    Pending,
+    /// The cycle has decided.
+    Outcome(Outcome),
+    /// The cycle did not take the request in time: it is not carried out later.
+    None,
 }
 
 /// Requests that wait for the cycle.
@@ -149,7 +170,7 @@ const WAITING: usize = 4;
 
 /// Longest wait for the cycle, and interval at which its answer is looked for.
 const PATIENCE: Duration = Duration::from_millis(200);
-const LOOK: Duration = Duration::from_micros(500);
+pub(crate) const LOOK: Duration = Duration::from_millis(1);
 
 #[cfg(test)]
 mod tests {
@@ -160,7 +181,16 @@ mod tests {
         let (mut server, mut cycle) = pair();
         let by = Client { user: 1, process: 2 };
         let given = |axis| Given { axis, position: 0.5, purpose: Purpose::Set };
-        assert_eq!(server.ask(given(0), by), None, "the cycle does not run");
+        let outcome = |server: &mut References, axis| {
+            assert!(server.ask(given(axis), by));
+            loop {
+                match server.poll() {
+                    Answer::Pending => std::thread::sleep(LOOK),
+                    answer => return answer,
+                }
+            }
+        };
+        assert_eq!(outcome(&mut server, 0), Answer::None, "the cycle does not run");
         assert!(cycle.poll().is_none(), "a request that was refused is not carried out later");
         cycle.answer(1, Ok(9.0));
         let thread = std::thread::spawn(move || {
@@ -172,7 +202,8 @@ mod tests {
                 std::thread::yield_now();
             }
         });
-        assert_eq!(server.ask(given(3), by), Some(Err(Refusal::Moving)), "not the late one");
+        let refused = Answer::Outcome(Err(Refusal::Moving));
+        assert_eq!(outcome(&mut server, 3), refused, "not the late one");
         thread.join().unwrap();
     }
 }

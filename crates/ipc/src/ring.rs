@@ -31,7 +31,7 @@ pub struct Sender<T> {
 }
 
 impl<T> Sender<T> {
-    /// Items that there is room for.
+    /// Number of free slots.
     #[must_use]
     pub fn room(&self) -> usize {
         self.ring.slots()

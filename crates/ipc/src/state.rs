@@ -287,8 +287,8 @@ pub struct Axis {
     pub fresh: bool,
     /// True if its absolute position is known.
     pub homed: bool,
-    /// True if the last command has ended while all axes were at rest, as at the end of a jog: a stop for
-    /// [`StopReason::Stale`] is no failure then.
+    /// True if the last command ended with all axes at standstill, as at the end of a jog: then a
+    /// stop for [`StopReason::Stale`] is no failure.
     pub ended: bool,
     /// Reason for a stop by supervision, a code of [`StopReason`]; 0 if it is not stopped.
     pub stop: u8,
@@ -299,7 +299,7 @@ pub struct Axis {
     pub interlock: Option<u16>,
     /// Error code 0x603F of a drive in fault; 0 for none known.
     pub error_code: u16,
-    /// Cycles for which the host stalled, of an axis that is stopped by an outage because of that
+    /// Cycles for which the host stalled, of an axis that an outage stopped because of that, or whose drive is in fault since
     /// ([`StopReason::Outage`]); 0 for another cause.
     pub stalled: u32,
     /// Mode of operation in effect, as CiA 402 numbers it in 0x6061; 0 if unknown.

@@ -8,6 +8,7 @@ use std::fmt;
 use std::time::Duration;
 
 use types::InterlockKind;
+use types::state::is_communication_error;
 
 use crate::description::Description;
 use crate::message::control;
@@ -78,7 +79,8 @@ pub fn stopped_with<'a>(axis: &Axis, description: &'a Description) -> Option<&'a
     description.axes.get(usize::from(axis.stopped_with?)).map(|it| it.name.as_str())
 }
 
-/// An interlock for a sentence, by its name and its input: `interlock "door" (inputs-1, channel 3)`.
+/// An interlock for a sentence, by its name and its input:
+/// `interlock "door" (inputs-1, channel 3)`.
 #[must_use]
 pub fn interlock_input(name: &str, sub_device: &str, channel: usize) -> String {
     format!("interlock \"{name}\" ({sub_device}, channel {channel})")
@@ -96,7 +98,8 @@ pub fn interlock_of(axis: &Axis, state: &State, description: &Description) -> Op
     Some(format!("{input} {level}{again}"))
 }
 
-/// Name of the interlock that stopped an axis, or keeps it from being enabled ([`Axis::interlock`]).
+/// Name of the interlock that stopped an axis, or keeps it from being enabled
+/// ([`Axis::interlock`]).
 #[must_use]
 pub fn interlock_name<'a>(axis: &Axis, description: &'a Description) -> Option<&'a str> {
     description.interlocks.get(usize::from(axis.interlock?)).map(|it| it.name.as_str())
@@ -127,13 +130,29 @@ pub fn why_stopped(axis: &Axis, state: &State, description: &Description) -> Opt
             parts.fold(reason.into_owned(), |text, part| format!("{text}: {part}"))
         }
         Some(StopReason::Fault) if axis.error_code != 0 => {
-            format!("{reason}, error code {:#06x}", axis.error_code)
+            let text = format!("{reason}, error code {:#06x}", axis.error_code);
+            match has_stalled(axis) {
+                false => text,
+                true => {
+                    format!("{text}: {}", stall(axis.stalled, Duration::from_nanos(description.period_ns)))
+                }
+            }
         }
-        Some(StopReason::Outage) if axis.stalled > 0 => {
+        Some(StopReason::Outage) if has_stalled(axis) => {
             stall(axis.stalled, Duration::from_nanos(description.period_ns))
         }
         _ => reason.into_owned(),
     })
+}
+
+/// True if a stall of the host has stopped an axis, or has its drive in fault.
+fn has_stalled(axis: &Axis) -> bool {
+    axis.stalled > 0
+        && match StopReason::from_code(axis.stop) {
+            Some(StopReason::Outage) => true,
+            Some(StopReason::Fault) => is_communication_error(axis.error_code),
+            _ => false,
+        }
 }
 
 /// Remedy for an axis of this name that waits for something else than a fix.
@@ -181,7 +200,7 @@ pub fn hindrance(place: usize, state: &State, description: &Description) -> Opti
         (Some(reason), Some(why)) if waits_for(reason, name).is_some() => {
             (why, waits_for(reason, name).unwrap_or_default())
         }
-        (Some(StopReason::Outage), Some(why)) if axis.stalled > 0 => (why, format!("type `{RESET}`")),
+        (Some(_), Some(why)) if has_stalled(axis) => (why, format!("type `{RESET}`")),
         (_, Some(why)) => (why, format!("correct that, {reset}")),
         _ if drive.is_some_and(DriveState::is_faulted) => {
             let code = match axis.error_code {
@@ -199,7 +218,7 @@ pub fn hindrance(place: usize, state: &State, description: &Description) -> Opti
     Some(format!("{name}: {why}; {remedy}"))
 }
 
-/// Reason for which a request was refused, with the cause at each axis: those of the request, else all.
+/// Reason for which a request was refused, with the cause at each axis of the request, else at all.
 #[must_use]
 pub fn refused(
     refusal: control::Refusal,
@@ -228,8 +247,8 @@ pub fn refused(
 /// Axes that a refusal names.
 const MOST_CAUSES: usize = 3;
 
-/// An axis at rest whose last command has ended, as at the end of a jog.
-pub const NO_COMMAND: &str = "no command: the last one has ended, and the axis is at rest";
+/// An axis at standstill after the end of the last command, as at the end of a jog.
+pub const NO_COMMAND: &str = "no command: the last command has ended, and the axis is at standstill";
 
 /// Remedy for an unreferenced axis.
 const UNREFERENCED: &str =
@@ -401,6 +420,12 @@ mod tests {
         let expected = "x: this computer stalled for 5 cycles, 5 ms (`onbeat doctor` says why); type \
                         `onbeat control reset`";
         assert_eq!(told(stalled, true).as_deref(), Some(expected));
+        let starved = Axis { stalled: 150, ..fault };
+        let expected = "x: the drive is in fault, error code 0x7500: this computer stalled for 150 cycles, 150 ms \
+                        (`onbeat doctor` says why); type `onbeat control reset`";
+        assert_eq!(told(starved, true).as_deref(), Some(expected));
+        let other = Axis { error_code: 0x8611, ..starved };
+        assert!(told(other, true).is_some_and(|it| !it.contains("stalled")));
         assert_eq!(hindrance(1, &state(door, false), &description), None);
         let with = Axis { stopped_with: Some(0), ..stopped(StopReason::OtherAxis, None) };
         let mut both = state(door, false);

@@ -416,3 +416,32 @@ fn who_is_attached_attaches_anew_with_another_connection() {
     let said = String::from_utf8_lossy(&reply[..length]);
     assert!(said.contains("attach with another connection"), "{said}");
 }
+
+#[test]
+fn a_position_that_waits_for_the_cycle_holds_up_no_client() {
+    use onbeat_ipc::reference::{Given, Purpose};
+    let folder = Folder::new();
+    // Nothing takes the request here.
+    let (_ends, _door) = folder.builder("robot").open().unwrap();
+    let socket = folder.socket("robot");
+    let given = Given { axis: 0, position: 0.5, purpose: Purpose::Set };
+    let (asked, told) = std::sync::mpsc::channel();
+    std::thread::scope(|scope| {
+        let waits = scope.spawn(|| {
+            asked.send(()).unwrap();
+            let (_, reply, _) = ask(&socket, &Request::Position(given).emit());
+            (std::time::Instant::now(), reply)
+        });
+        told.recv().unwrap();
+        let mut let_in = Vec::new();
+        while !waits.is_finished() {
+            Client::open(&socket).unwrap();
+            let_in.push(std::time::Instant::now());
+        }
+        let (answered, reply) = waits.join().unwrap();
+        assert!(String::from_utf8_lossy(&reply).contains("did not answer in time"), "{reply:?}");
+        // The server gives the cycle 200 ms; clients were let in meanwhile.
+        let before = |it: &std::time::Instant| answered.saturating_duration_since(*it).as_millis();
+        assert!(let_in.iter().any(|it| (20..150).contains(&before(it))), "{}", let_in.len());
+    });
+}

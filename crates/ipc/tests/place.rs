@@ -273,7 +273,8 @@ fn folders_of_others_are_believed_for_their_own_user_and_where_nobody_else_may_w
     assert!(matches!(find(), Err(FindError::NoServer { .. })));
 }
 
-/// Any user may make the usual folder below /tmp before its user does, and its user cannot remove it.
+/// Any user may make the usual folder below /tmp before its user does, and its user cannot remove
+/// it.
 // feature(ipc): a folder that another user made leaves no cycle without its interface: clients find another
 #[test]
 fn a_squatted_folder_leaves_no_cycle_without_an_interface() {
@@ -287,7 +288,7 @@ fn a_squatted_folder_leaves_no_cycle_without_an_interface() {
         [(None, format!("onbeat-{user}")), (Some(group), format!("onbeat-{user}-{group}"))]
     {
         let usual = Gone(Path::new("/tmp").join(usual));
-        // The squatter has a name like that of the folder that replaces the usual one, too.
+        // The squatter also takes a name like the folder that replaces the usual one.
         let false_spare = Gone(usual.0.with_extension("0"));
         let fake = usual.0.join(format!("{name}.sock"));
         let fake = as_user(squatter, &[], || {

@@ -7,8 +7,8 @@
 
 use crate::units::{Radians, Seconds};
 
-/// Farthest position that an axis can be set to: beyond it, an `f64` no longer resolves the counts of an encoder, and
-/// targets would be rounded to other counts.
+/// Farthest position that an axis can be set to: beyond it, an `f64` no longer resolves the counts
+/// of an encoder, and targets would be rounded to other counts.
 pub const FARTHEST: Radians = Radians(1e8);
 
 /// Way in which an axis learns its absolute position.
@@ -114,7 +114,8 @@ impl Home {
         self.homed = false;
     }
 
-    /// Its drive counts from `by` higher than before, a whole range of its encoder: the position of the axis stays.
+    /// Its drive counts from `by` higher than before, a whole range of its encoder: the position of
+    /// the axis stays.
     pub fn shift(&mut self, by: Radians) {
         if by.is_finite() {
             self.offset -= by;
@@ -127,8 +128,8 @@ impl Home {
         self.homing
     }
 
-    /// Where the drive reports `drive`, the axis is at `position`. An axis placed so is not homed. False for a position beyond
-    /// [`FARTHEST`], which changes nothing.
+    /// Where the drive reports `drive`, the axis is at `position`. An axis placed so is not homed.
+    /// False for a position beyond [`FARTHEST`], which changes nothing.
     pub fn place(&mut self, drive: Radians, position: Radians) -> bool {
         let offset = position - drive;
         let is_near = position.abs() <= FARTHEST && offset.is_finite();

@@ -1,7 +1,6 @@
 //! Position of an axis after a restart of its drive.
 //!
-//! The rules count for axes with position limits. Those that turn without limits restart their
-//! odometry.
+//! The rules count for axes with position limits. Axes without limits restart their odometry.
 
 use types::state::StopReason;
 
@@ -12,8 +11,7 @@ use crate::units::{Radians, RadiansPerSecond, RadiansPerSecondSquared, Seconds};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PositionSense {
     /// Distance over which its encoder knows the position without power, above 0: one revolution,
-    /// or that of a multi-turn encoder. `None` for an incremental encoder, and for one that is not
-    /// known.
+    /// or more of a multi-turn encoder. `None` for an incremental or unknown encoder.
     pub range: Option<Radians>,
     /// Distance the axis may move by itself while its drive is off, as a load that sinks; 0 or
     /// more.
@@ -82,8 +80,8 @@ impl RestartRule {
         Radians((speed * reaction).0 + braking) + coast + tolerance
     }
 
-    /// Judges a restart after which the position reads `moved` farther than before: the whole
-    /// ranges of the encoder that the drive counts from elsewhere.
+    /// Evaluates a restart after which the position reads `moved` farther than before. Returns the
+    /// whole ranges of the encoder in that difference.
     ///
     /// # Errors
     /// The reason for which the position is not known.
@@ -101,6 +99,20 @@ impl RestartRule {
             true => Ok(ranges),
             false => Err(StopReason::UnreferencedChange),
         }
+    }
+
+    /// Judges a position at the start of a run that is `moved` farther than the one kept at rest by
+    /// the run before: the whole ranges of the encoder that the drive counts from elsewhere.
+    ///
+    /// # Errors
+    /// The reason for which the position is not known.
+    pub fn judge_kept(&self, moved: Radians) -> Result<Radians, StopReason> {
+        let allowed = self.allowed_change(RadiansPerSecond::ZERO);
+        if self.sense.range.is_none() {
+            let stayed = moved.abs() <= allowed;
+            return if stayed { Ok(Radians::ZERO) } else { Err(StopReason::UnreferencedMemory) };
+        }
+        self.judge(moved, RadiansPerSecond::ZERO).map_err(|_| StopReason::UnreferencedMemory)
     }
 }
 
@@ -145,6 +157,23 @@ mod tests {
         assert_eq!(rule.judge(Radians(-3.0 * TAU), still), Ok(Radians(-3.0 * TAU)));
         assert_eq!(rule.judge(Radians(TAU / 2.0), still), Err(StopReason::UnreferencedChange));
         assert_eq!(rule.judge(Radians(f64::NAN), still), Err(StopReason::UnreferencedChange));
+    }
+
+    #[test]
+    fn a_kept_position_is_compared_with_any_encoder() {
+        for (range, moved, judged) in [
+            (None, 0.019, Some(0.0)),
+            (None, 0.021, None),
+            (None, TAU, None),
+            (Some(TAU), 0.019, Some(0.0)),
+            (Some(TAU), TAU + 0.01, Some(TAU)),
+            (Some(TAU), 0.3, None),
+            (Some(TAU), f64::NAN, None),
+            (None, f64::NAN, None),
+        ] {
+            let judged = judged.map(Radians).ok_or(StopReason::UnreferencedMemory);
+            assert_eq!(rule(range).judge_kept(Radians(moved)), judged, "{range:?} {moved}");
+        }
     }
 
     #[test]

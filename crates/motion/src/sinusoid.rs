@@ -84,7 +84,8 @@ impl SmoothSinusoid {
         RadiansPerSecondSquared(self.amplitude.0.abs() * bound)
     }
 
-    /// A jerk it never exceeds by more than a thousandth, in whatever phase: the ramp is looked at in steps.
+    /// A jerk it never exceeds by more than a thousandth, in whatever phase: the ramp is looked at
+    /// in steps.
     #[must_use]
     pub fn maximum_jerk(&self) -> RadiansPerSecondCubed {
         let omega = self.angular_frequency;
@@ -154,7 +155,8 @@ pub enum SinusoidError {
 const MAXIMUM_SLOPE: f64 = 15.0 / 8.0;
 /// Largest second derivative of it, `10 / sqrt(3)`, at u = 1/2 -+ sqrt(3)/6.
 const MAXIMUM_CURVATURE: f64 = 5.773_502_691_896_258;
-/// Steps of the ramp: its third derivative and what else makes the jerk are polynomials of at most the fifth degree.
+/// Steps of the ramp: its third derivative and what else makes the jerk are polynomials of at most
+/// the fifth degree.
 const JERK_STEPS: u32 = 200;
 
 #[cfg(test)]

@@ -4,9 +4,12 @@
 //! when something is wrong. It integrates what it sends, not what it is asked: whatever a controller asks, positions
 //! sent move at most at the velocity limit and stay within the position limits.
 //!
-//! * **Saturated**, reported while it lasts: speeds up to 5 % above the limit, torques above the limit, speeds too
-//!   high to stop before a position limit (*soft stop*), and accelerations and jerks above their written limits.
-//!   A source that is beyond these for 100 ms without catching up is stopped.
+//! * **Runaway** ([`Supervisor::with_velocity_error`]), an axis in csv or cst that moves against its
+//!   command, or faster than it: no torque at once, latched.
+//! * **Saturated**, reported while it lasts: speeds up to 5 % above the limit, torques above the
+//!   limit, speeds too high to stop before a position limit (*soft stop*), and accelerations and
+//!   jerks above their written limits. A source that is beyond these for 100 ms without catching up
+//!   is stopped.
 //! * **Stopped**, latched until it is acknowledged: a number that is none, a position beyond its limit, a
 //!   velocity far beyond its limit, a step, a following error, a drive in fault, a homing that failed.
 //! * **Stopped** while the command is stale, as [`OnStale`] says. It ends by itself once a command is fresh again and
@@ -17,8 +20,8 @@
 //!   within velocity, acceleration and jerk.
 //! * **Implausible** ([`Seen::implausible`]), positions that the axis cannot have come to: as an outage, but for the quick stop right after
 //!   [`BLIND_CYCLES`], and latched.
-//! * **Unreferenced** ([`Supervisor::unreference`]), its position may have changed unnoticed: the drive's quick stop, and no motion until the
-//!   position is known again.
+//! * **Unreferenced** ([`Supervisor::unreference`]), its position may have changed unnoticed: the
+//!   drive's quick stop, and no motion until the position is known again.
 //! * **Interlocked** ([`InterlockState`]): brought to rest, then without torque.
 //! * **Waits for a start** (see [`START_TIME`]): its torque was taken by power, safe torque off or a missing permission, and
 //!   the return of that moves nothing.
@@ -30,8 +33,8 @@
 //! * **Profile modes** ([`AxisMode::is_profile`]): the drive makes the motion, within speeds and ramps that its objects say. The set-point is held
 //!   within the limits, what the drive reports is judged, and to stop it is halted.
 //!
-//! * **Quick stop not carried out** ([`QuickStopStep`]): a drive that stays enabled is stopped by set-points or
-//!   a halt, then disabled behind its brake.
+//! * **Quick stop not carried out** ([`QuickStopStep`]): a drive that stays enabled is stopped by
+//!   set-points or a halt, then disabled behind its brake.
 //!
 //! An axis that is stopped brakes at its deceleration and then holds its place. Its controller is shown
 //! [`AxisPhase::HoldingAt`] with the place its set-points have to begin at ([`Supervisor::phase`]), as after enabling.
@@ -44,14 +47,17 @@ mod clamp;
 mod ending;
 mod interlock;
 mod jog;
+mod lead;
 mod limits;
 mod mode_change;
 mod other_axis;
 mod outage;
+mod overshoot;
 mod profile;
 mod quick_stop;
 mod readiness;
 mod reference;
+mod runaway;
 mod seen;
 mod slope;
 mod start;
@@ -65,6 +71,8 @@ use crate::units::{NewtonMetres, Radians, RadiansPerSecond, RadiansPerSecondSqua
 use braking::Braking;
 use clamp::Clamp;
 use jog::Jogging;
+use overshoot::Overshoot;
+use runaway::Runaway;
 use slope::Slope;
 
 pub use ending::{END_TIME, Ending, FREE_TIME, HEED_TIME};
@@ -74,6 +82,7 @@ pub use limits::{FollowingErrorLimit, Limits, OUTAGE_CYCLES, Outage, Settings, S
 pub use other_axis::OtherAxis;
 pub use profile::DriveProfile;
 pub use quick_stop::{ANSWER, QuickStopStep, StoppingMeans};
+pub use runaway::{RUNAWAY_TIME, VELOCITY_ERROR};
 pub use seen::{Intervention, Seen, StopReason, Supervised};
 pub use start::START_TIME;
 pub use types::cycle::BLIND_CYCLES;
@@ -116,8 +125,14 @@ pub struct Supervisor {
     /// The quick stop that is requested.
     quick_stop: Option<quick_stop::QuickStop>,
     quick_stop_step: Option<QuickStopStep>,
-    /// Since a quick stop its controller has asked for no torque: its set-points are of before.
+    /// Since a quick stop its controller has not disabled it: its set-points are from before.
     after_quick_stop: bool,
+    /// Speed by which the axis may differ from its command in csv and cst.
+    velocity_error: RadiansPerSecond,
+    runaway: Runaway,
+    /// Way by which the axis is ahead of its set-point.
+    lead: Radians,
+    overshoot: Overshoot,
     jogging: Jogging,
     /// Difference of positions that is no motion.
     tolerance: Radians,
@@ -170,6 +185,10 @@ impl Supervisor {
             quick_stop: None,
             quick_stop_step: None,
             after_quick_stop: false,
+            velocity_error: settings.limits.velocity * VELOCITY_ERROR,
+            runaway: Runaway::default(),
+            lead: Radians::ZERO,
+            overshoot: Overshoot::default(),
             jogging: Jogging::of(&settings.limits, JogLimits::usual(&settings.limits))?,
             tolerance: Radians::ZERO,
             not_ready: None,
@@ -198,6 +217,7 @@ impl Supervisor {
         self.after_quick_stop &= seen.disables || seen.quick_stop;
         self.watch_outage(seen);
         self.watch_drive(elapsed, seen);
+        self.watch_overshoot(seen);
         self.watch_readiness(seen);
         self.watch(elapsed, asked, seen);
     }
@@ -206,6 +226,7 @@ impl Supervisor {
     pub fn send(&mut self, elapsed: Seconds, asked: AxisSetpoint, seen: &Seen) -> Supervised {
         let elapsed = self.since_the_last(elapsed);
         let last = self.sent;
+        self.note_lead(&seen.feedback);
         let quick_stop = self.step_quick_stop(elapsed, seen);
         let reason = match self.hold {
             Hold::Free if quick_stop.is_none() => {
@@ -370,6 +391,9 @@ impl Supervisor {
         if !finite {
             return Some(StopReason::NotFinite);
         }
+        if self.runs_away(elapsed, seen) {
+            return Some(StopReason::Runaway);
+        }
         let highest_velocity = limits.velocity * TOLERANCE;
         if self.drive_makes_the_way() {
             return self.trouble_on_its_way(elapsed, asked, seen);
@@ -453,6 +477,7 @@ impl Supervisor {
                 let away = asked.position - self.sent.position;
                 let wanted = within(away / elapsed);
                 let slowed = self.slowed(wanted, self.sent.position, elapsed, limits.acceleration);
+                let slowed = self.slowed_for_lead(slowed, elapsed);
                 let moved = (slowed * elapsed).0.clamp(-limits.step.0, limits.step.0);
                 // Sums must not drift away from what was asked.
                 let reached = (moved - away.0).abs() <= ROUNDING.0;

@@ -93,8 +93,9 @@ pub fn run(client: &Client, controller: impl Controller, stop: &StopHandle) -> R
     run_with(client, controller, stop, Settings::default())
 }
 
-/// The same with a priority and a CPU for the calling thread, which keeps them afterwards. Without a priority answers are
-/// late whenever the computer is busy, and the axes stop: [`Served::advice`].
+/// The same with a priority and a CPU for the calling thread, which keeps them afterwards. Without
+/// a priority answers are late whenever the computer is busy, and the axes stop:
+/// [`Served::advice`].
 ///
 /// # Errors
 /// As [`run`], and settings that are refused: nothing has moved.

@@ -158,7 +158,8 @@ pub enum Fault {
         position: usize,
         /// The input, from 0.
         input: u8,
-        /// High or low; `None` for its level from the start, or that of the output of the same number.
+        /// High or low; `None` for its level from the start, or the level of the output with its
+        /// number.
         level: Option<bool>,
     },
     /// An axis of a servo drive has a fault.
@@ -186,6 +187,15 @@ pub enum Fault {
         /// Torque in mN m.
         torque: i32,
     },
+    /// Direction in which the motor of an axis of a servo drive turns.
+    DriveMotor {
+        /// Position.
+        position: usize,
+        /// Axis of the drive, from 0.
+        axis: usize,
+        /// Two of its phases are exchanged: it turns against its torque.
+        reversed: bool,
+    },
     /// An axis of a servo drive counts from elsewhere, with or without power.
     Encoder {
         /// Position.
@@ -194,7 +204,8 @@ pub enum Fault {
         axis: usize,
         /// Thousandths of a turn of its motor.
         by: i32,
-        /// The shaft turns so far, and the count stays; else the count changes, and the shaft stays.
+        /// The shaft turns so far, and the count stays; else the count changes, and the shaft
+        /// stays.
         turned: bool,
     },
     /// Share of frames that are lost, on the way to the SubDevices or back.
@@ -254,6 +265,7 @@ impl Fault {
             Self::Input { position, input, .. } => Self::Input { position, input, level: None },
             Self::DrivePower { position, .. } => Self::DrivePower { position, on: true },
             Self::DriveLoad { position, axis, .. } => Self::DriveLoad { position, axis, torque: 0 },
+            Self::DriveMotor { position, axis, .. } => Self::DriveMotor { position, axis, reversed: false },
             Self::LoseFrames(_) => Self::LoseFrames(Share::NONE),
             Self::DelayFrames { .. } => Self::DelayFrames { by: Duration::ZERO, share: Share::NONE },
             Self::DuplicateFrames(_) => Self::DuplicateFrames(Share::NONE),

@@ -87,7 +87,8 @@
 //! ```
 //!
 //! A run that could not be is an [`Error`] to match on; a run that did not go as it should returns a [`Summary`] with its
-//! findings. The library installs no signal handler, prints nothing, ends no process and keeps no state between runs: any
+//! findings. The library installs no signal handler, prints nothing, ends no process and keeps no state between runs but in
+//! [`Robot::state_directory`]: any
 //! number of them go on after each other and, on interfaces of their own or simulated, beside each other. Its only globals count
 //! what Linux keeps for the whole process: holders of the memory lock and of the ban on huge pages, which the last of them gives
 //! back, journals of changes to the machine, numbers that keep names apart, and a panic hook before the program's own, which has panics of
@@ -117,6 +118,7 @@
 //! | [`fault`] | faults of a simulated bus, on demand |
 //! | [`Reporter`], [`Notice`], [`Progress`] | a run as it goes on |
 //! | [`Summary`], [`Error`] | the end of a run |
+//! | [`state`] | state directory: what a robot keeps over restarts |
 //! | [`sub_devices`] | SubDevices described for other processes |
 //! | [`compose`] | the parts that a robot's description becomes |
 #![forbid(unsafe_code)]
@@ -129,6 +131,7 @@ pub mod fault;
 mod reporter;
 mod robot;
 mod run;
+pub mod state;
 pub mod sub_devices;
 mod summary;
 

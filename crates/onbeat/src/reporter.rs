@@ -116,7 +116,7 @@ pub enum Notice {
     Remark(String),
     /// Object of a drive that bounds its axis less than its limits say, or contradicts what a stop needs.
     WeakDrive(String),
-    /// Detail for those that want to know more.
+    /// Detail that `run -v` shows.
     Detail(String),
     /// Path of the shared-memory interface that is open.
     IpcOpen(PathBuf),
@@ -128,6 +128,8 @@ pub enum Notice {
     NoTrace(String),
     /// Recording that does not open yet, or takes no more cycles.
     Recording(String),
+    /// Sentence on the state directory: something kept that cannot be read or written.
+    State(String),
     /// Line of a device beside the bus.
     Device(String),
     /// Fault of the simulated bus that took place on demand, or the end of one.
@@ -185,16 +187,12 @@ impl fmt::Display for Notice {
             }
             Self::NoIpc(why) => write!(f, "no other program can attach: {why}"),
             Self::NoTrace(why) => write!(f, "late cycles are explained by counters only: {why}"),
-            Self::HoldsLoad(axis) => write!(
-                f,
-                "{axis} stays enabled: its drive did not carry out a quick stop, and its load falls without torque; \
-                 secure the load, then stop again (a second Ctrl-C)"
-            ),
             Self::Prepared(sentence)
             | Self::Remark(sentence)
             | Self::WeakDrive(sentence)
             | Self::Detail(sentence)
             | Self::Recording(sentence)
+            | Self::State(sentence)
             | Self::Device(sentence)
             | Self::NotPutBack(sentence) => f.write_str(sentence),
         }

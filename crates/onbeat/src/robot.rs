@@ -133,7 +133,7 @@ impl Robot {
         self
     }
 
-    /// Time that its SubDevices live by where they are simulated; by default the time of the bus.
+    /// Time of simulated SubDevices; by default the time of the bus.
     pub fn simulated_time(mut self, time: SimulatedTime) -> Self {
         self.settings.wire.time = time;
         self
@@ -207,6 +207,13 @@ impl Robot {
         self
     }
 
+    /// Keeps in this directory what a run is to know of the runs before ([`crate::state`]): history, `position_memory`,
+    /// `reset_faults`. Without it nothing is kept.
+    pub fn state_directory(mut self, path: impl Into<PathBuf>) -> Self {
+        self.settings.state = Some(path.into());
+        self
+    }
+
     /// Link that it runs on, in all its parts.
     pub fn wire(mut self, wire: Wire) -> Self {
         self.settings.wire = wire;
@@ -253,6 +260,8 @@ pub(crate) struct Settings {
     pub(crate) stop: StopHandle,
     pub(crate) limit: Option<Limit>,
     pub(crate) ipc: IpcPlace,
+    /// State directory.
+    pub(crate) state: Option<PathBuf>,
     pub(crate) recording: run::RecordingSettings,
     pub(crate) diagnosis: run::DiagnosisSettings,
 }

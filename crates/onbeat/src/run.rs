@@ -10,6 +10,7 @@ mod diagnosis;
 #[path = "run/without_diagnosis.rs"]
 mod diagnosis;
 mod diagnostics;
+mod keeper;
 mod name;
 mod nic;
 mod prepare;
@@ -24,6 +25,7 @@ mod side_tasks;
 #[cfg(not(feature = "devices"))]
 #[path = "run/without_devices.rs"]
 mod side_tasks;
+mod start_faults;
 mod tasks;
 mod watch;
 
@@ -51,6 +53,7 @@ use crate::robot::{Parts, Settings};
 use crate::{Control, Error, Notice, Reporter, Robot, Summary};
 use answers::Answers;
 use diagnostics::DiagnosticsWriter;
+use keeper::KeptState;
 use nic::Nics;
 use prepare::Prepared;
 use recorder::Recorder;
@@ -164,6 +167,7 @@ impl Settings {
     ) -> Result<Ran, Error> {
         let Prepared { cycle, clock, observer, mut diagnosis, server, external, bus_server, .. } = prepared;
         let (beside, bus, file) = (prepared.beside, prepared.bus, prepared.file);
+        let kept = prepared.kept;
         thread::scope(|scope| {
             // However this one ends, the cycle comes to its end: the scope waits for it.
             let end = EndOf(&self.stop);
@@ -195,12 +199,16 @@ impl Settings {
                 diagnostics: server.map(|server| DiagnosticsWriter::new(server, &conditions)),
                 loads: loads(robot),
                 tasks,
+                keeper: kept.map(KeptState::start),
                 frozen: None,
             };
-            let (measured, recorder) = watch.until_over(&self.stop, reporter, beside.as_ref());
+            let (measured, recorder, keeper) = watch.until_over(&self.stop, reporter, beside.as_ref());
             end.has_come();
             let joined = started.thread.join();
             let recorded = recorder.map(|recorder| recorder.finish(&measured.summary));
+            if let Some(keeper) = keeper {
+                keeper.finish(joined.is_ok(), reporter);
+            }
             let ended = joined.map_err(panicked).and_then(|(mut ended, not_put_back)| {
                 not_put_back.into_iter().for_each(|failure| reporter.notice(&Notice::NotPutBack(failure)));
                 let panic = ended.controller_panic.take();
@@ -294,7 +302,7 @@ fn refuse_limited_processor_time() -> Result<(), Error> {
     getrlimit(Resource::Cpu).current.map_or(Ok(()), |seconds| Err(Error::ProcessorTime { seconds }))
 }
 
-/// Axes whose load falls without torque.
+/// Axes with a load that falls without torque.
 fn loads(robot: &RobotConfig) -> Vec<(usize, String)> {
     let axes = robot.axes.iter().enumerate().filter(|(_, axis)| axis.holds_load && axis.brake.is_none());
     axes.map(|(number, axis)| (number, axis.name.clone())).collect()

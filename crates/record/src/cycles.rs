@@ -6,8 +6,9 @@ use crate::recording::Recording;
 /// [`Header::what`](crate::recording::Header::what) of a recording of cycles.
 pub const WHAT: &str = "cycle";
 
-/// Columns, as the fields of [`CycleRecord`]: instants on the cycle's clock, duration of each phase,
-/// releases skipped just before, frames lost, 1 where every working counter was right, and the time of simulated SubDevices.
+/// Columns, as the fields of [`CycleRecord`]: instants on the cycle's clock, duration of each
+/// phase, releases skipped just before, frames lost, 1 where every working counter was right, and
+/// the time of simulated SubDevices.
 pub const COLUMNS: [&str; 16] = [
     "cycle",
     "release_ns",

@@ -59,7 +59,8 @@ pub struct CycleRecord {
     pub overrun: bool,
     /// Duration of each phase, indexed by [`Phase`], ns.
     pub durations_ns: [u32; Phase::ALL.len()],
-    /// Time that went into SubDevices simulated in the cycle's own thread, ns. No phase has it, and no computed time.
+    /// Time that went into SubDevices simulated in the cycle's own thread, ns. No phase has it, and
+    /// no computed time.
     pub simulation_ns: u32,
 }
 
@@ -134,7 +135,8 @@ impl CycleRecord {
         self.collect_time() + self.process_time() + self.transmit_time()
     }
 
-    /// Release to the last stamp, ns: with the wake-up, the wire and publishing, without simulated SubDevices.
+    /// Release to the last stamp, ns: with the wake-up, the wire and publishing, without simulated
+    /// SubDevices.
     #[must_use]
     pub const fn response_time(&self) -> u64 {
         self.end_ns.saturating_sub(self.release_ns).saturating_sub(self.simulation_ns as u64)

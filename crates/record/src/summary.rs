@@ -43,7 +43,8 @@ pub struct RunSummary {
     pub wakeup_latency: Statistics,
     /// Release to end.
     pub response_time: Statistics,
-    /// Time of SubDevices simulated in the cycle's thread, of cycles with any: in none of the other times.
+    /// Time of SubDevices simulated in the cycle's thread, of cycles with any: in none of the other
+    /// times.
     pub simulation_time: Statistics,
     /// Cycles with a wrong working counter.
     pub working_counter_errors: Occurrences,
@@ -117,8 +118,8 @@ impl RunSummary {
 }
 
 /// Serialises as one object: `cycles`, `period_ns`, `t_period_ns`, `t_jitter_ns`, `t_exec_ns`,
-/// `wakeup_latency_ns`, `response_time_ns`, on a simulated bus `simulation_ns`, the counts, and under
-/// `first_cycle_of` the first cycle of each count.
+/// `wakeup_latency_ns`, `response_time_ns`, on a simulated bus `simulation_ns`, the counts, and
+/// under `first_cycle_of` the first cycle of each count.
 impl Serialize for RunSummary {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         RunSummaryFigures {

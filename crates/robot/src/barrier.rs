@@ -7,20 +7,22 @@
 //! | 0x6065, 0x6066 | 1.5 times `following_error` |
 //! | 0x6072 | `limits.torque` |
 //! | 0x6085 | `limits.stop_deceleration` |
+//! | 0x6084 | the same in `cst` and `tq`, where a halt stops the axis |
 //! | 0x605A to 0x605E | read, and compared with what a stop needs |
 
 use ethercat::cia402::AxisMode;
 use ethercat::cia402::object::{
     DISABLE_OPERATION_OPTION_CODE, FAULT_REACTION_OPTION_CODE, FOLLOWING_ERROR_TIME_OUT,
     FOLLOWING_ERROR_WINDOW, HALT_OPTION_CODE, MAXIMUM_PROFILE_VELOCITY, MAXIMUM_TORQUE,
-    QUICK_STOP_DECELERATION, QUICK_STOP_OPTION_CODE, SHUTDOWN_OPTION_CODE, SI_UNIT_POSITION,
-    SOFTWARE_POSITION_LIMIT, of_axis, of_first_axis,
+    PROFILE_DECELERATION, QUICK_STOP_DECELERATION, QUICK_STOP_OPTION_CODE, SHUTDOWN_OPTION_CODE,
+    SI_UNIT_POSITION, SOFTWARE_POSITION_LIMIT, of_axis, of_first_axis,
 };
 use ethercat::main_device::{Barrier, BarrierTask, StartupSdo, UnitValue};
 use motion::Radians;
 use motion::homing::Homing;
 
-use crate::model::{Axis, Encoder, RobotConfig, SubDevice};
+use crate::model::{Axis, Encoder, RobotConfig, SubDevice, profile_objects};
+use types::CyclicMode;
 
 /// Object of the second barrier of an axis.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -133,6 +135,10 @@ fn objects(axis: &Axis) -> Vec<(u16, u8, Result<BarrierTask, &'static str>)> {
         (MAXIMUM_TORQUE, 0, torque(axis)),
         (QUICK_STOP_DECELERATION, 0, in_counts(limits.deceleration.0, SI_UNIT_ACCELERATION)),
     ];
+    if halts_by_profile(axis) {
+        // In modes of torques the halt brakes, along this ramp.
+        objects.push((PROFILE_DECELERATION, 0, in_counts(limits.deceleration.0, SI_UNIT_ACCELERATION)));
+    }
     objects.extend(options.map(|index| (index, 0, Ok(BarrierTask::Read))));
     objects
 }
@@ -190,6 +196,13 @@ fn torque(axis: &Axis) -> Result<BarrierTask, &'static str> {
     Ok(BarrierTask::Write(u32::from(units.value.unsigned_abs().max(1))))
 }
 
+/// True in a mode of torques, unless the axis writes its profile anyway.
+fn halts_by_profile(axis: &Axis) -> bool {
+    let modes = || std::iter::once(axis.mode).chain(axis.modes.iter().copied());
+    let profile = |mode| profile_objects(mode).iter().any(|&(index, _)| index == PROFILE_DECELERATION);
+    modes().any(|mode| mode.cyclic() == CyclicMode::Torque) && !modes().any(profile)
+}
+
 /// True if the drive takes speeds of this axis in counts a second already: where it names no unit, that counts.
 fn counts_velocities(axis: &Axis) -> bool {
     let modes = std::iter::once(&axis.mode).chain(&axis.modes);
@@ -233,7 +246,9 @@ fn value(barrier: &Barrier, sdo: &StartupSdo) -> i64 {
 /// True if the drive bounds the axis less with `value` than with `limits`.
 fn is_weaker(index: u16, sub_index: u8, value: i64, limits: i64) -> bool {
     match (of_first_axis(index), sub_index) {
-        (SOFTWARE_POSITION_LIMIT, 1) | (QUICK_STOP_DECELERATION, _) => value < limits,
+        (SOFTWARE_POSITION_LIMIT, 1) | (QUICK_STOP_DECELERATION | PROFILE_DECELERATION, _) => {
+            value < limits
+        }
         _ => value > limits,
     }
 }

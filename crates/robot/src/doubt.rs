@@ -16,7 +16,7 @@ impl RobotConfig {
     }
 }
 
-/// An outage whose quick stop comes when the drives have left Op by themselves.
+/// An outage time after which the drives have left Op before the quick stop is commanded.
 fn of_outage(robot: &RobotConfig) -> Option<String> {
     let cycle = &robot.cycle;
     let outage = cycle.outage_time.unwrap_or(cycle.period * OUTAGE_CYCLES);
@@ -87,14 +87,15 @@ fn of_axis(axis: &Axis) -> Vec<String> {
             (highest.0 - lowest.0) / std::f64::consts::TAU
         ));
     }
-    // Limits in another unit would be told twice.
+    // Limits in another unit would be reported twice.
     if doubts.is_empty() {
         doubts.extend(of_encoder(axis));
     }
     doubts
 }
 
-/// Effect of a restart of its drive on the position of an axis with limits, where the file leaves it open or an encoder cannot keep it.
+/// Effect of a restart of its drive on the position of an axis with limits, where the file leaves
+/// it open or an encoder cannot keep it.
 fn of_encoder(axis: &Axis) -> Option<String> {
     let engage = axis.brake.map_or(Seconds::ZERO, |brake| brake.times.engage);
     let rule = RestartRule::of(axis.position_sense, &axis.limits, engage)?;
@@ -111,7 +112,7 @@ fn of_encoder(axis: &Axis) -> Option<String> {
     let kind = axis.encoder.map_or("", Encoder::name);
     if always {
         return Some(format!(
-            "axis \"{name}\": its {kind} encoder tells apart {:.3} rad, its limits span {:.3} rad: each restart of its drive leaves \
+            "axis \"{name}\": its {kind} encoder distinguishes {:.3} rad, its limits span {:.3} rad: each restart of its drive leaves \
              it unreferenced; check encoder_range, encoder_side, gear_ratio and limits.position",
             range.0,
             (highest - lowest).0
@@ -120,7 +121,7 @@ fn of_encoder(axis: &Axis) -> Option<String> {
     (2.0 * change.0 >= range.0).then(|| {
         format!(
             "axis \"{name}\": at its limit of velocity it may move {:.3} rad while its drive is off, at least half of the {:.3} rad that \
-             its {kind} encoder tells apart: a restart in motion leaves it unreferenced",
+             its {kind} encoder distinguishes: a restart in motion leaves it unreferenced",
             change.0, range.0
         )
     })

@@ -34,7 +34,7 @@ pub(crate) use bus::{BUS_KEYS, DEVICE_KEYS, DistributedClock, MOST_SUB_DEVICES};
 pub(crate) use controller::AxisSwing;
 pub use controller::{Controller, Sinusoid};
 pub(crate) use cycle::HIGHEST_CPU;
-pub use cycle::{Cycle, Overrides};
+pub use cycle::{Cycle, Overrides, ResetFaults};
 pub use frame::Frame;
 pub(crate) use interlock::InterlockKeys;
 pub(crate) use ipc::made_of;

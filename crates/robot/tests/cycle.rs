@@ -30,7 +30,7 @@ fn a_cycle_asks_for_what_there_is() {
         (
             "memory_lock = true",
             "r.toml:4:1: unknown key \"memory_lock\", expected one of period, profile, priority, \
-             deadline_runtime, cpu, spin_margin, prepare_nic, nic_cpu, overrun, frame_order, clock, outage_time, after_outage, loss_time: a cycle's memory lock is now the letter M \
+             deadline_runtime, cpu, spin_margin, prepare_nic, nic_cpu, overrun, frame_order, clock, outage_time, after_outage, reset_faults, reset_codes, loss_time: a cycle's memory lock is now the letter M \
              of its profile, as in profile = \"PM\"",
         ),
         (

@@ -35,7 +35,7 @@ fn written(robot: &RobotConfig, index: u16, sub_index: u8) -> i64 {
 
 // feature(axes): the drives hold the limits of their axes as a second barrier
 #[test]
-fn position_limits_are_in_counts_with_room_for_a_stop() {
+fn position_limits_are_in_counts_with_space_for_a_stop() {
     let ends = |robot: &RobotConfig| [1, 2].map(|it| written(robot, 0x607D, it));
     let multi_turn = format!("{LIMITS}encoder = \"multi_turn\"\nencoder_range = 4096\n");
     let counts = |radians: f64| radians * 65_536.0 * 3.0 / std::f64::consts::TAU;
@@ -48,7 +48,7 @@ fn position_limits_are_in_counts_with_room_for_a_stop() {
     about(ends(&robot(-3.0, "csp", &multi_turn, "")), [-2.504, 1.504]);
     let offset = format!("{multi_turn}homing = {{ offset = 0.5 }}\n");
     about(ends(&robot(3.0, "csp", &offset, "")), [-2.004, 2.004]);
-    // A stop deceleration of twice the acceleration leaves half the room.
+    // A stop deceleration of twice the acceleration needs half the distance.
     let hard = multi_turn.replace("torque", "stop_deceleration = 8.0, torque");
     about(ends(&robot(3.0, "csp", &hard, "")), [-1.254, 2.254]);
 }

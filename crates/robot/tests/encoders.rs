@@ -1,12 +1,12 @@
 //! Encoders in the robot file, and the doubts of `check` about them.
 
-use onbeat_robot::RobotConfig;
+use onbeat_robot::{ResetFaults, RobotConfig};
 
 /// The example of an arm, with other lines for its encoders.
 fn arm(keys: &str) -> String {
     let text =
         std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/arm.toml")).unwrap();
-    let given = "encoder = \"multi_turn\"\nencoder_range = 4096                # revolutions that it tells apart without power\n";
+    let given = "encoder = \"multi_turn\"\nencoder_range = 4096                # revolutions that it distinguishes without power\n";
     assert!(text.contains(given));
     text.replace(given, keys)
 }
@@ -34,7 +34,7 @@ fn limits_without_an_encoder_are_doubted() {
 fn an_encoder_that_cannot_keep_the_position_is_doubted() {
     let found = doubts("encoder = \"single_turn\"\n");
     assert!(
-        found[0].contains("its single_turn encoder tells apart 0.063 rad, its limits span 5.800 rad"),
+        found[0].contains("its single_turn encoder distinguishes 0.063 rad, its limits span 5.800 rad"),
         "{found:?}"
     );
     assert_eq!(doubts("encoder = \"single_turn\"\nencoder_side = \"load\"\n"), [""; 0]);
@@ -66,4 +66,32 @@ fn an_encoder_range_fits_the_encoder() {
     );
     assert!(refused("coast = -1.0\n").contains("coast = -1, expected a finite number, 0 or above"));
     assert!(refused("position_tolerance = 0.0\n").contains("position_tolerance = 0"));
+}
+
+// feature(axes): `position_memory`, and `reset_faults`, which needs it on axes with limits
+#[test]
+fn position_memory_and_reset_faults_go_together() {
+    let robot = |axis: &str, cycle: &str| {
+        let text = arm(axis).replacen("[cycle]\n", &format!("[cycle]\n{cycle}"), 1);
+        RobotConfig::parse(&text, "arm.toml").map_err(|error| error.to_string())
+    };
+    let memory = "encoder = \"multi_turn\"\nencoder_range = 4096\nposition_memory = true\n";
+    let communication = "reset_faults = \"communication\"\nreset_codes = [0x8611]\n";
+    let good = robot(memory, communication).expect("a good file");
+    assert!(good.axes[0].position_memory);
+    assert_eq!(good.cycle.reset_faults, ResetFaults::Communication);
+    assert_eq!(good.cycle.reset_codes, [0x8611]);
+    let refused = |axis: &str, cycle: &str| robot(axis, cycle).expect_err("refused");
+    let found = refused("", communication);
+    assert!(found.contains("expected position_memory of each axis with limits.position"), "{found}");
+    let found = refused(memory, "reset_codes = [0x8611]\n");
+    assert!(found.contains("reset_codes without reset_faults"), "{found}");
+    assert!(refused(memory, "reset_faults = \"all\"\n").contains("communication"));
+    // Another scale or offset is another place.
+    let scale =
+        |keys: &str| robot(&format!("{memory}{keys}"), "").expect("a good file").axes[0].scale_sha256();
+    assert_eq!(scale(""), scale("coast = 0.1\n"));
+    let other = memory.replace("4096", "1024");
+    let other = robot(&other, "").expect("a good file").axes[0].scale_sha256();
+    assert_ne!(scale(""), other);
 }

@@ -102,7 +102,7 @@ fn a_drive_with_axes_has_a_watchdog() {
     let off = "process_data_watchdog = \"off\"\n";
     for found in [six_axis(off, ""), six_axis("", off)] {
         let found = found.expect_err("off");
-        let refused = "axis \"axis-1\" on \"drive-1\", whose process_data_watchdog is off, expected a drive that stops by itself";
+        let refused = "axis \"axis-1\" on \"drive-1\" with process_data_watchdog = \"off\", expected a drive that stops by itself";
         let remedy = ": give that SubDevice a time, as process_data_watchdog = \"100ms\"";
         assert!(found.contains(refused) && found.ends_with(remedy), "{found}");
     }

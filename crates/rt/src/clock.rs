@@ -115,7 +115,8 @@ pub enum BusClock {
     /// `CLOCK_MONOTONIC`, for SubDevices on a wire.
     #[default]
     Host,
-    /// Bus time of SubDevices in this process: it moves with the cycle, and no stall of the host moves it.
+    /// Bus time of SubDevices in this process: it moves with the cycle, and no stall of the host
+    /// moves it.
     Simulated(VirtualClock),
 }
 

@@ -123,8 +123,8 @@ impl<C: Clock> Pacer<C> {
         Self { policy, ..self }
     }
 
-    /// The same with a grid that moves by whole periods where releases were passed over: no number is skipped, and nothing is
-    /// caught up with. For a bus whose time is the number of its cycles.
+    /// The same with a grid that moves by whole periods after missed releases: no number is
+    /// skipped, and no cycle is caught up. For a bus in bus time.
     #[must_use]
     pub fn with_slips(self) -> Self {
         Self { slips: true, ..self }

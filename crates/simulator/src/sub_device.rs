@@ -30,8 +30,8 @@ pub const STEP: Duration = Duration::from_micros(250);
 /// Time for which a change to Op waits for outputs before it is refused.
 pub const OUTPUTS_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// Steps after which a slave stack notices that a SyncManager was switched. A request for a state that comes until then
-/// is served first.
+/// Steps after which a slave stack notices that a SyncManager was switched. An earlier request for
+/// a state is served first.
 const SETUP_CHECK: u8 = 2;
 
 /// Longest time that is caught up in steps; earlier steps are skipped, after a standstill or a leap of the clock.
@@ -205,8 +205,8 @@ impl SubDevice {
         self.esc.set_sii(image);
     }
 
-    /// Sets whether a port latches its receive time (0x0900 and up). If not, the register keeps the time that it holds:
-    /// 0 after power-on.
+    /// Sets whether a port latches its receive time (0x0900 and up). If not, the register keeps the
+    /// time that it holds: 0 after power-on.
     pub fn set_receive_time_latches(&mut self, port: usize, latches: bool) {
         self.esc.set_receive_time_latches(port, latches);
     }

@@ -1,5 +1,5 @@
-//! The second barrier: objects that bound the axes of a drive are written at the start, and after every restart of it.
-//! Judged by the true motion of a drive that is sent raw set-points.
+//! The second barrier: objects that bound the axes of a drive are written at the start, and after
+//! every restart of it. The tests evaluate the true motion of a drive with raw set-points.
 use crate::rig;
 
 use std::f64::consts::TAU;
@@ -23,7 +23,8 @@ const fn write(index: u16, sub_index: u8, length: u8, value: i64) -> Barrier {
     Barrier { index, sub_index, length, task: BarrierTask::Write(value as u32) }
 }
 
-/// Half a turn either way, 2 turns/s, half the rated torque, an eighth of a turn of following error for 20 ms.
+/// Half a turn either way, 2 turns/s, half the rated torque, an eighth of a turn of following error
+/// for 20 ms.
 fn barriers() -> Vec<Barrier> {
     let half = (TURN / 2.0) as i64;
     let velocity = UnitValue {

@@ -188,7 +188,7 @@ fn unmarked_in_op(count: usize) -> Rig {
     rig
 }
 
-// feature(main-device): a bus whose replies keep the source address returns after a power loss of all SubDevices
+// feature(main-device): a bus with unchanged source addresses returns after a power loss of all SubDevices
 #[test]
 fn an_unmarked_bus_returns_after_a_power_loss_of_all() {
     for count in [1, 6, 64] {

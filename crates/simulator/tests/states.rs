@@ -426,7 +426,8 @@ fn a_written_reset_restarts_it() {
     assert_eq!(bus.read_word(0, register::DL_STATUS) & 0x11, 0x11, "links are found again");
 }
 
-/// MainDevices clear all SyncManagers and request Init in the next frame, and read no error in between.
+/// MainDevices clear all SyncManagers and request Init in the next frame, and read no error in
+/// between.
 // feature(simulator): SyncManagers cleared just before a request for Init show no transient AL error
 #[test]
 fn clearing_sync_managers_before_init_shows_no_error() {

@@ -30,6 +30,7 @@ pub mod conditions;
 pub mod cycle;
 pub mod kind;
 mod named;
+pub mod number;
 pub mod object;
 pub mod profile;
 pub mod schedule;

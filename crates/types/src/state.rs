@@ -134,7 +134,7 @@ codes! {
 codes! {
     /// Level of the digital input of an interlock.
     InputLevel: u8 {
-        /// No process data of the input has come yet.
+        /// No process data of the input has been received yet.
         Unknown = 0, "has not been read yet";
         /// The input is low.
         Low = 1, "is low";
@@ -184,18 +184,26 @@ codes! {
         Brake = 15, "the output that holds its brake open is not taken: the brake may be shut";
         /// The drive reports positions that the axis cannot have come to: a broken encoder, or a wire that changes bytes.
         Implausible = 16, "its drive reports positions that the axis cannot have come to (implausible feedback)";
-        /// Unreferenced: the drive restarted, and its encoder does not keep the position while it is without power.
+        /// Unreferenced: the drive restarted, and its encoder does not keep the position while it
+        /// is without power.
         UnreferencedRestart = 17, "unreferenced: its drive restarted, and its encoder may have lost the position";
-        /// Unreferenced: the drive restarted, and its position has changed by more than the axis can have moved.
+        /// Unreferenced: the drive restarted, and its position has changed by more than the axis
+        /// can have moved.
         UnreferencedChange = 18, "unreferenced: its drive restarted, and its position changed by more than the axis can have moved";
         /// Unreferenced: the drive counts from elsewhere, since it was in Op.
         UnreferencedCount = 19, "unreferenced: its drive has changed the position that it counts from";
-        /// Unreferenced: the drive reported a fault of its position sensor (error codes 0x7300 to 0x73FF).
+        /// Unreferenced: the drive reported a fault of its position sensor (error codes 0x7300 to
+        /// 0x73FF).
         UnreferencedSensor = 20, "unreferenced: its drive reported a fault of its position sensor";
-        /// Set-points beyond the written acceleration or jerk: clamped to them, and a stop after 100 ms.
+        /// Set-points beyond the written acceleration or jerk: clamped to them, and a stop after
+        /// 100 ms.
         AccelerationLimit = 21, "set-points beyond the written limits of acceleration or jerk";
         /// Power, safe torque off, main power or a permission took its torque; its return moves nothing without a start request.
         AwaitsStart = 22, "power, STO or a permission took its torque: it waits for a start request";
+        /// Unreferenced at the start of the run: its position memory is missing, is of another drive or scale, or does not match.
+        UnreferencedMemory = 23, "unreferenced: its position memory is missing, of another drive or scale, or does not match";
+        /// In csv and cst the axis moved against its command, or faster than it: no torque at once.
+        Runaway = 24, "the axis moved against its command, or faster than it (runaway): its torque was taken off";
         /// A jog moves it: no controller has it.
         Jog = 30, "a jog moves it";
         /// The torque was above the limit of a jog.
@@ -214,7 +222,7 @@ codes! {
 }
 
 codes! {
-    /// Step that stopped an axis whose drive did not carry out a quick stop.
+    /// Step that stopped an axis after a quick stop that its drive did not carry out.
     QuickStopStep: u8 {
         /// Set-points to rest, in Operation enabled.
         SetPoints = 1, "set-points to rest";
@@ -259,6 +267,13 @@ impl StopReason {
                 | Self::UnreferencedChange
                 | Self::UnreferencedCount
                 | Self::UnreferencedSensor
+                | Self::UnreferencedMemory
         )
     }
+}
+
+/// True of a drive's error code (0x603F) that a lack of process data makes, or of one that is not known (0).
+#[must_use]
+pub const fn is_communication_error(error_code: u16) -> bool {
+    matches!(error_code, 0 | 0x7500..=0x75FF | 0x8100..=0x82FF)
 }

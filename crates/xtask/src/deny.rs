@@ -1,5 +1,5 @@
-//! The rules of `deny.toml`, checked by cargo-deny: licences, bans and sources of every workspace, and advisories
-//! where their database can be reached.
+//! The rules of `deny.toml`, checked by cargo-deny: licences, bans and sources of every workspace,
+//! and advisories where their database can be reached.
 
 use std::path::Path;
 

@@ -1,7 +1,7 @@
-//! Proofs of the lock-free code of `ipc` by Miri and ThreadSanitizer, whose loom models are among its tests, and of long runs of
-//! the examples.
+//! Proofs of the lock-free code of `ipc` by Miri and ThreadSanitizer, and long runs of the
+//! examples. The loom models of `ipc` are among its tests.
 //!
-//! Each step of the former has a target folder of its own, so that the other builds are kept.
+//! Miri and ThreadSanitizer have separate target folders, so that the other builds are kept.
 
 use std::path::Path;
 use std::process::Command;
@@ -26,7 +26,7 @@ pub(crate) fn all(root: &Path, report: &mut Report) {
 
 /// Runs what takes too long for `cargo xtask test`.
 pub(crate) fn long_runs(root: &Path, report: &mut Report) {
-    report.step("Examples: a minute beside load and stalls", || {
+    report.step("Examples: a minute with load and stalls", || {
         let test = "examples_ride_out_stalls_and_load_for_a_minute";
         let mut command = Command::new(env!("CARGO"));
         command.args(["test", "--release", "-p", "onbeat-cli", "--test", "program", test]);

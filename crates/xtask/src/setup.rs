@@ -218,7 +218,8 @@ pub(crate) fn cargo_fuzz(root: &Path) -> Result<(), String> {
 
 const CARGO_FUZZ: &str = "0.13.2";
 
-/// Installs `cargo deny` if it is missing: unoptimized, as its build takes longer than all its checks.
+/// Installs `cargo deny` if it is missing: unoptimized, as its build takes longer than all its
+/// checks.
 ///
 /// # Errors
 /// The installation failed.

@@ -37,7 +37,7 @@ pub(crate) fn segment() -> Segment {
     ])
 }
 
-/// Eight inputs without a mailbox, whose levels stay: it rests while only time passes.
+/// Eight inputs without a mailbox and with constant levels: it rests while only time passes.
 struct Inputs;
 
 impl Application for Inputs {

@@ -19,7 +19,7 @@ use crate::freshness::Freshness;
 use crate::progress::Progress;
 use crate::script::{Deed, Lie, Script, SegmentDeed, write};
 
-/// A program that sends and receives does not come round sooner, whatever is due.
+/// A program that sends and receives needs at least this time for a round.
 const SHORTEST_WAIT: Duration = Duration::from_micros(50);
 
 /// There and back: longer than an EEPROM takes for a read, so that few frames find it busy.

@@ -107,6 +107,11 @@ pub(crate) struct Run {
     #[arg(long)]
     no_ipc: bool,
 
+    /// Keep history, positions and counts of resets over restarts in this folder; with --iface without it in that of systemd, or
+    /// in `~/.local/state/onbeat`
+    #[arg(long, value_name = "FOLDER")]
+    state: Option<PathBuf>,
+
     /// Watch what keeps the cycle's thread and the devices' tasks from their work and their wait: preemptions, sleeps,
     /// page faults, system calls; `--watch=backtraces` says where they were
     #[arg(long, value_parser = detail(), value_name = "DETAIL", num_args = 0..=1, require_equals = true,
@@ -124,7 +129,7 @@ pub(crate) struct Run {
           conflicts_with_all = ["iface", "loss", "late", "duplicate", "reorder", "corrupt"])]
     control: Option<String>,
 
-    /// Time that the simulated bus lives by; bus without it
+    /// Time of the simulated bus; bus without it
     #[arg(long, value_name = "TIME", value_parser = simulated_time(), conflicts_with = "iface")]
     time: Option<SimulatedTime>,
 
@@ -165,7 +170,7 @@ fn simulated_time() -> impl TypedValueParser<Value = SimulatedTime> {
             "fast",
             "The same without a wait between cycles: the same run every time, no client",
         ),
-        (SimulatedTime::Host, "host", "That of this computer: a stall is an outage, as on a wire"),
+        (SimulatedTime::Host, "host", "Time of this computer: a stall is an outage, as on a wire"),
     ])
 }
 
@@ -247,6 +252,7 @@ impl Run {
     /// The library's robot, with what the command line says of its run.
     fn settings(&self, robot: &RobotConfig, stop: &Stop) -> onbeat::Robot {
         let wire = self.wire();
+        let wire_is_real = wire.interface.is_some();
         let mut run = onbeat::Robot::from(robot.clone()).wire(wire).stop(stop.handle());
         if let Some(cycles) = self.cycles {
             run = run.cycles(cycles);
@@ -260,6 +266,10 @@ impl Run {
         }
         if self.no_ipc {
             run = run.without_ipc();
+        }
+        let usual = || wire_is_real.then(onbeat::state::usual_directory).flatten();
+        if let Some(folder) = self.state.clone().or_else(usual) {
+            run = run.state_directory(folder);
         }
         if let Some(late_above) = self.explain.late_above() {
             run = run.explain(late_above);

@@ -13,12 +13,13 @@ pub(crate) enum TimeOfDay {
     /// The computer's monotonic clock.
     #[default]
     Host,
-    /// Bus time of a run that does not wait: the time of day at the start of the run, and bus time then.
+    /// Bus time of a run that does not wait: the time of day at the start of the run, and bus time
+    /// then.
     Bus(SystemTime, Instant),
 }
 
 impl TimeOfDay {
-    /// That of a run that starts now.
+    /// Time of day of a run that starts now.
     pub(crate) fn of_run(time: SimulatedTime) -> Self {
         time.start().map_or(Self::Host, |start| Self::Bus(SystemTime::now(), start))
     }

@@ -11,7 +11,7 @@ fn an_unknown_key_stops_every_command_with_its_place() {
     let path = path.to_str().unwrap();
     let expected = format!(
         "onbeat: {path}:11:1: unknown key \"profil\", expected one of period, profile, priority, \
-         deadline_runtime, cpu, spin_margin, prepare_nic, nic_cpu, overrun, frame_order, clock, outage_time, after_outage, loss_time: did \
+         deadline_runtime, cpu, spin_margin, prepare_nic, nic_cpu, overrun, frame_order, clock, outage_time, after_outage, reset_faults, reset_codes, loss_time: did \
          you mean \"profile\"?"
     );
     assert_eq!(run(&["run", path, "--cycles", "1"]).sentence(), expected);

@@ -141,7 +141,7 @@ fn runs_say_in_one_line_where_their_ipcs_are_and_two_of_one_robot_get_two_names(
 /// Any user may make the folder of another user's sockets below /tmp.
 // feature(ipc): a folder that another user made leaves no cycle without its interface: clients find another
 #[test]
-fn clients_find_a_run_whose_usual_folder_is_squatted() {
+fn clients_find_a_run_if_its_usual_folder_is_squatted() {
     use std::os::unix::fs::{MetadataExt, chown};
     if !rustix::process::geteuid().is_root() {
         return eprintln!("skipped: needs root, to become another user");

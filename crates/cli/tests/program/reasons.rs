@@ -7,7 +7,7 @@ use onbeat::ipc::state::State;
 use crate::common::{Ran, Running, file, finished, onbeat, shared};
 use crate::robots::Robot;
 
-/// One drive whose E-stop is input 1 of a terminal; it is low at the start.
+/// One drive. Its E-stop is input 1 of a terminal, and low at the start.
 fn with_emergency_stop() -> String {
     let drive = include_str!("../../../../examples/first-drive.toml");
     // A shared machine stalls now and then.

@@ -181,7 +181,8 @@ impl TwoCables {
     }
 }
 
-/// A stall of this computer for 9 ms, as shared machines have several a second, stops no axis at this period.
+/// A stall of this computer for 9 ms, as shared machines have several a second, stops no axis at
+/// this period.
 const PERIOD: &str = "4ms";
 
 const BOTH: [&str; 4] =

@@ -40,7 +40,7 @@ impl Robot {
         robot
     }
 
-    /// The same, whose axes may stay disabled.
+    /// The same with axes that may stay disabled.
     pub(crate) fn attached(test: &str, robot: &str, arguments: &[&str]) -> Self {
         // Tests of one example run beside each other.
         static NUMBER: AtomicU32 = AtomicU32::new(0);

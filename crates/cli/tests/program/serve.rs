@@ -199,7 +199,7 @@ impl Drop for Played {
     }
 }
 
-/// Half requests stay open until their time is over or a new connection needs their place.
+/// Incomplete requests stay open until their time ends or a new connection needs their place.
 // feature(program): `serve` opens a page at once while other connections send half requests
 #[test]
 fn half_requests_give_way_to_a_page() {
@@ -212,7 +212,7 @@ fn half_requests_give_way_to_a_page() {
     let mut halves: Vec<TcpStream> = (0..100).map(half).collect();
     let page = served.get("/", "");
     assert!(page.starts_with("HTTP/1.1 200 "), "{page}");
-    // Those that ended after their 5 s would have ended all together; here the newest ones are open still.
+    // After their 5 s all would have ended together; here the newest ones are open still.
     halves.iter_mut().for_each(|it| it.set_nonblocking(true).expect("not blocking"));
     let is_open = |it: &mut TcpStream| {
         it.read(&mut [0; 16]).is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock)
@@ -423,6 +423,53 @@ fn a_ninth_page_is_told_that_eight_look_and_idle_connections_do_not_keep_others_
         }
         assert!(started.elapsed() < Duration::from_secs(30), "no room for an eighth");
     }
+}
+
+/// Memory that a process uses, in KiB.
+fn memory(process: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).expect("it runs");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("its memory");
+    line.trim().trim_end_matches(" kB").parse().expect("a number")
+}
+
+// feature(program): pages that do not read, floods of wishes and of requests take a bounded part of the memory of `serve`
+#[test]
+fn floods_at_serve_take_bounded_memory() {
+    const MORE: u64 = 64 * 1024;
+    let mut played = Played::new("floods");
+    let served = played.serve();
+    assert!(served.get("/", "").starts_with("HTTP/1.1 200 "));
+    let before = memory(served.child.id());
+    for path in ["/../../etc/passwd", "/%2e%2e/etc/passwd", "/socket/../"] {
+        let page = served.get(path, "");
+        assert!(!page.starts_with("HTTP/1.1 200 ") && !page.contains("root:"), "{path}: {page}");
+    }
+    // The connection may be ended before the last of them.
+    let pipelined = format!("GET /x HTTP/1.1\r\nHost: {}\r\n\r\n", served.address).repeat(5_000);
+    let _ = served.connect().write_all(pipelined.as_bytes());
+    let mut deaf: Vec<Socket> = (0..6).map(|_| served.socket()).collect();
+    for page in &mut deaf {
+        let attached = page.until(|it| it["state"] == "attached")["attached"].as_u64().expect("a number");
+        page.wish(attached, 1, &[0; 8]);
+    }
+    for _ in 0..300 {
+        played.cycles(50);
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    let mut flood = served.socket();
+    let attached = flood.until(|it| it["state"] == "attached")["attached"].as_u64().expect("a number");
+    flood.0.get_ref().set_write_timeout(Some(Duration::from_secs(1))).expect("a time limit");
+    let wish = serde_json::json!({ "attached": attached, "wish": 1, "scope": [0] }).to_string();
+    let sent = (0..20_000).take_while(|_| flood.0.send(Message::text(wish.clone())).is_ok()).count();
+    // Another page still gets its rows.
+    let mut page = served.socket();
+    let attached = page.until(|it| it["state"] == "attached")["attached"].as_u64().expect("a number");
+    page.wish(attached, 7, &[0]);
+    page.until(|it| it["kind"] == "picture" || it["state"] == "attached");
+    played.cycles(3);
+    assert_eq!(page.rows().0[1], 7.0, "after {sent} wishes of another page");
+    let after = memory(served.child.id());
+    assert!(after < before + MORE, "{before} KiB before, {after} after {sent} wishes");
 }
 
 #[test]

@@ -43,7 +43,7 @@ fn a_drive_without_a_watchdog_is_refused() {
     for command in ["check", "run"] {
         let ran = run(&[command, path.to_str().unwrap()]);
         assert_eq!(ran.code, Some(1), "{}", ran.stdout);
-        let refused = "axis \"axis-1\" on \"drive-1\", whose process_data_watchdog is off";
+        let refused = "axis \"axis-1\" on \"drive-1\" with process_data_watchdog = \"off\"";
         assert!(ran.stderr.contains(refused), "{}", ran.stderr);
     }
 }

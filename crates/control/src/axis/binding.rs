@@ -1,5 +1,6 @@
 //! One axis, bound to the process image.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use ethercat::cia402::object::{ERROR_CODE, of_axis};
@@ -12,7 +13,7 @@ use ethercat::pdo::PdoField;
 use ipc::state::Refusal;
 use motion::homing::{Home, Homing};
 use motion::supervision::{
-    BLIND_CYCLES, DriveProfile, Ending, InterlockState, OtherAxis, Seen, StopReason,
+    BLIND_CYCLES, DriveProfile, Ending, InterlockState, OtherAxis, STANDS, Seen, StopReason,
 };
 use motion::{
     AxisFeedback, AxisPhase, AxisScale, AxisSetpoint, Radians, RadiansPerSecond, RestartRule, Seconds,
@@ -22,8 +23,10 @@ use super::belief::{self, Belief, Plausibility};
 use super::fields::{self, Fields, InputFields, Lacking, OutputFields};
 use super::ignored::Ignored;
 use super::manual::Manual;
+use super::memory::{MemoryGate, Place, PositionMemory};
 use super::mode::{ModeChange, drive_profile};
 use super::safety::{AxisSafety, BrakeOutput};
+use super::start::{StartStep, StartUp};
 use super::{AxisConfiguration, AxisError, Moment};
 use crate::controller::{AxisCommand, AxisReport, IgnoredSetpoint};
 
@@ -52,7 +55,15 @@ pub(super) struct Axis {
     needs_homing: bool,
     /// Rule for its position after a restart of its drive; `None` without position limits.
     restart_rule: Option<RestartRule>,
-    /// Its place before the restart of its drive, until the drive reports one again.
+    /// Faults of before, and the wait for a start request.
+    start: StartUp,
+    /// The bus is in Op.
+    in_op: bool,
+    /// Error code of its drive, as far as it is known.
+    error_code: u16,
+    /// To the thread that writes its position memory, where it has one.
+    memory: Option<Arc<MemoryGate>>,
+    /// Its place before the restart of its drive, or of Onbeat, until the drive reports one again.
     restarted: Option<Restarted>,
     /// The larger of the speed it reported last and the speed its drive was sent then.
     speed: RadiansPerSecond,
@@ -93,6 +104,8 @@ pub(super) struct Axis {
 struct Restarted {
     counts: i64,
     speed: RadiansPerSecond,
+    /// It is of the run before.
+    is_kept: bool,
 }
 
 impl Axis {
@@ -140,7 +153,7 @@ impl Axis {
         let restart_rule = configuration
             .supervision
             .and_then(|it| RestartRule::of(configuration.position_sense, &it.limits, safety.engage_time()));
-        Ok(Self {
+        let mut axis = Self {
             sub_device: *position,
             drive_axis: *drive_axis,
             scale: *scale,
@@ -156,6 +169,10 @@ impl Axis {
             home,
             needs_homing: configuration.needs_homing,
             restart_rule,
+            start: StartUp::new(configuration.start),
+            in_op: false,
+            error_code: 0,
+            memory: None,
             restarted: None,
             speed: RadiansPerSecond::ZERO,
             searching: None,
@@ -173,7 +190,46 @@ impl Axis {
             stays_away: false,
             since_input: Duration::ZERO,
             longest_step: Duration::from_secs_f64(period.0 * (BLIND_CYCLES as f64 + 1.5)),
-        })
+        };
+        configuration.memory.iter().for_each(|memory| axis.remember(memory));
+        Ok(axis)
+    }
+
+    /// Its position is compared with the one of the run before.
+    fn remember(&mut self, memory: &PositionMemory) {
+        if self.restart_rule.is_none() {
+            return;
+        }
+        self.memory = Some(Arc::clone(&memory.gate));
+        match memory.last {
+            Some(counts) => {
+                let (counts, speed) = (i64::from(counts), RadiansPerSecond::ZERO);
+                self.restarted = Some(Restarted { counts, speed, is_kept: true });
+            }
+            None => self.unreference(StopReason::UnreferencedMemory),
+        }
+    }
+
+    /// Shows the thread that writes its position memory where it is.
+    fn show_place(&self) {
+        let (Some(memory), Some(input)) = (&self.memory, self.input) else { return };
+        let is_off = input.statusword.state().is_some_and(|it| !it.is_powered());
+        let stands = !self.safety.is_faster_than(self.feedback.velocity, STANDS);
+        let is_known = self.restarted.is_none() && self.safety.unreferenced().is_none();
+        memory.show(Place { counts: input.position, rests: is_off && stands && is_known });
+    }
+
+    /// Waits with the enabling until the position memory on the disk says that the axis is in use.
+    fn wait_for_memory(&mut self) {
+        let Some(memory) = &self.memory else { return };
+        let is_powered = self.state().is_some_and(State::is_powered);
+        if self.command.request == Request::Enable || is_powered {
+            if !memory.enter() && !is_powered {
+                self.command.request = Request::Disable;
+            }
+        } else if self.input.is_some() {
+            memory.leave();
+        }
     }
 
     pub(super) fn read(&mut self, main_device: &MainDevice, moment: Moment, report: &mut AxisReport) {
@@ -204,6 +260,8 @@ impl Axis {
         self.feedback.fresh = self.exchanged && knows_velocity;
         self.note_speed(fresh && knows_velocity);
         self.watch_sensor(report);
+        self.show_place();
+        (self.in_op, self.error_code) = (main_device.phase() == BringUpPhase::Op, report.error_code);
         let holds_at = self.holds_at(self.counts.unwrap_or(0));
         let phase = self.safety.shown(self.feedback.phase, holds_at);
         report.missed = u32::try_from(self.missed).unwrap_or(u32::MAX);
@@ -330,6 +388,7 @@ impl Axis {
         ending: Ending,
         manual: Manual,
     ) {
+        let asked = &self.begin_run(elapsed, *asked);
         self.watch_homing(elapsed);
         self.change_mode(asked.mode);
         let counts = self.counts.unwrap_or(0);
@@ -364,6 +423,19 @@ impl Axis {
             ..Seen::default()
         };
         self.safety.judge(elapsed, asked, self.state(), self.holds_at(counts), seen);
+    }
+
+    /// Resets a fault of before, and has the axis wait for a start request; what the drive is asked for.
+    fn begin_run(&mut self, elapsed: Seconds, asked: AxisCommand) -> AxisCommand {
+        let Some(input) = self.input.filter(|_| self.in_op && self.exchanged) else { return asked };
+        match self.start.step(elapsed, input.statusword.state(), self.error_code, asked.request) {
+            StartStep::Nothing => asked,
+            StartStep::Reset => AxisCommand { request: Request::FaultReset, ..asked },
+            StartStep::Wait => {
+                self.safety.wait_for_start();
+                asked
+            }
+        }
     }
 
     /// State of its drive, as its statusword says it in this cycle, else as it was last.
@@ -421,7 +493,9 @@ impl Axis {
     pub(super) fn supervise(&mut self, elapsed: Seconds, asked: &AxisCommand, report: &mut AxisReport) {
         let before = report.stop;
         (self.command, report.stop) = self.safety.step(elapsed);
+        self.wait_for_memory();
         report.quick_stop = self.safety.quick_stop_step();
+        report.overshoot = self.safety.overshoot();
         let held = report.stop.is_some() && self.missed == 0;
         report.held = if held { report.held.saturating_add(1) } else { 0 };
         let mode = self.mode.now();
@@ -473,9 +547,10 @@ impl Axis {
             self.drive.abort_homing();
         }
         match self.restart_rule {
-            // Judged once the drive reports its position.
+            // Evaluated once the drive reports its position.
             Some(_) => {
-                let here = self.counts.map(|counts| Restarted { counts, speed: self.speed });
+                let (speed, is_kept) = (self.speed, false);
+                let here = self.counts.map(|counts| Restarted { counts, speed, is_kept });
                 self.restarted = self.restarted.or(here);
             }
             None => self.home.forget(),
@@ -490,12 +565,12 @@ impl Axis {
         self.safety.lose_drive();
     }
 
-    /// Its drive is absent: once it has come, it is not enabled without a start request.
+    /// Its drive is absent: later it is not enabled without a start request.
     pub(super) fn lose_power(&mut self) {
         self.safety.lose_power();
     }
 
-    /// Its position, where its drive reports it in this cycle and no restart is still to be judged.
+    /// Its position, if its drive reports it in this cycle and no restart is still to be evaluated.
     pub(super) fn reading(&self) -> Option<Radians> {
         let counts = self.counts.filter(|_| self.input.is_some() && self.restarted.is_none())?;
         Some(self.position(counts))
@@ -543,14 +618,15 @@ impl Axis {
         is_set
     }
 
-    /// True if the place where the axis stands may be its home because a controller says so: not of one that is unreferenced.
+    /// True if a controller may take the actual position as home: not if the axis is unreferenced.
     fn may_take_home(&self) -> bool {
         self.safety.unreferenced().is_none() && self.restarted.is_none()
     }
 
-    /// Judges the place that the drive reports after its restart, once it has started up.
+    /// Evaluates the position that the drive reports after its restart, once it has started up.
     fn judge_restart(&mut self, image: &[u8]) {
-        let Some((Restarted { counts: before, speed }, rule)) = self.restarted.zip(self.restart_rule)
+        let Some((Restarted { counts: before, speed, is_kept }, rule)) =
+            self.restarted.zip(self.restart_rule)
         else {
             return;
         };
@@ -561,7 +637,8 @@ impl Axis {
         self.restarted = None;
         let counts = continued(before, self.inputs.position.read_signed(image) as i32);
         self.counts = Some(counts);
-        match rule.judge(self.position(counts) - self.position(before), speed) {
+        let moved = self.position(counts) - self.position(before);
+        match if is_kept { rule.judge_kept(moved) } else { rule.judge(moved, speed) } {
             Ok(ranges) => self.home.shift(ranges),
             Err(reason) => self.unreference(reason),
         }
@@ -582,7 +659,7 @@ impl Axis {
         }
     }
 
-    /// A drive whose position sensor failed may count from elsewhere.
+    /// After a fault of its position sensor a drive may count from another origin.
     fn watch_sensor(&mut self, report: &AxisReport) {
         let failed = report.state.is_some_and(State::is_faulted) && report.error_code >> 8 == SENSOR_FAULTS;
         if failed && self.restart_rule.is_some() && self.safety.unreferenced().is_none() {
@@ -625,7 +702,8 @@ impl Axis {
                 self.safety.anchor();
                 if self.safety.unreferenced().is_some() {
                     self.safety.reference();
-                    // Who has it homed has enabled it before: it is held where it stands, and needs no other reset.
+                    // It was enabled for its homing: it is held where it is, and needs no other
+                    // reset.
                     self.safety.acknowledge();
                 }
             }

@@ -1,4 +1,4 @@
-//! Position of an axis as a person gives it.
+//! Position of an axis as the operator gives it.
 
 use ipc::reference::{Given, Outcome, Purpose, Refusal};
 use motion::homing::Homing;
@@ -58,7 +58,7 @@ impl Axis {
         }
         let homes = matches!(self.homing(), Homing::Drive { .. } | Homing::Absolute { .. });
         let knows = |rule: RestartRule| rule.sense.range.is_some() || homes;
-        // An offset of the file or the mark of the drive would come back with the next start.
+        // The next start would restore an offset of the file, or the mark of the drive.
         match self.restart_rule().is_some_and(knows) {
             true => Err(Refusal::KnowsBetter),
             false => Ok(()),

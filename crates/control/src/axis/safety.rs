@@ -52,7 +52,10 @@ impl AxisSafety {
         let tolerance = configuration.position_sense.tolerance;
         let supervisor = |settings| {
             let it = Supervisor::new(Settings { mode, ..settings }, period)?;
-            let it = it.with_means(means).with_tolerance(tolerance);
+            let it = it
+                .with_means(means)
+                .with_tolerance(tolerance)
+                .with_velocity_error(configuration.velocity_error);
             match configuration.jog {
                 Some(jog) => it.with_jog(jog),
                 None => Ok(it),
@@ -235,6 +238,11 @@ impl AxisSafety {
         self.supervisor.as_ref().is_some_and(Supervisor::is_held_enabled)
     }
 
+    /// Way beyond a position limit at which it came to rest.
+    pub(super) fn overshoot(&self) -> Option<Radians> {
+        self.supervisor.as_ref().and_then(Supervisor::overshoot)
+    }
+
     /// Longest time that such steps take from here.
     pub(super) fn quick_stop_time(&self) -> Seconds {
         self.supervisor.as_ref().map_or(Seconds::ZERO, Supervisor::quick_stop_time)
@@ -343,6 +351,13 @@ impl AxisSafety {
     /// True while its drive is to be in Operation enabled.
     pub(super) fn expects_enabled(&self) -> bool {
         self.supervisor.as_ref().is_some_and(Supervisor::expects_enabled)
+    }
+
+    /// It is disabled until a start request comes.
+    pub(super) fn wait_for_start(&mut self) {
+        if let Some(supervisor) = &mut self.supervisor {
+            supervisor.require_start();
+        }
     }
 
     /// Its drive was without power.

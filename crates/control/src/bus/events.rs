@@ -6,14 +6,17 @@ use ethercat::wire::MacAddress;
 use ipc::bus::Severity::{Error, Ok as Good, Warning};
 use ipc::bus::{Bytes, CableEnd, Event, Happening as Reported, Severity};
 use ipc::force::Client;
+use ipc::message::control::Action;
 use ipc::reference::{Given, Purpose};
 use ipc::words::stall;
+use types::number::Rounded;
+use types::signal::Value;
 use types::state::{QuickStopStep, StopReason};
 use types::time::span;
 use types::{InterlockKind, LockState};
 
 use super::names::{MOST_NAMED, PartNames};
-use crate::controller::{IgnoredSetpoint, InterlockCause};
+use crate::controller::{AcceptedRequest, IgnoredSetpoint, InterlockCause};
 use crate::observer::{Cause, CycleEvent, Happening};
 use crate::signal::ReleaseReason;
 
@@ -147,6 +150,16 @@ fn described(event: &CycleEvent, others: &[CycleEvent], names: &PartNames) -> Op
             Error,
             format!("axis \"{}\": {}", names.axis(axis), quick_stop_ignored(step)),
         ),
+        Happening::Overshoot { axis, by } => (
+            Reported::Overshoot { axis, by: by.0 },
+            Warning,
+            format!(
+                "axis \"{}\": came to rest {:.4} rad beyond its position limit: in modes of torques its drive brakes it; check \
+                 stop_deceleration and 0x6084 of the drive",
+                names.axis(axis),
+                by.0
+            ),
+        ),
         Happening::AxisFreed { axis } => {
             (Reported::AxisFreed { axis }, Good, format!("{} let go", names.axes_are(&all(axis))))
         }
@@ -205,15 +218,16 @@ fn described(event: &CycleEvent, others: &[CycleEvent], names: &PartNames) -> Op
                 process,
                 refused: outcome.err().map(|why| why.to_string()),
             };
-            let (name, by) = (names.axis(axis), client(by));
+            let (name, by, position) = (names.axis(axis), client(by), Rounded(position));
+            let outcome = outcome.map(Rounded);
             match outcome {
                 Ok(before) if accepted => {
                     let does = format!("position {position} rad accepted for axis \"{name}\" by {by}");
-                    (what, Warning, format!("{does}: its drive reports {before:.6} rad"))
+                    (what, Warning, format!("{does}: its drive reports {before} rad"))
                 }
                 Ok(before) => {
                     let does = format!("position of axis \"{name}\" set to {position} rad by {by}");
-                    (what, Warning, format!("{does}: it was {before:.6} rad"))
+                    (what, Warning, format!("{does}: it was {before} rad"))
                 }
                 Err(why) => {
                     let verb = if accepted { "accepted" } else { "set" };
@@ -222,12 +236,28 @@ fn described(event: &CycleEvent, others: &[CycleEvent], names: &PartNames) -> Op
                 }
             }
         }
+        Happening::Requested { request: AcceptedRequest { what, by } } => {
+            let request = match what {
+                Action::Enable => "enabling of the drives".to_owned(),
+                Action::ResetFaults => "reset of faults".to_owned(),
+                Action::Home(axis) => format!("homing of axis \"{}\"", names.axis(axis as usize)),
+                other => format!("{other:?}"),
+            };
+            let of = by.map_or_else(|| "the program itself".to_owned(), client);
+            let (user, process) = (by.map(|by| by.user), by.map(|by| by.process));
+            let sentence = format!("{request} requested by {of}");
+            (Reported::Requested { request, user, process }, Good, sentence)
+        }
         Happening::SignalForced { ref signal, value, time, by } => {
             let Client { user, process } = by;
             let for_ns = types::time::nanoseconds(time);
             let what = Reported::SignalForced { signal: signal.to_string(), value, for_ns, user, process };
+            let forced = match value {
+                Value::Real(value) => Rounded(value).to_string(),
+                value => value.to_string(),
+            };
             let sentence =
-                format!("signal \"{signal}\" is forced to {value} for {}, by {}", span(time), client(by));
+                format!("signal \"{signal}\" is forced to {forced} for {}, by {}", span(time), client(by));
             (what, Warning, sentence)
         }
         Happening::SignalReleased { ref signal, reason, after } => {
@@ -446,13 +476,14 @@ pub fn other_main_device(source: MacAddress, frames: u64) -> String {
 const UNREFERENCED_REMEDY: &str =
     "; home it on a switch, or measure its position and use `onbeat control accept-position`";
 
-/// Step that stopped an axis whose drive did not carry out a quick stop, in words.
+/// Step that stopped an axis after a quick stop that its drive did not carry out, in words.
 #[must_use]
 pub fn quick_stop_ignored(step: QuickStopStep) -> String {
     format!("its drive does not carry out the quick stop, it was stopped by {}", step.words())
 }
 
-/// Reason that an axis is stopped for, in words; `with`: place of the axis that it was stopped with.
+/// Reason that an axis is stopped for, in words; `with`: place of the axis that it was stopped
+/// with.
 #[must_use]
 pub fn stop_reason(reason: StopReason, with: Option<usize>, because: Cause, names: &PartNames) -> String {
     match because {
@@ -469,7 +500,7 @@ pub fn stop_reason(reason: StopReason, with: Option<usize>, because: Cause, name
             format!("{} has stopped it and permits again", names.interlock(interlock))
         }
         Cause { ended: true, .. } => ipc::words::NO_COMMAND.to_owned(),
-        Cause { stalled: 1.., .. } => stall(because.stalled, names.period),
+        Cause { stalled: 1.., .. } if reason == StopReason::Outage => stall(because.stalled, names.period),
         _ => {
             let axis = |other| format!(" (axis \"{}\")", names.axis(other));
             let with = with.map_or_else(String::new, axis);

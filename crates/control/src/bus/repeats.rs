@@ -1,9 +1,10 @@
-//! Pairs of events that repeat: after three of a kind within a second they are counted, and become one
-//! event a second or less.
+//! Pairs of events that repeat: after three of a kind within a second they are counted, and become
+//! one event a second or less.
 //!
-//! A pair is a begin and its end, as an axis that is held and let go; a host stall is both. Begins of one
-//! kind differ only in their cycle and in the length of a stall. Another cause is another kind, and its
-//! first events pass. All other events always pass, a drive's fault among them.
+//! A pair is a begin and its end, as an axis that is held and released; a host stall is both.
+//! Begins of one kind differ only in their cycle and in the length of a stall. Another cause is
+//! another kind, and its first events pass. All other events always pass, a drive's fault among
+//! them.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -36,7 +37,7 @@ pub struct Repeated {
     pub count: u64,
     /// Cycles of the longest pair.
     pub longest: u64,
-    /// Time in which they came.
+    /// Time in which they were counted.
     pub within: Duration,
     /// True if the last pair has not ended.
     pub lasts: bool,
@@ -71,7 +72,7 @@ struct Kind {
     begin: Begin,
     /// Times of the newest begins, [`PASS`] at most.
     times: VecDeque<Instant>,
-    /// Cycle of the begin whose end has not come.
+    /// Cycle of the last begin, if it has not ended.
     open: Option<u64>,
     counted: Option<Counted>,
 }
@@ -218,7 +219,7 @@ impl Repeats {
             let is_over = kind.times.back().is_none_or(|&last| now.since(last) > WITHIN);
             let Some(counted) = &mut kind.counted else { continue };
             // A pair is waited for, if it ends soon.
-            let wait = if kind.open.is_some() { 2 * counted.every } else { counted.every };
+            let wait = if kind.open.is_some() { 2 * counted.every } else { counted.every }.min(LONGEST);
             if !is_over && now.since(counted.since) < wait {
                 continue;
             }
@@ -237,7 +238,7 @@ impl Repeats {
         due
     }
 
-    /// The same at the end, when there are no more to come.
+    /// The same at the end of all events.
     #[must_use]
     pub fn rest(&mut self) -> Vec<Repeated> {
         let now = self.now;
@@ -265,7 +266,7 @@ impl Counted {
     }
 }
 
-/// Adds pairs, to those of another axis or SubDevice if they are alike.
+/// Adds pairs; alike pairs of another axis or SubDevice become one event.
 fn add(all: &mut Vec<Repeated>, one: Option<Repeated>) {
     let Some(mut one) = one else { return };
     let alike = all.iter_mut().find(|it| is_alike(&it.begins[0].what, &one.begins[0].what));
@@ -306,7 +307,7 @@ const PASS: usize = 3;
 const WITHIN: Duration = Duration::from_secs(1);
 
 /// Longest time between two events about pairs that repeat.
-const LONGEST: Duration = Duration::from_secs(8);
+const LONGEST: Duration = Duration::from_secs(2);
 
 #[cfg(test)]
 mod tests;

@@ -1,4 +1,5 @@
-//! Time of the bus: the host's for SubDevices on a wire; for SubDevices in this process, the number of cycles times the period.
+//! Time of the bus: the host's for SubDevices on a wire; for SubDevices in this process, the number
+//! of cycles times the period.
 
 use std::time::Duration;
 
@@ -10,7 +11,8 @@ use crate::clock::{Clock, VirtualClock};
 use crate::link::Link;
 use crate::pacer::Release;
 
-/// Bus time of SubDevices in this process. A stall of the host is none of the bus: each cycle is one period after the last.
+/// Bus time of SubDevices in this process. A stall of the host is none of the bus: each cycle is
+/// one period after the last.
 #[derive(Debug)]
 pub(super) struct BusTime {
     clock: VirtualClock,
@@ -21,7 +23,7 @@ pub(super) struct BusTime {
 }
 
 impl BusTime {
-    /// Goes on to the next cycle. A wait for replies longer than a period, before Op, delays it.
+    /// Moves to the next cycle. A wait for replies longer than a period, before Op, delays it.
     fn begin(&mut self, period: Duration) {
         let next =
             (self.release + period).as_nanos().saturating_add_signed(std::mem::take(&mut self.shift));
@@ -39,8 +41,9 @@ impl BusTime {
 }
 
 impl<L: Link, C: Clock> Cycle<L, C> {
-    /// The same for SubDevices in this process that live by `clock`, which the cycle moves from now on: one period a cycle, however
-    /// long the host takes. Releases that the host misses are neither skipped nor made up.
+    /// The same for SubDevices in this process that use `clock`, which the cycle moves from now on:
+    /// one period a cycle, however long the host takes. Releases that the host misses are neither
+    /// skipped nor made up.
     #[must_use]
     pub fn with_bus_time(self, clock: VirtualClock) -> Self {
         let release = clock.now();
@@ -63,7 +66,8 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         self.bus_time.as_ref().map_or_else(|| self.now(), |it| it.clock.now())
     }
 
-    /// Whole periods of the bus that passed between the starts of the last cycle and of this one, beyond the one that should.
+    /// Whole periods of the bus that passed between the starts of the last cycle and of this one,
+    /// beyond the one that should.
     pub(super) fn bus_stalled(&mut self) -> u64 {
         let (since_last, period) = (self.since_last(), self.configuration.period);
         if self.bus_time.is_none() {

@@ -29,7 +29,7 @@ pub(super) struct AxisTrack {
     of: u64,
     /// Change of a position from cycle to cycle, as it was answered last.
     change: f64,
-    /// The change with which it goes on.
+    /// Change with which it continues without an answer.
     step: f64,
 }
 

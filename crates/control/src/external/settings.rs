@@ -11,9 +11,9 @@ use thiserror::Error;
 /// Scheduling of the thread that runs a controller process; by default it stays as it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProcessSettings {
-    /// SCHED_FIFO priority, 1 to 99: below that of the cycle, which the robot file sets.
+    /// SCHED_FIFO priority, 1 to 99: below the cycle's, which the robot file sets.
     pub priority: Option<u8>,
-    /// CPU that the thread is bound to: another one than that of the cycle.
+    /// CPU that the thread is bound to: not the cycle's.
     pub cpu: Option<usize>,
 }
 
@@ -36,7 +36,8 @@ impl ProcessSettings {
     /// Gives the calling thread this priority and CPU; what is left open stays.
     ///
     /// # Errors
-    /// [`Refused`]: the priority needs CAP_SYS_NICE or a limit (`ulimit -r`), and the CPU must be online and allowed.
+    /// [`Refused`]: the priority needs CAP_SYS_NICE or a limit (`ulimit -r`), and the CPU must be
+    /// online and allowed.
     pub fn apply(&self) -> Result<(), Refused> {
         if let Some(cpu) = self.cpu {
             let remedy = "name a CPU that is online and that this process may use";

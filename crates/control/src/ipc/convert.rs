@@ -55,6 +55,7 @@ pub(crate) fn report(axis: &state::Axis, drive: &Drive) -> AxisReport {
         homing,
         stop: StopReason::from_code(axis.stop),
         quick_stop: None,
+        overshoot: None,
         held: 0,
         stopped_with: axis.stopped_with.map(usize::from),
         // Its level is the cycle's: a controller needs the reason alone.

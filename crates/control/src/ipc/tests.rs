@@ -198,6 +198,7 @@ fn what_the_axes_report_and_the_controller_tells_is_shown() {
         clamped: None,
         lost: false,
         left_in_use: false,
+        accepted: None,
         rests: false,
     };
     let feedback = AxisFeedback {

@@ -1,4 +1,5 @@
-//! Thousands of random sequences of answers, evaluated by the set-points that the simulated drives took.
+//! Thousands of random sequences of answers, evaluated by the set-points that the simulated drives
+//! took.
 
 use std::time::Duration;
 
@@ -140,7 +141,8 @@ impl Hostile {
 /// Set-points that a drive took in each cycle in which it followed set-points; `None` in others.
 fn by_cycle(record: &ServoRecord) -> Vec<Option<Taken>> {
     let steps = record.taken();
-    // Frames come at the same time of each cycle: the step before the next ones has those of this cycle.
+    // Frames arrive at the same time of each cycle: the step before the next frames has this
+    // cycle's.
     let per_cycle = usize::try_from(PERIOD.as_micros() / STEP.as_micros()).unwrap();
     let first = steps.iter().position(|it| it.operational).unwrap_or(steps.len());
     let offset = first % per_cycle;
@@ -152,7 +154,8 @@ fn follows(taken: &Taken) -> bool {
     taken.follows() && taken.controlword.0 & 0x0F == 0x0F
 }
 
-/// Largest excess of set-points over position, velocity and acceleration, each as a share of its limit.
+/// Largest excess of set-points over position, velocity and acceleration, each as a share of its
+/// limit.
 fn excess(taken: &[Option<Taken>], mode: CyclicMode) -> [f64; 3] {
     let counts = f64::from(COUNTS) / std::f64::consts::TAU;
     let period = PERIOD.as_secs_f64();

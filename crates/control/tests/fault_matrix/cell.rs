@@ -52,17 +52,19 @@ impl Fault {
         }
     }
 
-    /// True if the shaft of the second drive is turned by hand by one turn while it is off, and reads the same afterwards.
+    /// True if the shaft of the second drive is turned by hand by one turn while it is off, and
+    /// reads the same afterwards.
     pub(crate) fn turns_the_shaft(self) -> bool {
         matches!(self, Self::TurnedUnseen | Self::TurnedByRange)
     }
 
-    /// True if the second drive restarts at once, and its axis is not moved after that without homing.
+    /// True if the second drive restarts at once, and its axis is not moved after that without
+    /// homing.
     pub(crate) fn restarts(self) -> bool {
         self.turns_the_shaft() || self.turns_off().is_some() && self != Self::TurnOffInOp
     }
 
-    /// True if nobody knows the position of the second axis after this.
+    /// True if the position of the second axis is unknown after this.
     pub(crate) fn loses_the_reference(self) -> bool {
         self.turns_the_shaft() || self.turns_off().is_some()
     }
@@ -174,7 +176,8 @@ pub(crate) enum Fault {
     Truncated,
     /// The last SubDevice loses its power for good: whatever lasts for good, or until its cause goes away in a cell that heals.
     PowerLoss,
-    /// All SubDevices lose their power for good, on a segment that leaves the source address of frames unchanged.
+    /// All SubDevices lose their power for good, on a segment that leaves the source address of
+    /// frames unchanged.
     UnmarkedPower,
     /// The cable behind the first SubDevice breaks for good.
     CableBreak,
@@ -208,11 +211,12 @@ pub(crate) enum Fault {
     ThreeTurnsOff,
     /// The second drive counts from one turn off, with power all the time.
     TurnOffInOp,
-    /// The second drive restarts, and its shaft was turned by one turn meanwhile, which its incremental encoder does not see.
+    /// The second drive restarts, and its shaft was turned by one turn meanwhile, which its
+    /// incremental encoder does not see.
     TurnedUnseen,
     /// The same with an encoder of one turn, and limits that are farther apart than that.
     TurnedByRange,
-    /// No frame comes through for a while, either way, and no drive but the first has a quick stop.
+    /// No frame passes for a while, either way, and no drive but the first has a quick stop.
     NoQuickStop,
     /// The same, and the second drive has a brake.
     NoStopBrake,

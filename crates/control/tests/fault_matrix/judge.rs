@@ -209,8 +209,8 @@ fn check_own_ways(cell: Cell, taken: &[Vec<Taken>]) {
     }
 }
 
-/// Judges that drives that make their own way, or have no quick stop, rest in the end, if they have power: no old destination,
-/// velocity or torque goes on.
+/// Checks that drives with a profile of their mode, or without quick stop, stop in the end if they
+/// have power: no old destination, velocity or torque remains.
 fn check_rest(cell: Cell, run: &Run, taken: &[Vec<Taken>]) {
     let segment = run.ended.link.segment();
     let stops = cell.phase == Phase::Profile || cell.fault.has_no_quick_stop();
@@ -246,17 +246,18 @@ pub(crate) fn check_the_way_back(cell: Cell, run: &Run) {
     assert!(enabled.is_none(), "{enabled:?} {cell:?}");
 }
 
+/// The cause of what a stall made.
+fn stall(cycles: u32) -> String {
+    if cycles == 0 { String::new() } else { format!(" (stall of {cycles} cycles)") }
+}
+
 fn word(finding: &Finding) -> String {
     match finding {
         Finding::Overrun { cycle } => format!("overrun in cycle {cycle}"),
         Finding::BusFailed { error, .. } => format!("bus failed: {}", variant(error)),
-        Finding::AxisInFault { axis, .. } => format!("axis {axis} in fault"),
+        Finding::AxisInFault { axis, stalled, .. } => format!("axis {axis} in fault{}", stall(*stalled)),
         Finding::AxisStopped { axis, reason, because, .. } => {
-            let cause = match because.stalled {
-                0 => String::new(),
-                cycles => format!(" (stall of {cycles} cycles)"),
-            };
-            format!("axis {axis} stopped: {reason:?}{cause}")
+            format!("axis {axis} stopped: {reason:?}{}", stall(because.stalled))
         }
         Finding::QuickStopIgnored { axis, step } => format!("axis {axis} without quick stop: {step:?}"),
         Finding::NotEnabled { axis, .. } => format!("axis {axis} not enabled"),

@@ -108,7 +108,7 @@ fn check_unreferenced(cell: Cell, taken: &[Vec<Taken>], reports: &[Report]) {
                 | StopReason::UnreferencedSensor
         )
     };
-    for drive in 0..taken.len() {
+    for (drive, taken) in taken.iter().enumerate() {
         let stopped = |it: &&Report| it.axes[drive].stop.is_some_and(unreferenced);
         let since = reports.iter().find(stopped).map(|it| it.now);
         let must = drive == SECOND && cell.fault.loses_the_reference() && cell.is_in_op();
@@ -118,12 +118,12 @@ fn check_unreferenced(cell: Cell, taken: &[Vec<Taken>], reports: &[Report]) {
         assert!(stopped(&last), "drive {drive}: {:?} {cell:?}", last.axes[drive]);
         // What a quick stop, or the motor that coasts, takes.
         let rests = since + PERIOD * 500;
-        let angles = taken[drive].iter().filter(|it| it.now > rests).map(|it| it.angle);
+        let angles = taken.iter().filter(|it| it.now > rests).map(|it| it.angle);
         let angles: Vec<_> = angles.collect();
         let most = angles.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let moved = most - angles.iter().copied().fold(f64::INFINITY, f64::min);
         assert!(angles.is_empty() || moved < 2e-3, "drive {drive} moved by {moved} rad {cell:?}");
-        let enabled = taken[drive].iter().any(|it| it.now > rests && it.state == State::OperationEnabled);
+        let enabled = taken.iter().any(|it| it.now > rests && it.state == State::OperationEnabled);
         let phase = cell.phase != Phase::Homing || drive != 0;
         assert!(!(enabled && moved > 1e-3 && phase), "drive {drive} is enabled {cell:?}");
     }

@@ -1,4 +1,5 @@
-//! Set-points as they leave on the wire, by the number of their cycle, and the limits that none of them exceeds.
+//! Set-points as they leave on the wire, by the number of their cycle, and the limits that none of
+//! them exceeds.
 
 use std::sync::{Arc, Mutex};
 
@@ -61,7 +62,7 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    /// Notes a frame of the cycle that leaves for `segment`, whose drives are in these states.
+    /// Notes a frame of the cycle to `segment` with drives in these states.
     pub(crate) fn leaves(
         &mut self,
         frame: &[u8],
@@ -110,17 +111,19 @@ struct SetPoint {
     cycle: u64,
     /// Position (rad) or velocity (rad/s).
     value: f64,
-    /// The axis is its controller's, and was in the cycles whose set-points this one is compared with.
+    /// The axis is its controller's, and was so in the cycles that are compared.
     free: bool,
     /// The first one after an outage, or after releases that were skipped.
     returns: bool,
 }
 
-/// Cycles in which the set-point of a drive that has just been enabled is the position that it shows.
+/// Cycles in which the set-point of a drive that has just been enabled is the position that it
+/// shows.
 const ENABLED: usize = 5;
 
-/// Judges the stream of a run: no set-point beyond position, velocity, written acceleration and jerk. From the third cycle to the end of
-/// an outage, and over releases that were skipped, the difference over all cycles between counts.
+/// Checks the stream of a run: no set-point beyond position, velocity, written acceleration and
+/// jerk. From the third cycle to the end of an outage, and over skipped releases, the difference
+/// over all cycles between counts.
 pub(crate) fn check(cell: Cell, sent: &[Sent], reports: &[Report], misled: impl Fn(Instant) -> bool) {
     for (drive, axis) in axes(cell).iter().enumerate() {
         let limits = axis.supervision.unwrap().limits;
@@ -149,7 +152,7 @@ pub(crate) fn check(cell: Cell, sent: &[Sent], reports: &[Report], misled: impl 
     }
 }
 
-/// Position in csp and ip, velocity in csv; `None` in modes whose motion the drive makes, and in those of torque.
+/// Position in csp and ip, velocity in csv; `None` in profile and torque modes.
 fn value(axis: &AxisConfiguration, outputs: &Outputs) -> Option<f64> {
     let counts = match axis.mode {
         AxisMode::CyclicPosition => outputs.target_position,
@@ -160,7 +163,7 @@ fn value(axis: &AxisConfiguration, outputs: &Outputs) -> Option<f64> {
     Some(f64::from(counts) / COUNTS_PER_RADIAN)
 }
 
-/// Numbers in the modes whose motion the drive makes, and torques.
+/// Numbers in profile modes, and torques.
 fn check_numbers(cell: Cell, drive: usize, mode: AxisMode, outputs: &Outputs, limits: &Limits) {
     if !outputs.controlword.enables_operation() {
         return;
@@ -176,7 +179,7 @@ fn check_numbers(cell: Cell, drive: usize, mode: AxisMode, outputs: &Outputs, li
     assert!(within, "drive {drive}: {outputs:?} {cell:?}");
 }
 
-/// The set-point of a frame, with what the reports of its cycle and of those around it show.
+/// The set-point of a frame, with the reports of its cycle and of the cycles around it.
 fn set_point(now: Instant, value: f64, drive: usize, reports: &[Report]) -> Option<SetPoint> {
     let next = reports.partition_point(|it| it.now <= now);
     let index = next.checked_sub(1)?;
@@ -189,7 +192,7 @@ fn set_point(now: Instant, value: f64, drive: usize, reports: &[Report]) -> Opti
     Some(SetPoint { cycle, value, free, returns: out || skipped })
 }
 
-/// Judges set-points of consecutive frames to an enabled drive.
+/// Checks set-points of consecutive frames to an enabled drive.
 fn check_chain(cell: Cell, drive: usize, axis: &AxisConfiguration, chain: &[SetPoint]) {
     let limits = axis.supervision.unwrap().limits;
     let is_velocity = axis.mode == AxisMode::CyclicVelocity;

@@ -13,8 +13,10 @@ use super::exchange::Newest;
 use super::robot::{Report, SECOND};
 use super::wire::Progress;
 
-/// Sways all axes about where they stood, within all limits; the first one stands and homes instead in the phase of that. One in profile position goes
-/// to and fro between two destinations, one in profile torque is turned on. An axis whose drive counts from elsewhere is reset again and again.
+/// Sways all axes about their first positions, within all limits. In the phase of homing the first
+/// axis homes at standstill instead. An axis in profile position moves between two destinations, an
+/// axis in profile torque is turned further. After a change of its count an axis is reset
+/// repeatedly.
 pub(crate) struct Sway {
     cell: Cell,
     modes: [AxisMode; 3],

@@ -310,7 +310,7 @@ impl Wire {
         }
     }
 
-    /// What happened to the second drive meanwhile.
+    /// Count or shaft of the second drive is changed meanwhile.
     fn count_from_elsewhere(&mut self) {
         let fault = self.cell.fault;
         let drive = self.segment.sub_device_mut(SECOND).unwrap().servo_mut().unwrap();
@@ -499,7 +499,7 @@ impl Wire {
         }
     }
 
-    /// True while no frame comes through, either way.
+    /// True while no frame passes, either way.
     fn loses_all(&self) -> bool {
         let fault = self.cell.fault;
         (fault == Fault::Loss || fault.has_no_quick_stop()) && self.is_on()

@@ -119,7 +119,7 @@ pub fn cycle_of<L: Link, C: Clock>(
     Cycle::new(main_device, link, clock, axes, Box::new(controller), configuration).unwrap()
 }
 
-/// The same for SubDevices in this process that live by `bus`: the cycle runs by the host's `clock`.
+/// The same for SubDevices in this process that use `bus`: the cycle runs by the host's `clock`.
 pub fn cycle_in_bus_time<L: Link, C: Clock>(
     mut link: L,
     (clock, bus): (C, VirtualClock),

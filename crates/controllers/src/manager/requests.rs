@@ -1,6 +1,6 @@
 //! Requests from the ports `control` and `stop`, one of which may take more than a cycle.
 
-use control::controller::{AxisCommand, AxisReport, CycleInfo};
+use control::controller::{AcceptedRequest, AxisCommand, AxisReport, CycleInfo};
 use ethercat::cia402::State;
 use ipc::message::control::{Action, Refusal, Reply, Request, SIZE};
 use ipc::state::InputLevel;
@@ -151,6 +151,8 @@ impl ControllerManager {
         if doing == Doing::Enabling {
             self.enabled = true;
         }
+        let by = self.control.get(from.port).and_then(|port| port.client());
+        self.accepted = Some(AcceptedRequest { what, by });
         self.job = Some(Job { from, doing, cycles: 0, since: Seconds::ZERO });
         None
     }
@@ -278,7 +280,7 @@ impl ControllerManager {
     }
 }
 
-/// True if a drive had the time to leave its fault, and the axis to come to rest.
+/// True if a drive had the time to leave its fault, and the axis to stop.
 fn late_enough(cycles: u32) -> bool {
     cycles > RESET_CYCLES
 }
@@ -289,7 +291,8 @@ fn can_be_moved(report: &AxisReport) -> bool {
     is_enabled(report) && !is_latched(report) && follows
 }
 
-/// True if an interlock does not permit it to be enabled. One whose input has not been read yet may still do so.
+/// True if an interlock does not permit it to be enabled. An input that has not been read yet may
+/// still permit it.
 fn is_forbidden(report: &AxisReport) -> bool {
     let forbids = matches!(report.stop, Some(StopReason::Interlock | StopReason::NotPermitted));
     forbids && report.interlock.is_some_and(|it| !it.permits && it.level != InputLevel::Unknown)

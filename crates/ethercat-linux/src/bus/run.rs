@@ -23,17 +23,19 @@ impl Bus {
     /// and the bus goes to Init. Where the process is killed, the SubDevices' watchdogs do that. Only a period that cannot be
     /// run is refused beforehand: the bus stays in PreOp.
     ///
-    /// A cycle takes the replies to the last one's frames, calls `control`, and sends; it never waits for the wire beyond its
-    /// release. A SubDevice that leaves Op shows in [`Io::is_fresh`] and [`Io::event`], and is brought back; if it stays out
-    /// of Op for a second, the run ends with an error, unless [`Bus::continue_out_of_op`] was called. From Op on a cycle
-    /// allocates nothing.
+    /// A cycle takes the replies to the last one's frames, calls `control`, and sends; it never
+    /// waits for the wire beyond its release. A SubDevice that leaves Op shows in [`Io::is_fresh`]
+    /// and [`Io::event`], and is brought back; if it stays out of Op for a second, the run ends
+    /// with an error, unless [`Bus::continue_out_of_op`] was called. From Op on a cycle allocates
+    /// nothing.
     ///
-    /// The cycle runs on the thread that calls this, with its scheduling: a real-time priority and a CPU are set before
-    /// ([`Bus`] shows how). [`RunReport::worst_lateness`] shows whether they are needed.
+    /// The cycle runs on the thread that calls this, with its scheduling: a real-time priority and
+    /// a CPU are set before ([`Bus`] shows how). [`RunReport::worst_lateness`] shows whether they
+    /// are needed.
     ///
     /// # Errors
-    /// A bus that is not up, a period that cannot be run, a SubDevice that does not come to Op or stays out of it, a bus
-    /// that does not answer for a second.
+    /// A bus that is not up, a period that cannot be run, a SubDevice that does not reach Op or
+    /// stays out of it, a bus that does not answer for a second.
     pub fn run(
         &mut self,
         period: Duration,
@@ -267,7 +269,7 @@ impl<'a> Running<'a> {
         if after > LOST { Err(Error::Lost { after }) } else { Ok(()) }
     }
 
-    /// Counts cycles, not time: while this computer stalls, no SubDevice can come back.
+    /// Counts cycles, not time: while this computer stalls, no SubDevice can return.
     fn check_out_of_op(&mut self) -> Result<(), Error> {
         let Bus { main_device: Some(main_device), continues: false, .. } = &*self.bus else {
             return Ok(());

@@ -17,9 +17,9 @@ const FRAMES: usize = 256;
 /// A link whose segment answers inside [`Link::transmit`]; the reply can be received after the time it
 /// would take on the wire.
 ///
-/// With a [`rt::clock::VirtualClock`] a run is the same every time, and no stall of the host loses or delays a frame. A receive
-/// that waits lets the clock go on to the next reply, or to the end of its timeout. Frames take neither an allocation nor a
-/// system call.
+/// With a [`rt::clock::VirtualClock`] a run is the same every time, and no stall of the host loses
+/// or delays a frame. A receive that waits moves the clock to the next reply, or to the end of its
+/// timeout. Frames need no allocation and no system call.
 #[derive(Debug)]
 pub struct DirectLink<S, C> {
     segment: S,

@@ -1,4 +1,4 @@
-//! Tells a simulation that is too slow for this computer from one that was held up once.
+//! Distinguishes a computer that is too slow for a simulation from a single stall.
 
 use std::time::Duration;
 

@@ -46,10 +46,11 @@ pub struct DriveCommand {
 /// Addition to a request, for a drive that may not carry out a quick stop.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum QuickStopHelp {
-    /// None: under [`Request::QuickStop`] a position stands, and velocity and torque are 0.
+    /// None: under [`Request::QuickStop`] the position is constant, and velocity and torque are 0.
     #[default]
     None,
-    /// The targets lead to rest: under [`Request::QuickStop`] a drive that follows targets gets them.
+    /// The targets lead to rest: under [`Request::QuickStop`] a drive that follows targets gets
+    /// them.
     LeadsToRest,
     /// The halt bit is set under [`Request::QuickStop`], too: it counts in Operation enabled only.
     Halts,

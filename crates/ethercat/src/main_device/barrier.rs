@@ -1,8 +1,8 @@
 //! Objects of a drive that bound its axis: a second barrier behind the limits of the host.
 //!
-//! A barrier is written in PreOp, on every way up, and read back. A drive that does not have the object, or does not
-//! let it be written, comes up without this barrier. A drive that takes the value and keeps another one does not
-//! come up.
+//! A barrier is written in PreOp, on every way up, and read back. A drive that does not have the
+//! object, or does not let it be written, starts without this barrier. A drive that accepts the
+//! value and keeps another one does not start.
 
 use crate::cia402::object::{SOFTWARE_POSITION_LIMIT, of_first_axis};
 use crate::sdo_abort::AbortCode;
@@ -35,7 +35,7 @@ pub enum BarrierTask {
     WriteInUnit(UnitValue),
 }
 
-/// A speed or an acceleration, whose unit the drive names.
+/// A speed or an acceleration in a unit that the drive names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnitValue {
     /// Object that names the unit (0x60A9, 0x60AA).
@@ -104,13 +104,14 @@ impl Barrier {
     }
 }
 
-/// True of an object of this index whose value has a sign: position limits and option codes have.
+/// True if the value of this object has a sign, as position limits and option codes have.
 pub(super) const fn is_signed(index: u16) -> bool {
     matches!(of_first_axis(index), SOFTWARE_POSITION_LIMIT)
 }
 
 impl UnitValue {
-    /// The value in the unit of this code (ETG.6010: prefix, numerator, denominator), rounded up; `None` for an unknown unit.
+    /// The value in the unit of this code (ETG.6010: prefix, numerator, denominator), rounded up;
+    /// `None` for an unknown unit.
     #[must_use]
     pub fn in_unit(&self, code: u32) -> Option<u32> {
         if code == 0 {
@@ -159,7 +160,7 @@ enum Access {
     Read,
 }
 
-/// What an access asks of the drive.
+/// Request of an access to the drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BarrierRequest {
     Upload(u16, u8),
@@ -298,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn a_drive_without_the_object_has_no_barrier_and_comes_up() {
+    fn a_drive_without_the_object_has_no_barrier_and_starts() {
         use BarrierState::{Active, Missing, Read, Refused, UnknownUnit};
         let ok: Answer = Ok(&[]);
         let is = |bytes| -> Answer { Ok(bytes) };

@@ -1,14 +1,15 @@
-//! Delays of SubDevices whose receive times are implausible: from those of their neighbours.
+//! Delays of SubDevices with implausible receive times: from the delays of their neighbours.
 
 use alloc::vec::Vec;
 
 use super::clock::{ClockNode, ClockSetting, reference};
 use super::sub_device::SubDevice;
 
-/// Sets the clocks of SubDevices whose receive times are implausible, and returns the reference clock.
+/// Sets the clocks of SubDevices with implausible receive times, and returns the reference clock.
 ///
-/// Such a SubDevice is halfway between its neighbours, or at the end of a line one average cable behind the SubDevice
-/// before it. `nodes` do not have its receive times; its processing unit's time is used.
+/// Such a SubDevice is halfway between its neighbours, or at the end of a line one average cable
+/// behind the SubDevice before it. `nodes` do not have its receive times; its processing unit's
+/// time is used.
 pub(super) fn complete(
     sub_devices: &[SubDevice],
     nodes: &mut [ClockNode],

@@ -110,11 +110,12 @@ pub(super) fn check_turned(found: &[SubDevice]) -> Result<(), BusError> {
     }
 }
 
-/// Notes the SubDevices of a closed ring whose receive times are implausible: these times are not used. They say that
-/// the SubDevice is the wrong way round, although working counters say that none is, or that a frame took longer than
-/// any takes. `found` is in the order of processing.
+/// Notes the SubDevices of a closed ring with implausible receive times, which are not used. They
+/// say that IN and OUT of the SubDevice are swapped, although working counters contradict, or that
+/// a frame took longer than any frame can. `found` is in the order of processing.
 ///
-/// Those on branches may be the wrong way round. So the times of one SubDevice are left out first, then those of all.
+/// On branches IN and OUT may be swapped. So the times of one SubDevice are left out first, then
+/// all.
 pub(super) fn note_implausible_times(found: &mut [SubDevice]) {
     for it in found.iter_mut() {
         it.implausible_port =
@@ -139,7 +140,7 @@ pub(super) fn note_implausible_times(found: &mut [SubDevice]) {
     }
 }
 
-/// The open port whose receive time is further from that of port 0 than any frame takes.
+/// The open port with a receive time further from port 0 than any frame takes.
 fn stale(status: DlStatus, times: &LatchedTimes) -> Option<usize> {
     let open = (1..PORTS).filter(|&port| status.is_open(0) && status.is_open(port));
     let apart = |&port: &usize| (times.ports[port].wrapping_sub(times.ports[0]) as i32).unsigned_abs();
@@ -156,8 +157,9 @@ fn is_turned(shown: &topology::Shown) -> bool {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct NoTree;
 
-/// The first SubDevice in a closed ring, not on a branch, that is the wrong way round by its receive times: its place in
-/// the ring, and in the order of processing. `shown` is unchanged in the end.
+/// The first SubDevice in a closed ring, not on a branch, that is the wrong way round by its
+/// receive times: its place in the ring, and in the order of processing. `shown` is unchanged in
+/// the end.
 fn turned_in_ring(shown: &mut [topology::Shown]) -> Result<Option<(usize, usize)>, NoTree> {
     if !shown.iter().any(is_turned) {
         return Ok(None);
@@ -268,7 +270,7 @@ fn opened(mut status: DlStatus, port: usize) -> DlStatus {
     status
 }
 
-/// Nanoseconds after which no frame comes back: it was lost long before.
+/// Nanoseconds after which no frame returns: it was lost long before.
 const LONGEST_WAY: u32 = 500_000_000;
 
 /// OUT of an ESC with two ports.

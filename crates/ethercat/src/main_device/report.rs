@@ -120,8 +120,9 @@ pub enum Event {
         /// Place in the segment, from 0.
         position: u16,
     },
-    /// A SubDevice that was without power has its station address again, or left Op for a state below SafeOp by itself. It is configured
-    /// again, from Init on: it may have forgotten all settings, and its position.
+    /// A SubDevice that was without power has its station address again, or left Op for a state
+    /// below SafeOp by itself. It is configured again, from Init on: it may have forgotten all
+    /// settings, and its position.
     Reconfiguring {
         /// Place in the segment, from 0.
         position: u16,

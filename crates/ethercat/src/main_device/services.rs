@@ -29,8 +29,9 @@ impl MainDevice {
         let keeps_source = self.exchange.takes_unchanged_source;
         let mut outgoing = self.exchange.open(Purpose::Service)?;
         outgoing.limit = limit;
-        // Without it, a frame that no SubDevice takes part in is indistinguishable from a reflection: SubDevices that
-        // have lost their addresses with their power would never be found.
+        // Without it, a frame that no SubDevice takes part in is indistinguishable from a
+        // reflection: SubDevices that have lost their addresses with their power would never be
+        // found.
         if keeps_source {
             outgoing.prove_passage();
         }

@@ -35,7 +35,7 @@ pub struct SubDevice {
     pub processed: u16,
     /// Port by which frames come in: 0, unless its IN and OUT are swapped.
     pub entry_port: u8,
-    /// Port of a SubDevice in a closed ring whose receive time does not follow that of port 0.
+    /// Port in a closed ring with a receive time that does not follow the receive time of port 0.
     pub implausible_port: Option<u8>,
     /// Configured station address, 0x1001 and up.
     pub station_address: u16,
@@ -209,8 +209,8 @@ impl SubDevice {
         });
         let implausible = self.implausible_port.map(|port| {
             format!(
-                "SubDevice {position} \"{name}\": the receive time of its port {port} does not follow that of its \
-                 port 0, where frames enter by the working counters of this ring: its receive times are \
+                "SubDevice {position} \"{name}\": the receive time of its port {port} does not follow port 0, \
+                 where frames enter by the working counters of this ring: its receive times are \
                  implausible, and its delay is estimated from its neighbours"
             )
         });

@@ -439,9 +439,9 @@ pub enum Happening {
     Emergency { position: usize, error_code: u16, error_register: u8, data: Bytes },
     /// A drive in fault reported the error code of an axis.
     DriveFault { axis: usize, position: usize, error_code: u16 },
-    /// Supervision stopped an axis; `stopped_with`: the axis that it was stopped with; `interlock`: the
-    /// interlock that stopped it or keeps it from being enabled; `stalled`: cycles of a host stall that
-    /// caused an outage.
+    /// Supervision stopped an axis; `stopped_with`: the axis that it was stopped with; `interlock`:
+    /// the interlock that stopped it or keeps it from being enabled; `stalled`: cycles of a host
+    /// stall that caused an outage.
     AxisStopped {
         axis: usize,
         reason: String,
@@ -457,6 +457,8 @@ pub enum Happening {
     SetpointIgnored { axis: usize, mode: String, given: String, takes: String },
     /// The drive of an axis did not carry out a quick stop; the axis was stopped by this step.
     QuickStopIgnored { axis: usize, step: String },
+    /// An axis in a mode of torques came to rest so far, in rad, beyond a position limit.
+    Overshoot { axis: usize, by: f64 },
     /// The axis is its controller's again.
     AxisFreed { axis: usize },
     /// The input of an interlock allows, or does not any more; `level`: its level.
@@ -478,7 +480,16 @@ pub enum Happening {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         process: Option<u32>,
     },
-    /// A person gave the position of an axis, rad: measured and accepted, or set; `refused`: the reason that it was not taken.
+    /// A client asked for the drives to be enabled, for a reset of faults, or for a homing, and it was accepted.
+    Requested {
+        request: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        user: Option<u32>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        process: Option<u32>,
+    },
+    /// A person gave the position of an axis, rad: measured and accepted, or set; `refused`: the
+    /// reason that it was not taken.
     PositionGiven {
         axis: usize,
         accepted: bool,
@@ -503,8 +514,9 @@ pub enum Happening {
     OtherMainDevice { source: String, frames: u64 },
     /// The host stood still for so many cycles.
     Stalled { cycles: u64 },
-    /// Pairs of events that repeat were counted, and not reported one by one: `of`: the newest begin; `others`: further axes or SubDevices
-    /// of the same; `count`: pairs of the one with the most; `longest`: cycles of the longest; `lasts`: the last one has not ended.
+    /// Pairs of events that repeat were counted, and not reported one by one: `of`: the newest
+    /// begin; `others`: further axes or SubDevices of the same; `count`: pairs of the one with the
+    /// most; `longest`: cycles of the longest; `lasts`: the last one has not ended.
     Repeated {
         of: Box<Happening>,
         others: Vec<usize>,

@@ -170,7 +170,8 @@ fn next_event(event: &Happening) -> Option<Happening> {
             SetpointIgnored { axis, mode: "csv".into(), given: text.clone(), takes: text }
         }
         SetpointIgnored { .. } => QuickStopIgnored { axis, step: text },
-        QuickStopIgnored { .. } => AxisFreed { axis },
+        QuickStopIgnored { .. } => Overshoot { axis, by: 0.5 },
+        Overshoot { .. } => AxisFreed { axis },
         AxisFreed { .. } => Interlock { interlock: 0, allows: true, level: "is high".into() },
         Interlock { .. } => SignalForced {
             signal: text,
@@ -195,7 +196,8 @@ fn next_event(event: &Happening) -> Option<Happening> {
             process: 77,
             refused: Some("why".into()),
         },
-        PositionGiven { .. } => ClockLock { state: text, phase_error_ns: -5 },
+        PositionGiven { .. } => Requested { request: text, user: Some(1000), process: Some(77) },
+        Requested { .. } => ClockLock { state: text, phase_error_ns: -5 },
         ClockLock { .. } => LinkFailed { code: 5 },
         LinkFailed { .. } => LinkWorks { after: 4 },
         LinkWorks { .. } => RingOpen,

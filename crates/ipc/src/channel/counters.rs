@@ -42,6 +42,8 @@ pub(crate) struct Counters {
     pub(super) bound: AtomicBool,
     pub(super) open: AtomicBool,
     pub(super) opened: AtomicU64,
+    /// User and process that have opened it last.
+    pub(super) client: AtomicU64,
     pub(super) sent: AtomicU64,
     pub(super) refused: AtomicU64,
     pub(super) woken: AtomicU64,

@@ -86,8 +86,8 @@ impl Far {
         self.client.is_some() && (self.wake == Wake::Look || !self.has_room())
     }
 
-    /// Opens the port for a process; returns its end of the socket.
-    pub(crate) fn open(&mut self, process: u32) -> Result<OwnedFd, NotOpened> {
+    /// Opens the port for a process of a user; returns its end of the socket.
+    pub(crate) fn open(&mut self, process: u32, user: u32) -> Result<OwnedFd, NotOpened> {
         if !self.counters.bound.load(Ordering::Relaxed) {
             return Err(NotOpened::NotBound);
         }
@@ -104,6 +104,8 @@ impl Far {
         let ends = socketpair(AddressFamily::UNIX, kind, SocketFlags::CLOEXEC, None);
         let (socket, theirs) = ends.map_err(|error| NotOpened::System(error.into()))?;
         self.client = Some(Client { socket, process, deaf: false });
+        // Before anything that it writes is in the ring.
+        self.counters.client.store(u64::from(user) << 32 | u64::from(process), Ordering::Release);
         self.counters.open.store(true, Ordering::Relaxed);
         add(&self.counters.opened, 1);
         Ok(theirs)

@@ -10,6 +10,7 @@ use super::bell::Bell;
 use super::counters::{Counters, add};
 use super::{Kind, record};
 use crate::command::now_ns;
+use crate::force::Client;
 
 /// Real-time end of a port: two rings. No method allocates, waits but [`Port::wait`], or makes a system call but that one and, of
 /// a port made with [`super::Wake::Event`], [`Port::send`].
@@ -111,6 +112,13 @@ impl Port {
     #[must_use]
     pub fn times_opened(&self) -> u64 {
         self.counters.opened.load(Ordering::Relaxed)
+    }
+
+    /// Client that has opened the port last; `None` before the first. Data of the former client may still arrive.
+    #[must_use]
+    pub fn client(&self) -> Option<Client> {
+        let bits = self.counters.client.load(Ordering::Acquire);
+        (self.times_opened() > 0).then_some(Client { user: (bits >> 32) as u32, process: bits as u32 })
     }
 
     /// Name of the port.

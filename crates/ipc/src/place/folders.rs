@@ -9,8 +9,8 @@
 //! | 4 | `/tmp/onbeat-UID[-GROUP]` | the first cycle of the user |
 //! | 5 | `/tmp/onbeat-UID[-GROUP].SUFFIX`, a random suffix | a cycle that can use none of the above |
 //!
-//! Any user may make folder 4 before its user does. No other user can predict folder 5, and a client
-//! believes a folder only if its owner is the user that it is named after.
+//! Any user may make folder 4 before its user does. No other user can predict folder 5, and a
+//! client trusts a folder only if its owner is the user that it is named after.
 
 use std::fs;
 use std::hash::{BuildHasher, RandomState};
@@ -58,7 +58,8 @@ pub(crate) fn all() -> Vec<PathBuf> {
     folders
 }
 
-/// Folders in which cycles of other users may have their sockets, as far as this user may read them.
+/// Folders in which cycles of other users may have their sockets, as far as this user may read
+/// them.
 pub(crate) fn of_others() -> Vec<PathBuf> {
     let me = geteuid().as_raw();
     let found = of_services().chain(named(RUN)).chain(named(TEMPORARY));
@@ -79,8 +80,8 @@ pub(super) fn is_spare(folder: &Path) -> bool {
         && folder.extension().is_some()
 }
 
-/// True of a folder that is made for a socket if it does not exist: one below a folder whose contents
-/// last no longer than the machine runs. Elsewhere a name that does not exist is probably mistyped.
+/// True of a folder that is made for a socket if it does not exist: below a folder for temporary
+/// files, which a restart of the computer empties. Elsewhere a missing folder is probably mistyped.
 #[must_use]
 pub fn may_be_made(folder: &Path) -> bool {
     let temporary = [PathBuf::from(TEMPORARY), PathBuf::from(RUN), std::env::temp_dir()];
@@ -89,8 +90,8 @@ pub fn may_be_made(folder: &Path) -> bool {
     roots.any(|root| folder != root && folder.starts_with(root))
 }
 
-/// The folder that systemd made for this service (`RuntimeDirectory=onbeat/NAME`). Clients search the
-/// folders below `/run/onbeat` only.
+/// The folder that systemd made for this service (`RuntimeDirectory=onbeat/NAME`). Clients search
+/// the folders below `/run/onbeat` only.
 fn service_folder() -> Option<PathBuf> {
     let folders = std::env::var_os("RUNTIME_DIRECTORY")?;
     let mut folders = std::env::split_paths(&folders);
@@ -148,5 +149,5 @@ const RUN: &str = "/run";
 /// Parent of the folders of users without any other folder.
 const TEMPORARY: &str = "/tmp";
 
-/// Prefix of the names of those folders.
+/// Prefix of the names of these folders.
 const PREFIX: &str = "onbeat-";

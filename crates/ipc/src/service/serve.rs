@@ -21,7 +21,7 @@ use crate::channel::{Bell, Counters, Helper, Kind, Wake, far::Far, far::NotOpene
 use crate::command::Regions;
 use crate::controller;
 use crate::force::{Client, Force, Forces, Refused};
-use crate::reference::{Given, References};
+use crate::reference::{self, Answer, Given, Purpose, References};
 
 /// Resources the server hands out.
 #[derive(Debug)]
@@ -58,6 +58,8 @@ pub(crate) struct Serve {
     holder: Option<Holder>,
     /// Current controller process.
     controller: Option<Holder>,
+    /// Client that waits for the cycle's answer on a position.
+    waits: Option<Visitor>,
     /// Accepting is suspended for a while: the process has no more descriptors.
     exhausted: bool,
 }
@@ -77,6 +79,7 @@ impl Serve {
             visitors: Vec::new(),
             holder: None,
             controller: None,
+            waits: None,
             exhausted: false,
         })
     }
@@ -107,6 +110,7 @@ impl Serve {
             if ready.controller {
                 self.check_controller();
             }
+            self.answer_position();
             self.receive(&ready.visitors);
             if ready.listener {
                 self.let_in();
@@ -136,6 +140,8 @@ impl Serve {
         } else {
             self.exhausted.then_some(PAUSE)
         };
+        let soon = self.waits.is_some().then_some(reference::LOOK);
+        let longest = longest.into_iter().chain(soon).min();
         let longest = longest.and_then(|longest| Timespec::try_from(longest).ok());
         let polled = poll(&mut waiting, longest.as_ref());
         bell.awake(polled.is_ok() && bell_place.is_some_and(|place| !waiting[place].revents().is_empty()));
@@ -222,7 +228,10 @@ impl Serve {
                     Ok(Request::Attach) => self.attach(place),
                     Ok(Request::Port(name)) => self.port(place, name),
                     Ok(Request::Force(force)) => self.force(place, force),
-                    Ok(Request::Position(given)) => self.position(place, given),
+                    Ok(Request::Position(given)) => {
+                        self.position(place, given);
+                        continue;
+                    }
                     Ok(Request::Bus) => self.bus(place),
                     Err(malformed) => {
                         let _ = answer(self.visitors[place].socket.as_fd(), &complaint(malformed), &[]);
@@ -380,24 +389,46 @@ impl Serve {
         answer(visitor.socket.as_fd(), &reply, &[]).is_ok()
     }
 
-    /// Accepts or sets the position of an axis; true if the client stays.
-    fn position(&mut self, place: usize, given: Given) -> bool {
+    /// Passes on a position for an axis. Its client is answered once the cycle has; other clients do not wait.
+    fn position(&mut self, place: usize, given: Given) {
         let visitor = &self.visitors[place];
         let by = Client { user: visitor.user, process: visitor.process };
-        let reply = if visitor.may_command() {
-            match self.handed.references.ask(given, by) {
-                Some(Ok(before)) => {
-                    let bits = before.to_bits();
-                    let numbers = [bits as u32, (bits >> 32) as u32, 0];
-                    Reply { status: Status::Done, numbers, text: String::new() }
-                }
-                Some(Err(refusal)) => Reply::refusal(Status::Impossible, refusal),
-                None => Reply::refusal(Status::Failed, "the cycle did not answer in time"),
-            }
-        } else {
+        let refusal = if !visitor.may_command() {
             Reply::refusal(Status::NotPermitted, visitor.refusal(self.handed.group))
+        } else if given.purpose == Purpose::Accept && !visitor.has_terminal() {
+            Reply::refusal(Status::NotPermitted, NO_TERMINAL)
+        } else if self.waits.is_some() {
+            Reply::refusal(Status::NotReady, "another position is being given")
+        } else if self.handed.references.ask(given, by) {
+            self.waits = Some(self.visitors.swap_remove(place));
+            return;
+        } else {
+            Reply::refusal(Status::Failed, NO_ANSWER)
         };
-        answer(visitor.socket.as_fd(), &reply, &[]).is_ok()
+        if answer(visitor.socket.as_fd(), &refusal, &[]).is_err() {
+            self.visitors.swap_remove(place);
+        }
+    }
+
+    /// Passes on the cycle's answer to it.
+    fn answer_position(&mut self) {
+        let Some(visitor) = self.waits.take() else { return };
+        let reply = match self.handed.references.poll() {
+            Answer::Pending => {
+                self.waits = Some(visitor);
+                return;
+            }
+            Answer::Outcome(Ok(before)) => {
+                let bits = before.to_bits();
+                let numbers = [bits as u32, (bits >> 32) as u32, 0];
+                Reply { status: Status::Done, numbers, text: String::new() }
+            }
+            Answer::Outcome(Err(refusal)) => Reply::refusal(Status::Impossible, refusal),
+            Answer::None => Reply::refusal(Status::Failed, NO_ANSWER),
+        };
+        if answer(visitor.socket.as_fd(), &reply, &[]).is_ok() {
+            self.visitors.push(visitor);
+        }
     }
 
     /// Opens a connection to the bus for the client; true if the client stays.
@@ -432,7 +463,7 @@ impl Serve {
             let text = visitor.refusal(self.handed.group);
             return answer(socket, &Reply::refusal(Status::NotPermitted, text), &[]).is_ok();
         }
-        let refusal = match port.open(visitor.process) {
+        let refusal = match port.open(visitor.process, visitor.user) {
             Ok(file) => {
                 let numbers = match port.kind() {
                     Kind::Message { size, depth } => [0, size as u32, depth as u32],
@@ -507,6 +538,12 @@ fn answer(socket: BorrowedFd<'_>, reply: &Reply, files: &[BorrowedFd<'_>]) -> Re
 /// Refusal of a cycle whose controllers all run in its own thread.
 const NO_CONTROLLER: &str = "its controllers run in its own thread: give the robot file a [controller] of kind \"external\", \
                              or run with --controller external";
+
+const NO_ANSWER: &str = "the cycle did not answer in time";
+
+/// Refusal of a measured position that no person can have typed.
+const NO_TERMINAL: &str = "a measured position is accepted only from a program on a terminal: a person measures it, and types the \
+                           name of the axis (`onbeat control accept-position`)";
 
 /// Clients attached at once. Strangers may be half of them, those of one user a sixteenth; strangers and
 /// members of the group together three quarters, those of one member a quarter.

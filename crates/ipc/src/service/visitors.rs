@@ -51,6 +51,14 @@ impl Visitor {
         Ok(Self { socket, process, user, standing, is_attached: false })
     }
 
+    /// True if its process has a controlling terminal (`tty_nr` in `/proc/PID/stat`): a person may be at it.
+    pub(super) fn has_terminal(&self) -> bool {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.process)).unwrap_or_default();
+        // Behind the name, which may hold anything: state, parent, group, session, terminal.
+        let terminal = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(4));
+        terminal.and_then(|number| number.parse::<i32>().ok()).is_some_and(|number| number != 0)
+    }
+
     pub(super) fn may_command(&self) -> bool {
         self.standing != Standing::Stranger
     }

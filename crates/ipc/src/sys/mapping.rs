@@ -17,7 +17,8 @@ pub(crate) struct Mapping {
 /// Use of a mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Use {
-    /// Loads by [`super::word::load`] only: a store would end the process, and another load may contain one.
+    /// Loads by [`super::word::load`] only: a store would end the process, and another load may
+    /// contain one.
     Load,
     /// Loads and stores.
     Store,
@@ -47,7 +48,7 @@ impl Mapping {
         Ok(Self { start, words })
     }
 
-    /// All words. Those of a mapping for [`Use::Load`] must be loaded by [`super::word::load`]
+    /// All words. Words of a mapping for [`Use::Load`] must be loaded by [`super::word::load`]
     /// only.
     #[inline]
     pub(crate) fn words(&self) -> &[AtomicU64] {

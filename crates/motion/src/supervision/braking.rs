@@ -2,7 +2,7 @@
 
 use core::mem;
 
-use super::{Hold, Intervention, STANDS, StopReason, Supervisor};
+use super::{Hold, Intervention, Runaway, STANDS, StopReason, Supervisor};
 use crate::axis::{AxisFeedback, AxisPhase, TrajectoryPoint};
 use crate::stop::StopProfile;
 use crate::units::{NewtonMetres, Radians, RadiansPerSecond, Seconds};
@@ -52,6 +52,7 @@ impl Supervisor {
             (StopReason::Fault, _) | (StopReason::Stale, OnStale::Disable) => {
                 Braking::Drive(Intervention::Disable)
             }
+            (StopReason::Runaway, _) => Braking::Drive(Intervention::CutOff),
             (StopReason::FollowingError | StopReason::HomingError | StopReason::HomingTimedOut, _)
             | (StopReason::Stale, OnStale::QuickStop) => Braking::Drive(Intervention::QuickStop),
             (StopReason::Stale, OnStale::Ramp) if !self.drive_makes_the_way() => Braking::Ramp {
@@ -64,6 +65,7 @@ impl Supervisor {
             _ => Braking::Hard,
         };
         self.hold = Hold::Stopped { reason, braking };
+        self.runaway = Runaway::default();
         // An acknowledgement is for what was, not for what will be.
         self.acknowledged = false;
         self.asked = None;
@@ -101,7 +103,7 @@ impl Supervisor {
         self.move_on(velocity, torque, self.sent.position, elapsed);
     }
 
-    /// A ramp and a way back count from where they began: after other set-points they do not go on.
+    /// A ramp and a way back count from their start: they do not continue after other set-points.
     pub(super) fn leave_planned_braking(&mut self) {
         let halts = self.mode() == CyclicMode::Torque || self.drive_makes_the_way();
         if let Hold::Stopped { braking, .. } = &mut self.hold {
@@ -123,7 +125,7 @@ impl Supervisor {
 
     /// Next point of the way back to rest; its first one where it `begins`.
     pub(super) fn next_on_way_back(&mut self, begins: bool) -> TrajectoryPoint {
-        // After a host that stood still the drive takes one step all the same.
+        // After a host stall the drive takes one step all the same.
         let passed = if begins { Seconds::ZERO } else { self.period };
         self.way_back.advance(passed)[0]
     }

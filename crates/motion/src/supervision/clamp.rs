@@ -1,14 +1,15 @@
 //! Set-points of every source, clamped to the written limits of acceleration and jerk.
 //!
-//! A set-point within the limits passes unchanged. Any other one is a target: what is sent approaches it within the limits, does not go
-//! beyond a position limit, and reaches it once the target is within the limits again.
+//! A set-point within the limits passes unchanged. Any other one is a target: what is sent
+//! approaches it within the limits, does not go beyond a position limit, and reaches it once the
+//! target is within the limits again.
 
 use super::slope::{Differences, Slope, TOLERANCE};
 use super::{ANSWER_CYCLES, CyclicMode, ROUNDING, StopReason, Supervisor};
 use crate::axis::{AxisFeedback, AxisSetpoint};
 use crate::units::{NewtonMetres, Radians, RadiansPerSecond, Seconds};
 
-/// Set-points of one axis: the course of those that are sent, and of those that its source gives.
+/// Set-points of one axis: the course of the sent ones, and the course of its source.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Clamp {
     /// `None` where neither acceleration nor jerk is written.
@@ -16,11 +17,12 @@ pub(super) struct Clamp {
     sent: Differences,
     asked: Differences,
     lag: Lag,
-    /// Time for which the source was beyond its limits, less the time within, since its set-points passed last.
+    /// Time for which the source was beyond its limits, less the time within, since its set-points
+    /// passed last.
     clamped: Seconds,
 }
 
-/// Why set-points that are sent are not those of their source.
+/// Reason that the sent set-points differ from their source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Lag {
     /// They are.
@@ -62,7 +64,8 @@ impl Clamp {
         self.lag = lag;
         match lag {
             Lag::No | Lag::Speed | Lag::Wall => self.clamped = Seconds::ZERO,
-            // Not while it is held at a position limit, nor on the way to a target that is within the limits again.
+            // Not while it is held at a position limit, nor on the way to a target that is within
+            // the limits again.
             Lag::Slope if breaks && !binds => self.clamped += elapsed,
             // Corners of a path are apart: between them its source is within the limits.
             Lag::Slope => self.clamped = Seconds((self.clamped.0 - elapsed.0).max(0.0)),
@@ -80,8 +83,9 @@ impl Clamp {
         if breaks || own.abs() > slope.acceleration { 0.0 } else { own }
     }
 
-    /// True if set-points that have met their source at this velocity and acceleration can go on with it: it was not lost, or the
-    /// next two set-points do if its source goes on as it does.
+    /// True if set-points that have met their source at this velocity and acceleration can stay
+    /// with it: they have not left it, or the next two set-points stay if the source continues as
+    /// now.
     fn stays(
         &self,
         slope: Slope,
@@ -100,7 +104,8 @@ impl Clamp {
             && (own - slope.nearest(own, next, 1.0)).abs() <= rounding
     }
 
-    /// The reason of a lag, now that a set-point does not pass: the one that it began with, unless its source `breaks` its limits.
+    /// The reason of a lag, now that a set-point does not pass: the one that it began with, unless
+    /// its source `breaks` its limits.
     fn lag(&self, breaks: bool, binds: bool, is_fast: bool) -> Lag {
         match self.lag {
             _ if breaks => Lag::Slope,
@@ -124,7 +129,10 @@ impl Supervisor {
         let (course, here, target) = (self.clamp.sent, self.sent.position.0, asked.position.0);
         let (span, cycles) = course.spans(h, true, self.period.0);
         let rounding = (NEAR + here.abs() * ROUNDS) / (h * span);
-        let away = target - here;
+        // An axis that is ahead of its set-point leaves less room: its set-points go to the end of that.
+        let goal = self.goal(target);
+        let is_held = goal != target;
+        let away = goal - here;
         let velocity = away / h;
         let acceleration = (velocity - course.velocity) / span;
         let breaks = {
@@ -138,7 +146,10 @@ impl Supervisor {
         let highest = limits.velocity.0 + ROUNDING.0 / h;
         let (lowest_place, highest_place) =
             self.bounds().map_or((f64::NEG_INFINITY, f64::INFINITY), |(low, high)| (low.0, high.0));
-        // Next to a skipped release the acceleration is that of an earlier moment: it has fallen since.
+        let (lowest_room, highest_room) =
+            self.room().map_or((f64::NEG_INFINITY, f64::INFINITY), |(low, high)| (low.0, high.0));
+        // Next to a skipped release the acceleration is from an earlier moment: it has fallen
+        // since.
         let since = (span - self.period.0) / 2.0;
         let is_slow = |a: f64, span: f64| {
             let velocity = course.velocity + a * span;
@@ -148,11 +159,11 @@ impl Supervisor {
         let slow_down = |a: f64| slope.peak(-course.velocity - a * span, -a) <= highest;
         let stops_up = |a: f64, rounding: f64| {
             let v = course.velocity + a * span;
-            here + v * h + slope.way_to_turn(v, a) <= highest_place + rounding
+            here + v * h + slope.way_to_turn(v, a) <= highest_room + rounding
         };
         let stops_down = |a: f64, rounding: f64| {
             let v = course.velocity + a * span;
-            here + v * h - slope.way_to_turn(-v, -a) >= lowest_place - rounding
+            here + v * h - slope.way_to_turn(-v, -a) >= lowest_room - rounding
         };
         let nearest = slope.nearest(acceleration, course.acceleration, cycles);
         let within = (acceleration - nearest).abs() <= rounding
@@ -162,7 +173,7 @@ impl Supervisor {
             && self.clamp.stays(slope, velocity, nearest, breaks, h, rounding);
         if within && stops_up(nearest, ROUNDING.0) && stops_down(nearest, ROUNDING.0) {
             self.sent = AxisSetpoint {
-                position: asked.position,
+                position: Radians(goal),
                 velocity: RadiansPerSecond(velocity),
                 torque: NewtonMetres::ZERO,
             };
@@ -171,8 +182,8 @@ impl Supervisor {
         }
         let is_fast = own.velocity.abs() > highest || !is_slow(nearest, span - since);
         // As hard towards the target as it can still be met.
-        let with = own.velocity.clamp(-limits.velocity.0, limits.velocity.0);
-        let of_target = self.clamp.own_acceleration(slope, breaks);
+        let with = if is_held { 0.0 } else { own.velocity.clamp(-limits.velocity.0, limits.velocity.0) };
+        let of_target = if is_held { 0.0 } else { self.clamp.own_acceleration(slope, breaks) };
         let mut next = Next::towards(slope, course, cycles, |a| {
             let v = course.velocity + a * span;
             v * h + slope.way_to_meet(v - with, a - of_target, of_target) <= away
@@ -193,7 +204,8 @@ impl Supervisor {
         let place = (here + velocity.0 * h).clamp(lowest_place, highest_place);
         self.step_to(place, elapsed);
         let velocity = self.sent.velocity.0;
-        // Where a largest step or the deceleration of a stop holds it back, jerk would make it go on braking.
+        // Where the largest step or the deceleration of a stop limits it, jerk would continue the
+        // braking.
         let planned = course.velocity + next.acceleration * span;
         let is_held_back = (velocity - planned).abs() * h > 4.0 * ROUNDING.0;
         let acceleration = if is_held_back { 0.0 } else { (velocity - course.velocity) / span };
@@ -275,7 +287,7 @@ impl Supervisor {
         self.clamp.begin(velocity, self.period);
     }
 
-    /// Velocity that set-points go on with after another mode.
+    /// Velocity with which set-points continue after another mode.
     pub(super) fn velocity_of(&self, mode: CyclicMode, feedback: &AxisFeedback) -> RadiansPerSecond {
         match mode {
             CyclicMode::Torque => feedback.velocity,
@@ -303,8 +315,8 @@ impl Next {
 /// Time beyond the limits without a set-point that passes, after which an axis is stopped.
 const CLAMPED_TIME: Seconds = Seconds(0.1);
 
-/// Set-points nearer than this to the limits are within them: far less than an encoder count, and as near as the ends of planned
-/// motions are.
+/// Set-points nearer than this to the limits are within them: far less than an encoder count, and
+/// as near as the ends of planned motions are.
 const NEAR: f64 = 2e-8;
 
 /// Roundings in the differences of four positions, as a share of the position.
@@ -316,5 +328,6 @@ const ROUNDED_VELOCITY: f64 = 1e-7;
 /// Share of the velocity limit by which an axis may be faster than it was sent.
 const AHEAD: f64 = 0.05;
 
-/// Answer times in which an axis approaches a position limit: from e on it does not overshoot, for its answers are that late.
+/// Answer times in which an axis approaches a position limit: from e on it does not overshoot, for
+/// its answers are that late.
 const SETTLES: f64 = 2.72;

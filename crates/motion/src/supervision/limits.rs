@@ -29,7 +29,8 @@ pub struct Limits {
     pub step: Radians,
 }
 
-/// Limits that the robot file gives. Limits that are not given are usual values for planning: no set-point is clamped to them.
+/// Limits that the robot file gives. Limits that are not given are usual values for planning: no
+/// set-point is clamped to them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Written {
     /// [`Limits::acceleration`].

@@ -1,13 +1,13 @@
-//! Quick stops, and the steps that stop an axis whose drive does not carry one out.
+//! Quick stops, and the steps that stop an axis if its drive does not carry one out.
 //!
-//! While a quick stop is requested, set-points already lead to rest: a drive that stays in Operation
-//! enabled follows them. A drive that is still enabled and does not slow down for [`ANSWER`] is
-//! stopped by these steps, so that no load falls:
+//! While a quick stop is requested, set-points already lead to rest: a drive that stays in
+//! Operation enabled follows them. A drive that is still enabled and does not slow down for
+//! [`ANSWER`] is stopped by these steps, so that no load falls:
 //!
 //! 1. Set-points to rest in Operation enabled (csp, csv).
 //! 2. Halt, where the drive's halt brakes.
-//! 3. At standstill with trusted feedback: brake, then no torque. Without a brake, an axis that holds
-//!    a load stays enabled.
+//! 3. At standstill with trusted feedback: brake, then no torque. Without a brake, an axis that
+//!    holds a load stays enabled.
 //! 4. Not at standstill in time, faster than before, or no trusted feedback: brake and Disable
 //!    voltage together.
 
@@ -18,7 +18,7 @@ use crate::axis::{AxisFeedback, AxisPhase};
 use crate::units::{NewtonMetres, RadiansPerSecond, Seconds};
 pub use types::state::QuickStopStep;
 
-/// Means of an axis besides its drive's quick stop.
+/// Means to stop an axis without its drive's quick stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoppingMeans {
     /// Its drive's halt brakes it and keeps the torque: 0x605D is 1 or 2.
@@ -54,7 +54,7 @@ pub(super) struct QuickStop {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// The drive is asked.
+    /// The drive has the request.
     Asked,
     SetPoints,
     Halt,
@@ -77,14 +77,14 @@ impl Supervisor {
         Self { means, ..self }
     }
 
-    /// Means besides its drive's quick stop.
+    /// Means to stop it without its drive's quick stop.
     #[must_use]
     pub const fn means(&self) -> StoppingMeans {
         self.means
     }
 
-    /// Step that stopped the axis because its drive did not carry out the quick stop, until the axis
-    /// is its controller's again.
+    /// Step that stopped the axis because its drive did not carry out the quick stop, until the
+    /// axis is its controller's again.
     #[must_use]
     pub const fn quick_stop_step(&self) -> Option<QuickStopStep> {
         self.quick_stop_step
@@ -114,14 +114,16 @@ impl Supervisor {
         self.mode() != CyclicMode::Torque && !self.drive_makes_the_way()
     }
 
-    /// A quick stop in this cycle, if one is requested: what the drive is asked for.
+    /// Request to the drive in this cycle, if a quick stop is requested.
     pub(super) fn step_quick_stop(&mut self, elapsed: Seconds, seen: &Seen) -> Option<Intervention> {
         if seen.feedback.fresh {
             self.believed = Some(seen.feedback.velocity);
         }
         let requested = match self.hold {
             Hold::Stopped { braking: Braking::Drive(Intervention::QuickStop), .. } => true,
-            Hold::Stopped { braking: Braking::Drive(Intervention::Disable), .. } => false,
+            Hold::Stopped {
+                braking: Braking::Drive(Intervention::Disable | Intervention::CutOff), ..
+            } => false,
             _ => seen.quick_stop,
         };
         if !requested {
@@ -181,7 +183,7 @@ impl Supervisor {
         }
         stop.doubted = Seconds::ZERO;
         if seen.missed > BLIND_CYCLES && self.leads_to_rest() && stop.course == Stage::Asked {
-            // Set-points stood, or fell, while the drive went on: they begin where it is.
+            // Set-points were constant, or fell, while the axis moved: they begin where it is.
             let planned = self.plan_way_back(&seen.feedback, stop.before).is_ok();
             stop.way_back = planned.then_some(true);
         }
@@ -211,7 +213,7 @@ impl Supervisor {
         }
     }
 
-    /// Step that brought an axis to rest while its drive was only asked for a quick stop.
+    /// Step that stopped an axis while its drive had only the quick-stop request.
     fn step_by_default(&self) -> QuickStopStep {
         match (self.leads_to_rest(), self.means.halts) {
             (true, _) => QuickStopStep::SetPoints,
@@ -255,7 +257,7 @@ impl Supervisor {
         Seconds(2.0 * before.0.abs() / self.settings.limits.deceleration.0 + MARGIN.0)
     }
 
-    /// Set-points of an axis whose drive is asked for a quick stop: to rest.
+    /// Set-points that lead an axis to standstill during the quick-stop request.
     pub(super) fn lead_to_rest(&mut self, elapsed: Seconds, seen: &Seen) {
         if !self.leads_to_rest() || seen.feedback.phase == AxisPhase::NotEnabled {
             let here = self.sent.position;

@@ -1,13 +1,13 @@
-//! Axes whose position may have changed without Onbeat's knowledge: *unreferenced* axes.
+//! Axes with a position that may have changed without Onbeat's knowledge: *unreferenced* axes.
 //!
 //! No controller moves such an axis. A reset lets its drive be enabled, and supervision then holds
-//! it where it is; only a homing, or a person who has measured the position, ends the stop.
+//! it where it is; only a homing, or an operator with a measured position, ends the stop.
 
 use super::{Braking, Hold, Intervention, Seen, StopReason, Supervisor};
 
 impl Supervisor {
-    /// The position of the axis may be another one than reported, for this reason. Its drive is
-    /// asked for a quick stop.
+    /// The position of the axis may be another one than reported, for this reason. Its drive gets
+    /// the quick-stop request.
     pub fn unreference(&mut self, reason: StopReason) {
         self.unreferenced = Some(reason);
         self.lose(reason, true);

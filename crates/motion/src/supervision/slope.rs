@@ -1,8 +1,8 @@
 //! Acceleration and jerk of set-points: their limits, and the distance that they need to stop.
 //!
-//! Set-points are a sequence of positions, one a cycle. Its velocity is the difference of two positions in the time between them,
-//! its acceleration that of two velocities, its jerk that of two accelerations. Samples of any motion within its limits are
-//! within them in these differences, so that such a motion passes unchanged.
+//! Set-points are a sequence of positions, one a cycle. Velocity, acceleration and jerk are its
+//! first, second and third differences over the time between them. Samples of any motion within its
+//! limits are within them in these differences, so such a motion passes unchanged.
 
 use super::{Limits, ROUNDING};
 use crate::units::{Radians, RadiansPerSecond, RadiansPerSecondSquared, Seconds};
@@ -24,7 +24,7 @@ pub(super) struct Differences {
     pub(super) acceleration: f64,
     /// Time between the last two, s.
     last: f64,
-    /// Time between those before, s.
+    /// Time between the two before, s.
     before: f64,
 }
 
@@ -44,13 +44,15 @@ impl Slope {
         Some(Self { acceleration, change, period })
     }
 
-    /// Nearest acceleration to `wanted` that may follow `now`. An acceleration that is too high falls as fast as jerk lets it.
+    /// Nearest acceleration to `wanted` that may follow `now`. An acceleration that is too high
+    /// falls as fast as jerk lets it.
     pub(super) fn nearest(&self, wanted: f64, now: f64, cycles: f64) -> f64 {
         let change = self.change * cycles;
         wanted.clamp(-self.acceleration, self.acceleration).clamp(now - change, now + change)
     }
 
-    /// Distance from here to the farthest place of set-points that brake as hard as they may; 0 if they never move on.
+    /// Distance from here to the farthest place of set-points that brake as hard as they may; 0 if
+    /// they never move on.
     pub(super) fn way_to_turn(&self, velocity: f64, acceleration: f64) -> f64 {
         let Self { acceleration: highest, change, period } = *self;
         // Velocity after k cycles: v + T (k a - q k (k + 1) / 2), and its last k above 0.
@@ -74,14 +76,15 @@ impl Slope {
         (way + period * (m * velocity - highest * period * m * (m + 1.0) / 2.0)).max(0.0)
     }
 
-    /// Highest velocity of set-points whose acceleration falls as fast as it may.
+    /// Highest velocity of set-points with an acceleration that falls as fast as it may.
     pub(super) fn peak(&self, velocity: f64, acceleration: f64) -> f64 {
         let n = (acceleration / self.change).floor().max(0.0);
         velocity + self.period * (n * acceleration - self.change * n * (n + 1.0) / 2.0)
     }
 
-    /// Distance in which an axis stops with its acceleration back at 0: v^2 / 2a + v a / 2j, for one that does not accelerate. For
-    /// one that turns back however it brakes, the distance to where it does.
+    /// Distance in which an axis stops with its acceleration back at 0: v^2 / 2a + v a / 2j, for
+    /// one that does not accelerate. For one that turns back however it brakes, the distance to
+    /// where it does.
     pub(super) fn way_to_rest(&self, velocity: f64, acceleration: f64) -> f64 {
         let jerk = self.change / self.period;
         let (v, a) = (velocity, acceleration);
@@ -96,7 +99,8 @@ impl Slope {
         (v * t + a * t * t / 2.0 + jerk * t * t * t / 6.0).max(0.0)
     }
 
-    /// Displacement in which set-points come to the velocity and the acceleration of a target; those given are relative to it.
+    /// Displacement in which set-points reach the velocity and the acceleration of a target.
+    /// `velocity` and `acceleration` are relative to it.
     pub(super) fn way_to_meet(&self, velocity: f64, acceleration: f64, of_target: f64) -> f64 {
         let highest = (CALM * self.acceleration - of_target.abs()).max(self.acceleration * (1.0 - CALM));
         to_rest(velocity, acceleration, highest, CALM * self.change / self.period)
@@ -107,7 +111,8 @@ impl Slope {
         acceleration * acceleration.abs() / (2.0 * CALM * self.change / self.period)
     }
 
-    /// `velocity` of set-points, slowed down so far that they stop between `bounds` with this deceleration, which may begin at once.
+    /// `velocity` of set-points, slowed down so far that they stop between `bounds` with this
+    /// deceleration, which may begin at once.
     pub(super) fn slowed(
         &self,
         velocity: RadiansPerSecond,
@@ -144,7 +149,7 @@ impl Slope {
 }
 
 impl Differences {
-    /// At rest.
+    /// At standstill.
     pub(super) fn at_rest(period: f64) -> Self {
         Self::moving(0.0, period)
     }
@@ -154,8 +159,8 @@ impl Differences {
         Self { velocity, acceleration: 0.0, last: period, before: period }
     }
 
-    /// Time to which the difference of the next velocity and this one belongs, where `elapsed` passes until then, and the share of a
-    /// cycle's change of acceleration that it may bring.
+    /// Time to which the difference of the next velocity and this one belongs, where `elapsed`
+    /// passes until then, and the share of a cycle's change of acceleration that it may bring.
     pub(super) fn spans(&self, elapsed: f64, of_positions: bool, period: f64) -> (f64, f64) {
         match of_positions {
             true => {

@@ -1,12 +1,13 @@
 //! Start requests: nothing that returns moves an axis.
 //!
 //! Power, safe torque off (STO), main power or a permission may take the torque of an axis, and
-//! return. The wish to move it may still be there: a controller, a command, a ROS node. Such a wish
-//! does not count. The axis stays disabled ([`StopReason::AwaitsStart`]) until a *start request*
-//! comes after the return:
+//! return. A controller, a command or a ROS node may still request motion. Such a request does not
+//! count. The axis stays disabled ([`StopReason::AwaitsStart`]) until a *start request*
+//! after the return:
 //!
 //! * an acknowledgement ([`Supervisor::acknowledge`]): `control enable` or `control reset`; or
-//! * a rising wish: the controller asks for no torque ([`Seen::disables`]), and later for torque.
+//! * a rising request: the controller requests no torque ([`Seen::disables`]), and later for
+//!   torque.
 //!
 //! A start request that the drive does not carry out within [`START_TIME`] has lapsed.
 
@@ -53,12 +54,16 @@ impl Supervisor {
         self.start.required = Some(Cause::Drive);
     }
 
-    /// The axis is disabled until a start request comes.
+    /// The axis is disabled until a start request comes; a fault that it was stopped for is gone.
     pub fn require_start(&mut self) {
+        if self.stopped() == Some(StopReason::Fault) {
+            self.hold = Hold::Free;
+        }
         self.hold_for_start(Cause::Drive, Intervention::Disable);
     }
 
-    /// True while its drive is to be in Operation enabled: it was there, and was not asked to leave it.
+    /// True while its drive is to be in Operation enabled: it was there, and was not asked to leave
+    /// it.
     #[must_use]
     pub fn expects_enabled(&self) -> bool {
         self.start.was_enabled && self.start.sent_enable && self.start.excused.0 <= 0.0
@@ -138,7 +143,7 @@ impl Supervisor {
         start.without_power > BLIND_CYCLES
     }
 
-    /// True once a start request has lapsed: the drive does not carry it out, or its main power came
+    /// True once a start request has lapsed: the drive does not carry it out, or its main power was
     /// later.
     fn lapses(&mut self, elapsed: Seconds, seen: &Seen, has_power: bool) -> bool {
         let start = &mut self.start;
@@ -174,6 +179,6 @@ impl Supervisor {
 /// Time within which a drive leaves Operation enabled after it was asked to.
 const ANSWER_TIME: Seconds = Seconds(0.5);
 
-/// Time within which a drive that was asked to switch on charges its DC link: main power that comes
-/// later has returned.
+/// Time within which a drive charges its DC link after the request to switch on: later main power
+/// has returned.
 const CHARGE_TIME: Seconds = Seconds(3.0);

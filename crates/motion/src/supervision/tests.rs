@@ -3,8 +3,10 @@
 mod clamped;
 mod edges;
 mod jogs;
+mod lead;
 mod meetings;
 mod quick_stop;
+mod runaway;
 mod start;
 mod together;
 

@@ -1,4 +1,5 @@
-//! Hostile set-points through trajectory planning and supervision, evaluated by an oracle that knows the limits alone.
+//! Hostile set-points through trajectory planning and supervision, evaluated by an oracle that
+//! knows the limits alone.
 
 mod jogs;
 mod oracle;
@@ -60,14 +61,21 @@ fn play(seed: u64, length: u64) -> Played {
         AxisFeedback { phase: AxisPhase::HoldingAt(Radians::ZERO), fresh: true, ..AxisFeedback::default() };
     // The axis answers some cycles later.
     let mut late: VecDeque<AxisSetpoint> = vec![AxisSetpoint::default(); rng.usize(0..=3)].into();
+    // In csp some axes are ahead of their set-points, by more or less from time to time.
+    let leads = mode == CyclicMode::Position && rng.u32(..4) == 0;
+    let mut lead = Radians::ZERO;
     let mut played = Played::default();
     for cycle in 0..length {
+        if leads && rng.u32(..100) == 0 {
+            lead = Radians((rng.f64() - 0.5) * settings.limits.velocity.0 * 0.1);
+        }
         let shown = AxisFeedback { phase: supervisor.phase(feedback.phase), ..feedback };
         let asked = source.next(&mut rng, &shown);
         if rng.u32(..40) == 0 {
             supervisor.acknowledge();
         }
-        let seen = jogs.look(&mut rng, Seen { feedback, ..Seen::default() });
+        let seen = AxisFeedback { position: feedback.position + lead, ..feedback };
+        let seen = jogs.look(&mut rng, Seen { feedback: seen, ..Seen::default() });
         let supervised = supervisor.step(period, asked, &seen);
         played.clamped += u64::from(
             supervised.reason == Some(StopReason::AccelerationLimit) && supervisor.stopped().is_none(),

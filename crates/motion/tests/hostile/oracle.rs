@@ -9,7 +9,7 @@ pub(super) struct Oracle {
     is_velocity: bool,
     period: f64,
     sent: [f64; 4],
-    /// Differences that count: those since the source had the axis.
+    /// Number of differences since the source had the axis: only these count.
     free: usize,
 }
 
@@ -50,7 +50,7 @@ impl Oracle {
         }
         check("velocity", velocity, self.limits.velocity.0 * (1.0 + 1e-5) + 2e-9 / t)?;
         check("acceleration", acceleration, highest * 1.0101 + rounding)?;
-        // A stop has no limit of jerk; after it set-points begin at rest.
+        // A stop has no limit of jerk; after it set-points begin at standstill.
         if self.free > self.settles() && self.limits.written.jerk {
             check("jerk", jerk, self.limits.jerk.0 * 1.0101 + rounding / t)?;
         }

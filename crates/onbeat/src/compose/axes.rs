@@ -18,6 +18,7 @@ pub(crate) fn axes(robot: &RobotConfig) -> Vec<AxisConfiguration> {
             supervision: Some(supervision(axis, &robot.cycle)),
             modes: axis.modes.clone(),
             feedback_velocity: axis.feedback_velocity,
+            velocity_error: axis.velocity_error,
             jog: axis.jog,
             homing: axis.homing,
             needs_homing: axis.needs_homing,
@@ -44,7 +45,7 @@ pub(crate) fn axes_of(robot: &RobotConfig, found: &[SubDevice]) -> Vec<AxisConfi
     axes
 }
 
-/// True unless its drive is told at the start to let go at a halt (0x605D neither 1 nor 2).
+/// True unless a start-up object makes its drive lose torque at a halt (0x605D neither 1 nor 2).
 fn halts(robot: &RobotConfig, axis: &robot::Axis) -> bool {
     let startup = robot.bus.sub_devices.get(axis.sub_device).map_or(&[][..], |it| &it.startup);
     let code = of_axis(HALT_OPTION_CODE, axis.drive_axis);

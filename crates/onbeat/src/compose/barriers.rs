@@ -7,8 +7,9 @@ use ethercat::cia402::object::{
 use ethercat::main_device::{Barrier, BarrierState, BarrierTask, SubDevice};
 use robot::{BarrierSource, DriveBarrier, RobotConfig};
 
-/// A sentence for each group of axes that are bounded alike: the objects of their drives that bound them, with their values,
-/// and those that do not, with the reason. Without `found`, the SubDevices as they are in PreOp, what a run would write.
+/// A sentence for each group of axes with the same bounds: the objects of their drives with their
+/// values, and the objects that are not written, with the reason. Without `found`, the SubDevices
+/// as they are in PreOp, what a run would write.
 #[must_use]
 pub fn sentences(robot: &RobotConfig, found: Option<&[SubDevice]>) -> Vec<String> {
     let barriers = robot.drive_barriers();
@@ -80,7 +81,8 @@ pub fn remarks(robot: &RobotConfig, found: &[SubDevice]) -> Vec<String> {
     robot.drive_barriers().into_iter().filter_map(remark).collect()
 }
 
-/// Value of the option code with this first-axis index of the drive of `axis`, if the drive returned it.
+/// Value of the option code with this first-axis index of the drive of `axis`, if the drive
+/// returned it.
 pub(crate) fn option_code_of(
     robot: &RobotConfig,
     axis: usize,
@@ -143,7 +145,8 @@ fn option_code(state: Option<BarrierState>) -> Option<i16> {
     }
 }
 
-/// Name of an option code, the values that a stop can rely on, and the effect of `code`; `None` where that is one of them.
+/// Name of an option code, the values that a stop can rely on, and the effect of `code`; `None`
+/// where that is one of them.
 fn contradiction(first: u16, code: i16) -> Option<(&'static str, &'static str, &'static str)> {
     let vendor = "its meaning is the vendor's";
     Some(match (first, code) {

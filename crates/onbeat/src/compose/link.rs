@@ -45,19 +45,20 @@ pub struct Wire {
     pub script: Option<PathBuf>,
     /// Name by which `onbeat fault` finds the simulated bus; without one it does not.
     pub control: Option<String>,
-    /// Time that a simulated bus lives by.
+    /// Time of a simulated bus.
     pub time: SimulatedTime,
 }
 
-/// Time that a simulated bus lives by.
+/// Time of a simulated bus.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SimulatedTime {
     /// One period a cycle: a stall of the host stops the bus, too.
     #[default]
     Bus,
-    /// That of the host, on a thread of its own: a stall of the cycle is one on a wire.
+    /// Time of the host, in a separate thread: a stall of the cycle acts as on a wire.
     Host,
-    /// One period a cycle, without a wait between cycles: the same run every time. No other program attaches.
+    /// One period a cycle, without a wait between cycles: the same run every time. No other program
+    /// attaches.
     Fast,
 }
 
@@ -68,7 +69,7 @@ impl SimulatedTime {
         (self == Self::Fast).then_some(FAST_START)
     }
 
-    /// Clock of SubDevices that live by it.
+    /// Clock of SubDevices with this time.
     fn clock(self) -> BusClock {
         match self {
             Self::Bus => BusClock::Simulated(VirtualClock::at(MonotonicClock.now())),
@@ -89,12 +90,12 @@ impl Wire {
         self.script.is_some() || self.control.is_some()
     }
 
-    /// True of a simulated bus whose cycles do not wait for their releases.
+    /// True of a simulated bus with cycles that do not wait for their releases.
     pub(crate) fn is_fast(&self) -> bool {
         self.interface.is_none() && self.time == SimulatedTime::Fast
     }
 
-    /// True of a simulated bus that waits for its cycle: one that comes late is none of the bus.
+    /// True of a simulated bus that waits for its cycle: a late cycle does not affect it.
     pub(crate) fn is_in_bus_time(&self) -> bool {
         self.interface.is_none() && self.time != SimulatedTime::Host
     }
@@ -120,7 +121,8 @@ pub enum RobotLink {
 }
 
 /// Opens the link `wire` asks for; `robot` is simulated unless `wire` names an interface or another
-/// segment, and lives by the host's time then. An interface is ours alone: others see what this program is `doing` there.
+/// segment, and lives by the host's time then. An interface is ours alone: others see what this
+/// program is `doing` there.
 ///
 /// # Errors
 /// An interface that is not there, not up or taken; a robot that cannot be simulated; a capture that cannot be written.
@@ -272,8 +274,8 @@ fn tell_of(interface: &str, kind: LinkKind, link: &InterfaceLink, tell: &mut dyn
     }
 }
 
-/// Simulated SubDevices. In the host's time their network card is as punctual as the cycle of `robot`: programs do not hold up
-/// a real one either.
+/// Simulated SubDevices. In the host's time their network card is as punctual as the cycle of
+/// `robot`: programs do not hold up a real one either.
 fn simulated(
     described: &RobotConfig,
     robot: &RobotConfig,

@@ -14,7 +14,7 @@ use super::targets::Target;
 use super::{Fault, OtherIdentity, Port, Share, Targets, Timed};
 
 /// Forms of a fault, and what each does. SUBDEVICE is a name, in quotes if it has spaces, or a position.
-pub const GRAMMAR: [(&str, &str); 28] = [
+pub const GRAMMAR: [(&str, &str); 29] = [
     ("power off|on|cycle SUBDEVICE", "power of a SubDevice; frames do not pass one without"),
     ("cable pull|plug SUBDEVICE:PORT", "cable at a port; 0:0 is that of the MainDevice"),
     ("crc SUBDEVICE:PORT [COUNT]", "invalid frames, with a wrong check sequence, in the port's counter"),
@@ -45,6 +45,10 @@ pub const GRAMMAR: [(&str, &str); 28] = [
     ),
     ("drive power off|on SUBDEVICE", "main power of a servo drive; its ESC goes on without"),
     ("drive load SUBDEVICE[:AXIS] TORQUE", "load on the shaft of an axis of a servo drive, as 0.5Nm"),
+    (
+        "drive motor reversed|forward SUBDEVICE[:AXIS]",
+        "two phases of the motor are exchanged: it turns against its torque",
+    ),
     (
         "encoder SUBDEVICE[:AXIS] off|turned by NUMBER turns",
         "the count of an axis of a servo drive changes, or its shaft is turned by hand; as `off by 1 turn`",
@@ -271,8 +275,14 @@ impl Words<'_> {
             Fault,
             Power,
             Load,
+            Motor,
         }
-        match self.choice(&[("fault", Verb::Fault), ("power", Verb::Power), ("load", Verb::Load)])? {
+        match self.choice(&[
+            ("fault", Verb::Fault),
+            ("power", Verb::Power),
+            ("load", Verb::Load),
+            ("motor", Verb::Motor),
+        ])? {
             Verb::Fault => {
                 let (position, axis) = self.servo_axis()?;
                 let code = self.number("an error code", 1, u16::MAX.into())? as u16;
@@ -281,6 +291,11 @@ impl Words<'_> {
             Verb::Power => {
                 let on = self.choice(&[("off", false), ("on", true)])?;
                 Ok(Fault::DrivePower { position: self.servo_drive()?, on })
+            }
+            Verb::Motor => {
+                let reversed = self.choice(&[("reversed", true), ("forward", false)])?;
+                let (position, axis) = self.servo_axis()?;
+                Ok(Fault::DriveMotor { position, axis, reversed })
             }
             Verb::Load => {
                 let (position, axis) = self.servo_axis()?;

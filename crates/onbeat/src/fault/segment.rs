@@ -296,6 +296,9 @@ impl FaultySegment {
             Fault::DriveLoad { position, axis, torque } => {
                 self.drive(position, |drive| drive.set_load(axis, torque));
             }
+            Fault::DriveMotor { position, axis, reversed } => {
+                self.drive(position, |drive| drive.set_reversed(axis, reversed));
+            }
             Fault::Encoder { position, axis, by, turned } => self.drive(position, |drive| {
                 let turns = f64::from(by) / 1e3;
                 let unlimited = drive.axes().get(axis).is_some_and(|it| it.encoder() == Encoder::Unlimited);

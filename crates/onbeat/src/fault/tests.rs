@@ -68,6 +68,8 @@ fn a_line_says_a_fault() {
     assert_eq!(fault("encoder 2 off by 1 turn"), encoder(1_000, false));
     assert_eq!(fault("encoder 2 turned by -0.5 turns"), encoder(-500, true));
     assert_eq!(fault("drive load 2 -0.5Nm"), Fault::DriveLoad { position: 2, axis: 0, torque: -500 });
+    let reversed = Fault::DriveMotor { position: 2, axis: 1, reversed: true };
+    assert_eq!(fault("drive motor reversed 2:2"), reversed);
     assert_eq!(fault("drive fault 2:2 1"), Fault::DriveFault { position: 2, axis: 1, code: 1 });
     assert_eq!(fault("frames lose 3"), Fault::LoseNext(3));
     assert_eq!(fault("frames lose 2.5%"), Fault::LoseFrames(Share::millionths(25_000).unwrap()));
@@ -244,6 +246,8 @@ fn any_fault() -> impl Strategy<Value = Fault> {
             code
         }),
         (drive.clone(), any::<bool>()).prop_map(|(position, on)| Fault::DrivePower { position, on }),
+        (drive.clone(), 0..2_usize, any::<bool>())
+            .prop_map(|(position, axis, reversed)| Fault::DriveMotor { position, axis, reversed }),
         (drive, 0..2_usize, any::<i32>()).prop_map(|(position, axis, torque)| Fault::DriveLoad {
             position,
             axis,

@@ -136,6 +136,10 @@ impl fmt::Display for Shown<'_> {
                 let torque = Fixed { value: torque.into(), decimals: 3 };
                 write!(f, "drive load {} {torque}Nm", self.axis(position, axis))
             }
+            Fault::DriveMotor { position, axis, reversed } => {
+                let turns = one_of(reversed, "reversed", "forward");
+                write!(f, "drive motor {turns} {}", self.axis(position, axis))
+            }
             Fault::Encoder { position, axis, by, turned } => {
                 let (turns, verb) =
                     (Fixed { value: by.into(), decimals: 3 }, one_of(turned, "turned", "off"));

@@ -21,9 +21,11 @@ use super::bus::BusServer;
 use super::conditions::Bus;
 use super::data_types::typed_mappings;
 use super::diagnosis::Diagnostician;
+use super::keeper::{KeptState, forget};
 use super::recorder::NewFile;
 use super::server::{self, Open};
 use super::side_tasks::{Beside, Devices};
+use super::start_faults;
 use crate::compose::configuration::{configuration, cycle, main_device};
 use crate::compose::ipc::{InPreOp, MovedBy};
 use crate::compose::link::{self, RobotLink};
@@ -44,6 +46,8 @@ pub(super) struct Prepared {
     pub(super) bus_server: Option<BusServer>,
     pub(super) beside: Option<Beside>,
     pub(super) bus: Bus,
+    /// State of the robot over restarts, if it is kept.
+    pub(super) kept: Option<KeptState>,
     /// File of the recording, if there is to be one.
     pub(super) file: Option<NewFile>,
 }
@@ -100,9 +104,25 @@ impl Settings {
         let server = server.ok();
         let beside = start_devices(robot, devices, server.as_ref(), reporter)?;
         let bus = Bus::of(&main_device, name);
-        let axes = axes::axes_of(robot, main_device.sub_devices());
         let configuration = cycle(robot, self.cycles(robot));
         let is_fast = self.wire.is_fast();
+        let mut axes = axes::axes_of(robot, main_device.sub_devices());
+        let mut kept = self.open_state(robot, reporter);
+        // A simulated robot forgets with its run, unless it is told to keep its state.
+        let is_kept = self.state.is_some() || self.wire.interface.is_some();
+        match &mut kept {
+            Some(kept) => kept.remember(robot, &main_device, &mut axes, reporter),
+            None if is_kept && !is_fast => forget(robot, &mut axes),
+            None => {}
+        }
+        let mut pump =
+            Pump { main_device: &mut main_device, link: &mut link, clock: &clock, stop: self.stop.flag() };
+        let is_real = self.wire.interface.is_some();
+        let looked = start_faults::allow(robot, &mut pump, kept.as_mut(), is_real, &mut axes, reporter);
+        if let Err(error) = looked {
+            self.take_down(&mut main_device, &mut link, &clock)?;
+            return Err(error.into());
+        }
         let of_cycle = if is_fast { clock.clone() } else { BusClock::Host };
         let (cycle, observer) =
             Cycle::new(main_device, link, of_cycle.clone(), &axes, controller, configuration)?;
@@ -131,7 +151,19 @@ impl Settings {
                 BusServer::start(robot, self.wire.interface.clone(), cycle, &observer, guests, ask);
         }
         let clock = of_cycle;
-        Ok(Prepared { cycle, clock, observer, diagnosis, server, external, bus_server, beside, bus, file })
+        Ok(Prepared {
+            cycle,
+            clock,
+            observer,
+            diagnosis,
+            server,
+            external,
+            bus_server,
+            beside,
+            bus,
+            kept,
+            file,
+        })
     }
 
     /// To PreOp; every axis and interlock finds its objects there.

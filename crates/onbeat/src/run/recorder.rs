@@ -53,7 +53,7 @@ const LAST_TIMEOUT: Duration = Duration::from_secs(3);
 /// Interval at which the writer looks for new ones.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
-/// Interval of looks for room, where a cycle waits for it.
+/// Interval at which a waiting cycle looks for space.
 const ROOM_EVERY: Duration = Duration::from_millis(1);
 
 /// Cycles between two looks at how the file does.
@@ -97,7 +97,7 @@ pub(super) struct Recorder {
     end: Sender<Facts>,
     said: Receiver<String>,
     writer: OutputThread<io::Result<Wrote>>,
-    /// A cycle without room waits for the file.
+    /// A cycle without space waits for the file.
     is_patient: bool,
     measured: u64,
     begin: Option<Usage>,
@@ -397,8 +397,8 @@ impl Writing {
     }
 }
 
-/// Opens the file for a recording: a new or empty one, or, if `replaces`, an earlier recording that no run
-/// is writing.
+/// Opens the file for a recording: a new or empty one, or, if `replaces`, an earlier recording that
+/// no run is writing.
 fn open_new(path: &Path, replaces: bool) -> io::Result<File> {
     let is_new = !fs::metadata(path).is_ok_and(|it| it.is_file());
     let file = File::options().read(!is_new).write(true).create(is_new).truncate(false).open(path)?;

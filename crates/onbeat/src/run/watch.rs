@@ -15,6 +15,7 @@ use super::answers::Answers;
 use super::bus::BusServer;
 use super::diagnosis::Diagnostician;
 use super::diagnostics::DiagnosticsWriter;
+use super::keeper::Keeper;
 use super::recorder::Recorder;
 use super::side_tasks::Beside;
 use super::tasks::Tasks;
@@ -26,7 +27,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// Subjects of the watch, and its listeners.
 pub(super) struct Watch {
-    /// Clock of the cycle: its events are judged by it.
+    /// Clock of the cycle and of its events.
     pub(super) clock: BusClock,
     pub(super) observer: Observer,
     /// Cycle in which all SubDevices came to Op: records before it are of the bring-up.
@@ -44,9 +45,11 @@ pub(super) struct Watch {
     /// Answers of the controller process, if there is to be one.
     pub(super) answers: Option<Answers>,
     pub(super) diagnostics: Option<DiagnosticsWriter>,
-    /// Axes whose load only torque holds, each until it was reported that it keeps the run from its end.
+    /// Axes with a load that only torque holds, each until it was reported that it delays the end.
     pub(super) loads: Vec<(usize, String)>,
     pub(super) tasks: Tasks,
+    /// Keeps what explains a stop, if there is a state directory.
+    pub(super) keeper: Option<Keeper>,
     /// Figures of the tasks when the measurement ended.
     pub(super) frozen: Option<Vec<TaskDiagnostics>>,
 }
@@ -68,7 +71,7 @@ impl Watch {
         stop: &StopHandle,
         reporter: &mut dyn Reporter,
         beside: Option<&Beside>,
-    ) -> (Measured, Option<Recorder>) {
+    ) -> (Measured, Option<Recorder>, Option<Keeper>) {
         while !self.observer.is_over() {
             thread::sleep(LOOK_EVERY);
             // Asked before the look: what was measured until then is taken.
@@ -122,6 +125,10 @@ impl Watch {
         }
         self.op_since = events.iter().rev().find_map(in_op).or(self.op_since);
         self.recorder.iter_mut().for_each(|recorder| recorder.see(&events));
+        if let Some(keeper) = &mut self.keeper {
+            keeper.see(&events);
+            keeper.look(reporter);
+        }
         reporter.events(events);
         // It begins no later than the status of one of the records says.
         let status = self.observer.status();
@@ -169,8 +176,8 @@ impl Watch {
         }
     }
 
-    /// Result of the measurement, and the recording.
-    fn measured(mut self) -> (Measured, Option<Recorder>) {
+    /// Result of the measurement, the recording, and the keeper of the state.
+    fn measured(mut self) -> (Measured, Option<Recorder>, Option<Keeper>) {
         let told = || self.tasks.diagnostics(&self.summary, self.diagnosis.watched());
         let tasks = self.frozen.take().unwrap_or_else(told);
         let measured = Measured {
@@ -179,7 +186,7 @@ impl Watch {
             #[cfg(feature = "diagnosis")]
             diagnosis: self.diagnosis.finish(),
         };
-        (measured, self.recorder)
+        (measured, self.recorder, self.keeper)
     }
 }
 

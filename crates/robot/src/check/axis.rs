@@ -34,6 +34,7 @@ pub(super) fn axes(axes: &mut Vec<Axis>, bus: &Bus, cycle: &Cycle, entries: Plac
         check_stop_deceleration(&entry, place.key("limits"))?;
         check_feedback_velocity(&entry, place)?;
         entry.jog = Some(jog::limits(entry.jog_keys, &entry.limits, place.key("jog"))?);
+        encoder::check_memory(&entry, cycle, place)?;
         entry.homing = homing::homing(entry.homing_settings.as_mut(), &entry.limits, place.key("homing"))?;
         for (step, repetition) in repetitions(&entry.name, entry.count, entry.first, place)?.enumerate() {
             let drive = place.key("sub_device");

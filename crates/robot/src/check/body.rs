@@ -82,8 +82,8 @@ fn check_speed(base: &Base, axes: &[Axis], limits: Place<'_>) -> Checked<()> {
     })
 }
 
-/// Checks that no wheel exceeds a written limit of acceleration or jerk of its axis while the base uses its own ahead,
-/// aside and about at once: supervision would clamp it.
+/// Checks that no wheel exceeds a written limit of acceleration or jerk of its axis while the base
+/// uses its own ahead, aside and about at once: supervision would clamp it.
 fn check_change(base: &Base, axes: &[Axis], limits: Place<'_>) -> Checked<()> {
     let of = &base.limits;
     let accelerations = highest(base, of.acceleration.0, of.yaw_acceleration.0);
@@ -106,8 +106,8 @@ fn check_change(base: &Base, axes: &[Axis], limits: Place<'_>) -> Checked<()> {
     Ok(())
 }
 
-/// Highest rate of each wheel with so much of x and of y, and so much of yaw. It is linear in each; x and y change
-/// independently of each other.
+/// Highest rate of each wheel with so much of x and of y, and so much of yaw. It is linear in each;
+/// x and y change independently of each other.
 fn highest(base: &Base, ahead: f64, about: f64) -> Vec<f64> {
     let aside = if base.kind == BaseKind::Differential { 0.0 } else { ahead };
     let parts = [Twist::new(ahead, 0.0, 0.0), Twist::new(0.0, aside, 0.0), Twist::new(0.0, 0.0, about)];

@@ -6,11 +6,21 @@ use std::time::Duration;
 use super::Checked;
 use crate::error::Problem;
 use crate::field;
-use crate::model::Cycle;
+use crate::model::{Cycle, ResetFaults};
 use crate::place::Place;
 
 /// Checks times against the period.
 pub(super) fn cycle(cycle: &Cycle, entry: Place<'_>) -> Checked<()> {
+    if cycle.reset_faults == ResetFaults::None && !cycle.reset_codes.is_empty() {
+        let expected = "reset_faults = \"communication\" with it".to_owned();
+        let found = "reset_codes without reset_faults".to_owned();
+        return Err(Problem::new(
+            entry.key("reset_codes"),
+            found,
+            expected,
+            "add it, or remove reset_codes",
+        ));
+    }
     let period = cycle.period;
     let remedy = "choose a period the bus and the machine can hold, as \"1ms\"";
     within(entry, "period", Some(period), Cycle::PERIODS, remedy)?;

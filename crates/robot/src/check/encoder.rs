@@ -8,8 +8,31 @@ use motion::{PositionSense, Radians, Seconds};
 use super::Checked;
 use crate::error::Problem;
 use crate::field::Number;
-use crate::model::{Axis, Encoder, EncoderSide, SubDevice};
+use crate::model::{Axis, Cycle, Encoder, EncoderSide, ResetFaults, SubDevice};
 use crate::place::Place;
+
+/// Checks the memory of its position over restarts of Onbeat.
+pub(super) fn check_memory(axis: &Axis, cycle: &Cycle, entry: Place<'_>) -> Checked<()> {
+    let has_limits = axis.limits.position.is_some();
+    let problem = |key, found: &str, expected: &str, remedy: &str| {
+        Err(Problem::new(entry.key(key), found.to_owned(), expected.to_owned(), remedy))
+    };
+    if axis.position_memory && !has_limits {
+        let found = "position_memory = true without position limits";
+        return problem(
+            "position_memory",
+            found,
+            "an axis with limits.position",
+            "add the limits, or remove it",
+        );
+    }
+    if cycle.reset_faults != ResetFaults::None && has_limits && !axis.position_memory {
+        let found = "limits.position without position_memory, and reset_faults in [cycle]";
+        let remedy = "add position_memory = true to the axis, or remove reset_faults";
+        return problem("limits", found, "position_memory of each axis with limits.position", remedy);
+    }
+    Ok(())
+}
 
 /// Knowledge of the position after a restart of `drive`.
 pub(super) fn position_sense(axis: &Axis, drive: &SubDevice, entry: Place<'_>) -> Checked<PositionSense> {
@@ -38,7 +61,7 @@ fn turns(axis: &Axis, entry: Place<'_>) -> Checked<Option<f64>> {
         (Some(Encoder::MultiTurn), Some(turns)) => Ok(Some(turns)),
         (Some(Encoder::MultiTurn), None) => {
             let found = "encoder = \"multi_turn\" without encoder_range".to_owned();
-            let expected = "encoder_range = the revolutions that it tells apart, as 4096";
+            let expected = "encoder_range = the revolutions that it distinguishes, as 4096";
             Err(Problem::new(
                 entry.key("encoder"),
                 found,
@@ -61,7 +84,7 @@ fn turns(axis: &Axis, entry: Place<'_>) -> Checked<Option<f64>> {
 }
 
 /// True if its homing looks for a switch, or for an index of which only one lies within the limits.
-/// Methods 35 and 37 take the place where the axis stands.
+/// Methods 35 and 37 take the actual position.
 fn homes_on_a_switch(axis: &Axis, revolution: Radians) -> bool {
     let one_index = || axis.limits.position.is_some_and(|(lowest, highest)| highest - lowest < revolution);
     match axis.homing_settings.and_then(|it| it.method) {

@@ -102,7 +102,7 @@ fn channels(channels: u8, most: u8, entry: Place<'_>) -> Checked<()> {
     Err(Problem::new(entry.key("channels"), found, expected, "correct channels"))
 }
 
-/// Checks that each level from the start is that of a digital input which can be set.
+/// Checks that each level from the start belongs to a digital input that can be set.
 fn initial(it: &Simulation, entry: Place<'_>) -> Checked<()> {
     let most = if it.terminal == Some(TerminalModel::El1252) { 0 } else { usize::from(it.channels) };
     if it.initial.len() <= most {

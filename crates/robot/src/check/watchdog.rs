@@ -35,18 +35,19 @@ pub(super) fn process_data(watchdog: &mut Watchdog, between: Duration, entry: Pl
     check(key, *watchdog, between * FEWEST_PERIODS, &why, entry)
 }
 
-/// Process data watchdog of a SubDevice whose outputs are sent `between` apart, if the file has none.
+/// Process data watchdog of a SubDevice with outputs sent `between` apart, if the file has none.
 pub(crate) fn by_default(between: Duration) -> Duration {
     let default = Watchdog::default().time().unwrap_or_default();
     default.max(between * PERIODS_BY_DEFAULT).min(LONGEST_WATCHDOG)
 }
 
-/// Checks that the drive of an axis has a process data watchdog: without one it goes on when frames stay away.
+/// Checks that the drive of an axis has a process data watchdog: without one it continues without
+/// frames.
 pub(super) fn of_axis(axis: &str, drive: &SubDevice, place: Place<'_>) -> Checked<()> {
     if drive.process_data_watchdog.time().is_some() {
         return Ok(());
     }
-    let found = format!("axis \"{axis}\" on \"{}\", whose process_data_watchdog is off", drive.name);
+    let found = format!("axis \"{axis}\" on \"{}\" with process_data_watchdog = \"off\"", drive.name);
     let expected = "a drive that stops by itself when this computer or the cable fails";
     let remedy = "give that SubDevice a time, as process_data_watchdog = \"100ms\"";
     Err(Problem::new(place, found, expected, remedy))

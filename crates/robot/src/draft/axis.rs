@@ -29,7 +29,7 @@ const ENCODER: &str = "assumed: its position is lost without power. Its data she
 
 /// The other encoders.
 const OTHER_ENCODERS: &str =
-    "# may say \"single_turn\", or \"multi_turn\" with encoder_range: the revolutions it tells apart\n";
+    "# may say \"single_turn\", or \"multi_turn\" with encoder_range: the revolutions it distinguishes\n";
 
 /// Rows of an `[[axis]]` behind its `sub_device`.
 pub(super) fn rows(found: &Found, axis: u8, mode: CyclicMode) -> String {
@@ -68,7 +68,8 @@ fn velocity(ratio: f64) -> f64 {
     rounded(VELOCITY.min(MOTOR_VELOCITY / ratio))
 }
 
-/// Limit of the velocity in rad/s, and position units a radian of the axis where the drive says them.
+/// Limit of the velocity in rad/s, and position units a radian of the axis where the drive says
+/// them.
 pub(super) fn velocity_and_units(found: &Found, axis: u8) -> (f64, Option<f64>) {
     let Scale { counts, ratio, is_known, .. } = scale(found, axis);
     (velocity(ratio), is_known.then_some(counts * ratio / TAU))

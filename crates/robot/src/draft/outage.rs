@@ -22,8 +22,8 @@ pub(super) fn rows(axes: &[(String, &Found, u8)], period: Duration) -> String {
             stop.words(name, distance, watchdog)
                 + &match without {
                     0 => String::new(),
-                    1 => "# One axis more, whose distance is not known.\n".to_owned(),
-                    _ => format!("# {without} axes more, whose distance is not known.\n"),
+                    1 => "# One more axis with an unknown distance.\n".to_owned(),
+                    _ => format!("# {without} more axes with an unknown distance.\n"),
                 }
         }
         None => match stops().next() {

@@ -381,7 +381,7 @@ fn an_outage_has_its_distance() {
     weak[9].2 /= 2;
     let (text, _) = drafted(&[drive(&objects), drive(&weak), drive(&SCALED)]);
     assert!(text.contains("s-3000-2: 1.2 * 0.1 + 1.2^2 / (2 * 0.999) = 0.84 rad\n"), "{text}");
-    assert!(text.contains("# One axis more, whose distance is not known.\n"), "{text}");
+    assert!(text.contains("# One more axis with an unknown distance.\n"), "{text}");
     // Without 0x6085, or without position units.
     let (text, _) = drafted(&[drive(&SCALED)]);
     let unknown = "#   s-3000: 0.12 rad, and braking, which is not known: 0x6085 aborted, 0x06020000\n";

@@ -10,6 +10,7 @@ use motion::{
 };
 use serde::Deserialize;
 use serde::de::Deserializer;
+use sha2::{Digest, Sha256};
 use types::{AxisMode, Encoder, EncoderSide, OnStale};
 
 use super::bus::{LARGEST_FIRST, MOST_SUB_DEVICES};
@@ -54,7 +55,11 @@ pub struct Axis {
     /// Speed beyond which its drive's positions are not believed; `None`: ten times its limit of velocity.
     #[serde(default, deserialize_with = "positive")]
     pub feedback_velocity: Option<RadiansPerSecond>,
-    /// Knowledge of its encoder about the position after its drive was without power; `None` where the file does not say.
+    /// Speed by which it may differ from its command in csv and cst; `None`: a quarter of its limit of velocity.
+    #[serde(default, deserialize_with = "positive")]
+    pub velocity_error: Option<RadiansPerSecond>,
+    /// Knowledge of its encoder about the position after its drive was without power; `None` where
+    /// the file does not say.
     #[serde(default)]
     pub encoder: Option<Encoder>,
     #[serde(default, deserialize_with = "positive")]
@@ -65,6 +70,9 @@ pub struct Axis {
     pub(crate) coast: Radians,
     #[serde(default, deserialize_with = "positive")]
     pub(crate) position_tolerance: Option<Radians>,
+    /// Its position at rest is kept over a restart of Onbeat, and compared.
+    #[serde(default)]
+    pub position_memory: bool,
     /// Reaction to a stale command.
     #[serde(default)]
     pub on_stale: OnStale,
@@ -111,11 +119,22 @@ pub struct Axis {
 }
 
 impl Axis {
-    /// Turns of the motor that its encoder tells apart without power; `None` if it is not absolute.
+    /// Turns of the motor that its encoder distinguishes without power; `None` if it is not
+    /// absolute.
     #[must_use]
     pub fn encoder_turns(&self) -> Option<f64> {
         let revolution = std::f64::consts::TAU / self.gear_ratio.abs();
         self.position_sense.range.map(|range| range.0 / revolution)
+    }
+
+    /// SHA-256 of its scale and offset, in hexadecimal: with another one, a position in counts is another place.
+    #[must_use]
+    pub fn scale_sha256(&self) -> String {
+        let offset = self.homing_settings.and_then(|it| it.offset).map_or(0.0, |it| it.0);
+        let range = self.position_sense.range.map_or(0.0, |it| it.0);
+        let numbers = [self.scale.counts_per_radian(), offset, range];
+        let digest = Sha256::digest(numbers.map(f64::to_le_bytes).concat());
+        digest.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 }
 

@@ -265,8 +265,8 @@ pub struct Simulation {
     /// Number of channels: 1 to 64 digital or 16 analogue ones, 1 or 2 encoders.
     #[serde(default, deserialize_with = "whole::<_, _, 1, 64>")]
     pub channels: u8,
-    /// Levels of digital inputs from the start, from the first channel on; the others have the level of
-    /// the output of their number.
+    /// Levels of digital inputs from the start, from the first channel on; the others have the
+    /// level of the output of their number.
     #[serde(default)]
     pub initial: Vec<bool>,
     /// Axes of a servo drive, all alike.

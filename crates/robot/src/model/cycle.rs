@@ -54,9 +54,26 @@ pub struct Cycle {
     /// Behaviour of an axis after an outage.
     #[serde(default)]
     pub after_outage: AfterOutage,
+    /// Faults of drives that are reset at the start of a run.
+    #[serde(default)]
+    pub reset_faults: ResetFaults,
+    /// Further error codes that are reset then.
+    #[serde(default)]
+    pub reset_codes: Vec<u16>,
     /// Loss of the bus after which the run ends; `None` waits for ever.
     #[serde(default = "usual_loss_time", deserialize_with = "loss_time")]
     pub loss_time: Option<Duration>,
+}
+
+/// Faults that are reset at the start of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ResetFaults {
+    /// No fault: a person resets each.
+    #[default]
+    None,
+    /// Those of a lost communication, as a crash leaves them: 0x7500 and 0x8100 to 0x81FF.
+    Communication,
 }
 
 impl Cycle {

@@ -27,8 +27,8 @@ impl Base {
         }
     }
 
-    /// Omni wheels at the corners: front left, front right, rear left, rear right. Each rolls along the diagonal of the
-    /// other two, ahead where it turns forward.
+    /// Omni wheels at the corners: front left, front right, rear left, rear right. Each rolls along
+    /// the diagonal of the other two, ahead where it turns forward.
     fn corners(&self) -> [OmniWheel; 4] {
         let wheel = |front: f64, left: f64| OmniWheel {
             x: Metres(front * self.wheelbase / 2.0),

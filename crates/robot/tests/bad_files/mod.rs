@@ -65,7 +65,7 @@ fn an_unknown_key_names_the_nearest_known_one() {
     assert_eq!(
         sentence("period", "perod"),
         "r.toml:3:1: unknown key \"perod\", expected one of period, profile, priority, \
-         deadline_runtime, cpu, spin_margin, prepare_nic, nic_cpu, overrun, frame_order, clock, outage_time, after_outage, loss_time: did you mean \"period\"?"
+         deadline_runtime, cpu, spin_margin, prepare_nic, nic_cpu, overrun, frame_order, clock, outage_time, after_outage, reset_faults, reset_codes, loss_time: did you mean \"period\"?"
     );
     assert_eq!(
         sentence("[controller]", "[controler]"),

@@ -1,8 +1,8 @@
 //! Digital outputs and inputs: channels of one bit, no mailbox.
 //!
-//! An output terminal drives [`Wires`], an input terminal reads them: with the same wires, inputs loop back
-//! outputs; with separate wires, code sets the inputs and reads the outputs. An input that is set
-//! ([`DigitalInputs::set`]) has its own level, whatever the wires have.
+//! An output terminal drives [`Wires`], an input terminal reads them: with the same wires, inputs
+//! loop back outputs; with separate wires, code sets the inputs and reads the outputs. An input
+//! that is set ([`DigitalInputs::set`]) has its own level, whatever the wires have.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -93,9 +93,9 @@ impl Application for DigitalOutputs {
 pub struct DigitalInputs {
     channels: u8,
     wires: Wires,
-    /// Levels from the start: those of the first inputs.
+    /// Levels of the first inputs from the start.
     initial: Vec<bool>,
-    /// Inputs with a level of their own, a bit each.
+    /// Inputs with a set level, a bit each.
     own: u64,
     /// Level of each of them.
     levels: u64,
@@ -110,7 +110,7 @@ impl DigitalInputs {
         Ok(Self { channels: checked(channels)?, wires, initial: Vec::new(), own: 0, levels: 0 })
     }
 
-    /// The same with levels from the start: those of the first inputs.
+    /// The same with levels of the first inputs from the start.
     #[must_use]
     pub fn with_initial(mut self, initial: &[bool]) -> Self {
         initial.clone_into(&mut self.initial);
@@ -124,8 +124,8 @@ impl DigitalInputs {
         self.channels
     }
 
-    /// Sets an input, from 0, to a level. `None` sets it to its level from the start, or without one
-    /// to that of its wire.
+    /// Sets an input, from 0, to a level. `None` sets it to its level from the start, or without
+    /// one to its wire's.
     pub fn set(&mut self, input: u8, level: Option<bool>) {
         let bit = 1_u64.checked_shl(u32::from(input)).unwrap_or(0);
         let level = level.or_else(|| self.initial.get(usize::from(input)).copied());

@@ -96,8 +96,8 @@ pub struct ServoDescription {
     pub touch_probes: [Option<(f64, f64)>; 2],
     /// Time the power stage takes for each step towards Operation enabled.
     pub transition_time: Duration,
-    /// False for a drive that has no quick stop: it stays in Operation enabled under Quick stop, and
-    /// continues.
+    /// False for a drive that has no quick stop: it stays in Operation enabled under Quick stop,
+    /// and continues.
     pub quick_stop: bool,
 }
 

@@ -238,7 +238,8 @@ impl CopyPlan {
         plan
     }
 
-    /// Gives the dictionary its own copy of each mapped object, so that no value of process data allocates.
+    /// Gives the dictionary its own copy of each mapped object, so that no value of process data
+    /// allocates.
     pub(super) fn own(&self, dictionary: &mut ObjectDictionary) {
         self.steps.iter().for_each(|(_, _, id)| dictionary.own(*id));
     }

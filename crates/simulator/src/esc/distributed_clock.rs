@@ -111,7 +111,8 @@ impl DistributedClock {
         }
     }
 
-    /// Sets whether a port latches its receive time. If not, the register keeps the time that it holds.
+    /// Sets whether a port latches its receive time. If not, the register keeps the time that it
+    /// holds.
     pub(crate) fn set_latches(&mut self, port: usize, latches: bool) {
         if let Some(stale) = self.stale_ports.get_mut(port) {
             *stale = !latches;
@@ -341,7 +342,8 @@ impl DistributedClock {
         }
     }
 
-    /// Takes over the levels of the latch inputs and the stale ports, from before a restart: without an edge.
+    /// Takes over the levels of the latch inputs and the stale ports, from before a restart:
+    /// without an edge.
     pub(crate) fn keep_pins(&mut self, memory: &mut Memory, before: &Self) {
         (self.pins, self.stale_ports) = (before.pins, before.stale_ports);
         for (place, &high) in (0..).zip(&self.pins) {

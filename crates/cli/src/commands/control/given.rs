@@ -1,17 +1,19 @@
-//! `onbeat control accept-position` and `set-position`: positions that a person gives an axis.
+//! `onbeat control accept-position` and `set-position`: positions that the operator gives an axis.
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
 use clap::Args;
 use ipc::client::Client;
 use ipc::reference::{Given, Purpose};
+use types::number::Rounded;
 
 use super::place;
 use crate::failure::Failure;
 use crate::output;
 
-/// Accepts the position of an unreferenced axis that a person has measured at the machine. Refused where the measured position and
-/// the reading of its drive differ. Asks for the name of the axis, on a terminal; its drive is disabled, and the axis stands.
+/// Accepts the position of an unreferenced axis after a measurement at the machine. Refused if the
+/// measured position and the reading of its drive differ. Needs a terminal, to type the name of the
+/// axis. The drive has to be disabled, and the axis at standstill.
 #[derive(Args, Debug)]
 pub(super) struct AcceptPosition {
     /// Name of the axis
@@ -22,8 +24,9 @@ pub(super) struct AcceptPosition {
     value: f64,
 }
 
-/// Sets the position of an axis, with its drive disabled. Refused for an unreferenced axis, and for one with position limits
-/// whose encoder or homing gives its position.
+/// Sets the position of an axis. The drive has to be disabled, and the axis at standstill. Refused
+/// for an unreferenced axis, and for an axis with position limits and an absolute encoder or a
+/// homing method.
 #[derive(Args, Debug)]
 pub(super) struct SetPosition {
     /// Name of the axis
@@ -60,7 +63,11 @@ impl SetPosition {
         let axis = find(cycle, &self.axis)?;
         let (name, value) = (&self.axis, self.value);
         let before = give(cycle, name, Given { axis, position: value, purpose: Purpose::Set })?;
-        output::print(format!("{name}: {before:.6} rad before, {value:.6} rad now; not homed\n"))
+        output::print(format!(
+            "{name}: {} rad before, {} rad now; not homed\n",
+            Rounded(before),
+            Rounded(value)
+        ))
     }
 }
 

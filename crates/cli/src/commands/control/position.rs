@@ -246,7 +246,7 @@ fn cause(report: &Report, cycle: &Client) -> String {
     if !matches!(report.outcome, Outcome::Aborted(_)) {
         return String::new();
     }
-    // The state of the cycle that has ended it comes right behind the report.
+    // The state of the cycle that ended it follows the report.
     std::thread::sleep(LOOK);
     let Ok(state) = cycle.state().read() else { return String::new() };
     let mut axes = match report.axis {

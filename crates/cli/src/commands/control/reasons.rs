@@ -28,7 +28,8 @@ impl<'a> Progress<'a> {
         Self { cycle, what, begin: Instant::now(), said: None }
     }
 
-    /// Looks at the state of the cycle, and prints what the request waits for if that is another thing than before.
+    /// Looks at the state of the cycle, and prints what the request waits for if that is another
+    /// thing than before.
     pub(super) fn look(&mut self) {
         let is_due = self.said.as_ref().is_none_or(|(at, _)| at.elapsed() >= BETWEEN);
         if self.begin.elapsed() < FIRST || !is_due {
@@ -63,7 +64,7 @@ impl<'a> Progress<'a> {
 
 /// A refusal with its cause at each axis, and what to do.
 pub(super) fn refused(cycle: &Client, what: Action, refusal: Refusal) -> Failure {
-    // The state of the cycle that has refused it comes right behind the refusal.
+    // The state of the cycle that refused it follows the refusal.
     thread::sleep(LOOK);
     let Ok(state) = cycle.state().read() else { return Failure::new(refusal) };
     let description = cycle.description();
@@ -117,7 +118,7 @@ pub(super) fn hindrance(cycle: &Client, axis: usize, state: &State) -> Option<St
     Some(detail.map_or_else(|| why.clone(), |detail| format!("{why}. {detail}")))
 }
 
-/// Further facts about the cause, besides the state of the axis: the text of an error code, the cable to a lost SubDevice.
+/// Further facts about the cause: the text of an error code, the cable to a lost SubDevice.
 fn detail(cycle: &Client, axis: usize, it: &Axis) -> Option<String> {
     let is_faulted = DriveState::from_code(it.drive_state).is_some_and(DriveState::is_faulted);
     if is_faulted && it.error_code != 0 {

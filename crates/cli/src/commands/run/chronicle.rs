@@ -160,7 +160,7 @@ impl Chronicle {
             }
             Happening::LinkWorks { .. } => self.interface.works(),
             &Happening::Bus(Event::BringUpPhase { phase, .. }) => {
-                // The time in the event itself is that of the bus.
+                // The event itself has the time of the bus.
                 if phase == BringUpPhase::Op {
                     self.op_since = Some(at);
                 }
@@ -168,6 +168,8 @@ impl Chronicle {
             }
             // It ends the cycle and comes with it.
             Happening::Bus(Event::Failed(_)) => return None,
+            // `events`, the file of events and the history have it.
+            Happening::Requested { .. } => return None,
             _ if self.closed => return None,
             &Happening::Stalled { cycles } if cycles < STALL => return None,
             Happening::Bus(Event::StateChanged { position, .. }) => {
@@ -286,7 +288,7 @@ impl Chronicle {
     }
 }
 
-/// True of an event that is no line here: losses are told once they are long, and short stalls never.
+/// True of an event without a line here: losses have one once they are long, short stalls never.
 fn is_silent(what: &Happening) -> bool {
     match *what {
         Happening::SubDeviceLost { .. } | Happening::SubDeviceBack { .. } => true,

@@ -131,7 +131,7 @@ struct StallsOutcome {
     /// Cycles that began a period or more after they should have.
     late_cycles: u64,
     longest_ns: u64,
-    /// Those before which a watchdog of 100 ms would have expired on a wire.
+    /// Late cycles before which a watchdog of 100 ms would have expired on a wire.
     beyond_watchdog: u64,
 }
 

@@ -66,7 +66,10 @@ impl Reporter for RunReporter<'_> {
         let line = || line(progress.phase, progress.status, progress.timing, lost, simulated);
         match &mut self.service {
             // Its log is for what happens.
-            Some(service) => service.progress(progress.phase, progress.status.cycle, line),
+            Some(service) => service.progress(progress.phase, progress.status.cycle, || {
+                let waits = if progress.status.waits_for_enable() { WAITS } else { "" };
+                waits.to_owned() + &line()
+            }),
             None => self.live.show(line),
         }
     }
@@ -86,6 +89,9 @@ impl Reporter for RunReporter<'_> {
     }
 }
 
+/// Beginning of the status of a service whose axes wait for a person.
+const WAITS: &str = "in Op, waits for enable (`onbeat control enable`) | ";
+
 /// Severity of a notice.
 fn severity(notice: &Notice) -> Severity {
     match notice {
@@ -97,6 +103,7 @@ fn severity(notice: &Notice) -> Severity {
         | Notice::NoIpc(_)
         | Notice::NoTrace(_)
         | Notice::Recording(_)
+        | Notice::State(_)
         | Notice::Fault { .. }
         | Notice::WrongAnswer { .. }
         | Notice::HoldsLoad(_)

@@ -93,7 +93,13 @@ impl Standing<'_> {
                  --explain names what held it up, skip and catch-up go on"
             ),
             Finding::BusFailed { ref error, .. } => error.to_string(),
-            Finding::AxisInFault { axis, state, error_code: code } => format!(
+            Finding::AxisInFault { axis, state, error_code: code, stalled: cycles @ 1.. } => format!(
+                "axis \"{}\" ended in {state}: {}, and its drive got no process data: {}; then `onbeat control reset`",
+                self.robot.axes[axis].name,
+                ipc::words::stall(cycles, self.robot.cycle.period),
+                error_code(code)
+            ),
+            Finding::AxisInFault { axis, state, error_code: code, .. } => format!(
                 "axis \"{}\" ended in {state}: {}; mend its cause, then `onbeat control reset`",
                 self.robot.axes[axis].name,
                 error_code(code)

@@ -29,7 +29,7 @@ const TIMING: Duration = Duration::from_secs(1);
 /// Time from one look for a cycle, or for an open page, to the next.
 const IDLE: Duration = Duration::from_millis(100);
 
-/// Newest cycles whose places on the scope's axis are kept.
+/// Newest cycles with places on the scope's axis.
 const RECENT: usize = 16;
 
 /// Starts the thread; it ends with the process.

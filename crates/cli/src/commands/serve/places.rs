@@ -1,5 +1,5 @@
-//! Places of connections: where all are taken, the connection that has waited longest for the head of a
-//! request gives way to a new one, those that never sent a whole head first.
+//! Places of connections. If all are taken, a new connection replaces the one that has waited
+//! longest for the head of a request, first a connection that never sent a complete head.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,7 +24,7 @@ struct Held {
 struct Connection {
     /// Order of the waits for heads; `None` while a request is answered.
     waits_since: Option<u64>,
-    /// Requests whose heads came.
+    /// Complete heads of requests.
     heads: u64,
     /// Ends the task that serves it.
     task: Option<AbortHandle>,
@@ -41,7 +41,7 @@ impl Places {
         Arc::new(Self { most, held: Mutex::default(), freed: Notify::new() })
     }
 
-    /// Waits until there is room for one more connection, and makes room if one can give way.
+    /// Waits for a free place, and ends a connection if one waits for a head.
     pub(super) async fn room(&self) {
         loop {
             let freed = self.freed.notified();
@@ -101,7 +101,7 @@ impl Place {
         self.number
     }
 
-    /// Notes that a head has come whole: until its answer the connection gives way to none.
+    /// Notes a complete head: until its answer the connection is not replaced.
     pub(super) fn begin(&self) {
         self.change(|it, _| {
             it.waits_since = None;

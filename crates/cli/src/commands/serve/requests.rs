@@ -1,11 +1,12 @@
-//! Requests of browsers: those that may be answered, and the wishes of a page.
+//! Requests of browsers: which ones may be answered, and the wishes of a page.
 
 use std::net::IpAddr;
 
 use http::uri::Authority;
 use http::{HeaderMap, HeaderName, StatusCode, header};
 
-/// The host that was asked, if it is this machine by a name that a foreign page cannot give it, and no foreign page asks.
+/// The host that was asked, if it is this machine by a name that a foreign page cannot give it, and
+/// no foreign page asks.
 pub(super) fn allowed(headers: &HeaderMap, names: &[String]) -> Result<String, (StatusCode, String)> {
     let one = |name: HeaderName| {
         let mut values = headers.get_all(name).iter();

@@ -12,8 +12,8 @@ fn stopped(axis: usize, reason: StopReason) -> Happening {
     Happening::AxisStopped { axis, reason, with: None, because: Cause::default() }
 }
 
-/// Passes events of pairs of 12 ms that come every 40 ms, of these axes, for so long; what was passed on,
-/// and what was reported in a look every 20 ms.
+/// Passes pairs of events of these axes, 12 ms long, every 40 ms. Returns the events that were
+/// passed on and the reports of a look every 20 ms.
 fn flood(
     repeats: &mut Repeats,
     axes: std::ops::Range<usize>,
@@ -47,7 +47,8 @@ fn pairs_that_repeat_become_one_event_a_second_or_less() {
     assert!(reported.iter().all(|it| it.begins.len() == 6 && it.longest == 12), "{reported:?}");
     let rest = repeats.rest();
     assert_eq!(rest.len(), 1);
-    assert!(rest[0].within < Duration::from_secs(9), "in the time of the events: {rest:?}");
+    let late = reported.iter().chain(&rest).map(|it| it.within).max();
+    assert!(late <= Some(Duration::from_millis(2_020)), "{late:?}");
     let count: u64 = reported.iter().chain(&rest).map(|it| it.count).sum();
     assert_eq!(count + 3, 625, "none is missing in the counts");
     assert!(reported.windows(2).all(|two| two[1].begins[0].cycle - two[0].begins[0].cycle >= 1_000));

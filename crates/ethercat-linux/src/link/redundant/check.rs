@@ -213,8 +213,8 @@ fn judge(seen: [Option<Seen>; 2], first: String, second: String) -> Result<Ring,
         [Some(Seen { processed: false, .. }), Some(Seen { processed: false, .. })] => {
             RingError::NobodyBetween { first, second }
         }
-        // Each SubDevice counts in one copy. Those that count in the second one are the wrong way round; which they
-        // are, the MainDevice reports when it has seen all of them.
+        // Each SubDevice counts in one copy; in the second one if its IN and OUT are swapped. The
+        // MainDevice names these SubDevices when it has seen all of them.
         [Some(Seen { at: End::Second, .. }), Some(Seen { at: End::First, .. })] => return Ok(Ring::Turned),
         [Some(one), Some(other)] if other.circulating => {
             return Ok(Ring::Open { before: count(one) });

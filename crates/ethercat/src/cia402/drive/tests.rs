@@ -95,7 +95,7 @@ fn disabling_walks_down_without_skipping() {
 }
 
 #[test]
-fn help_for_a_drive_without_quick_stop_goes_on_the_wire() {
+fn help_for_a_drive_without_quick_stop_is_sent() {
     let input = |position| seen(State::OperationEnabled, position);
     for mode in CyclicMode::ALL {
         let mut drive = Drive::new(mode, STEP);
@@ -111,7 +111,7 @@ fn help_for_a_drive_without_quick_stop_goes_on_the_wire() {
             CyclicMode::Torque => (0, 0, 50),
         };
         assert_eq!((led.target_position, led.target_velocity, led.target_torque), wanted);
-        // A third cycle without input: positions stand, velocity and torque only fall.
+        // A third cycle without input: positions are constant, velocity and torque only fall.
         for _ in 0..3 {
             drive.update(None, asked(QuickStopHelp::LeadsToRest));
         }

@@ -112,8 +112,9 @@ impl Outgoing<'_> {
         sent.data(&mut self.slot.frame)
     }
 
-    /// Starts the frame with a broadcast read that every SubDevice counts in, with or without an address. A reply
-    /// whose source address is unchanged then shows whether it has passed a SubDevice.
+    /// Starts the frame with a broadcast read that every SubDevice counts in, with or without an
+    /// address. A reply with an unchanged source address then shows whether it has passed a
+    /// SubDevice.
     pub(in super::super) fn prove_passage(&mut self) {
         let address = Address::Broadcast { register: register::TYPE };
         if self.place(Command::Brd, address, 1, Owner::Passage) {

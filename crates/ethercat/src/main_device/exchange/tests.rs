@@ -281,7 +281,8 @@ fn an_unmarked_reply_counts_where_it_is_asked_for_and_a_reflection_nowhere() {
     }
 }
 
-/// Bytes of a service frame that starts with the proof of passage, and holds one read of `length` bytes.
+/// Bytes of a service frame that starts with the proof of passage, and holds one read of `length`
+/// bytes.
 fn proved(exchange: &mut Exchange, length: usize) -> Vec<u8> {
     let mut outgoing = exchange.open(Purpose::Service).unwrap();
     outgoing.limit = 60;

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// An axis that does what it is sent, in Operation enabled whatever its drive is asked for.
+/// An axis that follows its set-points, in Operation enabled whatever request its drive gets.
 struct Stubborn {
     supervisor: Supervisor,
     feedback: AxisFeedback,
@@ -49,7 +49,7 @@ impl Stubborn {
 const CYCLIC: [CyclicMode; 2] = [CyclicMode::Position, CyclicMode::Velocity];
 
 #[test]
-fn a_set_point_right_after_a_quick_stop_is_judged() {
+fn a_set_point_right_after_a_quick_stop_is_checked() {
     for mode in CYCLIC {
         for (wild, reason) in [(f64::NAN, StopReason::NotFinite), (1.9, StopReason::Step)] {
             let mut axis =
@@ -91,7 +91,7 @@ fn a_ramp_does_not_speed_up_again_after_a_quick_stop() {
 }
 
 #[test]
-fn a_way_back_goes_on_where_a_quick_stop_left_the_axis() {
+fn a_way_back_continues_where_a_quick_stop_left_the_axis() {
     let mut settings = settings(CyclicMode::Position, OnStale::Hold);
     (settings.following_error, settings.outage.after) = (None, AfterOutage::Resume);
     let mut axis = Stubborn::new(settings);
@@ -141,7 +141,7 @@ fn a_stopped_axis_keeps_its_torque_in_another_mode() {
 }
 
 #[test]
-fn an_unreferenced_axis_whose_homing_fails_is_stopped() {
+fn a_failed_homing_stops_an_unreferenced_axis() {
     for reason in [StopReason::HomingError, StopReason::HomingTimedOut, StopReason::Brake] {
         let mut axis = Stubborn::new(settings(CyclicMode::Position, OnStale::Hold));
         axis.supervisor.unreference(StopReason::UnreferencedChange);
@@ -244,7 +244,7 @@ fn ordinary_sources_survive_skipped_releases() {
 
 /// Set-points that are clamped, next to skipped releases: between two of them no more acceleration.
 #[test]
-fn a_clamped_source_is_not_followed_at_once_after_a_skipped_release() {
+fn a_skipped_release_does_not_end_a_clamp_at_once() {
     let mut rng = fastrand::Rng::with_seed(12);
     for trial in 0..200 {
         let mut settings =

@@ -22,7 +22,7 @@ struct Drive {
 }
 
 impl Drive {
-    /// An axis at 2 rad/s whose drive is asked for a quick stop by its controller.
+    /// An axis at 2 rad/s with a quick-stop request of its controller.
     fn asked(mode: CyclicMode, means: StoppingMeans, obeys: Obeys) -> Self {
         let settings = Settings { following_error: None, ..settings(mode, OnStale::Hold) };
         let supervisor = Supervisor::new(settings, PERIOD).unwrap().with_means(means);
@@ -79,7 +79,7 @@ impl Drive {
         sent.intervention
     }
 
-    /// Cycles until the drive is asked for this.
+    /// Cycles until the drive gets this request.
     fn until(&mut self, intervention: Intervention) -> usize {
         let found = (0..2_000).find(|_| self.cycle(true) == Some(intervention));
         found.unwrap_or_else(|| panic!("never {intervention:?}: {:?}", self.obeys))
@@ -99,7 +99,7 @@ fn setpoints_stop_a_drive_that_follows_them_under_quick_stop() {
         let obeys = Obeys { setpoints_under_quick_stop: true, setpoints: true, ..Obeys::default() };
         let mut drive = Drive::asked(mode, StoppingMeans::default(), obeys);
         let cycles = drive.until(Intervention::Disable);
-        // 2 rad/s at 20 rad/s^2, then 50 ms at rest.
+        // 2 rad/s at 20 rad/s^2, then 50 ms at standstill.
         assert!((140..170).contains(&cycles), "{cycles}");
         assert_eq!(drive.step(), Some(QuickStopStep::SetPoints));
         assert!(!drive.asked_for.contains(&Some(Intervention::Follow)));
@@ -151,7 +151,7 @@ fn without_trusted_feedback_an_enabled_drive_is_cut_off() {
     drive.trusted = false;
     let cycles = drive.until(Intervention::CutOff);
     assert!((45..55).contains(&cycles), "{cycles}");
-    // While nothing comes at all, it is not known that the drive is enabled.
+    // Without any reply it is not known that the drive is enabled.
     let mut drive = Drive::asked(CyclicMode::Position, StoppingMeans::default(), Obeys::default());
     for missed in 1..500 {
         drive.missed = missed;

@@ -112,7 +112,7 @@ fn a_drive_that_never_shows_bit_4_is_no_loss_of_power() {
 }
 
 #[test]
-fn main_power_that_comes_late_starts_nothing() {
+fn late_main_power_starts_nothing() {
     for (without, stop) in [(2_900, None), (3_100, Some(AwaitsStart))] {
         let mut drive = Drive::new();
         drive.ask(false);
@@ -138,7 +138,7 @@ fn a_permission_that_returns_starts_nothing() {
     assert_eq!(drive.stop(), Some(NotPermitted));
     drive.seen.interlock = InterlockState::Clear;
     drive.cycles(10);
-    assert_eq!(drive.stop(), Some(AwaitsStart), "the acknowledgement came before the return");
+    assert_eq!(drive.stop(), Some(AwaitsStart), "the acknowledgement was before the return");
     assert_eq!(drive.supervisor.stop_for_others(), OtherAxis::Free);
     drive.supervisor.acknowledge();
     drive.cycles(1);

@@ -1,7 +1,7 @@
 //! Checks an SII image against the kind of application that is simulated behind it.
 //!
-//! The kind, not the image, decides what the simulated SubDevice does. An image that promises something else misleads
-//! the MainDevice.
+//! The kind, not the image, decides what the simulated SubDevice does. An image that promises
+//! something else misleads the MainDevice.
 
 use ethercat::pdo::{Pdo, PdoMapping};
 use ethercat::sii;

@@ -316,7 +316,7 @@ fn a_fault_that_was_given_up_does_not_take_place_later() {
     assert_eq!(listing.join().unwrap().unwrap().active, []);
 }
 
-/// The arm of the examples, whose axes have encoders of several turns, with another encoder.
+/// The arm of the examples with another encoder than multi-turn ones.
 fn arm(encoder: &str) -> Rig {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/arm.toml");
     let text = std::fs::read_to_string(path).unwrap();

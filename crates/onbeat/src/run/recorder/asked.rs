@@ -62,7 +62,8 @@ impl Robot {
         self
     }
 
-    /// Lets the file of [`Robot::record`] take the place of an earlier recording. Without it such a run is refused.
+    /// Lets the file of [`Robot::record`] take the place of an earlier recording. Without it such a
+    /// run is refused.
     pub fn replace_recording(mut self) -> Self {
         self.settings.recording.replaces = true;
         self

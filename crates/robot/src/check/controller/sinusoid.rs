@@ -49,7 +49,8 @@ fn check_speed(sinusoid: &Sinusoid, axis: &Axis, place: Place<'_>) -> Checked<()
     Err(Problem::new(place, found, expected, "lower amplitude or frequency"))
 }
 
-/// Checks that the sinusoid does not exceed the acceleration limit of the axis, where that is written: it would be clamped.
+/// Checks that the sinusoid does not exceed the acceleration limit of the axis, where that is
+/// written: it would be clamped.
 fn check_acceleration(sinusoid: &Sinusoid, axis: &Axis, place: Place<'_>) -> Checked<()> {
     let (found, limit) = (sinusoid.trajectory().maximum_acceleration().0, axis.limits.acceleration.0);
     if found <= limit || !axis.limits.written.acceleration {
@@ -60,7 +61,8 @@ fn check_acceleration(sinusoid: &Sinusoid, axis: &Axis, place: Place<'_>) -> Che
     Err(Problem::new(place, found, expected, "lower amplitude or frequency"))
 }
 
-/// Checks that the sinusoid does not exceed the jerk limit of the axis, where that is written: it would be clamped.
+/// Checks that the sinusoid does not exceed the jerk limit of the axis, where that is written: it
+/// would be clamped.
 fn check_jerk(sinusoid: &Sinusoid, axis: &Axis, place: Place<'_>) -> Checked<()> {
     let (found, limit) = (sinusoid.trajectory().maximum_jerk().0, axis.limits.jerk.0);
     if found <= limit || !axis.limits.written.jerk {

@@ -72,6 +72,8 @@ pub struct ServoAxis {
     zero_dwell: Dwell,
     reaction_time: Duration,
     torque: LimitedTorque,
+    /// The motor turns against its torque.
+    reversed: bool,
     record: Option<ServoRecord>,
     /// Values in the dictionary, as they were shown last.
     shown: [Option<i64>; SHOWN],
@@ -150,6 +152,7 @@ impl ServoAxis {
             zero_dwell: Dwell::default(),
             reaction_time: Duration::ZERO,
             torque: LimitedTorque::default(),
+            reversed: false,
             record: None,
             shown: [None; SHOWN],
             shaft: Level::default(),
@@ -187,7 +190,8 @@ impl ServoAxis {
         self.record.get_or_insert_default().clone()
     }
 
-    /// Counts from elsewhere from now on: positions are `turns` of the motor higher, and so is the meaning of targets. The shaft stays.
+    /// Counts from elsewhere from now on: positions are `turns` of the motor higher, and so is the
+    /// meaning of targets. The shaft stays.
     pub(super) fn shift_count(&mut self, turns: f64) {
         self.origin -= (turns * TAU * self.scale.units_per_radian).round();
         self.wake();
@@ -202,6 +206,11 @@ impl ServoAxis {
     #[must_use]
     pub fn encoder(&self) -> Encoder {
         self.counter.encoder
+    }
+
+    /// Exchanges two phases of its motor.
+    pub(super) fn set_reversed(&mut self, reversed: bool) {
+        self.reversed = reversed;
     }
 
     /// Turns the shaft by hand, by so many turns of the motor.
@@ -226,8 +235,8 @@ impl ServoAxis {
         self.shaft.set(self.plant.position());
     }
 
-    /// Restores what is not stored: origin and home are, and the encoder knows the position as far as it can; the motor has coasted
-    /// meanwhile.
+    /// Restores what is not stored: origin and home are, and the encoder knows the position as far
+    /// as it can; the motor has coasted meanwhile.
     pub(super) fn power_on(&mut self, dictionary: &mut ObjectDictionary) {
         self.machine = StateMachine::new();
         self.cascade.reset();
@@ -239,7 +248,8 @@ impl ServoAxis {
         self.read_settings(dictionary);
     }
 
-    /// Ends the time without power, where there was one: what the encoder did not see of it is missing in the count.
+    /// Ends the time without power, where there was one: what the encoder did not see of it is
+    /// missing in the count.
     pub(super) fn end_restart(&mut self) {
         if let Some(change) = self.counter.end_restart(self.plant.position()) {
             self.origin -= change * self.scale.units_per_radian;
@@ -343,7 +353,8 @@ impl ServoAxis {
         self.torque = self.act();
         self.plant.set_brake(self.settings.outputs & SET_BRAKE != 0);
         let before = self.plant.position();
-        self.plant.advance(self.torque.torque, self.settings.load_torque, CONTROL_PERIOD);
+        let torque = if self.reversed { -self.torque.torque } else { self.torque.torque };
+        self.plant.advance(torque, self.settings.load_torque, CONTROL_PERIOD);
         self.counter.sees(self.plant.position());
         self.watch_probes(before, dictionary);
         self.watch_following_error();
@@ -394,7 +405,7 @@ impl ServoAxis {
         }
     }
 
-    /// True while an enabled drive without quick stop is asked for one.
+    /// True while an enabled drive without quick stop has the quick-stop command.
     fn ignores_quick_stop(&self) -> bool {
         let controlword = self.settings.controlword;
         let command = Command::from_controlword(controlword, controlword);

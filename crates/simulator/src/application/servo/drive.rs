@@ -116,7 +116,15 @@ impl ServoDrive {
         }
     }
 
-    /// Makes an axis count from elsewhere, by so many turns of its motor; the shaft stays where it is. Targets follow the new count.
+    /// Exchanges two phases of the motor of an axis: it turns against its torque.
+    pub fn set_reversed(&mut self, axis: usize, reversed: bool) {
+        if let Some(axis) = self.axes.get_mut(axis) {
+            axis.set_reversed(reversed);
+        }
+    }
+
+    /// Makes an axis count from elsewhere, by so many turns of its motor; the shaft stays where it
+    /// is. Targets follow the new count.
     pub fn shift_count(&mut self, axis: usize, turns: f64) {
         if let Some(axis) = self.axes.get_mut(axis) {
             axis.shift_count(turns);

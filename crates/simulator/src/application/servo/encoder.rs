@@ -10,9 +10,10 @@ pub enum Encoder {
     Unlimited,
     /// None: the drive continues with the count that it had when its power went.
     Incremental,
-    /// Positions within so many turns of the motor; above 0. After a restart the drive counts from -1/2 to +1/2 of this range.
+    /// Positions within so many turns of the motor; above 0. After a restart the drive counts from
+    /// -1/2 to +1/2 of this range.
     Absolute {
-        /// Turns that the encoder tells apart.
+        /// Turns that the encoder distinguishes.
         turns: f64,
     },
 }
@@ -40,12 +41,14 @@ impl Counter {
         }
     }
 
-    /// The drive has power again: motion until [`end_restart`](Self::end_restart) is of the time without.
+    /// The drive has power again: motion until [`end_restart`](Self::end_restart) is of the time
+    /// without.
     pub(super) fn restart(&mut self) {
         self.restarts = true;
     }
 
-    /// Angle (rad) by which the count changes because the drive was without power, once it has restarted; the shaft is at `angle`.
+    /// Angle (rad) by which the count changes because the drive was without power, once it has
+    /// restarted; the shaft is at `angle`.
     pub(super) fn end_restart(&mut self, angle: f64) -> Option<f64> {
         if !core::mem::take(&mut self.restarts) {
             return None;

@@ -1,7 +1,7 @@
-//! Limits of the drive itself, behind those of the MainDevice: position (0x607D) and speed (0x607F).
+//! Limits of the drive itself, behind the MainDevice's: position (0x607D) and speed (0x607F).
 //!
-//! The drive follows no target beyond them: it goes to the limit and stays. A shaft that is beyond a position limit is
-//! not driven farther out. Homing and the stops do not know them.
+//! The drive follows no target beyond them: it goes to the limit and stays. A shaft that is beyond
+//! a position limit is not driven farther out. Homing and the stops do not know them.
 
 /// Limits in position units and seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -9,7 +9,7 @@ pub(super) struct OwnLimits {
     lowest: f64,
     highest: f64,
     velocity: f64,
-    /// Of the stop before a position limit: that of the quick stop.
+    /// Deceleration of a stop before a position limit: the quick stop's.
     deceleration: f64,
 }
 
@@ -25,7 +25,8 @@ impl Default for OwnLimits {
 }
 
 impl OwnLimits {
-    /// Position limits that are the whole range, or none between which there is a place, are off; so is the highest speed.
+    /// Position limits that are the whole range, or none between which there is a place, are off;
+    /// so is the highest speed.
     pub(super) fn of((lowest, highest): (i64, i64), velocity: i64, deceleration: f64) -> Self {
         let is_off = lowest >= highest || (lowest, highest) == WHOLE_RANGE;
         let off = Self::default();
@@ -38,7 +39,8 @@ impl OwnLimits {
         }
     }
 
-    /// Place that is demanded next, `seconds` after the shaft was to be at `before`, on the way to `target`.
+    /// Place that is demanded next, `seconds` after the shaft was to be at `before`, on the way to
+    /// `target`.
     pub(super) fn place(&self, target: f64, before: f64, seconds: f64) -> f64 {
         let way = self.velocity * seconds;
         let target = target.clamp(self.lowest.min(before), self.highest.max(before));

@@ -132,6 +132,8 @@ fn bus(page: &mut Page, status: &Status) {
     for phase in BringUpPhase::ALL {
         phases.sample(&[("phase", phase.words())], u8::from(phase == status.phase));
     }
+    let help = "1 while the bus is in Op and axes wait to be enabled by a person.";
+    page.gauge("onbeat_waits_for_enable", help).sample(&[], u8::from(status.waits_for_enable()));
     let reception = &status.reception;
     let counts = [
         ("onbeat_frames_sent_total", "Frames sent, of all kinds.", reception.sent),
@@ -325,6 +327,20 @@ mod tests {
         let text = page.into_text();
         for line in ["{sub_device=\"a\",position=\"0\"} 8", "{sub_device=\"b\",position=\"1\"} 0"] {
             assert!(text.contains(&format!("onbeat_sub_device_al_state{line}\n")), "{text}");
+        }
+    }
+
+    // feature(program): systemd's status and Prometheus show that a bus in Op waits for enable
+    #[test]
+    fn a_bus_that_waits_for_enable_is_a_figure() {
+        let mut status = Status::initial(1, 1);
+        status.phase = BringUpPhase::Op;
+        for (state, figure) in [(DriveState::SwitchOnDisabled, 1), (DriveState::OperationEnabled, 0)] {
+            status.axes[0].state = Some(state);
+            let mut page = Page::default();
+            bus(&mut page, &status);
+            let text = page.into_text();
+            assert!(text.contains(&format!("onbeat_waits_for_enable {figure}\n")), "{text}");
         }
     }
 

@@ -249,6 +249,7 @@ fn stopped(axis: &Axis, picture: &Picture) -> String {
         Some(StopReason::PositionLimit) => "position limit",
         Some(StopReason::VelocityLimit) => "velocity limit",
         Some(StopReason::AccelerationLimit) => "acceleration limit",
+        Some(StopReason::Runaway) => "runaway",
         Some(StopReason::Step) => "set-point step",
         Some(StopReason::FollowingError) => "following error",
         Some(StopReason::Fault) => "drive fault",
@@ -266,7 +267,8 @@ fn stopped(axis: &Axis, picture: &Picture) -> String {
             StopReason::UnreferencedRestart
             | StopReason::UnreferencedChange
             | StopReason::UnreferencedCount
-            | StopReason::UnreferencedSensor,
+            | StopReason::UnreferencedSensor
+            | StopReason::UnreferencedMemory,
         ) => "unreferenced",
         Some(StopReason::Jog) => "jog",
         Some(StopReason::JogTorque) => "jog torque",
@@ -283,7 +285,8 @@ fn stopped(axis: &Axis, picture: &Picture) -> String {
     short.to_owned()
 }
 
-/// The interlock that has stopped an axis, and its level; once it permits again, what ends the stop.
+/// The interlock that has stopped an axis, and its level; once it permits again, what ends the
+/// stop.
 fn interlock(axis: &Axis, picture: &Picture) -> Option<String> {
     let name = words::interlock_name(axis, &picture.description)?;
     let interlock = picture.state.interlocks.get(usize::from(axis.interlock?))?;

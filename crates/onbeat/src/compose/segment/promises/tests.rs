@@ -69,7 +69,7 @@ fn a_kind_that_contradicts_its_image_is_refused() {
     }
 }
 
-/// Images of real devices, which lie beside the workspace.
+/// Images of real devices, next to the workspace.
 #[test]
 fn real_images_are_refused_where_the_kind_contradicts_them() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/real/sii");

@@ -1,11 +1,12 @@
-//! Limits of the drive itself, for targets that nobody has checked before.
+//! Limits of the drive itself, for unchecked targets.
 
 use super::*;
 
 /// Half a turn either way.
 const LIMIT: i32 = (COUNTS / 2.0) as i32;
 
-/// An enabled drive in a mode, with position limits, the highest speed of 2 turns/s and a quick stop of 20 turns/s^2.
+/// An enabled drive in a mode, with position limits, the highest speed of 2 turns/s and a quick
+/// stop of 20 turns/s^2.
 fn limited(mode: CyclicMode) -> Bench {
     let mut bench = Bench::new(&ServoDescription { mode, ..description() });
     bench.write(object::SOFTWARE_POSITION_LIMIT, 1, &(-LIMIT).to_le_bytes());
@@ -16,7 +17,8 @@ fn limited(mode: CyclicMode) -> Bench {
     bench
 }
 
-/// Farthest true position in turns, and highest true speed in turns/s, in two seconds to either side.
+/// Farthest true position in turns, and highest true speed in turns/s, in two seconds to either
+/// side.
 fn farthest(bench: &mut Bench, target: impl Fn(i32) -> Outputs) -> (f64, f64) {
     let (mut farthest, mut fastest) = (0.0_f64, 0.0_f64);
     for side in [1, -1] {

@@ -1,0 +1,145 @@
+//! Axes that do not do as they are commanded, and those that only seem so.
+
+use super::*;
+
+/// rad/s: a quarter of the limit.
+const ERROR: f64 = VELOCITY * VELOCITY_ERROR;
+
+/// A supervisor and the velocity that its axis reports.
+struct Axis {
+    supervisor: Supervisor,
+    seen: Seen,
+    mode: CyclicMode,
+}
+
+impl Axis {
+    fn new(mode: CyclicMode) -> Self {
+        let settings = settings(mode, OnStale::Hold);
+        let limits = Limits { position: None, ..settings.limits };
+        let supervisor = Supervisor::new(Settings { limits, ..settings }, PERIOD).unwrap();
+        let feedback = AxisFeedback { phase: AxisPhase::Following, fresh: true, ..AxisFeedback::default() };
+        let mut axis = Self { supervisor, seen: Seen { feedback, enabled: true, ..Seen::default() }, mode };
+        // At standstill first.
+        axis.cycle(0.0, 0.0);
+        axis
+    }
+
+    /// A cycle with this command, in the number of the mode, and this velocity.
+    fn cycle(&mut self, command: f64, velocity: f64) -> Supervised {
+        let mut asked = AxisSetpoint::default();
+        match self.mode {
+            CyclicMode::Torque => asked.torque = NewtonMetres(command),
+            _ => asked.velocity = RadiansPerSecond(command),
+        }
+        self.seen.feedback.velocity = RadiansPerSecond(velocity);
+        self.seen.feedback.position += RadiansPerSecond(velocity) * PERIOD;
+        self.supervisor.step(PERIOD, asked, &self.seen)
+    }
+
+    /// Cycles of this until the axis is stopped for a runaway; `None` within 0.3 s.
+    fn until(&mut self, command: f64, velocity: impl Fn(f64) -> f64) -> Option<u32> {
+        (1..=300).find(|&cycle| {
+            let supervised = self.cycle(command, velocity(f64::from(cycle) * PERIOD.0));
+            supervised.reason == Some(StopReason::Runaway)
+        })
+    }
+}
+
+// feature(axes): an axis that moves against its command or faster loses its torque within 50 ms
+#[test]
+fn an_axis_against_its_command_is_cut_off_after_50_ms() {
+    for side in [1.0, -1.0] {
+        let mut csv = Axis::new(CyclicMode::Velocity);
+        let cycles = csv.until(side, |_| -side * (ERROR + 0.1)).unwrap();
+        assert!((50..=52).contains(&cycles), "{cycles} cycles");
+        let supervised = csv.cycle(side, 0.0);
+        assert_eq!(supervised.intervention, Some(Intervention::CutOff));
+        let mut fast = Axis::new(CyclicMode::Velocity);
+        assert!(fast.until(side, |_| side * (1.0 + ERROR + 0.1)).is_some(), "faster than its command");
+        let mut cst = Axis::new(CyclicMode::Torque);
+        let cycles = cst.until(side, |time| -side * (ERROR + 5.0 * time)).unwrap();
+        assert!((50..=53).contains(&cycles), "{cycles} cycles");
+    }
+}
+
+#[test]
+fn it_is_latched_until_a_reset() {
+    let mut axis = Axis::new(CyclicMode::Velocity);
+    axis.until(1.0, |_| -2.0 * ERROR).unwrap();
+    axis.seen.feedback.phase = AxisPhase::NotEnabled;
+    for _ in 0..100 {
+        assert_eq!(axis.cycle(0.0, 0.0).reason, Some(StopReason::Runaway));
+    }
+    axis.supervisor.acknowledge();
+    axis.cycle(0.0, 0.0);
+    assert_eq!(axis.supervisor.stopped(), None);
+}
+
+#[test]
+fn an_axis_that_lags_or_is_blocked_does_not_run_away() {
+    /// Name, mode, command, and the velocity at a time.
+    type Row = (&'static str, CyclicMode, f64, fn(f64) -> f64);
+    let rows: [Row; 7] = [
+        ("blocked", CyclicMode::Velocity, VELOCITY, |_| 0.0),
+        ("pushed back slowly", CyclicMode::Velocity, 1.0, |_| -ERROR * 0.9),
+        ("braked at its limit", CyclicMode::Velocity, 0.0, |time| {
+            (VELOCITY - DECELERATION * time).max(0.0)
+        }),
+        ("49 ms", CyclicMode::Velocity, 1.0, |time| if time < 0.049 { -3.0 } else { 1.0 }),
+        ("braked by its torque", CyclicMode::Torque, -1.0, |time| (VELOCITY - 10.0 * time).max(0.0)),
+        ("no torque", CyclicMode::Torque, 0.0, |time| -3.0 - time),
+        ("with its torque", CyclicMode::Torque, 1.0, |time| 3.0 + time),
+    ];
+    for (name, mode, command, velocity) in rows {
+        let mut axis = Axis::new(mode);
+        if velocity(0.0) > 1.0 && mode == CyclicMode::Velocity {
+            axis.cycle(VELOCITY, VELOCITY);
+        }
+        assert_eq!(axis.until(command, velocity), None, "{name}");
+    }
+}
+
+#[test]
+fn a_stop_or_an_axis_without_torque_is_not_evaluated() {
+    let away = |_: f64| -3.0 * ERROR;
+    let mut braking = Axis::new(CyclicMode::Velocity);
+    braking.seen.braking = true;
+    assert_eq!(braking.until(1.0, away), None, "its controller has the drive brake");
+    let mut disabled = Axis::new(CyclicMode::Velocity);
+    disabled.seen.feedback.phase = AxisPhase::NotEnabled;
+    assert_eq!(disabled.until(1.0, away), None, "moved by hand");
+    let mut stopped = Axis::new(CyclicMode::Velocity);
+    stopped.supervisor.stop_for(StopReason::Brake);
+    assert_eq!(stopped.until(1.0, away), None, "it is stopped already");
+    let mut blind = Axis::new(CyclicMode::Velocity);
+    blind.seen.feedback.fresh = false;
+    assert_eq!(blind.until(1.0, away), None, "no feedback");
+    let mut other = Axis::new(CyclicMode::Velocity);
+    other.supervisor = other.supervisor.with_velocity_error(Some(RadiansPerSecond(4.0 * ERROR)));
+    assert_eq!(other.until(1.0, away), None, "within its velocity_error");
+}
+
+#[test]
+fn an_overshoot_in_torque_mode_has_a_size() {
+    let mut axis = Axis::new(CyclicMode::Torque);
+    axis.supervisor = Supervisor::new(settings(CyclicMode::Torque, OnStale::Hold), PERIOD).unwrap();
+    let mut at = |position: f64, velocity: f64| {
+        axis.seen.feedback.position = Radians(position - velocity * PERIOD.0);
+        axis.cycle(0.0, velocity);
+        axis.supervisor.overshoot().map(|it| it.0)
+    };
+    assert_eq!(at(1.99, 1.0), None);
+    assert_eq!(at(2.02, 1.0), None, "still on its way");
+    assert!(at(2.05, 0.0).is_some_and(|by| (by - 0.05).abs() < 1e-9));
+    assert!(at(2.01, -0.5).is_some_and(|by| (by - 0.05).abs() < 1e-9), "on its way back");
+    assert_eq!(at(1.9, 0.0), None, "back within its limits");
+    assert_eq!(at(-1.1, -1.0), None);
+    assert!(at(-1.2, 0.0).is_some_and(|by| (by - 0.2).abs() < 1e-9));
+    let mut by_hand = Axis::new(CyclicMode::Torque);
+    by_hand.supervisor = Supervisor::new(settings(CyclicMode::Torque, OnStale::Hold), PERIOD).unwrap();
+    by_hand.seen.enabled = false;
+    by_hand.seen.feedback.phase = AxisPhase::NotEnabled;
+    by_hand.seen.feedback.position = Radians(2.5);
+    by_hand.cycle(0.0, 0.0);
+    assert_eq!(by_hand.supervisor.overshoot(), None, "a person moved it there");
+}
