@@ -43,6 +43,8 @@ struct Visit<'a> {
     host: &'a VirtualClock,
     wires: &'a Wires,
     commands: &'a mut [AxisCommand],
+    /// A request brings all axes to rest.
+    rests: &'a mut bool,
     /// Cycles since all drives were enabled.
     cycle: u64,
 }
@@ -86,6 +88,7 @@ struct Visited<F> {
     host: VirtualClock,
     wires: Wires,
     cycles: u64,
+    rests: bool,
     visitor: F,
     tell: Sender<State>,
 }
@@ -102,16 +105,16 @@ impl<F: FnMut(&mut Visit<'_>) + Send> Controller for Visited<F> {
         let enabled = state.axes.iter().all(|axis| axis.drive_state == 5);
         self.cycles += u64::from(enabled || self.cycles > 0);
         if self.cycles > 0 && !info.stopping {
-            let Self { client, writer, host, wires, visitor, cycles, .. } = self;
+            let Self { client, writer, host, wires, visitor, cycles, rests, .. } = self;
             let writer = writer.get_or_insert_with(|| client.command().unwrap());
             let commands = io.split().1;
-            visitor(&mut Visit { writer, host, wires, commands, cycle: *cycles });
+            visitor(&mut Visit { writer, host, wires, commands, rests, cycle: *cycles });
             let _ = self.tell.send(state);
         }
     }
 
     fn output(&self) -> ControllerOutput {
-        self.servant.output()
+        ControllerOutput { rests: self.rests, ..self.servant.output() }
     }
 }
 
@@ -238,8 +241,17 @@ impl Bench {
         let (ipc, _server, client) = ipc_of(&folder, rules(2), &[], &interlocks);
         let (tell, told) = channel();
         let servant = Servant::new(2, 1.0);
-        let controller =
-            Visited { servant, client, writer: None, host: host.clone(), wires, cycles: 0, visitor, tell };
+        let controller = Visited {
+            servant,
+            client,
+            writer: None,
+            host: host.clone(),
+            wires,
+            cycles: 0,
+            rests: false,
+            visitor,
+            tell,
+        };
         let configuration =
             CycleConfiguration { cycles: Some(cycles), ..CycleConfiguration::every(PERIOD) };
         let clocks = (host.clone(), bus);
@@ -338,6 +350,18 @@ fn two_jogs_at_once_are_refused_and_one_axis_moves() {
         let moves = |axis: usize, at: usize| ran.steps[axis].get(at).is_some_and(|it| it.taken != 0.0);
         let both = (2..1_500).find(|&at| moves(0, at) && (at - 2..at + 3).any(|at| moves(1, at)));
         assert_eq!(both, None, "{mode:?}");
+    }
+}
+
+#[test]
+fn a_request_to_stop_ends_a_jog_that_is_still_sent() {
+    for mode in MODES {
+        let ran = Bench::new(mode).run(&format!("rests-{mode:?}"), 1_100, |visit| {
+            *visit.rests = visit.cycle == 600;
+            visit.jog(0.2);
+        });
+        assert!(ran.moved(0) > 0.05, "{mode:?}: {}", ran.moved(0));
+        assert!(ran.run_out(0, 600) < 40, "{mode:?}: {} cycles", ran.run_out(0, 600));
     }
 }
 

@@ -75,6 +75,8 @@ pub struct ControllerManager {
     /// The active controller wants no axis enabled.
     unwanted: bool,
     job: Option<Job>,
+    /// A request brings the axes to rest in this cycle.
+    rests: bool,
     /// Request that was accepted in this cycle.
     accepted: Option<AcceptedRequest>,
     /// Ports of requests: `control`, then `stop`.
@@ -113,6 +115,7 @@ impl ControllerManager {
             enabled: enable,
             unwanted: false,
             job: None,
+            rests: false,
             accepted: None,
             control: Vec::new(),
             trajectory: None,
@@ -201,7 +204,9 @@ impl ControllerManager {
                 CyclicMode::Torque => true,
             };
             let slow = report.feedback.velocity.abs() <= axis.velocity_limit * STANDS;
-            stand &= report.feedback.phase == AxisPhase::NotEnabled || (still && slow);
+            // A slow jog is a motion as well.
+            let jogged = report.stop == Some(StopReason::Jog);
+            stand &= report.feedback.phase == AxisPhase::NotEnabled || (still && slow && !jogged);
             *last = setpoint;
         }
         self.standing = if stand { self.standing.saturating_add(1) } else { 0 };
@@ -240,6 +245,7 @@ impl Controller for ControllerManager {
         self.show(io.axes());
         self.listen();
         let resting = self.job.is_some_and(|job| job.doing.brings_to_rest());
+        self.rests = resting;
         let info = CycleInfo { stopping: info.stopping || resting, ..info };
         self.take_orders(&info);
         let homing = matches!(self.job, Some(Job { doing: Doing::Homing { .. }, .. }));
@@ -276,8 +282,8 @@ impl Controller for ControllerManager {
         let mut output = self.members.get(self.active).map(Member::output).unwrap_or_default();
         output.control.active = u16::try_from(self.active).unwrap_or(NO_CONTROLLER);
         output.control.enabled = self.enabled && !self.unwanted;
+        output.rests = self.rests;
         output.accepted = self.accepted;
-        output.rests = self.job.is_some_and(|job| job.doing.brings_to_rest());
         if let Some(drive) = self.members.iter().find_map(Member::drive) {
             let base = drive.output();
             (output.pose, output.twist) = (base.pose, base.twist);

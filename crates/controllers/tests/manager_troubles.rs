@@ -123,6 +123,36 @@ fn an_interlock_that_does_not_permit_refuses_at_once() {
 }
 
 #[test]
+fn drives_are_enabled_in_set_up_mode_and_a_stop_ends_jogs() {
+    let mut bench = bench();
+    let disable = bench.request(Action::Disable);
+    bench.run(100);
+    assert_eq!(bench.reply(disable), Some(Ok(())));
+    let cause = InterlockCause { interlock: 0, level: InputLevel::Low, permits: false };
+    bench.reports[0].stop = Some(StopReason::SetUp);
+    bench.reports[0].interlock = Some(cause);
+    let enable = bench.request(Action::Enable);
+    bench.run(100);
+    assert_eq!(bench.reply(enable), Some(Ok(())));
+    assert!(!bench.manager.output().rests);
+    let stop = bench.request(Action::Stop);
+    bench.run(1);
+    assert!(bench.manager.output().rests, "for a cycle at least");
+    bench.run(100);
+    assert_eq!(bench.reply(stop), Some(Ok(())));
+    assert!(!bench.manager.output().rests);
+    // While a jog moves an axis, however slowly, it is not done.
+    bench.reports[0].stop = Some(StopReason::Jog);
+    bench.run(1);
+    let stop = bench.request(Action::Stop);
+    bench.run(100);
+    assert_eq!((bench.reply(stop), bench.manager.output().rests), (None, true));
+    bench.reports[0].stop = None;
+    bench.run(100);
+    assert_eq!(bench.reply(stop), Some(Ok(())));
+}
+
+#[test]
 fn a_stop_by_supervision_is_acknowledged_by_a_reset() {
     let mut bench = bench();
     bench.reports[0].stop = Some(StopReason::Step);
