@@ -247,8 +247,8 @@ fn accept(robot: &Robot, position: f64) -> (Option<i32>, String) {
     command.args(["--quiet", "--return", "--command", &words, "/dev/null"]);
     command.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
     let mut script = command.spawn().expect("script, of the package bsdutils");
-    script.stdin.as_mut().unwrap().write_all(b"slide\n").unwrap();
-    let ran = script.wait_with_output().unwrap();
+    script.stdin.as_mut().expect("piped").write_all(b"slide\n").expect("it reads");
+    let ran = script.wait_with_output().expect("it ends");
     (ran.status.code(), String::from_utf8_lossy(&ran.stdout).into_owned())
 }
 

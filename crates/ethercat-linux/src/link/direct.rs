@@ -2,7 +2,7 @@
 
 use std::io;
 use std::mem;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::time::Duration;
 
 use ethercat::link::{End, MAXIMUM_FRAME_LENGTH, Segment};
@@ -143,15 +143,20 @@ impl<S: Segment, C: Clock + Clone> DirectEnd<S, C> {
 }
 
 impl<S, C> DirectEnd<S, C> {
-    fn shared(&self) -> MutexGuard<'_, Shared<S>> {
-        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Both ends belong to one thread, so that this is free. One that another thread uses is not waited for.
+    fn shared(&self) -> io::Result<MutexGuard<'_, Shared<S>>> {
+        match self.shared.try_lock() {
+            Ok(shared) => Ok(shared),
+            Err(TryLockError::Poisoned(shared)) => Ok(shared.into_inner()),
+            Err(TryLockError::WouldBlock) => Err(io::Error::from_raw_os_error(libc::EBUSY)),
+        }
     }
 }
 
 impl<S: Segment, C: Clock> Link for DirectEnd<S, C> {
     fn transmit(&mut self, frame: &[u8]) -> io::Result<()> {
         let now = self.clock.now();
-        let Shared { segment, replies, spent } = &mut *self.shared();
+        let Shared { segment, replies, spent } = &mut *self.shared()?;
         measured(spent, || {
             segment.advance(now);
             let mut bytes = copy(frame, replies.iter().any(Replies::is_full))?;
@@ -164,16 +169,16 @@ impl<S: Segment, C: Clock> Link for DirectEnd<S, C> {
     }
 
     fn receive(&mut self, buffer: &mut [u8], timeout: Duration) -> io::Result<Option<usize>> {
-        let next = self.shared().replies[self.end as usize].next_due();
+        let next = self.shared()?.replies[self.end as usize].next_due();
         let due = wait(&self.clock, next, timeout);
         let now = self.clock.now();
-        let Shared { segment, replies, spent } = &mut *self.shared();
+        let Shared { segment, replies, spent } = &mut *self.shared()?;
         measured(spent, || segment.advance(now));
         Ok(due.then(|| replies[self.end as usize].pop(buffer)))
     }
 
     fn take_simulation_time(&mut self) -> Duration {
-        mem::take(&mut self.shared().spent)
+        self.shared().map_or(Duration::ZERO, |mut shared| mem::take(&mut shared.spent))
     }
 }
 
@@ -223,6 +228,18 @@ mod tests {
         fn advance(&mut self, now: Instant) {
             self.0 = now;
         }
+    }
+
+    #[test]
+    fn an_end_of_a_ring_waits_for_no_other_thread() {
+        let clock = VirtualClock::default();
+        let [mut first, mut second] = DirectEnd::ring(Echo::default(), clock, Duration::ZERO);
+        let shared = Arc::clone(&first.shared);
+        let held = shared.lock().unwrap();
+        assert_eq!(first.transmit(&[1; 60]).unwrap_err().raw_os_error(), Some(libc::EBUSY));
+        assert_eq!(second.take_simulation_time(), Duration::ZERO);
+        drop(held);
+        assert!(second.transmit(&[1; 60]).is_ok());
     }
 
     #[test]

@@ -138,9 +138,13 @@ impl Watch {
                 let report = status.axes.get(axis).filter(|it| it.state == Some(State::OperationEnabled));
                 report.is_some_and(|it| it.quick_stop.is_some())
             };
-            for (_, name) in self.loads.extract_if(.., |it| keeps(it.0)) {
-                reporter.notice(&Notice::HoldsLoad(name));
-            }
+            self.loads.retain(|(axis, name)| {
+                let waits = keeps(*axis);
+                if waits {
+                    reporter.notice(&Notice::HoldsLoad(name.clone()));
+                }
+                !waits
+            });
         }
         self.bus_server.iter_mut().for_each(BusServer::look);
         if let Some(diagnostics) = &mut self.diagnostics {
