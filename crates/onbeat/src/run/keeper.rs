@@ -174,10 +174,10 @@ impl Keeper {
     }
 
     /// Has the rest written: the cycle is over. A disk that hangs is not waited for.
-    pub(super) fn finish(mut self, went_well: bool, reporter: &mut dyn Reporter) {
-        let sentence = match went_well {
-            true => "the run ended well",
-            false => "the run ended with findings",
+    pub(super) fn finish(mut self, is_whole: bool, reporter: &mut dyn Reporter) {
+        let sentence = match is_whole {
+            true => "the run came to its end",
+            false => "the thread of the cycle panicked",
         };
         let _ = self.tell.try_send(Kept::now(KeptKind::RunEnded, sentence));
         self.is_over.store(true, Ordering::Release);
