@@ -251,7 +251,7 @@ mod tests {
         assert_eq!(advice(2_000_000, "PMCS"), None);
     }
 
-    // feature(new): a computer that does not hold the period is reported with the draft
+    // feature(program): a computer that does not hold the period is reported with the draft
     #[test]
     fn a_draft_warns_only_of_a_period_that_is_not_held() {
         let warning = |max_ns| Verdict::new(&probed(max_ns), &[]).warning(Duration::from_micros(250));
