@@ -176,8 +176,11 @@ impl ethercat::link::Segment for Silent {
             self.segment.sub_device_mut(0).unwrap().servo_mut().unwrap().shift_count(0, 0.5);
         }
         let is_lost = (1_200..1_200 + self.lost).contains(&cycle);
-        // The frame is processed without a reply, or it is lost before.
-        (!is_lost || cycle % 2 == 0) && self.segment.process_frame(now, frame) && !is_lost
+        // Every other frame is lost on the way there, the others on the way back.
+        if is_lost && cycle % 2 == 1 {
+            return false;
+        }
+        self.segment.process_frame(now, frame) && !is_lost
     }
 
     fn advance(&mut self, now: Instant) {
