@@ -102,7 +102,7 @@ impl Folder {
     /// Text of a file; `None` where there is none.
     ///
     /// # Errors
-    /// Another thing than a file of this user or root, at most [`LARGEST`] bytes of UTF-8.
+    /// Another thing than a file of this user or root, at most 64 KiB of UTF-8.
     pub fn read_text(&self, name: &str) -> Result<Option<String>, StateError> {
         let path = self.path.join(name);
         let system = |error: io::Error| StateError::System { path: path.clone(), error };
