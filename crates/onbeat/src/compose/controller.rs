@@ -243,7 +243,7 @@ mod tests {
     fn omni() -> OmniBase {
         let text = include_str!("../../../../examples/omni.toml");
         let mut base = RobotConfig::parse(text, "omni.toml").unwrap().base.unwrap();
-        (base.wheel_radius, base.wheelbase, base.track) = (0.1, 0.6, 0.4);
+        (base.kind, base.wheel_radius, base.wheelbase, base.track) = (BaseKind::Omni, 0.1, 0.6, 0.4);
         base.four_wheels().unwrap()
     }
 
