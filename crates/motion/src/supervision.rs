@@ -359,10 +359,16 @@ impl Supervisor {
             if self.stopped() != Some(StopReason::Fault) {
                 self.stop(StopReason::Fault, None);
             }
+        } else if self.is_led_in_velocity() && self.runs_away(elapsed, seen) {
+            self.stop(StopReason::Runaway, None);
         } else if self.is_interlocked(seen) {
             self.hold_interlocked(seen);
         } else if self.watch_jog(elapsed, seen) {
             // Its set-points are made here.
+        } else if seen.homing && seen.stale.is_some() && self.stops_homing() {
+            if self.stopped() != Some(StopReason::Stale) {
+                self.stop(StopReason::Stale, seen.stale);
+            }
         } else if self.waits_for().is_some() {
             self.hold_unready();
         } else if self.hold == Hold::Free {
@@ -377,6 +383,20 @@ impl Supervisor {
                 }
             }
         }
+    }
+
+    /// True while supervision makes the set-points of an axis in csv: of a jog, a hold, or a stop.
+    fn is_led_in_velocity(&self) -> bool {
+        let led = matches!(
+            self.hold,
+            Hold::Stopped { braking: Braking::Hard | Braking::Ramp { .. } | Braking::Jog, .. }
+        );
+        led && self.mode() == CyclicMode::Velocity
+    }
+
+    /// True if a stale command ends a homing, and nothing latched has the axis.
+    fn stops_homing(&self) -> bool {
+        matches!(self.settings.on_stale, OnStale::QuickStop | OnStale::Disable) && self.yields()
     }
 
     /// Fault of the controller's command for an enabled axis, or of the axis.

@@ -161,7 +161,7 @@ fn positions(axis: &Axis) -> Result<(i32, i32), &'static str> {
             return Err("after a restart a single-turn encoder may count from another revolution");
         }
         (Homing::Absolute { offset }, _) => offset,
-        (Homing::Drive { position, .. }, _) => position,
+        (Homing::Drive { .. }, _) => return Err("before its homing the drive counts from another zero"),
         (Homing::Never, Some(Encoder::MultiTurn)) => Radians::ZERO,
         (Homing::Never | Homing::CurrentPosition { .. }, _) => {
             return Err("the place of its position 0 is set in the run");
@@ -171,6 +171,12 @@ fn positions(axis: &Axis) -> Result<(i32, i32), &'static str> {
     let room = velocity * velocity / (2.0 * axis.limits.deceleration.0) + axis.limits.step.0;
     let counts = |position: f64| (position - offset.0) * axis.scale.counts_per_radian();
     let ends = [counts(lowest.0 - room), counts(highest.0 + room)];
+    // After a restart the drive counts from one half of the range of its encoder to the other.
+    let range = axis.position_sense.range.map_or(f64::INFINITY, |it| it.0);
+    let half = range / 2.0 * axis.scale.counts_per_radian().abs();
+    if ends.iter().any(|end| end.abs() > half) {
+        return Err("after a restart its encoder may count from elsewhere");
+    }
     let (lowest, highest) = (ends[0].min(ends[1]).floor(), ends[0].max(ends[1]).ceil());
     if lowest < f64::from(i32::MIN) || highest > f64::from(i32::MAX) {
         return Err("its position limits are beyond 32 bits");

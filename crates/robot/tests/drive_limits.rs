@@ -62,6 +62,9 @@ fn a_zero_that_the_run_sets_leaves_out_the_position_limits() {
     assert_eq!(none(""), "the place of its position 0 is set in the run");
     assert_eq!(none("homing = { position = 0.0 }"), "the place of its position 0 is set in the run");
     assert!(none("encoder = \"single_turn\"").contains("another revolution"));
+    assert!(none("homing = { method = 33 }").contains("before its homing"));
+    let small = none("encoder = \"multi_turn\"\nencoder_range = 2\nhoming = { offset = 0.0 }");
+    assert!(small.contains("after a restart"), "{small}");
     assert_eq!(none("drive_limits = false"), "drive_limits = false");
 }
 

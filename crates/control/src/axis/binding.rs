@@ -63,6 +63,8 @@ pub(super) struct Axis {
     error_code: u16,
     /// To the thread that writes its position memory, where it has one.
     memory: Option<Arc<MemoryGate>>,
+    /// It waits for that thread before its drive is enabled.
+    held_back: bool,
     /// Its place before the restart of its drive, or of Onbeat, until the drive reports one again.
     restarted: Option<Restarted>,
     /// The larger of the speed it reported last and the speed its drive was sent then.
@@ -173,6 +175,7 @@ impl Axis {
             in_op: false,
             error_code: 0,
             memory: None,
+            held_back: false,
             restarted: None,
             speed: RadiansPerSecond::ZERO,
             searching: None,
@@ -221,11 +224,14 @@ impl Axis {
 
     /// Waits with the enabling until the position memory on the disk says that the axis is in use.
     fn wait_for_memory(&mut self) {
+        self.held_back = false;
         let Some(memory) = &self.memory else { return };
         let is_powered = self.state().is_some_and(State::is_powered);
         if self.command.request == Request::Enable || is_powered {
             if !memory.enter() && !is_powered {
                 self.command.request = Request::Disable;
+                self.safety.hold_back();
+                self.held_back = true;
             }
         } else if self.input.is_some() {
             memory.leave();
@@ -507,7 +513,7 @@ impl Axis {
         let forbidden = report.stop == Some(StopReason::NotPermitted);
         let now_permitted = before == Some(StopReason::NotPermitted) && !forbidden;
         report.waits = match asked.request {
-            Request::Enable if enabled || now_permitted => 0,
+            Request::Enable if enabled || now_permitted || self.held_back => 0,
             // Supervision does not ask for what it holds back, and an outage tells nothing of the drive.
             Request::Enable if report.stop.is_some() && !forbidden => report.waits,
             Request::Enable => report.waits.saturating_add(u32::from(self.exchanged)),

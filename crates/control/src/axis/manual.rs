@@ -12,6 +12,8 @@ use crate::controller::{AxisReport, InterlockCause};
 pub(crate) struct JogRequest {
     pub(crate) axis: usize,
     pub(crate) velocity: RadiansPerSecond,
+    /// Its command was refused: it moves nothing, and its key is still held.
+    pub(crate) refused: bool,
 }
 
 /// Requests that a command may make of one axis.
@@ -99,7 +101,7 @@ impl ManualMotion {
         let jog = self.request.filter(|it| it.axis == axis).map(|it| Jog {
             velocity: it.velocity,
             permitted: self.permitted.get(axis).copied().unwrap_or(false)
-                && !rests
+                && !(rests || it.refused)
                 && jogged.is_none_or(|jogged| jogged == axis),
         });
         Manual { jog, set_up: self.set_up_by(axis).is_some() }

@@ -138,6 +138,13 @@ impl AxisSafety {
         self.supervisor.as_ref().map_or(OtherAxis::Free, Supervisor::stop_for_others)
     }
 
+    /// Its drive is not sent the request to enable it.
+    pub(super) fn hold_back(&mut self) {
+        if let Some(supervisor) = &mut self.supervisor {
+            supervisor.hold_back();
+        }
+    }
+
     /// Stops it with another axis, as long as that is stopped. True if that has just begun.
     pub(super) fn stop_with(&mut self, other: OtherAxis) -> bool {
         self.supervisor.as_mut().is_some_and(|supervisor| supervisor.stop_with(other))
@@ -187,7 +194,12 @@ impl AxisSafety {
             command.setpoint = supervised.setpoint;
             // Its homing is what an unreferenced axis is held for.
             let homes = homing && supervised.reason.is_some_and(StopReason::lets_home);
-            let intervention = supervised.intervention.filter(|&it| !(homes && it == Intervention::Halt));
+            // An axis that only its controller must not move is enabled; then it is halted.
+            let enables = !self.seen.enabled
+                && command.request == Request::Enable
+                && supervised.reason.is_some_and(is_enabled_meanwhile);
+            let passes = homes || enables;
+            let intervention = supervised.intervention.filter(|&it| !(passes && it == Intervention::Halt));
             let coasts = !supervisor.means().quick_stops && intervention == Some(Intervention::Halt);
             command.request = match command.request {
                 // Its quick stop would take the torque off.
@@ -198,7 +210,9 @@ impl AxisSafety {
             reason = supervised.reason;
             // A drive that looks for its home takes no set-points: it is halted, and so called off. What happens to it in an
             // outage is not seen.
-            let held = missed > BLIND_CYCLES || reason.is_some_and(|reason| !reason.lets_home());
+            let held = missed > BLIND_CYCLES
+                || self.seen.set_up
+                || reason.is_some_and(|reason| !reason.lets_home());
             if homing && held && command.request == Request::Enable {
                 command.request = Request::Halt;
             }
@@ -394,6 +408,12 @@ impl AxisSafety {
             _ => phase,
         }
     }
+}
+
+/// True of a stop that lets the drive be enabled, though no controller may move the axis.
+const fn is_enabled_meanwhile(reason: StopReason) -> bool {
+    let homes = reason.lets_home() && !matches!(reason, StopReason::Stale | StopReason::Jog);
+    homes || matches!(reason, StopReason::SetUp | StopReason::AfterSetUp)
 }
 
 /// Set-point of an axis that is held.

@@ -27,6 +27,8 @@ pub(crate) struct Commands {
     external: ExternalCommand,
     /// The jog that it asks for in place of all other targets.
     jog: Option<JogRequest>,
+    /// A jog that was refused, and the time until which its key counts as held.
+    held_key: Option<(JogRequest, Instant)>,
     /// Until when the last command holds.
     pub(super) holds_until: Option<Instant>,
     pub(super) counts: CommandState,
@@ -44,6 +46,7 @@ impl Commands {
             taken: false,
             external: ExternalCommand { axes, ..ExternalCommand::default() },
             jog: None,
+            held_key: None,
             holds_until: None,
             counts: CommandState {
                 last_refused_axis: u16::MAX,
@@ -69,9 +72,13 @@ impl Commands {
                     self.take();
                     self.note_fast_jog(gates);
                 }
-                Err(refused) => self.refuse(refused),
+                Err(refused) => {
+                    self.note_held_key(now());
+                    self.refuse(refused);
+                }
             },
         }
+        self.held_key = self.held_key.filter(|&(_, until)| now() < until);
         let fresh = |until: Instant| if now() < until { Freshness::Fresh } else { Freshness::Stale };
         self.external.freshness = self.holds_until.map_or(Freshness::Never, fresh);
     }
@@ -83,7 +90,15 @@ impl Commands {
 
     /// The jog that a fresh command asks for.
     pub(crate) fn jog(&self) -> Option<JogRequest> {
-        self.jog.filter(|_| self.external.freshness == Freshness::Fresh)
+        let fresh = self.jog.filter(|_| self.external.freshness == Freshness::Fresh);
+        fresh.or(self.held_key.map(|(jog, _)| jog))
+    }
+
+    /// Notes a jog that is refused: what moved the axis before does not move it again with the same key.
+    fn note_held_key(&mut self, now: Instant) {
+        let until = now.as_nanos().saturating_add(types::time::nanoseconds(JOG_TIME_TO_LIVE));
+        let refused = jog_of(&self.incoming.axes).map(|jog| JogRequest { refused: true, ..jog });
+        self.held_key = refused.map(|jog| (jog, Instant::from_nanos(until)));
     }
 
     /// Values of outputs in a command that was taken since this was asked last.
@@ -117,6 +132,7 @@ impl Commands {
         (self.external.twist, self.external.pose) = (*twist, *pose);
         self.external.axes.clone_from(axes);
         self.jog = jog_of(axes);
+        self.held_key = None;
         if self.jog.is_some() {
             // It is the cycle's: no controller moves for it.
             self.external.axes.fill(None);
@@ -154,7 +170,7 @@ impl Commands {
 /// The first jog among the targets of the axes.
 fn jog_of(axes: &[Option<AxisTarget>]) -> Option<JogRequest> {
     axes.iter().enumerate().find_map(|(axis, target)| match target {
-        Some(AxisTarget::Jog(velocity)) => Some(JogRequest { axis, velocity: *velocity }),
+        Some(AxisTarget::Jog(velocity)) => Some(JogRequest { axis, velocity: *velocity, refused: false }),
         _ => None,
     })
 }

@@ -30,6 +30,8 @@ impl Supervisor {
     pub(super) fn hold_interlocked(&mut self, seen: &Seen) {
         let reason = match (self.stopped(), seen.interlock) {
             (Some(StopReason::Interlock), _) | (_, InterlockState::Stop) => StopReason::Interlock,
+            // What is latched needs a reset once the permission has returned.
+            (Some(latched), _) if latched.is_latched() && !is_replaced(latched) => latched,
             _ => StopReason::NotPermitted,
         };
         if seen.interlock == InterlockState::NotPermitted {
@@ -39,7 +41,8 @@ impl Supervisor {
         self.acknowledged &= seen.interlock < InterlockState::NotPermitted;
         let brakes = match self.hold {
             Hold::Stopped {
-                braking: Braking::Drive(Intervention::QuickStop | Intervention::Disable),
+                braking:
+                    Braking::Drive(Intervention::QuickStop | Intervention::Disable | Intervention::CutOff),
                 ..
             } => true,
             Hold::Stopped { reason: before, .. } => before == reason,
@@ -60,4 +63,16 @@ impl Supervisor {
             self.hold = Hold::Stopped { reason, braking: Braking::Drive(Intervention::Disable) };
         }
     }
+}
+
+/// True of a latched stop in the place of which a missing permission is shown.
+const fn is_replaced(reason: StopReason) -> bool {
+    matches!(
+        reason,
+        StopReason::AwaitsStart
+            | StopReason::Outage
+            | StopReason::OtherAxis
+            | StopReason::Ending
+            | StopReason::AfterSetUp
+    )
 }

@@ -51,7 +51,11 @@ impl Supervisor {
         self.other = other;
         let begins = other != OtherAxis::Free
             && match &mut self.hold {
-                Hold::Free | Hold::Stopped { reason: StopReason::Jog, .. } => {
+                Hold::Free
+                | Hold::Stopped {
+                    reason: StopReason::Jog | StopReason::NotHomed | StopReason::OutsideLimits,
+                    ..
+                } => {
                     self.stop(StopReason::OtherAxis, None);
                     true
                 }

@@ -56,7 +56,8 @@ impl Supervisor {
         let reason = self.stopped().filter(|reason| reason.is_latched()).unwrap_or(reason);
         let braking = match self.hold {
             Hold::Stopped {
-                braking: Braking::Drive(Intervention::QuickStop | Intervention::Disable),
+                braking:
+                    Braking::Drive(Intervention::QuickStop | Intervention::Disable | Intervention::CutOff),
                 ..
             } => return,
             _ if for_long => Braking::Drive(Intervention::QuickStop),

@@ -154,8 +154,11 @@ impl Supervisor {
         }
         self.advance_quick_stop(&mut stop, elapsed, seen);
         self.quick_stop = Some(stop);
+        // Set-points and a halt are for an enabled drive: no stop enables one that shows that it is off.
+        let is_off = seen.has_power.is_some() && !seen.enabled;
         Some(match stop.course {
             Stage::Asked => Intervention::QuickStop,
+            Stage::SetPoints | Stage::Halt | Stage::Rest if is_off => Intervention::QuickStop,
             Stage::SetPoints => Intervention::Follow,
             Stage::Halt => Intervention::Halt,
             Stage::Rest if !self.means.keeps_torque => Intervention::Disable,

@@ -34,7 +34,8 @@ impl Supervisor {
 
     /// Notes in every cycle what keeps a controller from moving it.
     pub(super) fn watch_readiness(&mut self, seen: &Seen) {
-        let enabled = seen.feedback.phase != AxisPhase::NotEnabled;
+        // A drive that homes is shown as not enabled.
+        let enabled = seen.homing || seen.feedback.phase != AxisPhase::NotEnabled;
         if seen.set_up && !self.stopped().is_some_and(StopReason::is_latched) {
             // A reset counts once set-up mode has ended.
             self.acknowledged = false;

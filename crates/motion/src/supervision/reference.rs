@@ -35,7 +35,7 @@ impl Supervisor {
     /// was reset.
     #[must_use]
     pub fn may_home(&self) -> bool {
-        !self.in_set_up && self.yields()
+        !self.in_set_up && !self.jogging.after_set_up && self.yields()
     }
 
     /// True if another stop may take its place.

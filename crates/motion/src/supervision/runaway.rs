@@ -2,10 +2,11 @@
 //!
 //! * csv: the speeds that the command explains reach from 0 to the velocity sent, and while that falls down to it at the
 //!   acceleration limit. An axis beyond them by more than the velocity error runs away. A blocked axis does not.
-//! * cst: an axis faster than the velocity error, against the torque sent, that does not slow down.
+//! * cst: an axis faster than the velocity error, against the torque sent, that gets faster. An axis that holds a load
+//!   without a brake is not evaluated: without torque the load would fall.
 //!
-//! It has to last for [`RUNAWAY_TIME`]. Only an axis that follows its controller is evaluated: none that is stopped,
-//! that its drive brakes, or that has no torque.
+//! It has to last for [`RUNAWAY_TIME`]. An axis is evaluated that follows set-points: in csv also those of a jog, of a
+//! hold, or of a stop. None is evaluated that its drive brakes, or that has no torque.
 
 use super::{CyclicMode, Seen, Supervisor};
 use crate::axis::AxisPhase;
@@ -18,8 +19,8 @@ pub(super) struct Runaway {
     explained: Option<(f64, f64)>,
     /// Time for which the axis has run away.
     since: Seconds,
-    /// Its speed when that began.
-    from: f64,
+    /// Its lowest speed since it has moved against its torque.
+    from: Option<f64>,
 }
 
 impl Supervisor {
@@ -54,11 +55,15 @@ impl Supervisor {
         let error = self.velocity_error.0;
         let is_away = match self.mode() {
             CyclicMode::Torque => {
+                // In csv the watch begins with the speed at the change of mode.
+                self.runaway.explained = None;
                 let torque = self.sent.torque.0;
                 let pulls = torque.abs() > self.settings.limits.torque.0 * PULLS;
-                let lasts = self.runaway.since > Seconds::ZERO;
-                let slows = lasts && actual.abs() < self.runaway.from;
-                pulls && actual * torque < 0.0 && actual.abs() > error && !slows
+                let lowers = actual * torque < 0.0 && actual.abs() > error;
+                let is_against = pulls && lowers && !self.means.keeps_torque;
+                let from = self.runaway.from.unwrap_or(f64::INFINITY).min(actual.abs());
+                self.runaway.from = is_against.then_some(from);
+                is_against
             }
             _ => actual > explained.1.max(0.0) + error || actual < explained.0.min(0.0) - error,
         };
@@ -66,11 +71,10 @@ impl Supervisor {
             self.runaway.since = Seconds::ZERO;
             return false;
         }
-        if self.runaway.since == Seconds::ZERO {
-            self.runaway.from = actual.abs();
-        }
         self.runaway.since += elapsed;
-        self.runaway.since >= RUNAWAY_TIME
+        // A load that is lowered by a torque keeps its speed; an axis that runs away gets faster.
+        let gets_faster = self.runaway.from.is_none_or(|from| actual.abs() > from + error * FASTER);
+        self.runaway.since >= RUNAWAY_TIME && gets_faster
     }
 }
 
@@ -79,6 +83,9 @@ pub const RUNAWAY_TIME: Seconds = Seconds(0.05);
 
 /// Default of the velocity error, as a share of the velocity limit.
 pub const VELOCITY_ERROR: f64 = 0.25;
+
+/// Share of the velocity error by which an axis in cst gets faster against its torque.
+const FASTER: f64 = 0.2;
 
 /// Share of the torque limit from which a torque has a direction.
 const PULLS: f64 = 0.01;

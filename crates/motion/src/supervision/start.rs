@@ -69,6 +69,11 @@ impl Supervisor {
         self.start.was_enabled && self.start.sent_enable && self.start.excused.0 <= 0.0
     }
 
+    /// The drive is not sent its request in this cycle: it is not waited for.
+    pub const fn hold_back(&mut self) {
+        self.start.sent_enable = false;
+    }
+
     /// A permission is missing: its return enables nothing.
     pub(super) fn note_forbidden(&mut self) {
         self.start.required.get_or_insert(Cause::Permission);
@@ -115,7 +120,10 @@ impl Supervisor {
             // A fault is latched anyway.
             return;
         }
-        if dropped || lapsed {
+        if dropped && seen.switched_on {
+            // It brakes by itself: its torque is left to it.
+            self.hold_for_start(Cause::Drive, Intervention::QuickStop);
+        } else if dropped || lapsed {
             self.hold_for_start(Cause::Drive, Intervention::Disable);
         } else if lost_power {
             self.hold_for_start(Cause::Drive, Intervention::QuickStop);
@@ -125,11 +133,16 @@ impl Supervisor {
     /// Notes what the drive is sent.
     pub(super) fn note_sent(&mut self, intervention: Option<Intervention>, seen: &Seen) {
         self.start.sent_enable = match intervention {
-            None => seen.asks || (seen.braking && !seen.quick_stop && self.means.halts),
+            None => seen.asks || (seen.braking && !seen.quick_stop && self.halts_enabled()),
             Some(Intervention::Follow) => true,
-            Some(Intervention::Halt) => self.means.halts,
+            Some(Intervention::Halt) => self.halts_enabled(),
             Some(Intervention::QuickStop | Intervention::Disable | Intervention::CutOff) => false,
         };
+    }
+
+    /// True if a halt leaves the drive enabled. It enables none.
+    fn halts_enabled(&self) -> bool {
+        self.means.halts && self.start.was_enabled
     }
 
     /// True once an enabled drive that has shown main power shows none (statusword bit 4).
@@ -166,7 +179,10 @@ impl Supervisor {
         let reason = self.stopped().filter(|it| it.is_latched()).unwrap_or(StopReason::AwaitsStart);
         let braking = match self.hold {
             Hold::Stopped {
-                braking: braking @ Braking::Drive(Intervention::QuickStop | Intervention::Disable),
+                braking:
+                    braking @ Braking::Drive(
+                        Intervention::QuickStop | Intervention::Disable | Intervention::CutOff,
+                    ),
                 ..
             } => braking,
             _ => Braking::Drive(intervention),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -139,11 +139,14 @@ impl KeptState {
         let (tell, told) = mpsc::sync_channel(WAITING);
         let (complain, sentences) = mpsc::sync_channel(WAITING);
         let is_over = Arc::new(AtomicBool::new(false));
-        let writer = Writer { folder, history, memories, sha256, complain, last_complaint: String::new() };
+        let steps = Arc::new(AtomicU32::new(0));
+        let last_complaint = String::new();
+        let done = Arc::clone(&steps);
+        let writer = Writer { folder, history, memories, sha256, complain, last_complaint, done };
         let over = Arc::clone(&is_over);
         let run = move || writer.run(events, &told, &over);
         let thread = thread::Builder::new().name("state".to_owned()).spawn(run).ok();
-        Keeper { tell, sentences, is_over, thread, names, causes: Causes::default() }
+        Keeper { tell, sentences, is_over, steps, thread, names, causes: Causes::default() }
     }
 }
 
@@ -152,6 +155,8 @@ pub(super) struct Keeper {
     tell: SyncSender<Kept>,
     sentences: Receiver<String>,
     is_over: Arc<AtomicBool>,
+    /// Files that were looked at or written.
+    steps: Arc<AtomicU32>,
     thread: Option<JoinHandle<()>>,
     names: PartNames,
     causes: Causes,
@@ -173,7 +178,7 @@ impl Keeper {
         self.sentences.try_iter().for_each(|sentence| reporter.notice(&Notice::State(sentence)));
     }
 
-    /// Has the rest written: the cycle is over. A disk that hangs is not waited for.
+    /// Has the rest written: the cycle is over. A disk is waited for as long as it takes something.
     pub(super) fn finish(mut self, is_whole: bool, reporter: &mut dyn Reporter) {
         let sentence = match is_whole {
             true => "the run came to its end",
@@ -181,10 +186,14 @@ impl Keeper {
         };
         let _ = self.tell.try_send(Kept::now(KeptKind::RunEnded, sentence));
         self.is_over.store(true, Ordering::Release);
-        let until = Instant::now() + END_TIME;
+        let (mut steps, mut since) = (self.steps.load(Ordering::Relaxed), Instant::now());
         let Some(thread) = self.thread.take() else { return };
-        while !thread.is_finished() && Instant::now() < until {
+        while !thread.is_finished() && since.elapsed() < END_TIME {
             thread::sleep(LOOK_EVERY / 4);
+            let now = self.steps.load(Ordering::Relaxed);
+            if now != steps {
+                (steps, since) = (now, Instant::now());
+            }
         }
         self.look(reporter);
         if !thread.is_finished() {
@@ -202,6 +211,8 @@ struct Writer {
     sha256: Option<String>,
     complain: SyncSender<String>,
     last_complaint: String,
+    /// Counts what was looked at or written.
+    done: Arc<AtomicU32>,
 }
 
 impl Writer {
@@ -248,6 +259,7 @@ impl Writer {
 
     /// Says once what cannot be written.
     fn note(&mut self, result: Result<(), StateError>) {
+        self.done.fetch_add(1, Ordering::Relaxed);
         let Err(error) = result else { return };
         let sentence = error.to_string();
         if sentence != self.last_complaint {
@@ -336,7 +348,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// Events and sentences that wait.
 const WAITING: usize = 256;
 
-/// Time that the rest may take.
+/// Time that one file of the rest may take.
 const END_TIME: Duration = Duration::from_secs(3);
 
 /// Time within which events have one cause, ns.

@@ -29,7 +29,11 @@ pub struct Folder {
 #[non_exhaustive]
 pub enum StateError {
     /// The operating system refuses it.
-    #[error("{}: {error}", path.display())]
+    #[error(
+        "{}: {error}: nothing is kept there, and an axis with position_memory may stay disabled; \
+         check its rights and its disk, or choose another --state",
+        path.display()
+    )]
     System {
         /// Path of the file or folder.
         path: PathBuf,
@@ -45,6 +49,18 @@ pub enum StateError {
         found: String,
         /// Content that is expected.
         expected: &'static str,
+    },
+    /// It belongs to another user.
+    #[error(
+        "{}: it belongs to user {owner}, expected this user or root as owner: run as that user, or choose \
+         another --state",
+        path.display()
+    )]
+    Owner {
+        /// Path of the file or folder.
+        path: PathBuf,
+        /// Number of its owner.
+        owner: u32,
     },
     /// Another run keeps the state of the same robot there.
     #[error("{}: another run of this robot uses it: end that run, or choose another --state", path.display())]
@@ -216,7 +232,7 @@ fn check_owner(path: &Path, stat: &Stat) -> Result<(), StateError> {
     let (owner, me) = (stat.st_uid, geteuid().as_raw());
     match owner == me || owner == 0 {
         true => Ok(()),
-        false => Err(other(path, format!("it belongs to user {owner}"), "this user or root as owner")),
+        false => Err(StateError::Owner { path: path.to_owned(), owner }),
     }
 }
 

@@ -60,6 +60,7 @@ pub(super) fn axes(axes: &mut Vec<Axis>, bus: &Bus, cycle: &Cycle, entries: Plac
             let to_stop = entry.to_stop.iter().map(|it| repetition.fill(it)).collect();
             let position_sense = encoder::position_sense(&entry, &bus.sub_devices[sub_device], place)?;
             let needs_homing = homing::is_required(&entry, &position_sense);
+            encoder::check_way_back(&entry, &position_sense, place)?;
             let axis = Axis {
                 name,
                 to_stop,

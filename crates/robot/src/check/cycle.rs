@@ -21,6 +21,15 @@ pub(super) fn cycle(cycle: &Cycle, entry: Place<'_>) -> Checked<()> {
             "add it, or remove reset_codes",
         ));
     }
+    if cycle.reset_codes.contains(&0) {
+        let (found, expected) = ("reset_codes with 0".to_owned(), "error codes of 0x603F".to_owned());
+        return Err(Problem::new(
+            entry.key("reset_codes"),
+            found,
+            expected,
+            "remove the 0: it is no error",
+        ));
+    }
     let period = cycle.period;
     let remedy = "choose a period the bus and the machine can hold, as \"1ms\"";
     within(entry, "period", Some(period), Cycle::PERIODS, remedy)?;

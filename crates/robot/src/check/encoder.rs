@@ -34,6 +34,17 @@ pub(super) fn check_memory(axis: &Axis, cycle: &Cycle, entry: Place<'_>) -> Chec
     Ok(())
 }
 
+/// Checks that an axis with a memory can become referenced: it is unreferenced at its first start.
+pub(super) fn check_way_back(axis: &Axis, sense: &PositionSense, entry: Place<'_>) -> Checked<()> {
+    if !axis.position_memory || sense.range.is_some() || sense.homes_on_a_switch {
+        return Ok(());
+    }
+    let found = "position_memory with an encoder that is not absolute, and no homing on a switch";
+    let expected = "a way to reference the axis";
+    let remedy = "add a homing method with a switch, name an absolute encoder, or remove position_memory";
+    Err(Problem::new(entry.key("position_memory"), found.to_owned(), expected.to_owned(), remedy))
+}
+
 /// Knowledge of the position after a restart of `drive`.
 pub(super) fn position_sense(axis: &Axis, drive: &SubDevice, entry: Place<'_>) -> Checked<PositionSense> {
     let motor = Radians(TAU / axis.gear_ratio.abs());

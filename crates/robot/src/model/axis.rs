@@ -132,7 +132,7 @@ impl Axis {
     pub fn scale_sha256(&self) -> String {
         let offset = self.homing_settings.and_then(|it| it.offset).map_or(0.0, |it| it.0);
         let range = self.position_sense.range.map_or(0.0, |it| it.0);
-        let numbers = [self.scale.counts_per_radian(), offset, range];
+        let numbers = [self.scale.counts_per_radian(), offset, range, f64::from(self.drive_axis)];
         let digest = Sha256::digest(numbers.map(f64::to_le_bytes).concat());
         digest.iter().map(|byte| format!("{byte:02x}")).collect()
     }

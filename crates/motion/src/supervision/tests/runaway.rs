@@ -100,6 +100,32 @@ fn an_axis_that_lags_or_is_blocked_does_not_run_away() {
 }
 
 #[test]
+fn a_stop_by_set_points_is_evaluated() {
+    let mut stopped = Axis::new(CyclicMode::Velocity);
+    stopped.supervisor.stop_for(StopReason::Brake);
+    assert!(stopped.until(1.0, |_| -3.0 * ERROR).is_some());
+    // A stop signal, and a permission that is missing, do not give the torque back.
+    for interlock in [InterlockState::Stop, InterlockState::NotPermitted] {
+        stopped.seen.interlock = interlock;
+        let supervised = stopped.cycle(0.0, -3.0 * ERROR);
+        assert_eq!(supervised.intervention, Some(Intervention::CutOff));
+    }
+    let mut held = Axis::new(CyclicMode::Velocity);
+    held.seen.set_up = true;
+    assert!(held.until(0.0, |_| 2.0 * ERROR).is_some(), "in set-up mode");
+}
+
+#[test]
+fn a_load_that_is_lowered_does_not_run_away() {
+    let mut steady = Axis::new(CyclicMode::Torque);
+    assert_eq!(steady.until(1.0, |_| -2.0 * ERROR), None);
+    let mut heavy = Axis::new(CyclicMode::Torque);
+    let means = StoppingMeans { keeps_torque: true, ..heavy.supervisor.means() };
+    heavy.supervisor = heavy.supervisor.with_means(means);
+    assert_eq!(heavy.until(1.0, |time| -ERROR - 5.0 * time), None, "it would fall");
+}
+
+#[test]
 fn a_stop_or_an_axis_without_torque_is_not_evaluated() {
     let away = |_: f64| -3.0 * ERROR;
     let mut braking = Axis::new(CyclicMode::Velocity);
@@ -108,9 +134,9 @@ fn a_stop_or_an_axis_without_torque_is_not_evaluated() {
     let mut disabled = Axis::new(CyclicMode::Velocity);
     disabled.seen.feedback.phase = AxisPhase::NotEnabled;
     assert_eq!(disabled.until(1.0, away), None, "moved by hand");
-    let mut stopped = Axis::new(CyclicMode::Velocity);
+    let mut stopped = Axis::new(CyclicMode::Torque);
     stopped.supervisor.stop_for(StopReason::Brake);
-    assert_eq!(stopped.until(1.0, away), None, "it is stopped already");
+    assert_eq!(stopped.until(1.0, away), None, "its drive halts it");
     let mut blind = Axis::new(CyclicMode::Velocity);
     blind.seen.feedback.fresh = false;
     assert_eq!(blind.until(1.0, away), None, "no feedback");
