@@ -54,7 +54,7 @@ fn a_profile_of_other_letters_is_refused() {
 fn an_overrun_ends_the_run_if_it_is_to() {
     let _alone = alone();
     let mut command = onbeat();
-    command.args(["run", "--profile", "none", "--for", "30s", "--overrun", "stop"]);
+    command.args(["run", "--profile", "none", "--for", "30s", "--overrun", "stop", "--time", "host"]);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program");
     let number = child.id().to_string();
     let signal = |name: &str| Command::new("kill").args([name, &number]).status().expect("kill");

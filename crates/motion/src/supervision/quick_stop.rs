@@ -158,10 +158,11 @@ impl Supervisor {
         let is_off = seen.has_power.is_some() && !seen.enabled;
         Some(match stop.course {
             Stage::Asked => Intervention::QuickStop,
-            Stage::SetPoints | Stage::Halt | Stage::Rest if is_off => Intervention::QuickStop,
+            Stage::SetPoints | Stage::Halt if is_off => Intervention::QuickStop,
             Stage::SetPoints => Intervention::Follow,
             Stage::Halt => Intervention::Halt,
             Stage::Rest if !self.means.keeps_torque => Intervention::Disable,
+            Stage::Rest if is_off => Intervention::QuickStop,
             Stage::Rest if self.leads_to_rest() => Intervention::Follow,
             Stage::Rest => Intervention::Halt,
             Stage::CutOff => Intervention::CutOff,

@@ -8,7 +8,7 @@ use clap::Args;
 use ipc::client::Client;
 use ipc::command::{AxisTarget, Command, Twist, Writer};
 use ipc::description::{Description, InterlockDescription};
-use ipc::state::State;
+use ipc::state::{Refusal, State};
 use ipc::words;
 use motion::RadiansPerSecond;
 use ratatui::termion::event::Key;
@@ -77,6 +77,7 @@ impl Jog {
             nanoseconds => Duration::from_nanos(nanoseconds).min(HELD),
         };
         let mut held_since: Option<Instant> = None;
+        let (mut refused, mut refused_since) = (before.command.refused, None::<Instant>);
         let ended = loop {
             let Ok(Some(keys)) = keyboard.keys(lasts / 5) else { break Ok(()) };
             let since = std::mem::replace(&mut looked, Instant::now()).elapsed();
@@ -90,7 +91,14 @@ impl Jog {
                 break Err(Failure::new(error));
             }
             let Ok(state) = cycle.state().read() else { continue };
-            if state.command.refused != before.command.refused {
+            let is_refused =
+                std::mem::replace(&mut refused, state.command.refused) != state.command.refused;
+            let refusal = Refusal::from_code(state.command.last_refusal);
+            let waits = matches!(refusal, Some(Refusal::JogHeld | Refusal::JogMoving));
+            refused_since = is_refused.then(|| refused_since.unwrap_or_else(Instant::now));
+            // An axis that is not quite at standstill, after another jog, is waited for.
+            let may_pass = waits && refused_since.is_some_and(|since| since.elapsed() <= PASSING);
+            if is_refused && !may_pass {
                 let why = words::last_refusal(&state.command, description).unwrap_or_default();
                 // The state of the axis says more than the refusal.
                 let cause =

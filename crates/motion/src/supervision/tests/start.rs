@@ -177,3 +177,55 @@ fn a_latched_stop_keeps_its_reason_and_a_reset_starts() {
     drive.cycles(2);
     assert_eq!(drive.stop(), None);
 }
+
+/// True if this request may enable a drive.
+fn may_enable(request: &Option<Intervention>) -> bool {
+    matches!(request, None | Some(Intervention::Follow))
+}
+
+#[test]
+fn steps_of_a_quick_stop_enable_no_drive() {
+    let coasting = StoppingMeans { quick_stops: false, ..StoppingMeans::default() };
+    let keeping = StoppingMeans { keeps_torque: true, ..StoppingMeans::default() };
+    for means in [coasting, keeping] {
+        let mut drive = Drive::new();
+        drive.supervisor = drive.supervisor.with_means(means);
+        drive.seen.quick_stop = true;
+        // Set-points, and then the load that they keep.
+        drive.cycles(200);
+        drive.show(false);
+        drive.requests.clear();
+        drive.cycles(2_000);
+        assert!(!drive.requests.iter().any(may_enable), "{means:?}: {:?}", drive.requests[0]);
+    }
+}
+
+#[test]
+fn a_drive_that_brakes_by_itself_keeps_its_torque() {
+    let mut drive = Drive::new();
+    drive.show(false);
+    (drive.seen.switched_on, drive.seen.feedback.velocity) = (true, RadiansPerSecond(2.0));
+    drive.cycles(5);
+    assert_eq!(drive.stop(), Some(AwaitsStart));
+    assert_eq!(drive.requests.last(), Some(&Some(Intervention::QuickStop)));
+}
+
+#[test]
+fn a_missing_permission_hides_no_latched_stop() {
+    let mut drive = Drive::new();
+    drive.supervisor.stop_for(FollowingError);
+    drive.seen.interlock = InterlockState::NotPermitted;
+    drive.cycles(10);
+    assert_eq!(drive.stop(), Some(FollowingError));
+    drive.show(false);
+    drive.cycles(10);
+    drive.seen.interlock = InterlockState::Clear;
+    for asks in [true, false, true] {
+        drive.ask(asks);
+        drive.cycles(10);
+        assert_eq!(drive.stop(), Some(FollowingError), "it needs a reset");
+    }
+    drive.supervisor.acknowledge();
+    drive.cycles(5);
+    assert_eq!(drive.stop(), None);
+}
