@@ -1,5 +1,6 @@
 //! Runs the program as a user does.
 
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -85,8 +86,26 @@ pub(crate) fn alone() -> RwLockWriteGuard<'static, ()> {
 }
 
 /// A bus that others may run beside, one per test thread: its times are not judged, and it is looked for by its name only.
-pub(crate) fn shared() -> RwLockReadGuard<'static, ()> {
-    BUSES.read().unwrap_or_else(PoisonError::into_inner)
+/// A thread that holds it takes it again at once: a second lock would wait for [`alone`], which waits for the first.
+pub(crate) fn shared() -> Shared {
+    let is_first = DEPTH.replace(DEPTH.get() + 1) == 0;
+    Shared { _lock: is_first.then(|| BUSES.read().unwrap_or_else(PoisonError::into_inner)) }
+}
+
+/// What [`shared`] gives.
+pub(crate) struct Shared {
+    _lock: Option<RwLockReadGuard<'static, ()>>,
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        DEPTH.set(DEPTH.get() - 1);
+    }
+}
+
+thread_local! {
+    /// Times that this thread holds [`shared`].
+    static DEPTH: Cell<u32> = const { Cell::new(0) };
 }
 
 /// Runs the program with these arguments, beside others.

@@ -1,12 +1,11 @@
 //! A ring of SubDevices at two interfaces: broken, healed, and told; and what is no ring.
 
 use std::process::{Command, Stdio};
-use std::sync::RwLockReadGuard;
 
 use testkit::{Side, Testbed};
 
 use crate::common::{
-    Ran, Running, await_cycles, file, finished, number, onbeat, run, shared, six_axis_with,
+    Ran, Running, Shared, await_cycles, file, finished, number, onbeat, run, shared, six_axis_with,
 };
 use crate::wire::SIX_AXIS;
 
@@ -129,7 +128,7 @@ struct TwoCables {
     testbed: Testbed,
     name: String,
     _simulator: Running,
-    _shared: RwLockReadGuard<'static, ()>,
+    _shared: Shared,
 }
 
 impl TwoCables {

@@ -2,11 +2,12 @@
 //! sockets, network namespaces made for the test.
 
 use std::process::{Child, Command, Stdio};
-use std::sync::RwLockReadGuard;
 
 use testkit::{Side, Testbed};
 
-use crate::common::{Ran, finished, onbeat, shared, six_axis_with, undisturbed, undisturbed_with_losses};
+use crate::common::{
+    Ran, Shared, finished, onbeat, shared, six_axis_with, undisturbed, undisturbed_with_losses,
+};
 
 pub(crate) const SIX_AXIS: &str = "examples/six-axis.toml";
 
@@ -14,7 +15,7 @@ pub(crate) const SIX_AXIS: &str = "examples/six-axis.toml";
 pub(crate) struct Wire {
     pub(crate) testbed: Testbed,
     pub(crate) simulator: Child,
-    _shared: RwLockReadGuard<'static, ()>,
+    _shared: Shared,
 }
 
 impl Wire {

@@ -104,7 +104,7 @@ fn play(cell: Cell) -> Result<Run, Outcome> {
         return Err(Outcome::not_up(cell, &error, &wire, reported, clock.now().since(begin)));
     }
     let (see, seen): (Sender<Report>, Receiver<Report>) = channel();
-    let controller = Sway::new(cell, progress, newest, see);
+    let controller = Sway::new(cell, (progress, stop.clone()), newest, see);
     // Long enough for the fault and what follows from it.
     let configuration = CycleConfiguration {
         cycles: Some(match (cell.heals, cell.fault) {

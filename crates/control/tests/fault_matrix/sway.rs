@@ -7,6 +7,7 @@ use ethercat::cia402::{AxisMode, Request, State};
 use motion::{AxisPhase, NewtonMetres, RadiansPerSecond};
 use onbeat_control::controller::{Controller, CycleInfo};
 use onbeat_control::signal::Io;
+use onbeat_control::stop::StopHandle;
 
 use super::cell::{Cell, Phase};
 use super::exchange::Newest;
@@ -27,6 +28,7 @@ pub(crate) struct Sway {
     times: [Option<Time>; 3],
     /// Time since the cycle was asked to stop, in s.
     stopping: f64,
+    stop: StopHandle,
 }
 
 /// Place where the sway of an axis began (rad), and time since (s).
@@ -40,13 +42,21 @@ struct Time {
 const EASE: f64 = 1.0;
 const SLOW: f64 = 0.5;
 
+/// Time after a first stop, in s: an axis that still holds a load waits for a second one.
+const SECOND_STOP: f64 = 8.0;
+
 /// Cycles from the first motion to the first reset.
 const RESETS: u64 = 1_500;
 
 impl Sway {
-    pub(crate) fn new(cell: Cell, progress: Progress, newest: Newest, see: Sender<Report>) -> Self {
+    pub(crate) fn new(
+        cell: Cell,
+        (progress, stop): (Progress, StopHandle),
+        newest: Newest,
+        see: Sender<Report>,
+    ) -> Self {
         let (modes, times) = (cell.phase.modes(), [None; 3]);
-        Self { cell, modes, progress, newest, see, cycles: 0, times, stopping: 0.0 }
+        Self { cell, modes, progress, newest, see, cycles: 0, times, stopping: 0.0, stop }
     }
 
     /// Share of its speed that a sway has while the cycle stops.
@@ -73,6 +83,9 @@ impl Controller for Sway {
         if info.stopping {
             self.progress.note(Progress::STOPPING);
             self.stopping += step;
+            if self.stopping > SECOND_STOP {
+                self.stop.hurry();
+            }
         }
         let pace = self.pace();
         let homes = self.cell.phase == Phase::Homing;
