@@ -16,7 +16,14 @@ use onbeat::{
 
 /// One drive with limits and a position memory.
 fn text(keys: &str) -> String {
+    let target = "{ index = 0x607A, bits = 32, name = \"target position\" },";
+    // A homing needs the mode of operation.
+    let mode = "{ index = 0x6060, bits = 8, name = \"modes of operation\" },";
     let text = include_str!("../../../examples/first-drive.toml");
+    let text = text.replace(target, &format!("{target}\n{mode}"));
+    let actual = "{ index = 0x6064, bits = 32, name = \"position actual value\" },";
+    let shown = "{ index = 0x6061, bits = 8, name = \"modes of operation display\" },";
+    let text = text.replace(actual, &format!("{actual}\n{shown}"));
     let limits = "limits = { velocity = 6.0,";
     assert!(text.contains(limits));
     let memory = "position_memory = true\nlimits = { position = [-3.0, 3.0], velocity = 6.0,";
@@ -27,6 +34,8 @@ fn text(keys: &str) -> String {
 }
 
 const MULTI_TURN: &str = "encoder = \"multi_turn\"\nencoder_range = 4096\nhoming = { offset = 0.0 }";
+
+const INCREMENTAL: &str = "encoder = \"incremental\"\nencoder_side = \"load\"\nhoming = { method = 33, position = 0.0, required = false }";
 
 /// A state directory of one test, gone with it.
 struct Directory(PathBuf);
@@ -107,7 +116,7 @@ fn is_unreferenced(summary: &Summary) -> bool {
 // feature(axes): `position_memory`: a position that was kept at rest is compared at the next start
 #[test]
 fn a_position_that_matches_its_memory_is_known() {
-    for (name, keys) in [("multi", MULTI_TURN), ("incremental", "encoder = \"incremental\"")] {
+    for (name, keys) in [("multi", MULTI_TURN), ("incremental", INCREMENTAL)] {
         let directory = Directory::new(&format!("matches-{name}"));
         let first = directory.run(keys);
         assert!(is_unreferenced(&first), "{name}: no memory yet: {:?}", first.findings);
