@@ -101,7 +101,8 @@ fn followed(rows: &[(f64, f64, f64)]) -> Vec<Vec<f64>> {
     let mut runs = vec![Vec::new()];
     let mut before = None;
     for &(cycle, controlword, target) in rows {
-        let follows = controlword as u64 & 0x0F == 0x0F && target.is_finite();
+        // Under a halt (bit 8) the drive brakes by itself.
+        let follows = controlword as u64 & 0x010F == 0x0F && target.is_finite();
         if !follows || before.is_some_and(|before| cycle - before != 1.0) {
             runs.push(Vec::new());
         }
