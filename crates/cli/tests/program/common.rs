@@ -92,7 +92,7 @@ pub(crate) fn shared() -> Shared {
     Shared { _lock: is_first.then(|| BUSES.read().unwrap_or_else(PoisonError::into_inner)) }
 }
 
-/// What [`shared`] gives.
+/// Lock of the machine that other tests may hold as well.
 pub(crate) struct Shared {
     _lock: Option<RwLockReadGuard<'static, ()>>,
 }

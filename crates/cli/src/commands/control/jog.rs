@@ -8,7 +8,7 @@ use clap::Args;
 use ipc::client::Client;
 use ipc::command::{AxisTarget, Command, Twist, Writer};
 use ipc::description::{Description, InterlockDescription};
-use ipc::state::{Refusal, State};
+use ipc::state::{Freshness, Refusal, State};
 use ipc::words;
 use motion::RadiansPerSecond;
 use ratatui::termion::event::Key;
@@ -338,6 +338,7 @@ fn rest(
         thread::sleep(lasts / 5);
         // The first look may be older than the command.
         if begin.elapsed() > lasts && cycle.state().read().is_ok_and(|state| moved.rests(&state)) {
+            wait_for_expiry(cycle, lasts);
             return Ok(());
         }
     }
@@ -352,6 +353,19 @@ const PASSING: Duration = Duration::from_secs(1);
 
 /// Time for coming to rest.
 const REST: Duration = Duration::from_secs(10);
+
+/// Waits until the last command has expired, and holds no axis any more: the next command moves them at once.
+fn wait_for_expiry(cycle: &Client, lasts: Duration) {
+    let is_held = |state: &State| state.axes.iter().any(|axis| axis.stop == StopReason::Stale as u8);
+    let begin = Instant::now();
+    while begin.elapsed() < lasts.saturating_add(PASSING) {
+        thread::sleep(lasts / 5);
+        let state = cycle.state().read();
+        if state.is_ok_and(|state| state.command.freshness != Freshness::Fresh && !is_held(&state)) {
+            return;
+        }
+    }
+}
 
 #[cfg(test)]
 mod tests {
