@@ -9,7 +9,7 @@ use ipc::client::Client;
 use ipc::description::Description;
 use ipc::message::Rows;
 use ipc::message::trajectory::{
-    AxisTolerances, Begin, GoalTime, Order, Outcome, PORT, Point, REPORT_SIZE, Report, size,
+    AxisTolerances, Begin, GoalTime, Order, Outcome, PORT, Point, REPORT_SIZE, Rejection, Report, size,
 };
 use ipc::state::{State, TrajectoryStatus};
 use types::ControllerKind;
@@ -71,12 +71,23 @@ impl Move {
         for order in orders(id, &legs, lasts)? {
             send(&port, &order)?;
         }
+        let begin = Instant::now();
         let lines = legs.iter().map(|leg| {
             let (name, Leg { from, to, .. }) = (&description.axes[leg.axis as usize].name, leg);
             format!("{name} from {from:.4} to {to:.4} rad in {:.1} s", lasts.as_secs_f64())
         });
         output::say_beside(lines.collect::<Vec<_>>().join("\n"));
-        await_end(&port, id, cycle, lasts + within, stop)
+        for id in id.. {
+            if await_end(&port, id, cycle, lasts + within, (stop, begin))? {
+                break;
+            }
+            // Just enabled, or after a switch, the axes do not follow their controller yet.
+            std::thread::sleep(Duration::from_millis(50));
+            for order in orders(id + 1, &legs, lasts)? {
+                send(&port, &order)?;
+            }
+        }
+        output::print("done\n")
     }
 
     fn legs(&self, description: &Description, state: &State) -> Result<Vec<Leg>, Failure> {
@@ -186,14 +197,17 @@ fn send(mut port: &Channel, order: &Order) -> Result<(), Failure> {
     port.write_all(&message[..length]).map_err(Failure::new)
 }
 
-/// Waits for what becomes of a trajectory; Ctrl-C calls it off.
+/// Time for which axes that are held may pass.
+const PASSING: Duration = Duration::from_millis(500);
+
+/// Waits for what becomes of a trajectory; Ctrl-C calls it off. False if it was refused because an axis is held, which may pass.
 fn await_end(
     port: &Channel,
     id: u64,
     cycle: &Client,
     within: Duration,
-    stop: &Stop,
-) -> Result<(), Failure> {
+    (stop, first): (&Stop, Instant),
+) -> Result<bool, Failure> {
     let begin = Instant::now();
     let mut canceled = None;
     let mut message = [0; REPORT_SIZE];
@@ -203,8 +217,9 @@ fn await_end(
             if report.id == id {
                 match report.outcome {
                     Outcome::Accepted => {}
-                    Outcome::Succeeded => return output::print("done\n"),
+                    Outcome::Succeeded => return Ok(true),
                     Outcome::Canceled => return Err(Failure::new("called off: the axes are at rest")),
+                    Outcome::Rejected(Rejection::Held) if first.elapsed() < PASSING => return Ok(false),
                     Outcome::Rejected(_) | Outcome::Aborted(_) => {
                         return Err(Failure::new(sentence(&report, cycle)));
                     }
