@@ -165,7 +165,7 @@ pub enum Happening {
         /// The client that asked for it.
         by: Client,
     },
-    /// A client asked for the drives to be enabled, for a reset of faults, or for a homing, and it was accepted.
+    /// A request of a client was accepted: enable, reset, or home.
     Requested {
         /// The request, and the client.
         request: AcceptedRequest,

@@ -347,7 +347,7 @@ pub(crate) fn target(kind: u64, bits: u64) -> Option<Option<AxisTarget>> {
     })
 }
 
-/// Longest time-to-live of a command with a jog: an operator who lets go stops the axis.
+/// Longest time-to-live of a command with a jog: an axis stops when its key is released.
 pub const JOG_TIME_TO_LIVE: std::time::Duration = std::time::Duration::from_millis(300);
 
 /// Words before the axes.

@@ -93,7 +93,7 @@ pub(crate) fn does_not_hold(period: Duration) -> Result<Option<String>, Failure>
     Ok(Verdict::new(&probed, &check::all(&subject)).warning(period))
 }
 
-/// Time of a probe nobody asked for.
+/// Time of the probe of `new`.
 const SHORT_PROBE: Duration = Duration::from_secs(2);
 
 impl Doctor {

@@ -87,7 +87,7 @@ impl Events {
     }
 }
 
-/// A kept event as a line: UTC, sentence, and who asked for it where the sentence does not say it.
+/// A kept event as a line: UTC, sentence, and its client where the sentence lacks it.
 fn line(kept: &Kept) -> String {
     let time = UNIX_EPOCH + Duration::from_millis(kept.unix_ms.min(LATEST_MS));
     format!("{} {}", humantime::format_rfc3339_millis(time), output::shown(&kept.sentence))

@@ -195,7 +195,7 @@ fn a_fast_run_takes_no_clients() {
     let ran = run(&["run", "--time", "fast", "--cycles", "10", "--ipc", "nobody"]);
     assert_eq!(ran.code, Some(1), "{}", ran.stderr);
     assert!(ran.stderr.contains("--time fast with --ipc"), "{}", ran.stderr);
-    let ran = run(&["run", "--time", "fast", "--cycles", "10", "--control", "nobody"]);
+    let ran = run(&["run", "--time", "fast", "--cycles", "10", "--control", "fast"]);
     assert_eq!(ran.code, Some(1), "{}", ran.stderr);
     assert!(ran.stderr.contains("--time fast with --control"), "{}", ran.stderr);
 }

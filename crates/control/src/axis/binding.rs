@@ -431,7 +431,7 @@ impl Axis {
         self.safety.judge(elapsed, asked, self.state(), self.holds_at(counts), seen);
     }
 
-    /// Resets a fault of before, and has the axis wait for a start request; what the drive is asked for.
+    /// Resets a fault of before, and has the axis wait for a start request. Returns the request.
     fn begin_run(&mut self, elapsed: Seconds, asked: AxisCommand) -> AxisCommand {
         let Some(input) = self.input.filter(|_| self.in_op && self.exchanged) else { return asked };
         match self.start.step(elapsed, input.statusword.state(), self.error_code, asked.request) {

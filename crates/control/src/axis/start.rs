@@ -24,7 +24,7 @@ pub(super) struct StartUp {
 pub(super) enum StartStep {
     /// None.
     Nothing,
-    /// The drive is asked for a fault reset.
+    /// The drive gets the request for a fault reset.
     Reset,
     /// The axis waits for a start request from now on.
     Wait,

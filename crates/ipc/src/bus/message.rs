@@ -480,7 +480,7 @@ pub enum Happening {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         process: Option<u32>,
     },
-    /// A client asked for the drives to be enabled, for a reset of faults, or for a homing, and it was accepted.
+    /// A request of a client was accepted: enable, reset, or home.
     Requested {
         request: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]

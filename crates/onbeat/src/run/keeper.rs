@@ -114,7 +114,7 @@ impl KeptState {
     /// # Errors
     /// The reason that no more may be reset.
     pub(super) fn count_reset(&mut self, axes: &str) -> Result<(), String> {
-        // Times that cannot be read count: nobody knows how often it was.
+        // Times that cannot be read are an error: the count is not known.
         let mut resets: Vec<u64> =
             self.folder.read(RESETS).map_err(|it| it.to_string())?.unwrap_or_default();
         let now = unix_ms();
