@@ -1,14 +1,15 @@
 //! Runaway: an axis in csv or cst that moves against its command, or faster than it.
 //!
 //! * csv: the speeds that the command explains reach from 0 to the velocity sent, and while that falls down to it at the
-//!   acceleration limit. An axis beyond them by more than the velocity error runs away. A blocked axis does not.
+//!   acceleration limit. An axis beyond them by more than the velocity error, that does not get slower, runs away. A
+//!   blocked axis does not.
 //! * cst: an axis faster than the velocity error, against the torque sent, that gets faster. An axis that holds a load
 //!   without a brake is not evaluated: without torque the load would fall.
 //!
 //! It has to last for [`RUNAWAY_TIME`]. An axis is evaluated that follows set-points: in csv also those of a jog, of a
 //! hold, or of a stop. None is evaluated that its drive brakes, or that has no torque.
 
-use super::{CyclicMode, Seen, Supervisor};
+use super::{CyclicMode, STANDS, Seen, Supervisor};
 use crate::axis::AxisPhase;
 use crate::units::{RadiansPerSecond, Seconds};
 
@@ -19,7 +20,7 @@ pub(super) struct Runaway {
     explained: Option<(f64, f64)>,
     /// Time for which the axis has run away.
     since: Seconds,
-    /// Its lowest speed since it has moved against its torque.
+    /// Speed from which it is compared: in cst its lowest one since it has moved against its torque.
     from: Option<f64>,
 }
 
@@ -65,7 +66,18 @@ impl Supervisor {
                 self.runaway.from = is_against.then_some(from);
                 is_against
             }
-            _ => actual > explained.1.max(0.0) + error || actual < explained.0.min(0.0) - error,
+            _ => {
+                let is_beyond =
+                    actual > explained.1.max(0.0) + error || actual < explained.0.min(0.0) - error;
+                // An axis that gets slower is braked, though less than commanded: it keeps its torque.
+                let noise = self.settings.limits.velocity.0 * STANDS;
+                let slows = self.runaway.from.is_none_or(|from| actual.abs() < from - noise);
+                if !is_beyond || slows {
+                    self.runaway.since = Seconds::ZERO;
+                    self.runaway.from = is_beyond.then_some(actual.abs());
+                }
+                is_beyond
+            }
         };
         if !is_away {
             self.runaway.since = Seconds::ZERO;
@@ -73,8 +85,8 @@ impl Supervisor {
         }
         self.runaway.since += elapsed;
         // A load that is lowered by a torque keeps its speed; an axis that runs away gets faster.
-        let gets_faster = self.runaway.from.is_none_or(|from| actual.abs() > from + error * FASTER);
-        self.runaway.since >= RUNAWAY_TIME && gets_faster
+        let gets_faster = self.runaway.from.is_some_and(|from| actual.abs() > from + error * FASTER);
+        self.runaway.since >= RUNAWAY_TIME && (gets_faster || self.mode() == CyclicMode::Velocity)
     }
 }
 

@@ -116,6 +116,19 @@ fn a_stop_by_set_points_is_evaluated() {
 }
 
 #[test]
+fn a_stop_that_the_drive_carries_out_slowly_is_no_runaway() {
+    let mut axis = Axis::new(CyclicMode::Velocity);
+    let limit = VELOCITY - 0.1;
+    // To its speed within its acceleration.
+    for cycle in 1..=250 {
+        let velocity = (DECELERATION * f64::from(cycle) * PERIOD.0).min(limit);
+        axis.cycle(velocity, velocity);
+    }
+    axis.supervisor.stop_for(StopReason::Brake);
+    assert_eq!(axis.until(limit, |time| (limit - DECELERATION / 4.0 * time).max(0.0)), None);
+}
+
+#[test]
 fn a_load_that_is_lowered_does_not_run_away() {
     let mut steady = Axis::new(CyclicMode::Torque);
     assert_eq!(steady.until(1.0, |_| -2.0 * ERROR), None);
