@@ -229,3 +229,37 @@ fn a_missing_permission_hides_no_latched_stop() {
     drive.cycles(5);
     assert_eq!(drive.stop(), None);
 }
+
+#[test]
+fn an_axis_that_homes_is_stopped_with_another_axis() {
+    let mut drive = Drive::new();
+    (drive.seen.not_homed, drive.seen.homing) = (true, true);
+    drive.cycles(5);
+    assert_eq!(drive.stop(), Some(StopReason::NotHomed));
+    assert!(drive.supervisor.stop_with(OtherAxis::Stopped));
+    assert_eq!(drive.stop(), Some(StopReason::OtherAxis));
+}
+
+#[test]
+fn the_end_of_set_up_mode_permits_no_homing_before_a_reset() {
+    let mut drive = Drive::new();
+    (drive.seen.not_homed, drive.seen.set_up) = (true, true);
+    drive.cycles(5);
+    drive.seen.set_up = false;
+    drive.cycles(5);
+    assert!(!drive.supervisor.may_home());
+    drive.supervisor.acknowledge();
+    drive.cycles(5);
+    assert!(drive.supervisor.may_home());
+}
+
+#[test]
+fn a_disabled_axis_that_is_halted_does_not_lapse() {
+    let settings = settings(CyclicMode::Torque, OnStale::Hold);
+    let feedback = AxisFeedback { fresh: true, ..AxisFeedback::default() };
+    let seen = Seen { feedback, has_power: Some(true), asks: true, not_homed: true, ..Seen::default() };
+    let supervisor = Supervisor::new(settings, PERIOD).unwrap();
+    let mut drive = Drive { supervisor, seen, requests: Vec::new() };
+    drive.cycles(15_000);
+    assert_eq!(drive.stop(), Some(StopReason::NotHomed));
+}
