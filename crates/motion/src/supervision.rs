@@ -562,6 +562,17 @@ impl Supervisor {
         }
     }
 
+    /// `velocity` slowed by the deceleration of a stop. Clamped set-points and stops both use it: with
+    /// different values a stop close to a limit would begin with a jump of velocity.
+    fn slowed_for_stop(
+        &self,
+        velocity: RadiansPerSecond,
+        position: Radians,
+        elapsed: Seconds,
+    ) -> RadiansPerSecond {
+        self.slowed(velocity, position, elapsed, self.settings.limits.deceleration * slope::TOLERANCE)
+    }
+
     /// The position limits; an axis that stands outside them is not moved any farther out.
     fn bounds(&self) -> Option<(Radians, Radians)> {
         let (lowest, highest) = self.settings.limits.position?;

@@ -290,9 +290,7 @@ impl Supervisor {
             None => self.braked(elapsed),
         };
         let velocity = match self.mode() {
-            CyclicMode::Velocity => {
-                self.slowed(velocity, seen.feedback.position, elapsed, self.settings.limits.deceleration)
-            }
+            CyclicMode::Velocity => self.slowed_for_stop(velocity, seen.feedback.position, elapsed),
             CyclicMode::Position | CyclicMode::Torque => velocity,
         };
         self.move_on(velocity, NewtonMetres::ZERO, self.sent.position, elapsed);
