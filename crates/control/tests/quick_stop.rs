@@ -199,7 +199,8 @@ fn axis(case: Case) -> AxisConfiguration {
     settings.mode = case.mode.into();
     settings.outage = Outage { time: None, after: AfterOutage::Stay };
     let output = Some(DigitalOutput { sub_device: 0, channel: 1 });
-    axis.brake = case.brake.then_some(BrakeConfiguration { times: BRAKE, output });
+    axis.brake =
+        case.brake.then_some(BrakeConfiguration { times: BRAKE, output, ..BrakeConfiguration::default() });
     axis
 }
 

@@ -25,6 +25,8 @@
 //! * **Interlocked** ([`InterlockState`]): brought to rest, then without torque.
 //! * **Waits for a start** (see [`START_TIME`]): its torque was taken by power, safe torque off or a missing permission, and
 //!   the return of that moves nothing.
+//! * **Brake that contradicts its command** ([`Seen::brake`]): brought to rest, then without torque once the
+//!   brake is closed, latched.
 //! * **Stopped with another axis** ([`OtherAxis`]): brought to rest within its own limits, while that one is stopped.
 //!
 //! * **Jogged** ([`Jog`]): moved slowly by its operator, whatever keeps controllers from moving it: not homed, far
@@ -334,6 +336,9 @@ impl Supervisor {
                 StopReason::Outage => self.is_over(&seen.feedback),
                 StopReason::Interlock => self.acknowledged && seen.interlock != InterlockState::Stop,
                 StopReason::NotPermitted => seen.interlock == InterlockState::Clear,
+                StopReason::BrakeNotOpen | StopReason::BrakeNotClosed => {
+                    self.acknowledged && seen.brake.is_none()
+                }
                 StopReason::OtherAxis => {
                     self.other == OtherAxis::Free && (self.acknowledged || !self.awaits_reset)
                 }
@@ -363,6 +368,8 @@ impl Supervisor {
             self.stop(StopReason::Runaway, None);
         } else if self.is_interlocked(seen) {
             self.hold_interlocked(seen);
+        } else if let Some(reason) = seen.brake {
+            self.hold_for_brake(reason, seen);
         } else if self.watch_jog(elapsed, seen) {
             // Its set-points are made here.
         } else if seen.homing && seen.stale.is_some() && self.stops_homing() {

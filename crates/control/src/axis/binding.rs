@@ -20,12 +20,13 @@ use motion::{
 };
 
 use super::belief::{self, Belief, Plausibility};
+use super::brake::BoundBrake;
 use super::fields::{self, Fields, InputFields, Lacking, OutputFields};
 use super::ignored::Ignored;
 use super::manual::Manual;
 use super::memory::{MemoryGate, Place, PositionMemory};
 use super::mode::{ModeChange, drive_profile};
-use super::safety::{AxisSafety, BrakeOutput};
+use super::safety::AxisSafety;
 use super::start::{StartStep, StartUp};
 use super::{AxisConfiguration, AxisError, Moment};
 use crate::controller::{AxisCommand, AxisReport, IgnoredSetpoint};
@@ -150,8 +151,7 @@ impl Axis {
             let usual = it.limits.velocity * belief::MARGIN;
             Plausibility::new(configuration.feedback_velocity.unwrap_or(usual), scale)
         });
-        let safety =
-            AxisSafety::new(configuration, BrakeOutput::bind(configuration, main_device)?, period)?;
+        let safety = AxisSafety::new(configuration, BoundBrake::bind(configuration, main_device)?, period)?;
         let restart_rule = configuration
             .supervision
             .and_then(|it| RestartRule::of(configuration.position_sense, &it.limits, safety.engage_time()));
@@ -255,6 +255,7 @@ impl Axis {
         let fresh = fresh && !self.is_surprised();
         self.count_missed(moment, fresh && main_device.outputs_taken(self.sub_device));
         self.watch_brake(main_device);
+        self.safety.read(main_device, moment);
         self.input = None;
         let mut knows_velocity = true;
         if fresh {
@@ -408,8 +409,8 @@ impl Axis {
         if self.brake_missed.is_some_and(|missed| missed > BLIND_CYCLES) {
             self.safety.stop_for(StopReason::Brake);
         }
-        let brake =
-            if self.brake_missed.is_some() { InterlockState::Clear } else { InterlockState::NotYet };
+        let is_known = self.brake_missed.is_some() && self.safety.knows_brake();
+        let brake = if is_known { InterlockState::Clear } else { InterlockState::NotYet };
         let shown = self.shows.and_then(Statusword::state);
         let seen = Seen {
             feedback: self.feedback,
@@ -502,6 +503,7 @@ impl Axis {
         self.wait_for_memory();
         report.quick_stop = self.safety.quick_stop_step();
         report.overshoot = self.safety.overshoot();
+        report.brake = self.safety.brake_cause();
         let held = report.stop.is_some() && self.missed == 0;
         report.held = if held { report.held.saturating_add(1) } else { 0 };
         let mode = self.mode.now();
@@ -774,6 +776,16 @@ impl Axis {
     /// Time its brake takes to hold it.
     pub(super) fn engage_time(&self) -> Seconds {
         self.safety.engage_time()
+    }
+
+    /// Numbers the inputs of its brake from `first`, and returns the number of the next.
+    pub(super) fn number_brake_inputs(&mut self, first: usize) -> usize {
+        self.safety.number_brake_inputs(first)
+    }
+
+    /// The end of the run hurries.
+    pub(super) const fn hurry(&mut self) {
+        self.safety.hurry();
     }
 
     /// True while other steps than its drive's quick stop bring it to rest.
