@@ -1,6 +1,7 @@
 //! Promises of supervision, whatever it is asked.
 
 mod clamped;
+mod drive_torque;
 mod edges;
 mod jogs;
 mod lead;
