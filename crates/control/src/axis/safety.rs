@@ -7,7 +7,7 @@ use motion::supervision::{
     BLIND_CYCLES, Ending, InterlockState, Intervention, OUTAGE_CYCLES, OtherAxis, QuickStopStep, Seen,
     Settings, StopReason, StoppingMeans, Supervisor,
 };
-use motion::{AxisFeedback, AxisPhase, AxisSetpoint, Radians, RadiansPerSecond, Seconds};
+use motion::{AxisFeedback, AxisPhase, AxisSetpoint, NewtonMetres, Radians, RadiansPerSecond, Seconds};
 
 use super::brake::BoundBrake;
 use super::{AxisConfiguration, AxisError, Moment};
@@ -207,6 +207,21 @@ impl AxisSafety {
     /// Limit of a jog; 0 without supervision.
     pub(super) fn fastest_jog(&self) -> RadiansPerSecond {
         self.supervisor.as_ref().map_or(RadiansPerSecond::ZERO, |it| it.jog_limits().velocity)
+    }
+
+    /// Limits of torque of the axis and of its jog; `None` without supervision.
+    pub(super) fn torque_limits(&self) -> Option<(NewtonMetres, NewtonMetres)> {
+        self.supervisor.as_ref().map(|it| (it.settings().limits.torque, it.jog_limits().torque))
+    }
+
+    /// The cycle sets the torque limit of its drive; `jog`: that of a jog.
+    pub(super) fn set_drive_torque(&mut self, jog: NewtonMetres) {
+        self.supervisor = self.supervisor.take().map(|it| it.with_drive_torque(jog));
+    }
+
+    /// True if its drive gets the torque limit of a jog.
+    pub(super) fn has_low_torque(&self) -> bool {
+        self.supervisor.as_ref().is_some_and(Supervisor::has_low_torque)
     }
 
     /// True if a jog may begin.
