@@ -863,9 +863,12 @@ impl Axis {
             && self.drive.state().is_some_and(|state| !off.contains(&state))
     }
 
-    /// True if it is at standstill and enabled only to hold its load.
+    /// True if it is enabled only to hold its load, or slows down to that. Cycles without a reply do not
+    /// end it before its drive is given up.
     pub(super) fn keeps_load(&self) -> bool {
-        self.missed == 0 && self.drive.state() == Some(State::OperationEnabled) && self.safety.keeps_load()
+        !self.safety.gives_up_after(self.missed)
+            && self.drive.state() == Some(State::OperationEnabled)
+            && self.safety.keeps_load()
     }
 
     /// True if it moves, as far as its drive shows.

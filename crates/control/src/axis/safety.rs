@@ -323,10 +323,10 @@ impl AxisSafety {
         self.supervisor.as_ref().and_then(Supervisor::quick_stop_step)
     }
 
-    /// True if it holds a load that falls without the torque, until a reset.
+    /// True if it holds a load that falls without the torque, until a reset, or slows down to that.
     pub(super) fn keeps_load(&self) -> bool {
         let by_brake = self.brake.as_ref().is_some_and(|it| it.brake.holds_by_torque());
-        (self.holds_load && by_brake) || self.supervisor.as_ref().is_some_and(Supervisor::is_held_enabled)
+        (self.holds_load && by_brake) || self.supervisor.as_ref().is_some_and(Supervisor::keeps_load)
     }
 
     /// Way beyond a position limit at which it came to rest.
