@@ -17,6 +17,7 @@ mod mode;
 mod safety;
 pub mod start;
 mod together;
+mod torque_limit;
 
 use std::time::Duration;
 
@@ -31,6 +32,7 @@ use motion::{AxisScale, AxisSetpoint, Radians, RadiansPerSecond, Seconds, superv
 pub use types::{BrakeFeedback, DigitalOutput, FeedbackInput};
 
 use crate::controller::{AxisCommand, AxisReport, InterlockCause};
+use crate::signal::Signals;
 use binding::Axis;
 use manual::ManualMotion;
 use memory::PositionMemory;
@@ -316,6 +318,14 @@ impl Axes {
             (command.home, command.mode, command.ignored) = (false, None, None);
         }
         self.manual.note(&self.axes, &self.reports);
+    }
+
+    /// Torque limits of drives in the process data are the values that the robot file gives, where it
+    /// gives one.
+    pub(crate) fn keep_torque_limits(&mut self, signals: &Signals) {
+        for axis in &mut self.axes {
+            axis.keep_torque_limit(signals);
+        }
     }
 
     /// Set-points to image.

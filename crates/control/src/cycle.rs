@@ -201,6 +201,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
     pub fn set_signals(&mut self, signals: Vec<types::Signal>) -> Result<(), SignalsError> {
         self.signals = Signals::bind(signals, &mut self.main_device)?;
         self.interlocks.find_signals(&self.signals);
+        self.axes.keep_torque_limits(&self.signals);
         self.controller.init(&self.signals)
     }
 

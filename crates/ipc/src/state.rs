@@ -5,7 +5,7 @@ pub(crate) mod region;
 use types::codes;
 
 pub use region::{ReadError, Reader, Writer};
-pub use types::state::{BringUpPhase, DrivePhase, DriveState, InputLevel, StopReason};
+pub use types::state::{BringUpPhase, DrivePhase, DriveState, InputLevel, QuickStopStep, StopReason};
 pub use types::{Freshness, LockState, Value, ValueKind};
 
 /// State at the end of one cycle. A missing value is never NaN: flags such as `fresh`, codes of 0, and counters
@@ -292,6 +292,9 @@ pub struct Axis {
     pub ended: bool,
     /// Reason for a stop by supervision, a code of [`StopReason`]; 0 if it is not stopped.
     pub stop: u8,
+    /// Step that stopped it because its drive did not carry out a quick stop, a code of
+    /// [`QuickStopStep`]; 0 for none. It stays until the axis is its controller's again.
+    pub quick_stop: u8,
     /// Place of the axis that it was stopped with ([`StopReason::OtherAxis`]).
     pub stopped_with: Option<u16>,
     /// Index of the interlock that stopped the axis, or keeps it from being enabled

@@ -13,8 +13,8 @@ use types::state::is_communication_error;
 use crate::description::Description;
 use crate::message::control;
 use crate::state::{
-    Axis, BringUpPhase, CommandState, DrivePhase, DriveState, InputLevel, Limit, LockState, Refusal, State,
-    StopReason, TrajectoryStatus,
+    Axis, BringUpPhase, CommandState, DrivePhase, DriveState, InputLevel, Limit, LockState, QuickStopStep,
+    Refusal, State, StopReason, TrajectoryStatus,
 };
 
 /// Text of a code.
@@ -132,10 +132,30 @@ pub const fn brake_remedy(reason: StopReason) -> Option<&'static str> {
 }
 
 /// Reason for which an axis is stopped, with its cause: the interlock with its input and level, the
-/// axis that it was stopped with, the error code of the drive, the length of a stall. `None` for an
-/// axis that is not stopped.
+/// axis that it was stopped with, the error code of the drive, the length of a stall. It names the
+/// step that worked where the drive did not carry out its quick stop. `None` for an axis that is
+/// not stopped.
 #[must_use]
 pub fn why_stopped(axis: &Axis, state: &State, description: &Description) -> Option<String> {
+    let why = cause_of_stop(axis, state, description)?;
+    Some(match QuickStopStep::from_code(axis.quick_stop) {
+        Some(step) => format!("{why}; {}", step.sentence()),
+        None => why,
+    })
+}
+
+/// Axes of a state, before their reset, whose drives did not carry out a quick stop: the step that
+/// worked, and what to correct.
+#[must_use]
+pub fn ignored_quick_stops(state: &State, description: &Description) -> Vec<String> {
+    let axes = state.axes.iter().zip(&description.axes);
+    let steps =
+        axes.filter_map(|(it, described)| Some((described, QuickStopStep::from_code(it.quick_stop)?)));
+    let remedy = "correct its 0x605A or its firmware";
+    steps.map(|(it, step)| format!("{}: reset; {}: {remedy}", it.name, step.sentence())).collect()
+}
+
+fn cause_of_stop(axis: &Axis, state: &State, description: &Description) -> Option<String> {
     let reason = stop(axis.stop)?;
     Some(match StopReason::from_code(axis.stop) {
         Some(StopReason::Interlock | StopReason::NotPermitted) => {
@@ -154,7 +174,7 @@ pub fn why_stopped(axis: &Axis, state: &State, description: &Description) -> Opt
             let with = axis.stopped_with.map(usize::from);
             let other = with.and_then(|it| Some((description.axes.get(it)?, state.axes.get(it)?)));
             let cause = other.filter(|(_, other)| other.stop != StopReason::OtherAxis as u8);
-            let cause = cause.and_then(|(_, other)| why_stopped(other, state, description));
+            let cause = cause.and_then(|(_, other)| cause_of_stop(other, state, description));
             let name = stopped_with(axis, description);
             let parts = [name.map(str::to_owned), cause].into_iter().flatten();
             parts.fold(reason.into_owned(), |text, part| format!("{text}: {part}"))
@@ -477,6 +497,15 @@ mod tests {
         let other = Axis { error_code: 0x8611, ..starved };
         assert!(told(other, true).is_some_and(|it| !it.contains("stalled")));
         assert_eq!(hindrance(1, &state(door, false), &description), None);
+        let step = QuickStopStep::Halt as u8;
+        let by_halt = Axis { quick_stop: step, ..stopped(StopReason::JogTorque, None) };
+        let expected = "x: its torque was above the limit of a jog; its drive does not carry out the \
+                        quick stop, it was stopped by a halt; correct that, then `onbeat control reset`";
+        assert_eq!(told(by_halt, true).as_deref(), Some(expected));
+        let resets = ignored_quick_stops(&state(by_halt, true), &description);
+        let expected = "x: reset; its drive does not carry out the quick stop, it was stopped by a \
+                        halt: correct its 0x605A or its firmware";
+        assert_eq!(resets, [expected]);
         let with = Axis { stopped_with: Some(0), ..stopped(StopReason::OtherAxis, None) };
         let mut both = state(door, false);
         both.axes[1] = with;

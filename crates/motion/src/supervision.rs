@@ -46,6 +46,7 @@
 
 mod braking;
 mod clamp;
+mod drive_torque;
 mod ending;
 mod interlock;
 mod jog;
@@ -136,6 +137,8 @@ pub struct Supervisor {
     lead: Radians,
     overshoot: Overshoot,
     jogging: Jogging,
+    /// Torque limit of the drive, where the cycle sets it.
+    drive_torque: Option<drive_torque::DriveTorque>,
     /// Difference of positions that is no motion.
     tolerance: Radians,
     /// Not homed though it has to be, or far outside its limits.
@@ -192,6 +195,7 @@ impl Supervisor {
             lead: Radians::ZERO,
             overshoot: Overshoot::default(),
             jogging: Jogging::of(&settings.limits, JogLimits::usual(&settings.limits))?,
+            drive_torque: None,
             tolerance: Radians::ZERO,
             not_ready: None,
             in_set_up: false,
@@ -222,6 +226,7 @@ impl Supervisor {
         self.watch_overshoot(seen);
         self.watch_readiness(seen);
         self.watch(elapsed, asked, seen);
+        self.step_drive_torque(elapsed, seen);
     }
 
     /// Second half of [`Self::step`]: what the drive gets.
@@ -567,6 +572,17 @@ impl Supervisor {
             }
             _ => at_wall(velocity, position, self.bounds(), deceleration, reaction),
         }
+    }
+
+    /// `velocity` slowed by the deceleration of a stop. Clamped set-points and stops both use it: with
+    /// different values a stop close to a limit would begin with a jump of velocity.
+    fn slowed_for_stop(
+        &self,
+        velocity: RadiansPerSecond,
+        position: Radians,
+        elapsed: Seconds,
+    ) -> RadiansPerSecond {
+        self.slowed(velocity, position, elapsed, self.settings.limits.deceleration * slope::TOLERANCE)
     }
 
     /// The position limits; an axis that stands outside them is not moved any farther out.

@@ -1,5 +1,8 @@
 //! States of a running cycle, requests to its drives, and reasons for stops, with their codes.
 
+use alloc::format;
+use alloc::string::String;
+
 use crate::codes;
 
 codes! {
@@ -246,6 +249,14 @@ codes! {
         NoTorque = 3, "torque 0";
         /// Nothing brought it to rest: brake and Disable voltage together.
         CutOff = 4, "brake and Disable voltage together";
+    }
+}
+
+impl QuickStopStep {
+    /// Clause on the drive, and on the step that stopped its axis instead.
+    #[must_use]
+    pub fn sentence(self) -> String {
+        format!("its drive does not carry out the quick stop, it was stopped by {}", self.words())
     }
 }
 

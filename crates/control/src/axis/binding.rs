@@ -28,8 +28,10 @@ use super::memory::{MemoryGate, Place, PositionMemory};
 use super::mode::{ModeChange, drive_profile};
 use super::safety::AxisSafety;
 use super::start::{StartStep, StartUp};
+use super::torque_limit::TorqueLimit;
 use super::{AxisConfiguration, AxisError, Moment};
 use crate::controller::{AxisCommand, AxisReport, IgnoredSetpoint};
+use crate::signal::Signals;
 
 /// One axis, bound.
 #[derive(Debug)]
@@ -43,6 +45,8 @@ pub(super) struct Axis {
     drive: Drive,
     /// Speeds and ramps of a drive that makes its own way.
     profile: Option<DriveProfile>,
+    /// Torque limit of its drive, where it is in the process data.
+    torque_limit: Option<TorqueLimit>,
     mode: ModeChange,
     /// Feedback of the drive on this cycle, if it can be trusted.
     input: Option<DriveInput>,
@@ -151,7 +155,12 @@ impl Axis {
             let usual = it.limits.velocity * belief::MARGIN;
             Plausibility::new(configuration.feedback_velocity.unwrap_or(usual), scale)
         });
-        let safety = AxisSafety::new(configuration, BoundBrake::bind(configuration, main_device)?, period)?;
+        let mut safety =
+            AxisSafety::new(configuration, BoundBrake::bind(configuration, main_device)?, period)?;
+        let torque_limits = fields.outputs.maximum_torque.zip(safety.torque_limits());
+        let torque_limit =
+            torque_limits.map(|(field, (limit, jog))| TorqueLimit::new(field, scale, limit, jog));
+        torque_limit.iter().for_each(|it| safety.set_drive_torque(it.of_jog(scale)));
         let restart_rule = configuration
             .supervision
             .and_then(|it| RestartRule::of(configuration.position_sense, &it.limits, safety.engage_time()));
@@ -164,6 +173,7 @@ impl Axis {
             outputs: fields.outputs,
             drive: Drive::in_mode(*mode, step_in_counts(scale, *maximum_step)),
             profile,
+            torque_limit,
             input: None,
             counts: None,
             plausibility,
@@ -210,6 +220,15 @@ impl Axis {
                 self.restarted = Some(Restarted { counts, speed, is_kept: true });
             }
             None => self.unreference(StopReason::UnreferencedMemory),
+        }
+    }
+
+    /// The usual torque limit of its drive is the one that the robot file gives, if it gives one.
+    pub(super) fn keep_torque_limit(&mut self, signals: &Signals) {
+        let Some(limit) = &mut self.torque_limit else { return };
+        if let Some(usual) = signals.fixed(self.sub_device, limit.field()) {
+            limit.keep(usual as u16);
+            self.safety.set_drive_torque(limit.of_jog(&self.scale));
         }
     }
 
@@ -760,6 +779,9 @@ impl Axis {
             write(self.outputs.profile_deceleration, profile.acceleration);
             write(self.outputs.torque_slope, profile.torque_slope);
         }
+        if let Some(limit) = self.torque_limit {
+            write(Some(limit.field()), limit.value(self.safety.has_low_torque()).into());
+        }
         self.safety.write(main_device);
     }
 
@@ -841,9 +863,12 @@ impl Axis {
             && self.drive.state().is_some_and(|state| !off.contains(&state))
     }
 
-    /// True if it is at standstill and enabled only to hold its load.
+    /// True if it is enabled only to hold its load, or slows down to that. Cycles without a reply do not
+    /// end it before its drive is given up.
     pub(super) fn keeps_load(&self) -> bool {
-        self.missed == 0 && self.drive.state() == Some(State::OperationEnabled) && self.safety.keeps_load()
+        !self.safety.gives_up_after(self.missed)
+            && self.drive.state() == Some(State::OperationEnabled)
+            && self.safety.keeps_load()
     }
 
     /// True if it moves, as far as its drive shows.

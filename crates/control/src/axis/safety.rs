@@ -7,7 +7,7 @@ use motion::supervision::{
     BLIND_CYCLES, Ending, InterlockState, Intervention, OUTAGE_CYCLES, OtherAxis, QuickStopStep, Seen,
     Settings, StopReason, StoppingMeans, Supervisor,
 };
-use motion::{AxisFeedback, AxisPhase, AxisSetpoint, Radians, RadiansPerSecond, Seconds};
+use motion::{AxisFeedback, AxisPhase, AxisSetpoint, NewtonMetres, Radians, RadiansPerSecond, Seconds};
 
 use super::brake::BoundBrake;
 use super::{AxisConfiguration, AxisError, Moment};
@@ -209,6 +209,21 @@ impl AxisSafety {
         self.supervisor.as_ref().map_or(RadiansPerSecond::ZERO, |it| it.jog_limits().velocity)
     }
 
+    /// Limits of torque of the axis and of its jog; `None` without supervision.
+    pub(super) fn torque_limits(&self) -> Option<(NewtonMetres, NewtonMetres)> {
+        self.supervisor.as_ref().map(|it| (it.settings().limits.torque, it.jog_limits().torque))
+    }
+
+    /// The cycle sets the torque limit of its drive; `jog`: that of a jog.
+    pub(super) fn set_drive_torque(&mut self, jog: NewtonMetres) {
+        self.supervisor = self.supervisor.take().map(|it| it.with_drive_torque(jog));
+    }
+
+    /// True if its drive gets the torque limit of a jog.
+    pub(super) fn has_low_torque(&self) -> bool {
+        self.supervisor.as_ref().is_some_and(Supervisor::has_low_torque)
+    }
+
     /// True if a jog may begin.
     pub(super) fn may_jog(&self) -> bool {
         self.supervisor.as_ref().is_some_and(|it| it.may_jog(&self.seen.feedback))
@@ -308,10 +323,10 @@ impl AxisSafety {
         self.supervisor.as_ref().and_then(Supervisor::quick_stop_step)
     }
 
-    /// True if it holds a load that falls without the torque, until a reset.
+    /// True if it holds a load that falls without the torque, until a reset, or slows down to that.
     pub(super) fn keeps_load(&self) -> bool {
         let by_brake = self.brake.as_ref().is_some_and(|it| it.brake.holds_by_torque());
-        (self.holds_load && by_brake) || self.supervisor.as_ref().is_some_and(Supervisor::is_held_enabled)
+        (self.holds_load && by_brake) || self.supervisor.as_ref().is_some_and(Supervisor::keeps_load)
     }
 
     /// Way beyond a position limit at which it came to rest.

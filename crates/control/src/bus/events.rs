@@ -11,7 +11,7 @@ use ipc::reference::{Given, Purpose};
 use ipc::words::stall;
 use types::number::Rounded;
 use types::signal::Value;
-use types::state::{QuickStopStep, StopReason};
+use types::state::StopReason;
 use types::time::span;
 use types::{InterlockKind, LockState};
 
@@ -148,7 +148,7 @@ fn described(event: &CycleEvent, others: &[CycleEvent], names: &PartNames) -> Op
         Happening::QuickStopIgnored { axis, step } => (
             Reported::QuickStopIgnored { axis, step: step.words().to_owned() },
             Error,
-            format!("axis \"{}\": {}", names.axis(axis), quick_stop_ignored(step)),
+            format!("axis \"{}\": {}", names.axis(axis), step.sentence()),
         ),
         Happening::Overshoot { axis, by } => (
             Reported::Overshoot { axis, by: by.0 },
@@ -475,12 +475,6 @@ pub fn other_main_device(source: MacAddress, frames: u64) -> String {
 /// Remedy for an unreferenced axis.
 const UNREFERENCED_REMEDY: &str =
     "; home it on a switch, or measure its position and use `onbeat control accept-position`";
-
-/// Step that stopped an axis after a quick stop that its drive did not carry out, in words.
-#[must_use]
-pub fn quick_stop_ignored(step: QuickStopStep) -> String {
-    format!("its drive does not carry out the quick stop, it was stopped by {}", step.words())
-}
 
 /// Reason that an axis is stopped for, in words; `with`: place of the axis that it was stopped
 /// with.

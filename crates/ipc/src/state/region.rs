@@ -387,6 +387,7 @@ pub(crate) fn axis_words(axis: &Axis) -> [u64; AXIS] {
             | u64::from(axis.fresh) << 16
             | u64::from(axis.ended) << 17
             | u64::from(axis.brake_level & 0b111) << 18
+            | u64::from(axis.quick_stop & QUICK_STOP) << 21
             | u64::from(axis.homed) << 24
             | u64::from(axis.stop) << 32
             | u64::from(axis.stopped_with.map_or(0, |place| place.saturating_add(1))) << 40
@@ -418,6 +419,7 @@ pub(crate) fn axis(words: &[u64]) -> Axis {
         brake_input: cause.filter(|_| is_of_brake),
         homed: words[0] >> 24 & 1 != 0,
         stop,
+        quick_stop: (words[0] >> 21) as u8 & QUICK_STOP,
         stopped_with: ((words[0] >> 40) as u16).checked_sub(1),
         mode: (words[0] >> 56) as u8 as i8,
         position: number(1),
@@ -455,6 +457,9 @@ const FIXED: usize = 53;
 
 /// Words of an axis.
 pub(crate) const AXIS: usize = 8;
+
+/// Bits of the step after a quick stop that was not carried out.
+const QUICK_STOP: u8 = 7;
 
 /// Words of a signal.
 pub(crate) const SIGNAL: usize = 2;

@@ -63,15 +63,20 @@ impl Supervisor {
         if !brakes {
             self.stop(reason, None);
         }
+        // Its load falls without the torque: it is held until a reset, whatever its controller requests.
+        let holds_load = self.is_held_enabled();
         if let Hold::Stopped { reason: before, braking } = &mut self.hold {
             *before = reason;
+            if holds_load {
+                *braking = Braking::Drive(Intervention::QuickStop);
+            }
             // A drive that homes is halted first.
             if seen.feedback.phase == AxisPhase::NotEnabled && !seen.homing {
                 *braking = Braking::Drive(Intervention::Disable);
             }
         }
         let stands = seen.feedback.velocity.abs() <= self.settings.limits.velocity * STANDS;
-        if stands && self.rests(&seen.feedback) {
+        if stands && !holds_load && self.rests(&seen.feedback) {
             self.hold = Hold::Stopped { reason, braking: Braking::Drive(Intervention::Disable) };
         }
     }

@@ -2,6 +2,7 @@
 
 mod brake;
 mod clamped;
+mod drive_torque;
 mod edges;
 mod jogs;
 mod lead;

@@ -14,6 +14,7 @@ fn every_field() -> State {
         homed: n % 2 == 1,
         ended: n % 3 == 0,
         stop: n + 2,
+        quick_stop: n % 7 + 1,
         stopped_with: Some(u16::from(n) + 3),
         mode: -(n as i8),
         position: f64::from(n) + 0.1,
