@@ -119,7 +119,7 @@ fn brake_input_of(axis: &Axis, description: &Description) -> Option<String> {
     Some(format!("{} {level}", brake_input(&it.name, &it.sub_device, it.channel)))
 }
 
-/// What to do at a fault of a brake.
+/// Remedy at a fault of a brake.
 #[must_use]
 pub const fn brake_remedy(reason: StopReason) -> Option<&'static str> {
     match reason {

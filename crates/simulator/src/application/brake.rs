@@ -71,7 +71,7 @@ impl ShaftBrake {
         }))
     }
 
-    /// Sets power on its coil. Without a call for [`ALIVE`] the coil has no power: its source has none.
+    /// Sets power on its coil. Without a call for 20 ms the coil has no power: its source has none.
     pub fn set_power(&self, now: Instant, on: bool) {
         // Relaxed here and below: one thread steps all SubDevices.
         self.0.coil.store(on, Ordering::Relaxed);
