@@ -317,6 +317,14 @@ fn play(play: Play) -> Outcome {
 /// The load falls by 0.5 m rad while the brake closes and the drive gives way, and by 5 rad/s^2 or more later.
 const STANDS: f64 = 0.02;
 
+#[test]
+fn a_sound_brake_stops_nothing() {
+    let out = play(Play::of(Trouble::None).disabled(TROUBLE, TROUBLE + 200));
+    assert_eq!((&out.stops[..], &out.findings[..]), (&[][..], &[][..]));
+    assert!(out.way(200, TROUBLE) > 0.3 && out.way(TROUBLE + 400, RESET) > 0.3, "it moves");
+    assert!(out.way(TROUBLE + 80, TROUBLE + 200) < STANDS, "the brake holds its load");
+}
+
 // feature(axes): a brake that does not open, or closes by itself, stops its axis (brake.feedback)
 #[test]
 fn an_axis_is_never_moved_against_a_brake_that_stays_closed() {

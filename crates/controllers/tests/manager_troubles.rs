@@ -142,6 +142,18 @@ fn a_brake_that_contradicts_refuses_the_reset() {
 }
 
 #[test]
+fn a_drive_that_holds_a_load_refuses_to_be_disabled() {
+    let mut bench = bench();
+    bench.troubles[0] = Trouble::Deaf;
+    let disable = bench.request(Action::Disable);
+    bench.run(100);
+    assert_eq!(bench.reply(disable), None);
+    bench.reports[0].stop = Some(StopReason::BrakeNotClosed);
+    bench.run(2);
+    assert_eq!(bench.reply(disable), Some(Err(Refusal::Held)));
+}
+
+#[test]
 fn drives_are_enabled_in_set_up_mode_and_a_stop_ends_jogs() {
     let mut bench = bench();
     let disable = bench.request(Action::Disable);

@@ -4,6 +4,7 @@ mod analyse;
 mod ask;
 mod bad_robot_files;
 mod brake;
+mod brake_feedback;
 mod browser;
 mod bus_time;
 mod byte_strings;

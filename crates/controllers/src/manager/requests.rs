@@ -212,7 +212,13 @@ impl ControllerManager {
             Doing::SteppingDown => {
                 let off = [State::NotReadyToSwitchOn, State::SwitchOnDisabled, State::Fault];
                 let down = reports.iter().all(|it| it.state.is_none_or(|state| off.contains(&state)));
-                (settled && down).then_some(Ok(()))
+                // A drive keeps its torque at a brake that does not close.
+                let keeps = |it: &AxisReport| is_enabled(it) && it.stop == Some(StopReason::BrakeNotClosed);
+                match settled {
+                    true if down => Some(Ok(())),
+                    true if reports.iter().any(keeps) => Some(Err(Refusal::Held)),
+                    _ => None,
+                }
             }
             Doing::Stopping => self.stands().then(|| {
                 self.leave_trajectory();

@@ -12,8 +12,8 @@ use super::encoder::Encoder;
 use super::objects;
 use super::record::ServoRecord;
 use super::{CONTROL_PERIOD, MAXIMUM_CATCH_UP, MOST_AXES, ServoDescription, error_register};
-use crate::application::Level;
 use crate::application::description::{DescriptionError, not_negative, positive};
+use crate::application::{Level, ShaftBrake};
 use crate::coe::{CoeDevice, ObjectDictionary};
 
 /// A running servo drive.
@@ -123,6 +123,13 @@ impl ServoDrive {
         }
     }
 
+    /// Sets the brake at the shaft of an axis; `is_powered`: by the drive, while its power stage is on.
+    pub fn set_brake(&mut self, axis: usize, brake: ShaftBrake, is_powered: bool) {
+        if let Some(axis) = self.axes.get_mut(axis) {
+            axis.set_brake(brake, is_powered);
+        }
+    }
+
     /// Makes an axis count from elsewhere, by so many turns of its motor; the shaft stays where it
     /// is. Targets follow the new count.
     pub fn shift_count(&mut self, axis: usize, turns: f64) {
@@ -158,6 +165,7 @@ impl ServoDrive {
     /// Runs the plants and the loops up to `now`.
     fn run_until(&mut self, now: Instant) {
         let mut time = *self.time.get_or_insert(now);
+        self.axes.iter_mut().for_each(|axis| axis.follow_brake(now));
         if self.axes.iter().all(ServoAxis::stays) {
             let periods = now.since(time).as_nanos() / CONTROL_PERIOD.as_nanos();
             time = time + Duration::from_nanos((periods * CONTROL_PERIOD.as_nanos()) as u64);
