@@ -479,6 +479,9 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         if cycle.stopping {
             self.axes.interrupt_homing();
         }
+        if self.hurried_since.is_some() {
+            self.axes.hurry();
+        }
         let elapsed = self.configuration.period.as_secs_f64() * cycle.periods as f64;
         let is_over = stale || self.output.left_in_use;
         let at_rest = self.stale_in_motion == Some(false) && !self.output.left_in_use;

@@ -68,6 +68,17 @@ struct Case {
     reset: bool,
     /// The drive has a quick stop, by which it coasts (0x605A = 0); else it has none.
     coasts: bool,
+    /// Cycle of a disturbance.
+    disturbed: Option<(u64, Disturbance)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Disturbance {
+    LostFrame,
+    /// A cycle begins a period late.
+    LateCycle,
+    /// The first stop of the run.
+    Stop,
 }
 
 /// The terminal that powers the brake's coil, and the drive; the brake acts on its shaft.
@@ -121,6 +132,7 @@ struct MovingController {
     stop: StopHandle,
     /// State for other processes.
     state: ipc::state::Reader,
+    clock: VirtualClock,
     see: std::sync::mpsc::Sender<(u64, Instant, AxisReport)>,
     /// Step that the state names, in each cycle.
     shown: std::sync::mpsc::Sender<u8>,
@@ -134,7 +146,13 @@ impl Controller for MovingController {
         self.cycles += u64::from(report.state == Some(State::OperationEnabled) || self.cycles > 0);
         self.loaded.store(case.load && self.cycles > 100, Ordering::Relaxed);
         let lost = case.cause == Cause::Outage && (ASKED..ASKED + 60).contains(&self.cycles);
-        self.lost.store(lost, Ordering::Relaxed);
+        let disturbance = case.disturbed.filter(|it| it.0 == self.cycles).map(|it| it.1);
+        self.lost.store(lost || disturbance == Some(Disturbance::LostFrame), Ordering::Relaxed);
+        match disturbance {
+            Some(Disturbance::LateCycle) => self.clock.advance(PERIOD * 3 / 2),
+            Some(Disturbance::Stop) => self.stop.stop(),
+            _ => {}
+        }
         if let AxisPhase::HoldingAt(position) = report.feedback.phase {
             self.position = position.0;
         }
@@ -205,7 +223,8 @@ fn axis(case: Case) -> AxisConfiguration {
     settings.mode = case.mode.into();
     settings.outage = Outage { time: None, after: AfterOutage::Stay };
     let output = Some(DigitalOutput { sub_device: 0, channel: 1 });
-    axis.brake = case.brake.then_some(BrakeConfiguration { times: BRAKE, output });
+    axis.brake =
+        case.brake.then_some(BrakeConfiguration { times: BRAKE, output, ..BrakeConfiguration::default() });
     axis
 }
 
@@ -238,6 +257,7 @@ fn play(case: Case) -> Outcome {
         position,
         stop: stop.clone(),
         state,
+        clock: clock.clone(),
         see,
         shown: show,
     };
@@ -344,7 +364,8 @@ fn drives_without_quick_stop_are_stopped_in_every_mode() {
                     continue;
                 }
                 for reset in [false, true] {
-                    check(Case { mode, cause, brake, load, holds_load, reset, coasts: false });
+                    let (coasts, disturbed) = (false, None);
+                    check(Case { mode, cause, brake, load, holds_load, reset, coasts, disturbed });
                 }
             }
         }
@@ -357,7 +378,29 @@ fn a_quick_stop_that_coasts_is_not_used() {
     for mode in CyclicMode::ALL {
         for (brake, holds_load) in [(true, false), (false, true)] {
             let (cause, load, reset, coasts) = (Cause::Request, false, true, true);
-            check(Case { mode, cause, brake, load, holds_load, reset, coasts });
+            let disturbed = None;
+            check(Case { mode, cause, brake, load, holds_load, reset, coasts, disturbed });
+        }
+    }
+}
+
+// feature(axes): neither a lost frame nor a late cycle drops a load that is held after the first Ctrl-C
+#[test]
+fn a_load_is_held_in_the_first_stop_whatever_is_lost() {
+    let late = END + 400;
+    let disturbances = [(late, Disturbance::LostFrame), (late, Disturbance::LateCycle)];
+    // Before the request, while the axis slows down, and while its standstill is not certain yet.
+    let stops = [0, 1, 30, 60, 90, 105, 120].map(|after| (ASKED + after, Disturbance::Stop));
+    for cause in [Cause::Request, Cause::Outage] {
+        for disturbed in disturbances.into_iter().chain(stops) {
+            if cause == Cause::Outage && disturbed.1 == Disturbance::Stop && disturbed.0 < ASKED + 30 {
+                // The stop is at standstill before the quick stop begins.
+                continue;
+            }
+            let (brake, load, holds_load, reset, coasts) = (false, true, true, false, false);
+            let disturbed = Some(disturbed);
+            let mode = CyclicMode::Position;
+            check(Case { mode, cause, brake, load, holds_load, reset, coasts, disturbed });
         }
     }
 }

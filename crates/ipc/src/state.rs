@@ -300,6 +300,11 @@ pub struct Axis {
     /// Index of the interlock that stopped the axis, or keeps it from being enabled
     /// ([`StopReason::Interlock`], [`StopReason::NotPermitted`]).
     pub interlock: Option<u16>,
+    /// Index of the input that shows the fault of its brake, among the inputs of all brakes
+    /// ([`StopReason::BrakeNotOpen`], [`StopReason::BrakeNotClosed`]).
+    pub brake_input: Option<u16>,
+    /// Level of that input when it showed the fault, a code of [`InputLevel`].
+    pub brake_level: u8,
     /// Error code 0x603F of a drive in fault; 0 for none known.
     pub error_code: u16,
     /// Cycles for which the host stalled, of an axis that an outage stopped because of that, or whose drive is in fault since

@@ -105,6 +105,32 @@ pub fn interlock_name<'a>(axis: &Axis, description: &'a Description) -> Option<&
     description.interlocks.get(usize::from(axis.interlock?)).map(|it| it.name.as_str())
 }
 
+/// An input of the feedback of a brake, for a sentence: `input "released" (inputs-2, channel 1)`.
+#[must_use]
+pub fn brake_input(name: &str, sub_device: &str, channel: usize) -> String {
+    format!("input \"{name}\" ({sub_device}, channel {channel})")
+}
+
+/// The input that shows the fault of an axis's brake, with its level then:
+/// `input "released" (inputs-2, channel 1) is low`.
+fn brake_input_of(axis: &Axis, description: &Description) -> Option<String> {
+    let it = description.brake_inputs.get(usize::from(axis.brake_input?))?;
+    let level = InputLevel::from_code(axis.brake_level)?;
+    Some(format!("{} {level}", brake_input(&it.name, &it.sub_device, it.channel)))
+}
+
+/// What to do at a fault of a brake.
+#[must_use]
+pub const fn brake_remedy(reason: StopReason) -> Option<&'static str> {
+    match reason {
+        StopReason::BrakeNotOpen => Some("check the brake, its power and this input"),
+        StopReason::BrakeNotClosed => {
+            Some("an enabled drive keeps its torque; secure the load, and check the brake and this input")
+        }
+        _ => None,
+    }
+}
+
 /// Reason for which an axis is stopped, with its cause: the interlock with its input and level, the
 /// axis that it was stopped with, the error code of the drive, the length of a stall. It names the
 /// step that worked where the drive did not carry out its quick stop. `None` for an axis that is
@@ -135,6 +161,10 @@ fn cause_of_stop(axis: &Axis, state: &State, description: &Description) -> Optio
         Some(StopReason::Interlock | StopReason::NotPermitted) => {
             interlock_of(axis, state, description).unwrap_or_else(|| reason.into_owned())
         }
+        Some(it) if it.is_of_brake_feedback() => match brake_input_of(axis, description) {
+            Some(input) => format!("{reason}: {input}"),
+            None => reason.into_owned(),
+        },
         Some(StopReason::Stale) if axis.ended => NO_COMMAND.to_owned(),
         Some(StopReason::SetUp) => match interlock_of(axis, state, description) {
             Some(interlock) => format!("{reason} ({interlock})"),
@@ -217,6 +247,9 @@ pub fn hindrance(place: usize, state: &State, description: &Description) -> Opti
         }
         (Some(StopReason::AwaitsStart), Some(why)) => (why, format!("type `{ENABLE}`")),
         (Some(reason), Some(why)) if reason.is_unreferenced() => (why, UNREFERENCED.to_owned()),
+        (Some(reason), Some(why)) if brake_remedy(reason).is_some() => {
+            (why, format!("{}, {reset}", brake_remedy(reason).unwrap_or_default()))
+        }
         (Some(reason), Some(why)) if waits_for(reason, name).is_some() => {
             (why, waits_for(reason, name).unwrap_or_default())
         }
@@ -348,7 +381,7 @@ mod tests {
     use types::{CyclicMode, Takes};
 
     use super::*;
-    use crate::description::{AxisDescription, InterlockDescription};
+    use crate::description::{AxisDescription, BrakeInputDescription, InterlockDescription};
     use crate::state::Interlock;
 
     #[test]
@@ -407,6 +440,13 @@ mod tests {
             axes: vec![0],
         };
         let axis = |name| AxisDescription::new(name, CyclicMode::Position, 1.0, 1.0);
+        let brake_input = |name: &str| BrakeInputDescription {
+            axis: 0,
+            name: name.to_owned(),
+            sub_device: "inputs-2".to_owned(),
+            channel: 4,
+            inverted: false,
+        };
         let description = Description {
             period_ns: 1_000_000,
             axes: vec![axis("x"), axis("y")],
@@ -414,6 +454,7 @@ mod tests {
                 interlock("door", InterlockKind::Enable),
                 interlock("e-stop", InterlockKind::Stop),
             ],
+            brake_inputs: ["released", "closed"].map(brake_input).to_vec(),
             ..Description::default()
         };
         let state = |x: Axis, permits| {
@@ -436,6 +477,15 @@ mod tests {
         let expected =
             "x: the drive is in fault, error code 0x7500; correct that, then `onbeat control reset`";
         assert_eq!(told(fault, true).as_deref(), Some(expected));
+        let brake = Axis {
+            brake_input: Some(1),
+            brake_level: InputLevel::Low as u8,
+            ..stopped(StopReason::BrakeNotClosed, None)
+        };
+        let expected = "x: its brake is not closed, as its feedback shows: input \"closed\" (inputs-2, channel 4) \
+                        is low; an enabled drive keeps its torque; secure the load, and check the brake and this \
+                        input, then `onbeat control reset`";
+        assert_eq!(told(brake, true).as_deref(), Some(expected));
         let stalled = Axis { stalled: 5, ..stopped(StopReason::Outage, None) };
         let expected = "x: this computer stalled for 5 cycles, 5 ms (`onbeat doctor` says why); type \
                         `onbeat control reset`";

@@ -25,6 +25,8 @@
 //! * **Interlocked** ([`InterlockState`]): brought to rest, then without torque.
 //! * **Waits for a start** (see [`START_TIME`]): its torque was taken by power, safe torque off or a missing permission, and
 //!   the return of that moves nothing.
+//! * **Brake that contradicts its command** ([`Seen::brake`]): brought to rest, then without torque once the
+//!   brake is closed, latched.
 //! * **Stopped with another axis** ([`OtherAxis`]): brought to rest within its own limits, while that one is stopped.
 //!
 //! * **Jogged** ([`Jog`]): moved slowly by its operator, whatever keeps controllers from moving it: not homed, far
@@ -339,6 +341,9 @@ impl Supervisor {
                 StopReason::Outage => self.is_over(&seen.feedback),
                 StopReason::Interlock => self.acknowledged && seen.interlock != InterlockState::Stop,
                 StopReason::NotPermitted => seen.interlock == InterlockState::Clear,
+                StopReason::BrakeNotOpen | StopReason::BrakeNotClosed => {
+                    self.acknowledged && seen.brake.is_none()
+                }
                 StopReason::OtherAxis => {
                     self.other == OtherAxis::Free && (self.acknowledged || !self.awaits_reset)
                 }
@@ -368,6 +373,8 @@ impl Supervisor {
             self.stop(StopReason::Runaway, None);
         } else if self.is_interlocked(seen) {
             self.hold_interlocked(seen);
+        } else if let Some(reason) = seen.brake {
+            self.hold_for_brake(reason, seen);
         } else if self.watch_jog(elapsed, seen) {
             // Its set-points are made here.
         } else if seen.homing && seen.stale.is_some() && self.stops_homing() {
@@ -565,6 +572,17 @@ impl Supervisor {
             }
             _ => at_wall(velocity, position, self.bounds(), deceleration, reaction),
         }
+    }
+
+    /// `velocity` slowed by the deceleration of a stop. Clamped set-points and stops both use it: with
+    /// different values a stop close to a limit would begin with a jump of velocity.
+    fn slowed_for_stop(
+        &self,
+        velocity: RadiansPerSecond,
+        position: Radians,
+        elapsed: Seconds,
+    ) -> RadiansPerSecond {
+        self.slowed(velocity, position, elapsed, self.settings.limits.deceleration * slope::TOLERANCE)
     }
 
     /// The position limits; an axis that stands outside them is not moved any farther out.

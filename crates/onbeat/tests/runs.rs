@@ -325,6 +325,13 @@ fn what_bounds_each_axis_in_its_drive_is_a_notice() {
          write 2 to it in startup",
     ];
     assert_eq!(weak, expected);
+    let loaded = run(&text
+        .replace("mode = \"csp\"", "mode = \"csp\"\nholds_load = true")
+        .replace("value = 0 }", "value = 2 }"));
+    let weak: Vec<_> = loaded.iter().filter(|it| matches!(it, Notice::WeakDrive(_))).collect();
+    let expected = "axis \"x\": quick stop option code 0x605A is 2, expected 5 to 8: after a quick stop the drive takes its torque \
+                    off, and its load falls; write 6 to it in startup";
+    assert_eq!(weak[1].to_string(), expected);
     let off = run(&text.replace("mode = \"csp\"", "mode = \"csp\"\ndrive_limits = false"));
     let off = off.iter().find(|it| matches!(it, Notice::Detail(_))).unwrap().to_string();
     assert!(off.contains("by 0x6072 = 3000 of startup; not by 0x607D:01, 0x607D:02"), "{off}");

@@ -8,8 +8,8 @@ use ethercat::al::{AlState, AlStatus};
 use ethercat::al_status_code::AlStatusCode;
 use ethercat::link::Segment as _;
 use ethercat::main_device::{
-    BringUpPhase, Configuration, Event, ProcessDataSource, Replies, StartupSdo, SubDeviceConfiguration,
-    Sync0,
+    BringUpPhase, Configuration, Event, MailboxRequest, MailboxService, ProcessDataSource, Replies,
+    StartupSdo, SubDeviceConfiguration, Sync0,
 };
 use ethercat::register;
 use ethercat::sii::Identity;
@@ -100,6 +100,38 @@ fn one_that_lost_its_power_is_configured_anew_and_in_op_again() {
         assert_eq!(rig.main_device.inputs(gone).len(), rig.main_device.inputs(0).len());
         let difference = rig.main_device.clock().largest_difference;
         assert!(difference < Duration::from_micros(5), "{difference:?} after {gone}");
+    }
+}
+
+/// A request under way when its SubDevice vanishes does not delay the way back, and one that waits is carried out afterwards.
+#[test]
+fn requests_made_around_a_way_back_are_all_answered() {
+    let falls: [fn(&mut Rig); 2] = [
+        |rig| assert!(rig.segment.power_cycle(1)),
+        |rig| rig.segment.sub_device_mut(1).unwrap().expire_watchdog(),
+    ];
+    for (number, fall) in falls.into_iter().enumerate() {
+        let mut carried_out = 0;
+        for wait in (0..60).step_by(3) {
+            let mut rig = drives_in_op(3);
+            fall(&mut rig);
+            (0..wait).for_each(|_| _ = rig.cycle());
+            let service = MailboxService::Upload { index: 0x1018, sub_index: 1, complete_access: false };
+            let request = MailboxRequest { position: 1, service, data: Vec::with_capacity(4) };
+            if rig.main_device.submit(request).is_err() {
+                continue;
+            }
+            cycles_until_all_are_back(&mut rig, &[1], 60);
+            (0..200).for_each(|_| _ = rig.cycle());
+            let mut answers = rig.events.iter().filter_map(|it| match it {
+                Event::Mailbox(outcome) => Some(&outcome.result),
+                _ => None,
+            });
+            let (answer, another) = (answers.next(), answers.next());
+            assert!(answer.is_some() && another.is_none(), "fall {number}, {wait}: {:?}", rig.events);
+            carried_out += usize::from(matches!(answer, Some(Ok(_))));
+        }
+        assert!(carried_out >= 5, "fall {number}: {carried_out} of 20");
     }
 }
 

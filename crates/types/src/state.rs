@@ -207,6 +207,10 @@ codes! {
         UnreferencedMemory = 23, "unreferenced: its position memory is missing, of another drive or scale, or does not match";
         /// In csv and cst the axis moved against its command, or faster than it: no torque at once.
         Runaway = 24, "the axis moved against its command, or faster than it (runaway): its torque was taken off";
+        /// The feedback of its brake does not show that the brake is open, which it should be.
+        BrakeNotOpen = 25, "its brake is not open, as its feedback shows";
+        /// The feedback of its brake does not show that the brake is closed, which it should be.
+        BrakeNotClosed = 26, "its brake is not closed, as its feedback shows";
         /// A jog moves it: no controller has it.
         Jog = 30, "a jog moves it";
         /// The torque was above the limit of a jog.
@@ -221,6 +225,16 @@ codes! {
         AfterSetUp = 35, "set-up mode has ended: a reset gives it back to its controller";
         /// An axis of the same chain is unreferenced, not homed, or too far outside its limits.
         Chain = 36, "its controller also moves an axis that is not ready";
+    }
+}
+
+codes! {
+    /// Digital input of the feedback of a brake.
+    BrakeInput: u8 {
+        /// On while the brake is open.
+        Released = 1, "released";
+        /// On while the brake is closed.
+        Closed = 2, "closed";
     }
 }
 
@@ -267,6 +281,12 @@ impl StopReason {
     pub const fn lets_home(self) -> bool {
         self.is_unreferenced()
             || matches!(self, Self::Stale | Self::Jog | Self::NotHomed | Self::OutsideLimits | Self::Chain)
+    }
+
+    /// True if the feedback of its brake contradicts what the brake was commanded.
+    #[must_use]
+    pub const fn is_of_brake_feedback(self) -> bool {
+        matches!(self, Self::BrakeNotOpen | Self::BrakeNotClosed)
     }
 
     /// True if the position of the axis may be another one than reported: no reset ends that.

@@ -20,12 +20,13 @@ use motion::{
 };
 
 use super::belief::{self, Belief, Plausibility};
+use super::brake::BoundBrake;
 use super::fields::{self, Fields, InputFields, Lacking, OutputFields};
 use super::ignored::Ignored;
 use super::manual::Manual;
 use super::memory::{MemoryGate, Place, PositionMemory};
 use super::mode::{ModeChange, drive_profile};
-use super::safety::{AxisSafety, BrakeOutput};
+use super::safety::AxisSafety;
 use super::start::{StartStep, StartUp};
 use super::torque_limit::TorqueLimit;
 use super::{AxisConfiguration, AxisError, Moment};
@@ -155,7 +156,7 @@ impl Axis {
             Plausibility::new(configuration.feedback_velocity.unwrap_or(usual), scale)
         });
         let mut safety =
-            AxisSafety::new(configuration, BrakeOutput::bind(configuration, main_device)?, period)?;
+            AxisSafety::new(configuration, BoundBrake::bind(configuration, main_device)?, period)?;
         let torque_limits = fields.outputs.maximum_torque.zip(safety.torque_limits());
         let torque_limit =
             torque_limits.map(|(field, (limit, jog))| TorqueLimit::new(field, scale, limit, jog));
@@ -273,6 +274,7 @@ impl Axis {
         let fresh = fresh && !self.is_surprised();
         self.count_missed(moment, fresh && main_device.outputs_taken(self.sub_device));
         self.watch_brake(main_device);
+        self.safety.read(main_device, moment);
         self.input = None;
         let mut knows_velocity = true;
         if fresh {
@@ -426,8 +428,8 @@ impl Axis {
         if self.brake_missed.is_some_and(|missed| missed > BLIND_CYCLES) {
             self.safety.stop_for(StopReason::Brake);
         }
-        let brake =
-            if self.brake_missed.is_some() { InterlockState::Clear } else { InterlockState::NotYet };
+        let is_known = self.brake_missed.is_some() && self.safety.knows_brake();
+        let brake = if is_known { InterlockState::Clear } else { InterlockState::NotYet };
         let shown = self.shows.and_then(Statusword::state);
         let seen = Seen {
             feedback: self.feedback,
@@ -520,6 +522,7 @@ impl Axis {
         self.wait_for_memory();
         report.quick_stop = self.safety.quick_stop_step();
         report.overshoot = self.safety.overshoot();
+        report.brake = self.safety.brake_cause();
         let held = report.stop.is_some() && self.missed == 0;
         report.held = if held { report.held.saturating_add(1) } else { 0 };
         let mode = self.mode.now();
@@ -797,6 +800,16 @@ impl Axis {
         self.safety.engage_time()
     }
 
+    /// Numbers the inputs of its brake from `first`, and returns the number of the next.
+    pub(super) fn number_brake_inputs(&mut self, first: usize) -> usize {
+        self.safety.number_brake_inputs(first)
+    }
+
+    /// The end of the run hurries.
+    pub(super) const fn hurry(&mut self) {
+        self.safety.hurry();
+    }
+
     /// True while other steps than its drive's quick stop bring it to rest.
     pub(super) fn stops_by_steps(&self) -> bool {
         self.quick_stop_time().0 > 0.0
@@ -850,9 +863,12 @@ impl Axis {
             && self.drive.state().is_some_and(|state| !off.contains(&state))
     }
 
-    /// True if it is at standstill and enabled only to hold its load.
+    /// True if it is enabled only to hold its load, or slows down to that. Cycles without a reply do not
+    /// end it before its drive is given up.
     pub(super) fn keeps_load(&self) -> bool {
-        self.missed == 0 && self.drive.state() == Some(State::OperationEnabled) && self.safety.keeps_load()
+        !self.safety.gives_up_after(self.missed)
+            && self.drive.state() == Some(State::OperationEnabled)
+            && self.safety.keeps_load()
     }
 
     /// True if it moves, as far as its drive shows.

@@ -16,7 +16,7 @@ use types::time::span;
 use types::{InterlockKind, LockState};
 
 use super::names::{MOST_NAMED, PartNames};
-use crate::controller::{AcceptedRequest, IgnoredSetpoint, InterlockCause};
+use crate::controller::{AcceptedRequest, BrakeInputCause, IgnoredSetpoint, InterlockCause};
 use crate::observer::{Cause, CycleEvent, Happening};
 use crate::signal::ReleaseReason;
 
@@ -492,6 +492,12 @@ pub fn stop_reason(reason: StopReason, with: Option<usize>, because: Cause, name
         }
         Cause { interlock: Some(InterlockCause { interlock, .. }), .. } => {
             format!("{} has stopped it and permits again", names.interlock(interlock))
+        }
+        Cause { brake: Some(BrakeInputCause { place, level }), .. } if reason.is_of_brake_feedback() => {
+            let (input, remedy) = (names.brake_input(place), ipc::words::brake_remedy(reason));
+            let remedy =
+                remedy.map_or_else(String::new, |it| format!("; {it}, then `onbeat control reset`"));
+            format!("{}: {input} {level}{remedy}", reason.words())
         }
         Cause { ended: true, .. } => ipc::words::NO_COMMAND.to_owned(),
         Cause { stalled: 1.., .. } if reason == StopReason::Outage => stall(because.stalled, names.period),

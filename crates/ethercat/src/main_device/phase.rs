@@ -125,8 +125,9 @@ impl MainDevice {
 
     /// Goes on to the next phase while all are done with this one.
     pub(super) fn advance(&mut self, now: Instant) {
-        self.serve_requests(now);
+        // First: the end of a way back clears the mailbox.
         self.recover(now);
+        self.serve_requests(now);
         if matches!(self.phase, Phase::Running | Phase::Down) {
             return;
         }

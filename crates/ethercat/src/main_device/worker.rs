@@ -76,10 +76,12 @@ enum Step {
     Barrier(BarrierAccess),
 }
 
-/// Looks for a diagnosis, in their order.
+/// Looks at a SubDevice whose plan is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Look {
-    /// Clears the error counters.
+    /// Reads the AL status, also during a mailbox request.
+    Status,
+    /// Clears the error counters: the first look for a diagnosis.
     Clear,
     /// Reads them.
     Errors,
@@ -98,7 +100,7 @@ impl Look {
         match self {
             Self::Clear => Some(Self::Errors),
             Self::Errors => Some(Self::Links),
-            Self::Links | Self::Inputs | Self::Latch | Self::Times => None,
+            Self::Status | Self::Links | Self::Inputs | Self::Latch | Self::Times => None,
         }
     }
 }
@@ -458,7 +460,8 @@ impl Worker {
     /// The datagram on its way was lost; `late` replies have come too late so far, to whomever.
     pub(super) fn lost(&mut self, now: Instant, late: u64) -> Outcome {
         self.awaiting = false;
-        if self.looking.take() == Some(Look::Latch) {
+        let looking = self.looking.take();
+        if looking == Some(Look::Latch) {
             // Sent again it may meet the latch of a SubDevice that is being brought up.
             self.times = None;
         }
@@ -469,7 +472,9 @@ impl Worker {
             self.late_before = late;
         }
         self.losses.count(now);
-        self.mailbox.lost();
+        if looking.is_none() {
+            self.mailbox.lost();
+        }
         if matches!(self.plan.get(self.next), Some(Action::StartSync(_))) {
             self.begin_sync_anew();
         }

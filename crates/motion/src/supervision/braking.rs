@@ -95,9 +95,7 @@ impl Supervisor {
         };
         // The wall is as hard for an axis that is stopped.
         let velocity = match self.mode() {
-            CyclicMode::Velocity => {
-                self.slowed(velocity, feedback.position, elapsed, self.settings.limits.deceleration)
-            }
+            CyclicMode::Velocity => self.slowed_for_stop(velocity, feedback.position, elapsed),
             CyclicMode::Position | CyclicMode::Torque => velocity,
         };
         self.move_on(velocity, torque, self.sent.position, elapsed);

@@ -4,7 +4,7 @@
 //! approaches it within the limits, does not go beyond a position limit, and reaches it once the
 //! target is within the limits again.
 
-use super::slope::{Differences, Slope, TOLERANCE};
+use super::slope::{Differences, Slope};
 use super::{ANSWER_CYCLES, CyclicMode, ROUNDING, StopReason, Supervisor};
 use crate::axis::{AxisFeedback, AxisSetpoint};
 use crate::units::{NewtonMetres, Radians, RadiansPerSecond, Seconds};
@@ -264,7 +264,7 @@ impl Supervisor {
         let binds = !stops_up(next.acceleration) || !stops_down(next.acceleration);
         next.limit(|a| slow_up(a) && stops_up(a), |a| slow_down(a) && stops_down(a));
         let velocity = RadiansPerSecond(course.velocity + next.acceleration * span);
-        let velocity = self.slowed(velocity, feedback.position, elapsed, limits.deceleration * TOLERANCE);
+        let velocity = self.slowed_for_stop(velocity, feedback.position, elapsed);
         let velocity = RadiansPerSecond(velocity.0.clamp(-highest, highest));
         self.move_on(velocity, NewtonMetres::ZERO, feedback.position, elapsed);
         self.clamp.sent.go_on(velocity.0, (velocity.0 - course.velocity) / span, h);

@@ -1,5 +1,6 @@
 //! Promises of supervision, whatever it is asked.
 
+mod brake;
 mod clamped;
 mod drive_torque;
 mod edges;

@@ -5,7 +5,7 @@ use ethercat::cia402::object::{
     SHUTDOWN_OPTION_CODE, of_first_axis,
 };
 use ethercat::main_device::{Barrier, BarrierState, BarrierTask, SubDevice};
-use robot::{BarrierSource, DriveBarrier, RobotConfig};
+use robot::{Axis, BarrierSource, DriveBarrier, RobotConfig};
 
 /// A sentence for each group of axes with the same bounds: the objects of their drives with their
 /// values, and the objects that are not written, with the reason. Without `found`, the SubDevices
@@ -60,7 +60,7 @@ const NAMED: usize = 4;
 #[must_use]
 pub fn remarks(robot: &RobotConfig, found: &[SubDevice]) -> Vec<String> {
     let remark = |barrier: DriveBarrier| {
-        let axis = &robot.axes[barrier.axis].name;
+        let Axis { name: axis, holds_load, brake, .. } = &robot.axes[barrier.axis];
         let object = object(&barrier);
         match barrier.source {
             BarrierSource::Startup { value, limits: Some(limits) } => Some(format!(
@@ -70,10 +70,11 @@ pub fn remarks(robot: &RobotConfig, found: &[SubDevice]) -> Vec<String> {
             _ => {
                 let code = option_code(state(robot, &barrier, Some(found)))?;
                 let first = of_first_axis(barrier.index);
-                let (name, expected, effect) = contradiction(first, code)?;
+                let needs_torque = *holds_load && brake.is_none();
+                let (name, expected, effect) = contradiction(first, code, needs_torque)?;
                 Some(format!(
                     "axis \"{axis}\": {name} {object} is {code}, expected {expected}: {effect}; write {} to it in startup",
-                    usual(first)
+                    usual(first, needs_torque)
                 ))
             }
         }
@@ -147,10 +148,19 @@ fn option_code(state: Option<BarrierState>) -> Option<i16> {
 }
 
 /// Name of an option code, the values that a stop can rely on, and the effect of `code`; `None`
-/// where that is one of them.
-fn contradiction(first: u16, code: i16) -> Option<(&'static str, &'static str, &'static str)> {
+/// where that is one of them. `needs_torque`: without torque its load falls.
+fn contradiction(
+    first: u16,
+    code: i16,
+    needs_torque: bool,
+) -> Option<(&'static str, &'static str, &'static str)> {
     let vendor = "its meaning is the vendor's";
     Some(match (first, code) {
+        (QUICK_STOP_OPTION_CODE, 0..=4) if needs_torque => (
+            "quick stop option code",
+            "5 to 8",
+            "after a quick stop the drive takes its torque off, and its load falls",
+        ),
         (QUICK_STOP_OPTION_CODE, 0) => {
             ("quick stop option code", "1 to 8", "a quick stop takes the torque off, and the axis coasts")
         }
@@ -171,8 +181,9 @@ fn contradiction(first: u16, code: i16) -> Option<(&'static str, &'static str, &
 }
 
 /// Value of an option code that a stop can rely on.
-const fn usual(first: u16) -> u8 {
+const fn usual(first: u16, needs_torque: bool) -> u8 {
     match first {
+        QUICK_STOP_OPTION_CODE if needs_torque => 6,
         QUICK_STOP_OPTION_CODE | FAULT_REACTION_OPTION_CODE => 2,
         SHUTDOWN_OPTION_CODE => 0,
         _ => 1,

@@ -31,22 +31,20 @@ impl Worker {
         data: &[u8],
         sub_device: &mut SubDevice,
     ) -> Outcome {
-        let Received { now, bus_time, working_counter } = received;
+        let Received { now, working_counter, .. } = received;
         self.awaiting = false;
         if core::mem::take(&mut self.stale) {
             return Outcome::Nothing;
         }
         self.losses = RetryCounter::default();
+        if let Some(look) = self.looking.take() {
+            return self.look_answered(look, received, data, sub_device);
+        }
         if !self.mailbox.is_idle() {
             let progress = self.mailbox.reply(now, data, working_counter);
             return self.mailbox_progress(now, progress, sub_device);
         }
-        if let Some(look) = self.looking.take() {
-            if look == Look::Latch {
-                self.times = None;
-                return if working_counter > 0 { Outcome::Latched } else { Outcome::Nothing };
-            }
-            self.looked(look, sub_device, (working_counter == 1).then_some(data), bus_time);
+        if self.is_done() {
             return Outcome::Nothing;
         }
         // A latch is everybody's.
@@ -55,11 +53,6 @@ impl Worker {
             return self.unanswered(now);
         }
         self.unanswered = RetryCounter::default();
-        if self.is_done() {
-            self.look_at_status = false;
-            note_status(sub_device, data);
-            return Outcome::Looked;
-        }
         let mut pause = Duration::ZERO;
         if let Action::CheckSync(sync) = self.plan[self.next] {
             let has_64_bits = sub_device.information.features.distributed_clocks_64_bit();
@@ -87,6 +80,30 @@ impl Worker {
         Outcome::SyncMissed(last)
     }
 
+    fn look_answered(
+        &mut self,
+        look: Look,
+        Received { now, bus_time, working_counter }: Received,
+        data: &[u8],
+        sub_device: &mut SubDevice,
+    ) -> Outcome {
+        match look {
+            Look::Status if working_counter != 1 => return self.unanswered(now),
+            Look::Status => {
+                self.unanswered = RetryCounter::default();
+                self.look_at_status = false;
+                note_status(sub_device, data);
+                return Outcome::Looked;
+            }
+            Look::Latch => {
+                self.times = None;
+                return if working_counter > 0 { Outcome::Latched } else { Outcome::Nothing };
+            }
+            _ => self.looked(look, sub_device, (working_counter == 1).then_some(data), bus_time),
+        }
+        Outcome::Nothing
+    }
+
     /// A look for a diagnosis came back, with `data` if it was answered.
     fn looked(
         &mut self,
@@ -96,7 +113,7 @@ impl Worker {
         bus_time: Option<u64>,
     ) {
         match look {
-            Look::Clear | Look::Latch => {}
+            Look::Status | Look::Clear | Look::Latch => {}
             Look::Errors => sub_device.error_counters = data.and_then(error_counters::parse),
             Look::Inputs => {
                 let is_whole = sub_device.information.features.distributed_clocks_64_bit();

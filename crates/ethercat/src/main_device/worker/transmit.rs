@@ -32,7 +32,9 @@ impl Worker {
         if self.due().is_none_or(|due| due > now) {
             return false;
         }
-        if !self.mailbox.is_idle() {
+        // A SubDevice without power would otherwise be noticed when its mailbox request has timed out.
+        let status_first = self.is_done() && self.look_at_status;
+        if !self.mailbox.is_idle() && !status_first {
             self.awaiting = self.mailbox.emit(self.station, Owner::Worker(self.position), outgoing);
             return self.awaiting;
         }
@@ -45,13 +47,12 @@ impl Worker {
     }
 
     fn emit_look(&mut self, outgoing: &mut Outgoing<'_>) -> bool {
-        if self.look_at_status {
-            return self.push_read(register::AL_STATUS, AL_STATUS_LENGTH, outgoing);
-        }
+        let status = self.look_at_status.then_some(Look::Status);
         let inputs = self.look_at_inputs.then_some(Look::Inputs);
-        let Some(look) = inputs.or(self.times).or(self.look) else { return false };
+        let Some(look) = status.or(inputs).or(self.times).or(self.look) else { return false };
         let (errors, length) = (register::RX_ERROR_COUNTERS, error_counters::LENGTH);
         let is_sent = match look {
+            Look::Status => self.push_read(register::AL_STATUS, AL_STATUS_LENGTH, outgoing),
             Look::Clear => self.push_write(errors, &[0; error_counters::LENGTH], outgoing),
             Look::Errors => self.push_read(errors, length, outgoing),
             Look::Links => self.push_read(register::DL_STATUS, 2, outgoing),
