@@ -32,7 +32,7 @@ use motion::supervision::{STANDS, StopReason};
 use motion::{AxisPhase, AxisSetpoint, Radians, RadiansPerSecond};
 
 use self::modes::changes_modes;
-use self::requests::{Doing, Job};
+use self::requests::{ANSWER_CYCLES, Doing, FAULT_TIME, Job};
 use crate::axis::elapsed;
 use crate::base::BaseController;
 use crate::hold::hold;
@@ -87,6 +87,9 @@ pub struct ControllerManager {
     shown: Vec<AxisReport>,
     /// Set-points of the previous cycle.
     last: Vec<AxisSetpoint>,
+    /// Axes whose stop or fault was there when the request in progress began, and still is: that
+    /// request acknowledges no other.
+    acknowledges: Vec<bool>,
     /// Cycles for which all axes have been at rest.
     standing: u32,
     /// Members have axes in different modes.
@@ -122,6 +125,7 @@ impl ControllerManager {
             bound: false,
             shown: vec![AxisReport::default(); axes.len()],
             last: vec![AxisSetpoint::default(); axes.len()],
+            acknowledges: vec![false; axes.len()],
             standing: 0,
             deaf: nothing.clone(),
             is_deaf: false,
@@ -169,11 +173,17 @@ impl ControllerManager {
 
     /// Sets the requests to the drives, which override those of the controller.
     fn request(&mut self, commands: &mut [AxisCommand]) {
+        self.note_acknowledged();
         let doing = self.job.map(|job| job.doing);
-        for (command, report) in commands.iter_mut().zip(&self.shown) {
+        let early = self.job.is_some_and(|job| job.cycles <= ANSWER_CYCLES);
+        let in_time = self.job.is_some_and(|job| job.since <= FAULT_TIME);
+        let axes = commands.iter_mut().zip(&self.shown).zip(&self.acknowledges);
+        for ((command, report), acknowledges) in axes {
             let wanted = match doing {
-                Some(Doing::Resetting) if is_in_fault(report) || is_latched(report) => Request::FaultReset,
-                Some(Doing::Enabling) if awaits_start(report, &self.shown) => Request::FaultReset,
+                // A stop is acknowledged once. A drive may take longer to leave its fault.
+                Some(_) if *acknowledges && (early || in_time && is_in_fault(report)) => {
+                    Request::FaultReset
+                }
                 _ if !self.enabled => Request::Disable,
                 // The drive moves the axis, not a controller that could bring it to rest.
                 Some(doing) if doing.brings_to_rest() && report.homing => Request::Halt,
@@ -186,6 +196,20 @@ impl ControllerManager {
             if let Some(command) = commands.get_mut(axis) {
                 command.home = true;
             }
+        }
+    }
+
+    /// Notes the axes whose stop or fault the request in progress acknowledges. What comes during the
+    /// request needs another one: power, safe torque off or an axis that was stopped meanwhile.
+    fn note_acknowledged(&mut self) {
+        let job = self.job.filter(|job| matches!(job.doing, Doing::Enabling | Doing::Resetting));
+        let Some(Job { doing, cycles, .. }) = job else { return self.acknowledges.fill(false) };
+        for (acknowledges, report) in self.acknowledges.iter_mut().zip(&self.shown) {
+            let waits = match doing {
+                Doing::Enabling => awaits_start(report, &self.shown),
+                _ => is_in_fault(report) || is_latched(report),
+            };
+            *acknowledges = waits && (cycles == 0 || *acknowledges);
         }
     }
 

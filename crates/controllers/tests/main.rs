@@ -6,6 +6,7 @@ mod bases;
 mod manager_troubles;
 mod requests;
 mod rig;
+mod start_requests;
 mod tools;
 mod trajectories;
 mod trajectory_troubles;

@@ -236,10 +236,14 @@ impl ControllerManager {
                     !is_in_fault(report) && report.stop.is_some_and(StopReason::is_unreferenced)
                 };
                 let held = late_enough(job.cycles) && reports.iter().any(unreferenced);
+                // Stops and faults that came later have not been acknowledged.
+                let later = late_enough(job.cycles) && !self.acknowledges.contains(&true);
+                let stays = job.since > FAULT_TIME;
                 match settled {
                     true if all == 0 => Some(Ok(())),
                     true if kept > 0 && (all == kept || job.since > HELD) => Some(Err(Refusal::Interlock)),
-                    _ if held => Some(Err(Refusal::Held)),
+                    _ if (later || stays) && reports.iter().any(is_in_fault) => Some(Err(Refusal::Fault)),
+                    _ if held || later => Some(Err(Refusal::Held)),
                     _ => None,
                 }
             }
@@ -322,11 +326,15 @@ const TIMEOUT: Seconds = Seconds(10.0);
 /// Time after which a stop that is to be reset is reported.
 const HELD: Seconds = Seconds(0.5);
 
+/// Time within which a drive leaves its fault. What ends the fault later, such as main power that
+/// returns, needs another reset.
+pub(super) const FAULT_TIME: Seconds = Seconds(3.0);
+
 /// Timeout of a change of modes: an axis gives a drive 0.1 s for it.
 const MODE_TIMEOUT: Seconds = Seconds(0.5);
 
 /// Cycles until drives show the effect of a request.
-const ANSWER_CYCLES: u32 = 8;
+pub(super) const ANSWER_CYCLES: u32 = 8;
 
 /// Cycles until an axis that a reset did not make ready is reported.
 const RESET_CYCLES: u32 = 100;
