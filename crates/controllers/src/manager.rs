@@ -18,6 +18,7 @@
 mod modes;
 mod orders;
 mod requests;
+mod rest;
 
 use control::controller::{
     AcceptedRequest, AxisCommand, AxisReport, Controller, ControllerOutput, CycleInfo, ExternalCommand,
@@ -35,7 +36,7 @@ use self::modes::changes_modes;
 use self::requests::{ANSWER_CYCLES, Doing, FAULT_TIME, Job};
 use crate::axis::elapsed;
 use crate::base::BaseController;
-use crate::hold::hold;
+use crate::hold::{hold, hold_set_points};
 use crate::port::Port;
 use crate::trajectory::JointTrajectory;
 
@@ -77,6 +78,8 @@ pub struct ControllerManager {
     job: Option<Job>,
     /// A request brings the axes to rest in this cycle.
     rests: bool,
+    /// The active controller does not bring its axes to rest: they are held.
+    hold: rest::MemberHold,
     /// Request that was accepted in this cycle.
     accepted: Option<AcceptedRequest>,
     /// Ports of requests: `control`, then `stop`.
@@ -119,6 +122,7 @@ impl ControllerManager {
             unwanted: false,
             job: None,
             rests: false,
+            hold: rest::MemberHold::default(),
             accepted: None,
             control: Vec::new(),
             trajectory: None,
@@ -266,10 +270,11 @@ impl Controller for ControllerManager {
         }
         self.accepted = None;
         self.take_requests(&info, io.commands());
-        self.show(io.axes());
-        self.listen();
         let resting = self.job.is_some_and(|job| job.doing.brings_to_rest());
         self.rests = resting;
+        self.watch_rest(io.axes());
+        self.show(io.axes());
+        self.listen();
         let info = CycleInfo { stopping: info.stopping || resting, ..info };
         self.take_orders(&info);
         let homing = matches!(self.job, Some(Job { doing: Doing::Homing { .. }, .. }));
@@ -292,6 +297,10 @@ impl Controller for ControllerManager {
                 }
             }
             member.controller().update(info, &mut io.with_axes(shown));
+            if self.hold.holds {
+                // Only set-points: a controller may always disable its axes.
+                hold_set_points(shown, io.commands());
+            }
         } else {
             shown.iter().zip(io.commands().iter_mut()).for_each(|(report, command)| hold(report, command));
         }

@@ -7,6 +7,7 @@ use ipc::state::InputLevel;
 use motion::supervision::StopReason;
 use motion::{AxisPhase, Seconds};
 
+use super::rest::MemberHold;
 use super::{ControllerManager, HomedBy, NONE, id_of, is_in_fault, is_latched};
 
 /// Origin of a request.
@@ -125,7 +126,10 @@ impl ControllerManager {
             Action::Enable if self.shown.iter().any(is_forbidden) => return Some(Err(Refusal::Interlock)),
             Action::Enable => Doing::Enabling,
             Action::ResetFaults => Doing::Resetting,
-            Action::SwitchController(index) if index as usize == self.active => return Some(Ok(())),
+            Action::SwitchController(index) if index as usize == self.active => {
+                self.hold = MemberHold::default();
+                return Some(Ok(()));
+            }
             Action::SwitchController(_) if !self.stands() => return Some(Err(Refusal::Moving)),
             Action::SwitchController(index) if self.changes_modes => {
                 self.leave(commands);
@@ -151,6 +155,9 @@ impl ControllerManager {
         if doing == Doing::Enabling {
             self.enabled = true;
         }
+        if matches!(doing, Doing::Enabling | Doing::Resetting) {
+            self.hold = MemberHold::default();
+        }
         let by = self.control.get(from.port).and_then(|port| port.client());
         self.accepted = Some(AcceptedRequest { what, by });
         self.job = Some(Job { from, doing, cycles: 0, since: Seconds::ZERO });
@@ -166,6 +173,7 @@ impl ControllerManager {
     }
 
     fn enter(&mut self, index: usize) {
+        self.hold = MemberHold::default();
         self.active = index;
         self.entering = true;
     }
@@ -217,6 +225,7 @@ impl ControllerManager {
             Doing::Stopping => self.stands().then(|| {
                 self.leave_trajectory();
                 self.turn_deaf();
+                self.hold_after_stop();
                 Ok(())
             }),
             Doing::Deactivating => self.stands().then(|| {

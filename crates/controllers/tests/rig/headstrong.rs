@@ -3,7 +3,7 @@
 use control::controller::{Controller, CycleInfo};
 use control::signal::Io;
 use ethercat::cia402::Request;
-use motion::{AxisPhase, Radians};
+use motion::{AxisPhase, Radians, RadiansPerSecond};
 use onbeat_controllers::{Member, MemberKind};
 
 use super::CYCLE;
@@ -28,13 +28,13 @@ impl Controller for Headstrong {
         let (reports, commands) = io.split();
         for (report, command) in reports.iter().zip(commands) {
             command.request = Request::Enable;
-            match report.feedback.phase {
-                AxisPhase::HoldingAt(place) => command.setpoint.position = place,
-                AxisPhase::Following if !(info.stopping && self.obeys) => {
-                    command.setpoint.position += Radians(SPEED * CYCLE);
-                }
-                _ => {}
+            let follows = report.feedback.phase == AxisPhase::Following;
+            let speed = if follows && !(info.stopping && self.obeys) { SPEED } else { 0.0 };
+            if let AxisPhase::HoldingAt(place) = report.feedback.phase {
+                command.setpoint.position = place;
             }
+            command.setpoint.position += Radians(speed * CYCLE);
+            command.setpoint.velocity = RadiansPerSecond(speed);
         }
     }
 }
