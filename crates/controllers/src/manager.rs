@@ -10,10 +10,12 @@
 //!   it; if one does not take it, all go back to the modes of the controller before.
 //! * One request is processed at a time; *stop*, *disable* and *deactivate* replace the one in progress.
 //! * After *deactivate* no controller is active, and all axes are held until one is switched to.
-//! * After *stop* the active controller ignores the command valid then, until another is given or it goes
-//!   stale: a joystick that still says "ahead" moves nothing.
+//! * After *stop*, and after *reset faults* or *enable* that ended a stop, the active controller ignores the
+//!   command valid then, until another is given or it goes stale: a joystick that still says "ahead" moves
+//!   nothing.
 //! * *Enable* is the start request of axes that wait for one ([`StopReason::AwaitsStart`]).
-//! * After *reset faults* drives that were requested to be enabled are enabled again, and hold.
+//! * After *reset faults* drives that were requested to be enabled are enabled again, and hold. A controller
+//!   that moves by itself, such as a sinusoid, moves them again.
 
 mod modes;
 mod orders;
@@ -177,7 +179,6 @@ impl ControllerManager {
 
     /// Sets the requests to the drives, which override those of the controller.
     fn request(&mut self, commands: &mut [AxisCommand]) {
-        self.note_acknowledged();
         let doing = self.job.map(|job| job.doing);
         let early = self.job.is_some_and(|job| job.cycles <= ANSWER_CYCLES);
         let in_time = self.job.is_some_and(|job| job.since <= FAULT_TIME);
@@ -214,6 +215,10 @@ impl ControllerManager {
                 _ => is_in_fault(report) || is_latched(report),
             };
             *acknowledges = waits && (cycles == 0 || *acknowledges);
+        }
+        if cycles == 0 && self.acknowledges.contains(&true) {
+            // The command is from before: a joystick that still says "ahead" moves nothing.
+            self.turn_deaf();
         }
     }
 
@@ -274,6 +279,7 @@ impl Controller for ControllerManager {
         self.rests = resting;
         self.watch_rest(io.axes());
         self.show(io.axes());
+        self.note_acknowledged();
         self.listen();
         let info = CycleInfo { stopping: info.stopping || resting, ..info };
         self.take_orders(&info);

@@ -2,13 +2,15 @@
 //! acknowledged by it.
 use crate::rig;
 
-use control::controller::AxisReport;
+use control::controller::{AxisReport, AxisTarget};
 use ethercat::cia402::{CyclicMode, State};
 use ipc::message::control::{Action, Refusal};
+use motion::Radians;
 use motion::supervision::StopReason;
+use onbeat_controllers::{JointPosition, Member, MemberKind};
 use rig::headstrong::Headstrong;
 use rig::loss::Loss;
-use rig::{Flow, Rig};
+use rig::{Flow, Rig, settings};
 
 fn is_enabled(report: &AxisReport) -> bool {
     report.state == Some(State::OperationEnabled)
@@ -104,4 +106,35 @@ fn a_reset_does_not_acknowledge_what_comes_later() {
     assert!(is_enabled(&log.cycles[900].reports[1]));
     assert!(!log.cycles[1_100..4_000].iter().any(|it| is_enabled(&it.reports[1])), "enabled by itself");
     assert!(is_enabled(&log.cycles.last().unwrap().reports[1]), "the second request starts it");
+}
+
+// feature(axes): a command from before a reset, or from before a start request, moves nothing
+#[test]
+fn a_command_from_before_a_reset_or_a_start_moves_nothing() {
+    for (loss, request) in
+        [(Loss::Fault(0x2310), Action::ResetFaults), (Loss::SafeTorqueOff, Action::Enable)]
+    {
+        let positions = JointPosition::new(&[settings(0)]).unwrap();
+        let positions = Member::new(MemberKind::Plain(Box::new(positions)), &[0]);
+        let log = Rig::new(1, CyclicMode::Position).run(vec![positions], move |world| {
+            match world.cycles {
+                10 => world.target(0, AxisTarget::Position(Radians(2.0))),
+                100 => world.losses.set(0, loss),
+                1_000 => world.losses.set(0, Loss::Nothing),
+                1_500 => _ = world.request(request),
+                // The command is still the same, and fresh.
+                3_000 => {
+                    assert_eq!(world.reply(1), Some(Ok(())), "{request:?}");
+                    assert!(is_enabled(&world.reports[0]));
+                    world.target(0, AxisTarget::Position(Radians(1.5)));
+                }
+                5_000 => return Flow::Over,
+                _ => {}
+            }
+            Flow::On
+        });
+        let at = |cycle: usize| log.cycles[cycle].reports[0].feedback.position.0;
+        assert!((at(2_990) - at(1_490)).abs() < 1e-2, "{request:?}: {} {}", at(1_490), at(2_990));
+        assert!((at(4_990) - 1.5).abs() < 1e-2, "{request:?}: {}", at(4_990));
+    }
 }

@@ -49,7 +49,8 @@ enum Wanted {
     Enable,
     /// Bring all axes to rest, then disable all drives
     Disable,
-    /// Reset faults of drives and stops of axes; the axes hold their positions
+    /// Reset faults of drives and stops of axes; the axes hold their positions until a new command comes,
+    /// or until a controller that needs none moves them
     Reset,
     /// Bring the axes to rest and drop their motion; drives stay enabled, and a controller that moves by
     /// itself is held until `enable`, `reset` or `switch`

@@ -287,7 +287,7 @@ impl ControllerManager {
     }
 
     /// Ignores the present command from now on.
-    fn turn_deaf(&mut self) {
+    pub(super) fn turn_deaf(&mut self) {
         self.deaf.clone_from(&self.command);
         self.is_deaf = true;
     }
