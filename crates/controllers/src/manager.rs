@@ -197,8 +197,12 @@ impl ControllerManager {
             command.request = wanted;
         }
         self.unwanted = !commands.is_empty() && commands.iter().all(|it| it.request == Request::Disable);
-        if let Some(Job { doing: Doing::Homing { axis, .. }, cycles: 0, .. }) = self.job {
-            if let Some(command) = commands.get_mut(axis) {
+        if let Some(Job { doing: Doing::Homing { axis, begun, before }, cycles, .. }) = self.job {
+            let by_hand = self.axes.get(axis).is_some_and(|it| it.homing == HomedBy::Hand);
+            // Until the place was taken: a reply may be lost.
+            let is_open = |it: &AxisReport| by_hand && !begun && it.homed_by_hand == before;
+            let asks = cycles == 0 || self.shown.get(axis).is_some_and(is_open);
+            if let Some(command) = commands.get_mut(axis).filter(|_| asks) {
                 command.home = true;
             }
         }

@@ -40,10 +40,12 @@ pub(super) enum Doing {
     /// The axes come to rest before no controller is active.
     Deactivating,
     Resetting,
-    /// `begun`: the drive has been seen homing.
+    /// `begun`: the drive has been seen homing, or the place of the axis was taken, which was taken
+    /// `before` times before.
     Homing {
         axis: usize,
         begun: bool,
+        before: u32,
     },
     /// The axes are brought to the modes of this controller.
     Switching {
@@ -147,7 +149,10 @@ impl ControllerManager {
                 return Some(Err(Refusal::NotEnabled));
             }
             Action::Home(_) if !self.stands() => return Some(Err(Refusal::Moving)),
-            Action::Home(axis) => Doing::Homing { axis: axis as usize, begun: false },
+            Action::Home(axis) => {
+                let axis = axis as usize;
+                Doing::Homing { axis, begun: false, before: self.shown[axis].homed_by_hand }
+            }
         };
         if let Some(job) = self.job.take() {
             self.reply(job.from, Err(Refusal::Replaced));
@@ -256,16 +261,23 @@ impl ControllerManager {
                     _ => None,
                 }
             }
-            Doing::Homing { axis, begun } => {
+            Doing::Homing { axis, begun, before } => {
                 let Some(report) = reports.get(axis) else { return };
-                let begun = begun || report.homing;
-                self.job = Some(Job { doing: Doing::Homing { axis, begun }, ..job });
+                let begun = begun || report.homing || report.homed_by_hand != before;
+                self.job = Some(Job { doing: Doing::Homing { axis, begun, before }, ..job });
                 if report.homing {
                     // The axis supervises the time of its drive.
                     return;
                 }
-                let begun = begun || self.axes[axis].homing == HomedBy::Hand;
-                settled.then(|| homed(report, begun))
+                let is_taken = self.axes[axis].homing == HomedBy::Drive || begun;
+                match settled {
+                    // A place is taken only from a reply that came.
+                    true if !is_taken && report.stop.is_none() => {
+                        late_enough(job.cycles).then_some(Err(Refusal::TimedOut))
+                    }
+                    true => Some(homed(report, begun)),
+                    false => None,
+                }
             }
             Doing::Switching { to } => {
                 let differs = |(axis, report)| self.shows_another(to, axis, report);
