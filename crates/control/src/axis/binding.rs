@@ -56,6 +56,8 @@ pub(super) struct Axis {
     plausibility: Option<Plausibility>,
     stands: bool,
     home: Home,
+    /// Number of times that its place was taken as its home.
+    homed_by_hand: u32,
     /// No controller moves it before it is homed.
     needs_homing: bool,
     /// Rule for its position after a restart of its drive; `None` without position limits.
@@ -186,6 +188,7 @@ impl Axis {
             error_code: 0,
             memory: None,
             held_back: false,
+            homed_by_hand: 0,
             restarted: None,
             speed: RadiansPerSecond::ZERO,
             searching: None,
@@ -263,6 +266,7 @@ impl Axis {
             || main_device.waits_for_its_group(self.sub_device);
         report.measures_torque = self.inputs.torque.is_some();
         report.homed = self.home.is_homed();
+        report.homed_by_hand = self.homed_by_hand;
         report.homing = self.drive.is_homing() || self.searching.is_some();
         self.since_input = self.since_input.saturating_add(moment.elapsed);
         let came = main_device.inputs_fresh(self.sub_device) && !moment.outdated;
@@ -422,6 +426,7 @@ impl Axis {
         if asked.home && may && self.home.timeout().is_some() {
             self.begin_homing(asked.request);
         } else if asked.home && may && self.may_take_home() && self.home.take(self.drive_position(counts)) {
+            self.homed_by_hand = self.homed_by_hand.wrapping_add(1);
             self.feedback.position = self.position(counts);
             self.safety.anchor();
         }
