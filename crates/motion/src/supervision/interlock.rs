@@ -39,6 +39,18 @@ impl Supervisor {
         }
         // A reset counts once the signal is gone, and a start request once the permission is there.
         self.acknowledged &= seen.interlock < InterlockState::NotPermitted;
+        self.rest_without_torque(reason, seen);
+    }
+
+    /// To rest, then without torque, because of the feedback of its brake. Only a drive whose brake
+    /// is closed gives its torque away.
+    pub(super) fn hold_for_brake(&mut self, reason: StopReason, seen: &Seen) {
+        // A reset counts once the feedback shows what it should.
+        self.acknowledged = false;
+        self.rest_without_torque(reason, seen);
+    }
+
+    fn rest_without_torque(&mut self, reason: StopReason, seen: &Seen) {
         let brakes = match self.hold {
             Hold::Stopped {
                 braking:
