@@ -204,6 +204,8 @@ codes! {
         UnreferencedMemory = 23, "unreferenced: its position memory is missing, of another drive or scale, or does not match";
         /// In csv and cst the axis moved against its command, or faster than it: no torque at once.
         Runaway = 24, "the axis moved against its command, or faster than it (runaway): its torque was taken off";
+        /// Unreferenced at the start of the run: none of the positions that read alike is within the limits.
+        UnreferencedStart = 27, "unreferenced: the position that its drive reports at the start may be beyond either of its limits";
         /// A jog moves it: no controller has it.
         Jog = 30, "a jog moves it";
         /// The torque was above the limit of a jog.
@@ -268,6 +270,7 @@ impl StopReason {
                 | Self::UnreferencedCount
                 | Self::UnreferencedSensor
                 | Self::UnreferencedMemory
+                | Self::UnreferencedStart
         )
     }
 }
