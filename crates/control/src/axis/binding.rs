@@ -699,8 +699,15 @@ impl Axis {
 
     /// After a fault of its position sensor a drive may count from another origin.
     fn watch_sensor(&mut self, report: &AxisReport) {
-        let failed = report.state.is_some_and(State::is_faulted) && report.error_code >> 8 == SENSOR_FAULTS;
-        if failed && self.restart_rule.is_some() && self.safety.unreferenced().is_none() {
+        if report.state.is_some_and(State::is_faulted) {
+            self.note_error(report.error_code);
+        }
+    }
+
+    /// Its drive has reported this error code. It may come late, when the fault was reset already.
+    pub(super) fn note_error(&mut self, code: u16) {
+        let failed = is_sensor_fault(code) && self.restart_rule.is_some();
+        if failed && self.safety.unreferenced().is_none() {
             self.unreference(StopReason::UnreferencedSensor);
         }
     }
@@ -905,8 +912,10 @@ impl Axis {
     }
 }
 
-/// Upper byte of the error codes of position sensors (IEC 61800-7-201, 0x603F).
-const SENSOR_FAULTS: u16 = 0x73;
+/// True of the error codes of position sensors (IEC 61800-7-201, 0x603F).
+pub(super) const fn is_sensor_fault(code: u16) -> bool {
+    code >> 8 == 0x73
+}
 
 /// True once a drive reports the position of its encoder.
 fn has_started_up(state: Option<State>) -> bool {
