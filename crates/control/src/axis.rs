@@ -33,7 +33,7 @@ pub use types::{BrakeFeedback, DigitalOutput, FeedbackInput};
 
 use crate::controller::{AxisCommand, AxisReport, InterlockCause};
 use crate::signal::Signals;
-use binding::Axis;
+use binding::{Axis, is_sensor_fault};
 use manual::ManualMotion;
 use memory::PositionMemory;
 use start::AxisStart;
@@ -375,20 +375,31 @@ impl Axes {
 
     /// The error code of an axis was read.
     pub(crate) fn note_error_code(&mut self, axis: usize, code: u16) {
-        if let Some(report) = self.reports.get_mut(axis) {
+        if let (Some(axis), Some(report)) = (self.axes.get_mut(axis), self.reports.get_mut(axis)) {
             report.error_code = code;
+            axis.note_error(code);
         }
     }
 
     /// The drive at this place has sent an error code: it is that of its axis, or of those of its axes that are in fault and
-    /// have none.
+    /// have none. A fault of a position sensor that no axis shows any more may be of any of them.
     pub(crate) fn note_emergency(&mut self, sub_device: usize, code: u16) {
-        let of_drive = |axis: &&Axis| axis.sub_device() == sub_device;
-        let alone = self.axes.iter().filter(of_drive).count() == 1;
-        for (axis, report) in self.axes.iter().zip(&mut self.reports).filter(|(axis, _)| of_drive(axis)) {
+        let of_drive = |(axis, _): &(&Axis, &AxisReport)| axis.sub_device() == sub_device;
+        let mut seen = self.axes.iter().zip(&self.reports).filter(of_drive);
+        let alone = seen.clone().count() == 1;
+        let is_open = is_sensor_fault(code)
+            && !seen
+                .any(|(_, it)| it.state.is_some_and(State::is_faulted) || is_sensor_fault(it.error_code));
+        for (axis, report) in self.axes.iter_mut().zip(&mut self.reports) {
+            if axis.sub_device() != sub_device {
+                continue;
+            }
             let untold = report.state.is_some_and(State::is_faulted) && report.error_code == 0;
             if !axis.maps_error_code() && (alone || untold) {
                 report.error_code = code;
+            }
+            if alone || untold || is_open {
+                axis.note_error(code);
             }
         }
     }

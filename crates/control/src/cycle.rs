@@ -489,7 +489,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
             elapsed: Seconds(elapsed),
             stale: is_over,
             at_rest,
-            ending: self.phase.ending(),
+            ending: self.phase.ending_with(self.output.rests),
             active: usize::from(self.output.control.active),
             rests: self.output.rests,
         });

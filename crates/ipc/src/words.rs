@@ -293,7 +293,11 @@ pub fn refused(
     match causes.len() {
         0 => refusal.words().to_owned(),
         1..=MOST_CAUSES => causes.join("; "),
-        more => format!("{}; and {} more axes", causes[..MOST_CAUSES].join("; "), more - MOST_CAUSES),
+        count => {
+            let more = count - MOST_CAUSES;
+            let axes = if more == 1 { "axis" } else { "axes" };
+            format!("{}; and {more} more {axes}", causes[..MOST_CAUSES].join("; "))
+        }
     }
 }
 

@@ -334,6 +334,9 @@ impl Supervisor {
 
     /// True if the axis has to be stopped, or may be let go.
     fn watch(&mut self, elapsed: Seconds, asked: AxisSetpoint, seen: &Seen) {
+        if seen.ending == Ending::No {
+            self.ending = None;
+        }
         if let Hold::Stopped { reason, .. } = self.hold {
             let gone = match reason {
                 StopReason::Stale => seen.stale.is_none(),
@@ -348,7 +351,8 @@ impl Supervisor {
                     self.other == OtherAxis::Free && (self.acknowledged || !self.awaits_reset)
                 }
                 StopReason::AwaitsStart => self.is_started(seen),
-                StopReason::Ending => false,
+                // A request that brought the axes to rest is over.
+                StopReason::Ending => seen.ending == Ending::No,
                 StopReason::Jog => true,
                 StopReason::NotHomed
                 | StopReason::OutsideLimits

@@ -56,6 +56,7 @@ mod robots;
 mod run;
 mod scan;
 mod sdo;
+mod second_stop;
 mod serve;
 mod serve_page;
 mod service;

@@ -95,6 +95,14 @@ impl ServoDrive {
         }
     }
 
+    /// Reports an error code of an axis without a fault, as a drive with a late diagnosis does. Nothing
+    /// happens for an axis that is not there.
+    pub fn report_error(&mut self, axis: usize, error_code: u16) {
+        if axis < self.axes.len() {
+            self.report(axis, error_code);
+        }
+    }
+
     /// Switches main power on or off, of all axes; without it they take no command that needs it.
     pub fn set_main_power(&mut self, on: bool) {
         for axis in &self.axes {
