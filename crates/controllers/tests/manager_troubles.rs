@@ -133,9 +133,8 @@ fn a_brake_that_contradicts_refuses_the_reset() {
         let reset = bench.request(Action::ResetFaults);
         bench.run(150);
         assert_eq!(bench.reply(reset), Some(Err(Refusal::Held)), "{reason}");
-        let reset = bench.request(Action::ResetFaults);
-        bench.run(20);
         bench.troubles[0] = Trouble::None;
+        let reset = bench.request(Action::ResetFaults);
         bench.run(20);
         assert_eq!(bench.reply(reset), Some(Ok(())), "{reason}");
     }
