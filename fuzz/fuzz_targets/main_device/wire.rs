@@ -10,8 +10,9 @@ use ethercat::main_device::{
     BringUpPhase, Configuration, CycleReport, Event, MailboxRequest, MailboxService, MainDevice,
 };
 use ethercat::time::Instant;
+use ethercat::wire::Frame;
 use ethercat::wire::coe::{ListType, ValueInfo};
-use ethercat::wire::{Frame, frame};
+use ethercat::wire::frame::{self, DatagramPlace};
 use simulator::Segment;
 use testkit::allocations;
 
@@ -269,8 +270,6 @@ impl<'a> Wire<'a> {
     }
 
     fn carry_out(&mut self, deed: Deed, bytes: &mut Vec<u8>, arrival: &mut Instant) {
-        let places: Vec<_> = frame::places(bytes).collect();
-        let place_of = |number: u8| places.get(usize::from(number) % places.len().max(1));
         match deed {
             Deed::RequestLost(more) => self.lost_requests = more + 1,
             Deed::True(_) | Deed::ReplyLost(_) => {}
@@ -282,12 +281,12 @@ impl<'a> Wire<'a> {
                     .push((*arrival + Duration::from_micros(250) * quarters.into(), bytes.clone()));
             }
             Deed::WorkingCounter { datagram, value } => {
-                if let Some(place) = place_of(datagram) {
+                if let Some(place) = place_of(bytes, datagram) {
                     write(bytes, place.working_counter(), &u16::from(value).to_le_bytes());
                 }
             }
             Deed::Bytes { datagram, at, bytes: other } => {
-                if let Some(place) = place_of(datagram) {
+                if let Some(place) = place_of(bytes, datagram) {
                     write(&mut bytes[place.data()], at.into(), &other);
                 }
             }
@@ -373,6 +372,12 @@ impl<'a> Wire<'a> {
         self.now = self.now.max(end);
         self.segment.advance(self.now);
     }
+}
+
+/// The datagram of this number, counted round and round.
+fn place_of(bytes: &[u8], number: u8) -> Option<DatagramPlace> {
+    let count = frame::places(bytes).count();
+    frame::places(bytes).nth(usize::from(number) % count.max(1))
 }
 
 /// True if there was one left.
