@@ -5,6 +5,7 @@
 
 mod belief;
 mod binding;
+mod brake;
 mod error;
 mod fault;
 mod fields;
@@ -16,6 +17,7 @@ mod mode;
 mod safety;
 pub mod start;
 mod together;
+mod torque_limit;
 
 use std::time::Duration;
 
@@ -27,10 +29,11 @@ pub use motion::brake::BrakeConfiguration;
 use motion::homing::Homing;
 use motion::supervision::{BLIND_CYCLES, Ending, InterlockState, JogLimits, StopReason};
 use motion::{AxisScale, AxisSetpoint, Radians, RadiansPerSecond, Seconds, supervision};
-pub use types::DigitalOutput;
+pub use types::{BrakeFeedback, DigitalOutput, FeedbackInput};
 
 use crate::controller::{AxisCommand, AxisReport, InterlockCause};
-use binding::Axis;
+use crate::signal::Signals;
+use binding::{Axis, is_sensor_fault};
 use manual::ManualMotion;
 use memory::PositionMemory;
 use start::AxisStart;
@@ -209,7 +212,8 @@ impl Axes {
         }
         let period = Seconds(period.as_secs_f64());
         let bind = |configuration| Axis::bind(configuration, main_device, period);
-        let axes: Vec<_> = configurations.iter().map(bind).collect::<Result<_, _>>()?;
+        let mut axes: Vec<_> = configurations.iter().map(bind).collect::<Result<_, _>>()?;
+        axes.iter_mut().fold(0, |first, axis| axis.number_brake_inputs(first));
         let reports = vec![AxisReport::default(); axes.len()];
         let commands = vec![AxisCommand::default(); axes.len()];
         let (together, forbidding) = (Together::of(configurations)?, vec![None; axes.len()]);
@@ -321,6 +325,14 @@ impl Axes {
         self.manual.note(&self.axes, &self.reports);
     }
 
+    /// Torque limits of drives in the process data are the values that the robot file gives, where it
+    /// gives one.
+    pub(crate) fn keep_torque_limits(&mut self, signals: &Signals) {
+        for axis in &mut self.axes {
+            axis.keep_torque_limit(signals);
+        }
+    }
+
     /// Set-points to image.
     pub(crate) fn write(&mut self, main_device: &mut MainDevice) {
         for axis in &mut self.axes {
@@ -350,6 +362,11 @@ impl Axes {
         }
     }
 
+    /// The end of the run hurries: no axis keeps its torque for a brake that does not close.
+    pub(crate) fn hurry(&mut self) {
+        self.axes.iter_mut().for_each(Axis::hurry);
+    }
+
     /// Time supervision takes from here to bring the slowest axis to rest.
     pub(crate) fn braking_time(&self) -> Duration {
         let longest = self.axes.iter().fold(0.0, |longest: f64, axis| longest.max(axis.braking_time().0));
@@ -363,20 +380,31 @@ impl Axes {
 
     /// The error code of an axis was read.
     pub(crate) fn note_error_code(&mut self, axis: usize, code: u16) {
-        if let Some(report) = self.reports.get_mut(axis) {
+        if let (Some(axis), Some(report)) = (self.axes.get_mut(axis), self.reports.get_mut(axis)) {
             report.error_code = code;
+            axis.note_error(code);
         }
     }
 
     /// The drive at this place has sent an error code: it is that of its axis, or of those of its axes that are in fault and
-    /// have none.
+    /// have none. A fault of a position sensor that no axis shows any more may be of any of them.
     pub(crate) fn note_emergency(&mut self, sub_device: usize, code: u16) {
-        let of_drive = |axis: &&Axis| axis.sub_device() == sub_device;
-        let alone = self.axes.iter().filter(of_drive).count() == 1;
-        for (axis, report) in self.axes.iter().zip(&mut self.reports).filter(|(axis, _)| of_drive(axis)) {
+        let of_drive = |(axis, _): &(&Axis, &AxisReport)| axis.sub_device() == sub_device;
+        let mut seen = self.axes.iter().zip(&self.reports).filter(of_drive);
+        let alone = seen.clone().count() == 1;
+        let is_open = is_sensor_fault(code)
+            && !seen
+                .any(|(_, it)| it.state.is_some_and(State::is_faulted) || is_sensor_fault(it.error_code));
+        for (axis, report) in self.axes.iter_mut().zip(&mut self.reports) {
+            if axis.sub_device() != sub_device {
+                continue;
+            }
             let untold = report.state.is_some_and(State::is_faulted) && report.error_code == 0;
             if !axis.maps_error_code() && (alone || untold) {
                 report.error_code = code;
+            }
+            if alone || untold || is_open {
+                axis.note_error(code);
             }
         }
     }

@@ -187,7 +187,7 @@ mod tests {
     use super::*;
     use types::state::InputLevel;
 
-    use crate::controller::{IgnoredSetpoint, InterlockCause};
+    use crate::controller::{BrakeInputCause, IgnoredSetpoint, InterlockCause};
 
     fn status(number: u64) -> Status {
         let n = number as f64;
@@ -203,7 +203,7 @@ mod tests {
             },
             measures_torque: number % 11 == 0,
             homed: number % 5 == 0,
-            homed_by_hand: number as u32,
+            homed_by_hand: number as u32 % 3,
             homing: number % 7 == 0,
             stop: StopReason::ALL.get(number as usize % (StopReason::ALL.len() + 1)).copied(),
             held: number as u32,
@@ -215,6 +215,9 @@ mod tests {
                 level,
                 permits: number % 2 == 0,
             }),
+            brake: InputLevel::ALL
+                .get(number as usize % 8)
+                .map(|&level| BrakeInputCause { place: number as usize % 3, level }),
             stalled: number as u32 % 23,
             ended: number % 29 == 0,
             statusword: Statusword(number as u16),

@@ -20,15 +20,18 @@ use motion::{
 };
 
 use super::belief::{self, Belief, Plausibility};
+use super::brake::BoundBrake;
 use super::fields::{self, Fields, InputFields, Lacking, OutputFields};
 use super::ignored::Ignored;
 use super::manual::Manual;
 use super::memory::{MemoryGate, Place, PositionMemory};
 use super::mode::{ModeChange, drive_profile};
-use super::safety::{AxisSafety, BrakeOutput};
+use super::safety::AxisSafety;
 use super::start::{StartStep, StartUp};
+use super::torque_limit::TorqueLimit;
 use super::{AxisConfiguration, AxisError, Moment};
 use crate::controller::{AxisCommand, AxisReport, IgnoredSetpoint};
+use crate::signal::Signals;
 
 /// One axis, bound.
 #[derive(Debug)]
@@ -42,6 +45,8 @@ pub(super) struct Axis {
     drive: Drive,
     /// Speeds and ramps of a drive that makes its own way.
     profile: Option<DriveProfile>,
+    /// Torque limit of its drive, where it is in the process data.
+    torque_limit: Option<TorqueLimit>,
     mode: ModeChange,
     /// Feedback of the drive on this cycle, if it can be trusted.
     input: Option<DriveInput>,
@@ -67,6 +72,8 @@ pub(super) struct Axis {
     memory: Option<Arc<MemoryGate>>,
     /// It waits for that thread before its drive is enabled.
     held_back: bool,
+    /// The turn that its drive counts from is still to be found.
+    turn_is_open: bool,
     /// Its place before the restart of its drive, or of Onbeat, until the drive reports one again.
     restarted: Option<Restarted>,
     /// The larger of the speed it reported last and the speed its drive was sent then.
@@ -152,8 +159,12 @@ impl Axis {
             let usual = it.limits.velocity * belief::MARGIN;
             Plausibility::new(configuration.feedback_velocity.unwrap_or(usual), scale)
         });
-        let safety =
-            AxisSafety::new(configuration, BrakeOutput::bind(configuration, main_device)?, period)?;
+        let mut safety =
+            AxisSafety::new(configuration, BoundBrake::bind(configuration, main_device)?, period)?;
+        let torque_limits = fields.outputs.maximum_torque.zip(safety.torque_limits());
+        let torque_limit =
+            torque_limits.map(|(field, (limit, jog))| TorqueLimit::new(field, scale, limit, jog));
+        torque_limit.iter().for_each(|it| safety.set_drive_torque(it.of_jog(scale)));
         let restart_rule = configuration
             .supervision
             .and_then(|it| RestartRule::of(configuration.position_sense, &it.limits, safety.engage_time()));
@@ -166,6 +177,7 @@ impl Axis {
             outputs: fields.outputs,
             drive: Drive::in_mode(*mode, step_in_counts(scale, *maximum_step)),
             profile,
+            torque_limit,
             input: None,
             counts: None,
             plausibility,
@@ -179,6 +191,7 @@ impl Axis {
             memory: None,
             held_back: false,
             homed_by_hand: 0,
+            turn_is_open: true,
             restarted: None,
             speed: RadiansPerSecond::ZERO,
             searching: None,
@@ -213,6 +226,15 @@ impl Axis {
                 self.restarted = Some(Restarted { counts, speed, is_kept: true });
             }
             None => self.unreference(StopReason::UnreferencedMemory),
+        }
+    }
+
+    /// The usual torque limit of its drive is the one that the robot file gives, if it gives one.
+    pub(super) fn keep_torque_limit(&mut self, signals: &Signals) {
+        let Some(limit) = &mut self.torque_limit else { return };
+        if let Some(usual) = signals.fixed(self.sub_device, limit.field()) {
+            limit.keep(usual as u16);
+            self.safety.set_drive_torque(limit.of_jog(&self.scale));
         }
     }
 
@@ -269,6 +291,7 @@ impl Axis {
         let fresh = fresh && !self.is_surprised();
         self.count_missed(moment, fresh && main_device.outputs_taken(self.sub_device));
         self.watch_brake(main_device);
+        self.safety.read(main_device, moment);
         self.input = None;
         let mut knows_velocity = true;
         if fresh {
@@ -276,6 +299,7 @@ impl Axis {
             knows_velocity = self.inputs.velocity.is_some() || elapsed <= self.longest_step;
             self.judge_restart(main_device.inputs(self.sub_device));
             self.take_input(main_device.inputs(self.sub_device), elapsed, report);
+            self.judge_start();
         }
         self.feedback.fresh = self.exchanged && knows_velocity;
         self.note_speed(fresh && knows_velocity);
@@ -423,8 +447,8 @@ impl Axis {
         if self.brake_missed.is_some_and(|missed| missed > BLIND_CYCLES) {
             self.safety.stop_for(StopReason::Brake);
         }
-        let brake =
-            if self.brake_missed.is_some() { InterlockState::Clear } else { InterlockState::NotYet };
+        let is_known = self.brake_missed.is_some() && self.safety.knows_brake();
+        let brake = if is_known { InterlockState::Clear } else { InterlockState::NotYet };
         let shown = self.shows.and_then(Statusword::state);
         let seen = Seen {
             feedback: self.feedback,
@@ -517,6 +541,7 @@ impl Axis {
         self.wait_for_memory();
         report.quick_stop = self.safety.quick_stop_step();
         report.overshoot = self.safety.overshoot();
+        report.brake = self.safety.brake_cause();
         let held = report.stop.is_some() && self.missed == 0;
         report.held = if held { report.held.saturating_add(1) } else { 0 };
         let mode = self.mode.now();
@@ -652,7 +677,7 @@ impl Axis {
             return;
         };
         let state = Statusword(self.inputs.statusword.read(image) as u16).state();
-        if !self.exchanged || matches!(state, None | Some(State::NotReadyToSwitchOn)) {
+        if !self.exchanged || !has_started_up(state) {
             return;
         }
         self.restarted = None;
@@ -666,10 +691,38 @@ impl Axis {
         self.safety.anchor();
     }
 
+    /// Finds the turn that the drive of an absolute encoder counts from: its position is the one within
+    /// the limits. A zero that is set in the run has no such turn.
+    fn judge_start(&mut self) {
+        let (Some(rule), Some(counts)) = (self.restart_rule.filter(|_| self.turn_is_open), self.counts)
+        else {
+            return;
+        };
+        if self.restarted.is_some() || !self.exchanged || !has_started_up(self.state()) {
+            return;
+        }
+        self.turn_is_open = false;
+        if !matches!(self.home.homing(), Homing::Absolute { .. } | Homing::Never) {
+            return;
+        }
+        match rule.judge_start(self.position(counts)) {
+            Ok(ranges) => self.home.shift(ranges),
+            // Without an offset its position is not claimed to be known.
+            Err(reason) if self.home.is_homed() => self.unreference(reason),
+            Err(_) => {}
+        }
+        self.feedback.position = self.position(counts);
+        self.safety.anchor();
+    }
+
     /// Its position may be another one than reported.
     fn unreference(&mut self, reason: StopReason) {
         self.home.distrust();
         self.safety.unreference(reason);
+        // Its position may have got another name.
+        self.safety.anchor();
+        self.turn_is_open = true;
+        self.judge_start();
     }
 
     /// The speed that counts if the drive is off after this cycle.
@@ -682,8 +735,15 @@ impl Axis {
 
     /// After a fault of its position sensor a drive may count from another origin.
     fn watch_sensor(&mut self, report: &AxisReport) {
-        let failed = report.state.is_some_and(State::is_faulted) && report.error_code >> 8 == SENSOR_FAULTS;
-        if failed && self.restart_rule.is_some() && self.safety.unreferenced().is_none() {
+        if report.state.is_some_and(State::is_faulted) {
+            self.note_error(report.error_code);
+        }
+    }
+
+    /// Its drive has reported this error code. It may come late, when the fault was reset already.
+    pub(super) fn note_error(&mut self, code: u16) {
+        let failed = is_sensor_fault(code) && self.restart_rule.is_some();
+        if failed && self.safety.unreferenced().is_none() {
             self.unreference(StopReason::UnreferencedSensor);
         }
     }
@@ -773,6 +833,9 @@ impl Axis {
             write(self.outputs.profile_deceleration, profile.acceleration);
             write(self.outputs.torque_slope, profile.torque_slope);
         }
+        if let Some(limit) = self.torque_limit {
+            write(Some(limit.field()), limit.value(self.safety.has_low_torque()).into());
+        }
         self.safety.write(main_device);
     }
 
@@ -789,6 +852,16 @@ impl Axis {
     /// Time its brake takes to hold it.
     pub(super) fn engage_time(&self) -> Seconds {
         self.safety.engage_time()
+    }
+
+    /// Numbers the inputs of its brake from `first`, and returns the number of the next.
+    pub(super) fn number_brake_inputs(&mut self, first: usize) -> usize {
+        self.safety.number_brake_inputs(first)
+    }
+
+    /// The end of the run hurries.
+    pub(super) const fn hurry(&mut self) {
+        self.safety.hurry();
     }
 
     /// True while other steps than its drive's quick stop bring it to rest.
@@ -844,9 +917,12 @@ impl Axis {
             && self.drive.state().is_some_and(|state| !off.contains(&state))
     }
 
-    /// True if it is at standstill and enabled only to hold its load.
+    /// True if it is enabled only to hold its load, or slows down to that. Cycles without a reply do not
+    /// end it before its drive is given up.
     pub(super) fn keeps_load(&self) -> bool {
-        self.missed == 0 && self.drive.state() == Some(State::OperationEnabled) && self.safety.keeps_load()
+        !self.safety.gives_up_after(self.missed)
+            && self.drive.state() == Some(State::OperationEnabled)
+            && self.safety.keeps_load()
     }
 
     /// True if it moves, as far as its drive shows.
@@ -888,8 +964,15 @@ impl Axis {
     }
 }
 
-/// Upper byte of the error codes of position sensors (IEC 61800-7-201, 0x603F).
-const SENSOR_FAULTS: u16 = 0x73;
+/// True of the error codes of position sensors (IEC 61800-7-201, 0x603F).
+pub(super) const fn is_sensor_fault(code: u16) -> bool {
+    code >> 8 == 0x73
+}
+
+/// True once a drive reports the position of its encoder.
+fn has_started_up(state: Option<State>) -> bool {
+    !matches!(state, None | Some(State::NotReadyToSwitchOn))
+}
 
 /// The position next to `counts` that the 32 bits of `position` can mean.
 fn continued(counts: i64, position: i32) -> i64 {

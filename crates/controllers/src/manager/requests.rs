@@ -225,7 +225,13 @@ impl ControllerManager {
             Doing::SteppingDown => {
                 let off = [State::NotReadyToSwitchOn, State::SwitchOnDisabled, State::Fault];
                 let down = reports.iter().all(|it| it.state.is_none_or(|state| off.contains(&state)));
-                (settled && down).then_some(Ok(()))
+                // A drive keeps its torque at a brake that does not close.
+                let keeps = |it: &AxisReport| is_enabled(it) && it.stop == Some(StopReason::BrakeNotClosed);
+                match settled {
+                    true if down => Some(Ok(())),
+                    true if reports.iter().any(keeps) => Some(Err(Refusal::Held)),
+                    _ => None,
+                }
             }
             Doing::Stopping => self.stands().then(|| {
                 self.leave_trajectory();
@@ -245,11 +251,13 @@ impl ControllerManager {
                 let forbidden = |report: &&AxisReport| is_latched(report) && is_forbidden(report);
                 let (all, kept) =
                     (reports.iter().filter(fails).count(), reports.iter().filter(forbidden).count());
-                // No reset makes an unreferenced axis ready; the others are.
-                let unreferenced = |report: &AxisReport| {
-                    !is_in_fault(report) && report.stop.is_some_and(StopReason::is_unreferenced)
+                // No reset makes an unreferenced axis ready, nor one whose brake contradicts; the others are.
+                let needs_more = |report: &AxisReport| {
+                    let of_brake = report.stop.is_some_and(StopReason::is_of_brake_feedback);
+                    let unreferenced = report.stop.is_some_and(StopReason::is_unreferenced);
+                    of_brake || (!is_in_fault(report) && unreferenced)
                 };
-                let held = late_enough(job.cycles) && reports.iter().any(unreferenced);
+                let held = late_enough(job.cycles) && reports.iter().any(needs_more);
                 // Stops and faults that came later have not been acknowledged.
                 let later = late_enough(job.cycles) && !self.acknowledges.contains(&true);
                 let stays = job.since > FAULT_TIME;

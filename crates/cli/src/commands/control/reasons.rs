@@ -74,6 +74,7 @@ pub(super) fn refused(cycle: &Client, what: Action, refusal: Refusal) -> Failure
     let why = words::refused(refusal, what, &state, description);
     let not = match what {
         Action::Enable => "not enabled",
+        Action::Disable => "not disabled",
         Action::ResetFaults => "not reset",
         Action::Home(_) => "not homed",
         _ => return Failure::new(refusal),
@@ -95,6 +96,14 @@ fn without_homing(axis: u32, description: &Description) -> Failure {
         "axis \"{name}\" has no homing in the robot file: `onbeat control set-position {name} VALUE` sets its \
          position, with its drive disabled; an absolute encoder needs none"
     ))
+}
+
+/// Axes whose drives did not carry out a quick stop, for the answer to their reset.
+pub(super) fn ignored_quick_stops(cycle: &Client) -> Vec<String> {
+    cycle
+        .state()
+        .read()
+        .map_or_else(|_| Vec::new(), |it| words::ignored_quick_stops(&it, cycle.description()))
 }
 
 /// Reports the axes that still cannot be moved after a request that was carried out.
