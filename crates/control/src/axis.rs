@@ -185,6 +185,8 @@ pub(crate) struct Conditions {
     pub(crate) active: usize,
     /// A request brings all axes to rest.
     pub(crate) rests: bool,
+    /// The process that is their controller is lost.
+    pub(crate) lost: bool,
 }
 
 impl Axes {
@@ -277,7 +279,7 @@ impl Axes {
 
     /// Commands of the controller, made safe.
     pub(crate) fn supervise(&mut self, conditions: Conditions) {
-        let Conditions { elapsed, stale, at_rest, ending, active, rests } = conditions;
+        let Conditions { elapsed, stale, at_rest, ending, active, rests, lost } = conditions;
         // Those that ramp to zero take the same time.
         let longest = |longest: Seconds, axis: &Axis| Seconds(longest.0.max(axis.ramp_time().0));
         let stale = stale.then(|| self.axes.iter().fold(Seconds::ZERO, longest));
@@ -294,6 +296,9 @@ impl Axes {
             axes.zip(&mut self.reports).zip(&mut self.commands)
         {
             axis.supervise(elapsed, command, report);
+            if lost {
+                axis.keep_off();
+            }
             report.stopped_with = match report.stop {
                 Some(StopReason::OtherAxis) => report.stopped_with,
                 Some(StopReason::Chain) => self.manual.chained_to(),

@@ -492,6 +492,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
             ending: self.phase.ending_with(self.output.rests),
             active: usize::from(self.output.control.active),
             rests: self.output.rests,
+            lost: self.output.left_in_use,
         });
         self.finish(Phase::Update);
     }

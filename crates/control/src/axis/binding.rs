@@ -263,6 +263,16 @@ impl Axis {
         }
     }
 
+    /// Its controller is lost: a drive that has no torque is not enabled. Its last request stays as it
+    /// is, so that this counts as no rising request for a start.
+    pub(super) fn keep_off(&mut self) {
+        let has_torque = self.state().is_none_or(State::is_powered);
+        if matches!(self.command.request, Request::Enable | Request::Halt) && !has_torque {
+            self.command.request = Request::Disable;
+            self.safety.hold_back();
+        }
+    }
+
     pub(super) fn read(&mut self, main_device: &MainDevice, moment: Moment, report: &mut AxisReport) {
         let sub_device = main_device.sub_devices().get(self.sub_device);
         report.absent = sub_device.is_some_and(SubDevice::is_absent)

@@ -313,6 +313,25 @@ impl End {
     }
 }
 
+// feature(ipc): a controller process that is lost before its drives are enabled enables none
+#[test]
+fn a_process_that_is_lost_enables_no_drive() {
+    for order in ORDERS {
+        for end in [End::Gone, End::Hangs] {
+            let mut turner = Turner::new(0.0);
+            let mut answered = false;
+            let played = play(order, 300, move |request: &Question| {
+                let first = !std::mem::replace(&mut answered, true);
+                let answer = turner.answer(request);
+                if first { Some(vec![(AT_ONCE, Ok(answer))]) } else { end.answer(answer) }
+            });
+            assert!(played.seen.iter().any(|it| it.lost), "{end:?}");
+            let enabled = |it: &Seen| it.reports[0].state == Some(State::OperationEnabled);
+            assert!(!played.seen.iter().any(enabled), "{order:?}, {end:?}: enabled without a process");
+        }
+    }
+}
+
 /// It ends in this cycle of the process; another one is there this many later.
 const ENDS_AT: u64 = 400;
 // feature(ipc): a dead, hanging or wrong controller process stops the axes as the file says while the bus stays in Op, and another one takes over; a wild one moves nothing beyond its limits
