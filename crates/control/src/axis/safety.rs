@@ -5,7 +5,7 @@ use ethercat::main_device::MainDevice;
 use motion::brake::BrakeSeen;
 use motion::supervision::{
     BLIND_CYCLES, Ending, InterlockState, Intervention, OUTAGE_CYCLES, OtherAxis, QuickStopStep, Seen,
-    Settings, StopReason, StoppingMeans, Supervisor,
+    Settings, StopReason, StoppingMeans, Supervisor, is_enabled_meanwhile,
 };
 use motion::{AxisFeedback, AxisPhase, AxisSetpoint, NewtonMetres, Radians, RadiansPerSecond, Seconds};
 
@@ -155,6 +155,10 @@ impl AxisSafety {
                     _ => {}
                 }
             }
+            if command.request == Request::Halt && !supervisor.means().halts {
+                // Its halt is known not to brake.
+                command.request = Request::QuickStop;
+            }
             seen.fault = state.is_some_and(State::is_faulted);
             seen.braking = matches!(command.request, Request::Halt | Request::QuickStop);
             seen.disables = command.request == Request::Disable;
@@ -297,8 +301,11 @@ impl AxisSafety {
         };
         brake.now = brake.brake.step(elapsed, &seen);
         if brake.now.keep_torque {
-            let by_setpoints = self.supervisor.as_ref().is_some_and(Supervisor::holds_by_setpoints);
-            command.request = if by_setpoints { Request::Enable } else { Request::Halt };
+            command.request = match self.supervisor.as_ref().map(Supervisor::holds_by) {
+                Some(Intervention::Follow) => Request::Enable,
+                Some(Intervention::QuickStop) => Request::QuickStop,
+                _ => Request::Halt,
+            };
             self.help = QuickStopHelp::None;
         }
         if !brake.now.free {
@@ -479,12 +486,6 @@ impl AxisSafety {
             _ => phase,
         }
     }
-}
-
-/// True of a stop that lets the drive be enabled, though no controller may move the axis.
-const fn is_enabled_meanwhile(reason: StopReason) -> bool {
-    let homes = reason.lets_home() && !matches!(reason, StopReason::Stale | StopReason::Jog);
-    homes || matches!(reason, StopReason::SetUp | StopReason::AfterSetUp)
 }
 
 /// Set-point of an axis that is held.
