@@ -5,20 +5,25 @@
 //! replies, and the next client is served.
 #![no_main]
 
+#[allow(dead_code)] // This target never waits for the reply to a single request.
+#[path = "../shared/ipc_peer.rs"]
+mod ipc_peer;
+
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Write};
 use std::net::Shutdown;
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::sync::{Mutex, OnceLock};
 
 use ipc::bus::{Backend, Outcome, Reply, Server as BusServer, Service, Ticket};
 use ipc::channel::{Kind, Port};
 use ipc::client::Client;
-use ipc::description::Description;
-use ipc::server::{Builder, Endpoints, Server};
+use ipc::server::{Endpoints, Server};
 use ipc::service::protocol::Request;
+use ipc_peer::{builder, connect, receive, send};
 use libfuzzer_sys::fuzz_target;
-use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketType};
+use rustix::net::{RecvFlags, SendFlags};
 use types::signal::Flow;
 use types::{Signal, ValueType};
 
@@ -27,6 +32,10 @@ struct Ipc {
     server: Server,
     /// Attached for as long.
     attached: Client,
+    /// Connection that opens those to the bus, one for each input.
+    visitor: OwnedFd,
+    /// Room for a reply: on the stack AddressSanitizer would mark it again for each input.
+    reply: Vec<u8>,
     /// Inputs so far.
     inputs: u64,
     _ends: (Endpoints, Port, BusServer),
@@ -56,10 +65,11 @@ fuzz_target!(|bytes: &[u8]| {
     if let Ok(request) = Request::parse(bytes) {
         assert_eq!(request.emit(), bytes);
     }
-    let mut ipc = IPC.get_or_init(|| Mutex::new(open())).lock().unwrap();
-    let path = ipc.server.path();
-    let line = rustix::net::socket(AddressFamily::UNIX, SocketType::SEQPACKET, None).unwrap();
-    rustix::net::connect(&line, &SocketAddrUnix::new(path).unwrap()).unwrap();
+    let mut guard = IPC.get_or_init(|| Mutex::new(open())).lock().unwrap();
+    let ipc = &mut *guard;
+    // Its answer is taken below: the server opens the bus while the messages are prepared.
+    send(&ipc.visitor, Request::Bus);
+    let line = connect(ipc.server.path());
     let mut rest = bytes;
     let mut refused = false;
     while let [length, behind @ ..] = rest {
@@ -69,11 +79,11 @@ fuzz_target!(|bytes: &[u8]| {
         if message.is_empty() || rustix::net::send(&line, message, SendFlags::NOSIGNAL).is_err() {
             break;
         }
-        // Without room for descriptors the kernel closes those that come.
-        let mut reply = [0; 2048];
-        // The fuzzer's own timer interrupts.
-        match rustix::io::retry_on_intr(|| rustix::net::recv(&line, &mut reply, RecvFlags::empty())) {
+        // Without room for descriptors the kernel closes those that come. The fuzzer's own timer
+        // interrupts.
+        match rustix::io::retry_on_intr(|| rustix::net::recv(&line, &mut ipc.reply, RecvFlags::empty())) {
             Ok((length @ 8.., _)) => {
+                let reply = &ipc.reply[..length];
                 assert_eq!(&reply[..4], b"onbd", "{length} bytes");
                 // Version, Malformed, Failed; a force that cannot be is refused, and its visitor stays.
                 refused = matches!(reply[6], 1 | 2 | 7);
@@ -85,6 +95,14 @@ fuzz_target!(|bytes: &[u8]| {
         }
     }
     drop(line);
+    let bus = loop {
+        if let Some(bus) = receive(&ipc.visitor).pop() {
+            break bus;
+        }
+        // The messages before have filled the queue of the bus.
+        send(&ipc.visitor, Request::Bus);
+    };
+    ask(bus, bytes);
     ipc.inputs += 1;
     if ipc.inputs % NEW_CLIENT == 1 {
         ipc.attached = Client::open(ipc.server.path()).unwrap();
@@ -92,23 +110,20 @@ fuzz_target!(|bytes: &[u8]| {
         let mut next = ipc.attached.bus().unwrap();
         assert_eq!(next.call(Service::Describe).unwrap(), Outcome::Done(true));
     }
-    ask(&ipc.attached, bytes);
 });
 
-fn ask(attached: &Client, bytes: &[u8]) {
-    let mut stream = UnixStream::from(attached.bus().unwrap());
+fn ask(bus: OwnedFd, bytes: &[u8]) {
+    let mut stream = UnixStream::from(bus);
     // It hangs up where a line is no request.
     let _ = stream.write_all(bytes);
     let _ = stream.shutdown(Shutdown::Write);
-    for line in BufReader::new(stream).lines().map_while(Result::ok) {
+    for line in BufReader::with_capacity(1024, stream).lines().map_while(Result::ok) {
         serde_json::from_str::<Reply>(&line).unwrap();
     }
 }
 
 fn open() -> Ipc {
-    let folder = std::env::temp_dir().join(format!("onbeat-fuzz-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let mut ipc = Builder::new("fuzz", &Description::default());
+    let mut ipc = builder("fuzz", 0, Vec::new());
     // One input, which can be forced.
     let signal = Signal {
         name: "door".into(),
@@ -120,12 +135,13 @@ fn open() -> Ipc {
         range: None,
         flow: Flow::Input,
     };
-    ipc.folder(folder).forces(&[signal]);
+    ipc.forces(&[signal]);
     let mut port = ipc.port("p", Kind::Stream { size: 64 }).unwrap();
     port.bind();
     let guests = ipc.bus().unwrap();
     let (ends, server) = ipc.open().unwrap();
     let bus = BusServer::start(guests, Box::new(Done::default())).unwrap();
     let attached = Client::open(server.path()).unwrap();
-    Ipc { server, attached, inputs: 0, _ends: (ends, port, bus) }
+    let visitor = connect(server.path());
+    Ipc { server, attached, visitor, reply: vec![0; 2048], inputs: 0, _ends: (ends, port, bus) }
 }

@@ -34,16 +34,22 @@ pub fn connect(path: &Path) -> OwnedFd {
 /// Sends a request; returns the connection and the received descriptors.
 pub fn ask(path: &Path, request: Request<'_>) -> (OwnedFd, Vec<OwnedFd>) {
     let line = connect(path);
-    let files = ask_on(&line, request);
+    send(&line, request);
+    let files = receive(&line);
     (line, files)
 }
 
-/// Sends a request on this connection; returns the received descriptors.
-pub fn ask_on(line: &OwnedFd, request: Request<'_>) -> Vec<OwnedFd> {
+/// Sends a request on this connection.
+pub fn send(line: &OwnedFd, request: Request<'_>) {
     rustix::net::send(line, &request.emit(), SendFlags::empty()).unwrap();
+}
+
+/// Waits for a reply; returns the received descriptors.
+pub fn receive(line: &OwnedFd) -> Vec<OwnedFd> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
-    let mut reply = [0; 2048];
+    // The kernel drops the rest of its text, which is not needed.
+    let mut reply = [0; 64];
     // The fuzzer's own timer interrupts.
     while let Err(error) =
         rustix::net::recvmsg(line, &mut [IoSliceMut::new(&mut reply)], &mut control, RecvFlags::empty())

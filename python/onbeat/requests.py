@@ -27,9 +27,12 @@ class Requests:
         """All axes brought to rest, then all drives disabled."""
         self._port.request("disable", timeout=timeout)
 
-    def reset_faults(self, *, timeout: float | None = None) -> None:
-        """Faults of drives and stops by supervision put back."""
-        self._port.request("reset_faults", timeout=timeout)
+    def reset_faults(self, *, timeout: float | None = None) -> list[str]:
+        """Faults of drives and stops by supervision put back.
+
+        Returns a sentence on each axis whose drive did not carry out a quick stop: the step that stopped it.
+        """
+        return self._port.request("reset_faults", timeout=timeout)
 
     def switch_controller(self, controller: str | int, *, timeout: float | None = None) -> None:
         """Another controller, by name or index."""

@@ -183,9 +183,16 @@ impl ControlPort {
 
 #[pymethods]
 impl ControlPort {
-    /// Asks, and waits until it is done.
+    /// Asks, and waits until it is done. Of a reset: sentences on the axes whose drives did not
+    /// carry out a quick stop.
     #[pyo3(signature = (action, number = 0, *, timeout = None))]
-    fn request(&self, py: Python<'_>, action: &str, number: u32, timeout: Option<f64>) -> PyResult<()> {
+    fn request(
+        &self,
+        py: Python<'_>,
+        action: &str,
+        number: u32,
+        timeout: Option<f64>,
+    ) -> PyResult<Vec<String>> {
         let longest = wait::maybe_seconds("timeout", timeout)?;
         let what = match action {
             "enable" => Action::Enable,
@@ -196,6 +203,12 @@ impl ControlPort {
             "stop" => Action::Stop,
             "deactivate" => Action::Deactivate,
             _ => return Err(PyValueError::new_err(format!("there is no request `{action}`"))),
+        };
+        let notes = match self.state.read() {
+            Ok(state) if what == Action::ResetFaults => {
+                ipc::words::ignored_quick_stops(&state, &self.description)
+            }
+            _ => Vec::new(),
         };
         let id = {
             let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
@@ -215,7 +228,7 @@ impl ControlPort {
             let reply = Reply::decode(&bytes).map_err(of_message)?;
             // What was given up waiting for may still be answered.
             if reply.id == id {
-                return reply.outcome.map_err(|refusal| {
+                return reply.outcome.map(|()| notes).map_err(|refusal| {
                     let why = self.refused(what, refusal);
                     RequestRefusedError::new_err(format!("`{action}` was refused: {why}"))
                 });

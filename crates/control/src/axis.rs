@@ -5,6 +5,7 @@
 
 mod belief;
 mod binding;
+mod brake;
 mod error;
 mod fault;
 mod fields;
@@ -16,6 +17,7 @@ mod mode;
 mod safety;
 pub mod start;
 mod together;
+mod torque_limit;
 
 use std::time::Duration;
 
@@ -27,9 +29,10 @@ pub use motion::brake::BrakeConfiguration;
 use motion::homing::Homing;
 use motion::supervision::{BLIND_CYCLES, Ending, InterlockState, JogLimits, StopReason};
 use motion::{AxisScale, AxisSetpoint, Radians, RadiansPerSecond, Seconds, supervision};
-pub use types::DigitalOutput;
+pub use types::{BrakeFeedback, DigitalOutput, FeedbackInput};
 
 use crate::controller::{AxisCommand, AxisReport, InterlockCause};
+use crate::signal::Signals;
 use binding::{Axis, is_sensor_fault};
 use manual::ManualMotion;
 use memory::PositionMemory;
@@ -207,7 +210,8 @@ impl Axes {
         }
         let period = Seconds(period.as_secs_f64());
         let bind = |configuration| Axis::bind(configuration, main_device, period);
-        let axes: Vec<_> = configurations.iter().map(bind).collect::<Result<_, _>>()?;
+        let mut axes: Vec<_> = configurations.iter().map(bind).collect::<Result<_, _>>()?;
+        axes.iter_mut().fold(0, |first, axis| axis.number_brake_inputs(first));
         let reports = vec![AxisReport::default(); axes.len()];
         let commands = vec![AxisCommand::default(); axes.len()];
         let (together, forbidding) = (Together::of(configurations)?, vec![None; axes.len()]);
@@ -316,6 +320,14 @@ impl Axes {
         self.manual.note(&self.axes, &self.reports);
     }
 
+    /// Torque limits of drives in the process data are the values that the robot file gives, where it
+    /// gives one.
+    pub(crate) fn keep_torque_limits(&mut self, signals: &Signals) {
+        for axis in &mut self.axes {
+            axis.keep_torque_limit(signals);
+        }
+    }
+
     /// Set-points to image.
     pub(crate) fn write(&mut self, main_device: &mut MainDevice) {
         for axis in &mut self.axes {
@@ -343,6 +355,11 @@ impl Axes {
             let stops = (quickly || axis.stops_by_steps()) && axis.moves();
             command.request = if stops { Request::QuickStop } else { Request::Disable };
         }
+    }
+
+    /// The end of the run hurries: no axis keeps its torque for a brake that does not close.
+    pub(crate) fn hurry(&mut self) {
+        self.axes.iter_mut().for_each(Axis::hurry);
     }
 
     /// Time supervision takes from here to bring the slowest axis to rest.

@@ -148,6 +148,9 @@ pub struct AxisReport {
     /// Interlock that stopped it, or keeps it from being enabled ([`StopReason::Interlock`],
     /// [`StopReason::NotPermitted`]).
     pub interlock: Option<InterlockCause>,
+    /// Input that shows the fault of its brake ([`StopReason::BrakeNotOpen`],
+    /// [`StopReason::BrakeNotClosed`]).
+    pub brake: Option<BrakeInputCause>,
     /// Cycles for which the host stalled, where an outage stopped it because of that
     /// ([`StopReason::Outage`], and [`StopReason::Fault`] if its drive is in fault since); 0 for another cause.
     pub stalled: u32,
@@ -183,6 +186,15 @@ pub struct InterlockCause {
     pub level: InputLevel,
     /// True if it permits again; a stop stays until a reset.
     pub permits: bool,
+}
+
+/// Input of the feedback of a brake that contradicts the command to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BrakeInputCause {
+    /// Place among the inputs of all brakes, from 0: in the order of the axes, `released` before `closed`.
+    pub place: usize,
+    /// Level of it when that was found.
+    pub level: InputLevel,
 }
 
 /// Set-point that an axis is given and its mode does not take, where it is given no other.

@@ -201,6 +201,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
     pub fn set_signals(&mut self, signals: Vec<types::Signal>) -> Result<(), SignalsError> {
         self.signals = Signals::bind(signals, &mut self.main_device)?;
         self.interlocks.find_signals(&self.signals);
+        self.axes.keep_torque_limits(&self.signals);
         self.controller.init(&self.signals)
     }
 
@@ -477,6 +478,9 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         }
         if cycle.stopping {
             self.axes.interrupt_homing();
+        }
+        if self.hurried_since.is_some() {
+            self.axes.hurry();
         }
         let elapsed = self.configuration.period.as_secs_f64() * cycle.periods as f64;
         let is_over = stale || self.output.left_in_use;

@@ -1,19 +1,19 @@
 //! Digital inputs that stop axes, or permit them to be enabled, jogged, or moved automatically.
 //!
 //! Held by supervision, over any controller, and fail-safe: an input that is low, or not fresh for
-//! more than [`BLIND_CYCLES`], stops or forbids. A signal that is forced may withdraw a permission,
+//! more than [`BLIND_CYCLES`](motion::supervision::BLIND_CYCLES), stops or forbids. A signal that is forced may withdraw a permission,
 //! never grant one. This is no safety function in the sense of ISO 13849 or IEC 62061: it runs in
 //! an ordinary program on an ordinary computer.
 
 use ethercat::main_device::MainDevice;
-use ethercat::pdo::PdoField;
-use motion::supervision::{BLIND_CYCLES, InterlockState};
+use motion::supervision::InterlockState;
 use thiserror::Error;
 use types::state::InputLevel;
 use types::{Interlock, InterlockKind};
 
 use crate::axis::{Axes, Moment};
 use crate::controller::InterlockCause;
+use crate::digital_input::DigitalInput;
 use crate::signal::Signals;
 
 /// True if every interlock finds its input in the process data. [`crate::cycle::Cycle::with_interlocks`] asks the same; ask
@@ -33,15 +33,10 @@ pub(crate) struct Interlocks {
 
 #[derive(Debug)]
 struct InterlockBinding {
-    sub_device: usize,
-    field: PdoField,
+    input: DigitalInput,
     inverted: bool,
     kind: InterlockKind,
     axes: Vec<usize>,
-    /// Cycles in a row without the input; `None` before it came for the first time.
-    missed: Option<u64>,
-    /// Level of the input in its last process data.
-    high: bool,
     /// Places of the signals that have its input.
     signals: Vec<usize>,
     level: InputLevel,
@@ -54,25 +49,17 @@ impl Interlocks {
         main_device: &MainDevice,
     ) -> Result<Self, InterlockError> {
         let bind = |it: &Interlock| {
-            let sub_device = main_device.sub_devices().get(it.sub_device);
-            let field = sub_device.and_then(|found| {
-                let field = found.mapping.digital_inputs().nth(it.channel.checked_sub(1)?)?;
-                field.within(32, found.input_bytes())
-            });
-            let missing = || InterlockError {
+            let missing = |found| InterlockError {
                 name: it.name.clone(),
                 position: it.sub_device,
                 channel: it.channel,
-                found: sub_device.map_or(0, |it| it.mapping.digital_inputs().count()),
+                found,
             };
             Ok(InterlockBinding {
-                sub_device: it.sub_device,
-                field: field.ok_or_else(missing)?,
+                input: DigitalInput::bind(main_device, it.sub_device, it.channel).map_err(missing)?,
                 inverted: it.inverted,
                 kind: it.kind,
                 axes: it.axes.clone(),
-                missed: None,
-                high: false,
                 signals: Vec::new(),
                 level: InputLevel::Unknown,
                 allows: false,
@@ -84,7 +71,8 @@ impl Interlocks {
     /// Finds the signals of their inputs, which may be forced.
     pub(crate) fn find_signals(&mut self, signals: &Signals) {
         for interlock in &mut self.list {
-            interlock.signals = signals.inputs_at(interlock.sub_device, interlock.field).collect();
+            let input = &interlock.input;
+            interlock.signals = signals.inputs_at(input.sub_device(), input.field()).collect();
         }
     }
 
@@ -108,7 +96,7 @@ impl Interlocks {
         }
         axes.clear_interlocks();
         for (number, interlock) in self.list.iter_mut().enumerate() {
-            let before = (interlock.missed.is_some(), interlock.allows);
+            let before = (interlock.input.is_read(), interlock.allows);
             let state = interlock.look(main_device, moment, signals);
             if before.0 && before.1 != interlock.allows {
                 changed(number, interlock.allows, interlock.level);
@@ -128,20 +116,12 @@ impl Interlocks {
 
 impl InterlockBinding {
     fn look(&mut self, main_device: &MainDevice, moment: Moment, signals: &Signals) -> InterlockState {
-        if main_device.inputs_fresh(self.sub_device) && !moment.outdated {
-            self.high = self.field.read(main_device.inputs(self.sub_device)) != 0;
-            self.missed = Some(0);
-        } else if let Some(missed) = &mut self.missed {
-            *missed = missed.saturating_add(moment.stalled).saturating_add(1);
-        }
+        self.input.look(main_device, moment);
         let (permission, withdrawn) = (!self.inverted, self.withdrawn_by_force(signals));
-        self.level = match self.missed {
-            None => InputLevel::Unknown,
-            Some(missed) if missed > BLIND_CYCLES => InputLevel::Lost,
-            Some(_) if self.high == permission && withdrawn && self.high => InputLevel::ForcedLow,
-            Some(_) if self.high == permission && withdrawn => InputLevel::ForcedHigh,
-            Some(_) if self.high => InputLevel::High,
-            Some(_) => InputLevel::Low,
+        self.level = match self.input.level() {
+            InputLevel::High if permission && withdrawn => InputLevel::ForcedLow,
+            InputLevel::Low if !permission && withdrawn => InputLevel::ForcedHigh,
+            level => level,
         };
         self.allows = match self.level {
             InputLevel::Low => !permission,
@@ -164,7 +144,7 @@ impl InterlockBinding {
 
     /// True if a forced signal has the input at the level that does not permit.
     fn withdrawn_by_force(&self, signals: &Signals) -> bool {
-        let forced = |&place: &usize| signals.forced_level(place, self.field);
+        let forced = |&place: &usize| signals.forced_level(place, self.input.field());
         self.signals.iter().filter_map(forced).any(|high| high == self.inverted)
     }
 }

@@ -30,6 +30,7 @@ pub mod clock_lock;
 pub mod controller;
 pub mod cycle;
 pub mod delayed_lock;
+mod digital_input;
 pub mod external;
 pub mod interlock;
 pub mod ipc;

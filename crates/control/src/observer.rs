@@ -13,7 +13,7 @@ use record::CycleRecord;
 use types::state::InputLevel;
 use types::{LockState, Value};
 
-use crate::controller::{AcceptedRequest, AxisReport, IgnoredSetpoint, InterlockCause};
+use crate::controller::{AcceptedRequest, AxisReport, BrakeInputCause, IgnoredSetpoint, InterlockCause};
 
 use crate::signal::ReleaseReason;
 use crate::status::{Status, StatusReader, StatusWriter, status_cell};
@@ -43,6 +43,8 @@ pub struct CycleEvent {
 pub struct Cause {
     /// Interlock that stopped the axis, or keeps it from being enabled.
     pub interlock: Option<InterlockCause>,
+    /// Input that shows the fault of its brake.
+    pub brake: Option<BrakeInputCause>,
     /// Cycles for which the host stalled; 0 for another cause of an outage.
     pub stalled: u32,
     /// The last command ended at standstill, as at the end of a jog: no failure.
@@ -53,7 +55,8 @@ impl Cause {
     /// Cause of the stop of an axis.
     #[must_use]
     pub fn of(report: &AxisReport) -> Self {
-        Self { interlock: report.interlock, stalled: report.stalled, ended: report.ended }
+        let AxisReport { interlock, brake, stalled, ended, .. } = *report;
+        Self { interlock, brake, stalled, ended }
     }
 }
 

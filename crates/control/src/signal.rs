@@ -224,16 +224,28 @@ impl Signals {
         for (signal, state) in self.signals.iter().zip(&mut self.states) {
             match signal.flow {
                 // The number of the cycle goes out with its frame.
-                Flow::Input | Flow::Cycle | Flow::Fixed(_) => {}
+                Flow::Input | Flow::Cycle => {}
                 Flow::Output(_) if state.shown() == state.written => {}
                 Flow::Output(_) => {
                     state.written = state.shown();
                     state.field.write(main_device.outputs_mut(signal.sub_device), state.written);
                 }
-                // Its writer was before.
-                Flow::Taken(_) => state.raw = state.field.read(main_device.outputs_mut(signal.sub_device)),
+                // Its writer was before. An axis lowers a limit of its own for a jog.
+                Flow::Taken(_) | Flow::Fixed(_) => {
+                    state.raw = state.field.read(main_device.outputs_mut(signal.sub_device))
+                }
             }
         }
+    }
+
+    /// Bits that the robot file gives to an output.
+    pub(crate) fn fixed(&self, sub_device: usize, field: PdoField) -> Option<u64> {
+        let at = |state: &State| state.field == field;
+        let mut places = self.signals.iter().zip(&self.states);
+        places.find_map(|(signal, state)| match signal.flow {
+            Flow::Fixed(bits) if signal.sub_device == sub_device && at(state) => Some(bits),
+            _ => None,
+        })
     }
 
     /// Number of the cycle to the process image, where it goes out.

@@ -187,7 +187,7 @@ mod tests {
     use super::*;
     use types::state::InputLevel;
 
-    use crate::controller::{IgnoredSetpoint, InterlockCause};
+    use crate::controller::{BrakeInputCause, IgnoredSetpoint, InterlockCause};
 
     fn status(number: u64) -> Status {
         let n = number as f64;
@@ -214,6 +214,9 @@ mod tests {
                 level,
                 permits: number % 2 == 0,
             }),
+            brake: InputLevel::ALL
+                .get(number as usize % 8)
+                .map(|&level| BrakeInputCause { place: number as usize % 3, level }),
             stalled: number as u32 % 23,
             ended: number % 29 == 0,
             statusword: Statusword(number as u16),

@@ -132,6 +132,8 @@ impl ShutdownPhase {
                     Self::Ramping { since, hurried_since, standing_since }
                 }
             }
+            // A load waits for the request to hurry, and is then disabled in order.
+            Self::Disabling { .. } if powered && waits => Self::Disabling { since: now },
             Self::Disabling { since } => {
                 let timeout =
                     if hurried { QUICK_STOP_TIMEOUT } else { DISABLE_TIMEOUT }.saturating_add(brakes);
@@ -257,6 +259,19 @@ mod tests {
         }
         let hurried = Situation { hurried: true, ..asked };
         assert!(matches!(ramping.step(at(20_000), hurried), ShutdownPhase::Disabling { .. }));
+    }
+
+    #[test]
+    fn a_load_that_no_brake_holds_waits_in_the_last_step_too() {
+        let asked = Situation { requested: true, loaded: true, ..CALM };
+        let mut disabling = ShutdownPhase::Disabling { since: at(0) };
+        for now in 1..20_000 {
+            disabling = disabling.step(at(now), asked);
+            assert!(matches!(disabling, ShutdownPhase::Disabling { .. }), "{now}");
+        }
+        let hurried = Situation { hurried: true, ..asked };
+        let (now, phase) = until_changed(disabling, 20_000, hurried);
+        assert_eq!((now, phase), (20_399, ShutdownPhase::ToInit { since: at(20_399) }));
     }
 
     // feature(axes): a stop is kept by supervision, in time and within the limits; hurried within two seconds

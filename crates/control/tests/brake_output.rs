@@ -52,7 +52,7 @@ fn axis(times: BrakeTimes) -> AxisConfiguration {
     let output = Some(DigitalOutput { sub_device: 0, channel: CHANNEL });
     let mut axis = supervised(1).remove(0);
     axis.sub_device = 1;
-    axis.brake = Some(BrakeConfiguration { times, output });
+    axis.brake = Some(BrakeConfiguration { times, output, ..BrakeConfiguration::default() });
     axis
 }
 

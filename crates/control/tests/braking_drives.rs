@@ -57,7 +57,7 @@ fn run(
     axes[0].mode = mode.into();
     let times = BrakeTimes { release: Seconds(RELEASE), engage: Seconds(ENGAGE) };
     let output = Some(DigitalOutput { sub_device: 1, channel: BRAKE + 1 });
-    axes[0].brake = Some(BrakeConfiguration { times, output });
+    axes[0].brake = Some(BrakeConfiguration { times, output, ..BrakeConfiguration::default() });
     change(&mut axes[0]);
     let look = move |scene: &Scene<'_>| {
         let power = wires.levels() & 1 << BRAKE != 0;

@@ -85,7 +85,11 @@ impl Case {
 
     fn axis(&self) -> AxisConfiguration {
         let homing = Homing::Drive { position: Radians(self.mark), timeout: Seconds(self.timeout) };
-        let brake = self.brake.map(|times| BrakeConfiguration { times, output: None });
+        let brake = self.brake.map(|times| BrakeConfiguration {
+            times,
+            output: None,
+            ..BrakeConfiguration::default()
+        });
         AxisConfiguration { mode: self.mode.into(), homing, brake, ..supervised(1).remove(0) }
     }
 

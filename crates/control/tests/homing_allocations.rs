@@ -96,6 +96,7 @@ fn run(leaks: bool) -> (u64, u64) {
         brake: Some(BrakeConfiguration {
             times,
             output: Some(DigitalOutput { sub_device: 0, channel: 2 }),
+            ..BrakeConfiguration::default()
         }),
         ..supervised(1).remove(0)
     };

@@ -3,10 +3,15 @@
 //! bears a later stamp: a busy computer makes no command stale.
 use crate::support;
 
+mod torque;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
 use ethercat::cia402::{CyclicMode, Request};
+use ethercat::pdo::PdoEntry;
 use ethercat::sii::Identity;
 use ethercat::time::Instant;
 use ipc::client::Client;
@@ -45,6 +50,8 @@ struct Visit<'a> {
     commands: &'a mut [AxisCommand],
     /// A request brings all axes to rest.
     rests: &'a mut bool,
+    /// No frame passes.
+    lost: &'a AtomicBool,
     /// Cycles since all drives were enabled.
     cycle: u64,
 }
@@ -89,6 +96,7 @@ struct Visited<F> {
     wires: Wires,
     cycles: u64,
     rests: bool,
+    lost: Arc<AtomicBool>,
     visitor: F,
     tell: Sender<State>,
 }
@@ -105,10 +113,10 @@ impl<F: FnMut(&mut Visit<'_>) + Send> Controller for Visited<F> {
         let enabled = state.axes.iter().all(|axis| axis.drive_state == 5);
         self.cycles += u64::from(enabled || self.cycles > 0);
         if self.cycles > 0 && !info.stopping {
-            let Self { client, writer, host, wires, visitor, cycles, rests, .. } = self;
+            let Self { client, writer, host, wires, visitor, cycles, rests, lost, .. } = self;
             let writer = writer.get_or_insert_with(|| client.command().unwrap());
             let commands = io.split().1;
-            visitor(&mut Visit { writer, host, wires, commands, rests, cycle: *cycles });
+            visitor(&mut Visit { writer, host, wires, commands, rests, lost, cycle: *cycles });
             let _ = self.tell.send(state);
         }
     }
@@ -125,6 +133,24 @@ struct Step {
     angle: f64,
     /// Velocity that the drive took: in csp the difference of its targets.
     taken: f64,
+    /// Torque limit of the drive, thousandths of its rated torque.
+    maximum_torque: u16,
+}
+
+/// The bus, which loses all frames where it is to.
+struct LosingSegment {
+    segment: Segment,
+    lost: Arc<AtomicBool>,
+}
+
+impl ethercat::link::Segment for LosingSegment {
+    fn process_frame(&mut self, now: Instant, frame: &mut [u8]) -> bool {
+        !self.lost.load(Ordering::Relaxed) && self.segment.process_frame(now, frame)
+    }
+
+    fn advance(&mut self, now: Instant) {
+        self.segment.advance(now);
+    }
 }
 
 struct Ran {
@@ -177,11 +203,25 @@ struct Bench {
     needs_homing: bool,
     chain: bool,
     place: f64,
+    /// Torque of a jog, N m.
+    torque: f64,
+    /// Objects that the drives map as outputs in addition.
+    outputs: Vec<PdoEntry>,
+    signals: Vec<types::Signal>,
 }
 
 impl Bench {
     fn new(mode: CyclicMode) -> Self {
-        Self { mode, interlock: None, needs_homing: false, chain: false, place: 0.0 }
+        Self {
+            mode,
+            interlock: None,
+            needs_homing: false,
+            chain: false,
+            place: 0.0,
+            torque: 5.0,
+            outputs: Vec::new(),
+            signals: Vec::new(),
+        }
     }
 
     fn axes(&self) -> Vec<AxisConfiguration> {
@@ -195,7 +235,8 @@ impl Bench {
             };
             *settings = Settings { mode: self.mode.into(), limits, ..*settings };
             axis.mode = self.mode.into();
-            axis.jog = Some(JogLimits { velocity: RadiansPerSecond(JOG), torque: NewtonMetres(5.0) });
+            axis.jog =
+                Some(JogLimits { velocity: RadiansPerSecond(JOG), torque: NewtonMetres(self.torque) });
             axis.position_sense.tolerance = Radians(0.02);
         }
         if self.needs_homing {
@@ -215,7 +256,10 @@ impl Bench {
         let place = self.place;
         let mut sub_devices: Vec<SubDevice> = (0..2)
             .map(|_| {
-                let (drive, record) = support::sub_device(self.mode, |it| it.initial_position = place);
+                let (drive, record) = support::sub_device(self.mode, |it| {
+                    it.initial_position = place;
+                    it.mapping.outputs[0].entries.extend(self.outputs.clone());
+                });
                 records.push(record);
                 drive
             })
@@ -224,7 +268,9 @@ impl Bench {
         let inputs = DigitalInputs::new(4, wires.clone()).unwrap();
         let sii = digital_inputs(identity, "Inputs", 4).image().emit();
         sub_devices.push(SubDevice::new(EscDescription::default(), sii, Box::new(inputs)));
-        let link = DirectLink::new(Segment::new(sub_devices), bus.clone(), Duration::from_micros(20));
+        let lost = Arc::new(AtomicBool::new(false));
+        let segment = LosingSegment { segment: Segment::new(sub_devices), lost: Arc::clone(&lost) };
+        let link = DirectLink::new(segment, bus.clone(), Duration::from_micros(20));
         let interlocks: Vec<Interlock> = self
             .interlock
             .into_iter()
@@ -238,7 +284,7 @@ impl Bench {
             })
             .collect();
         let folder = IpcFolder::new(&format!("jog-{name}"));
-        let (ipc, _server, client) = ipc_of(&folder, rules(2), &[], &interlocks);
+        let (ipc, _server, client) = ipc_of(&folder, rules(2), &self.signals, &interlocks);
         let (tell, told) = channel();
         let servant = Servant::new(2, 1.0);
         let controller = Visited {
@@ -249,13 +295,16 @@ impl Bench {
             wires,
             cycles: 0,
             rests: false,
+            lost,
             visitor,
             tell,
         };
         let configuration =
             CycleConfiguration { cycles: Some(cycles), ..CycleConfiguration::every(PERIOD) };
         let clocks = (host.clone(), bus);
-        let (cycle, _observer) = cycle_in_bus_time(link, clocks, &self.axes(), controller, configuration);
+        let (mut cycle, _observer) =
+            cycle_in_bus_time(link, clocks, &self.axes(), controller, configuration);
+        cycle.set_signals(self.signals).unwrap();
         let cycle = cycle.with_interlocks(&interlocks).unwrap().with_ipc(ipc);
         let chains = if self.chain { vec![vec![0, 1]] } else { Vec::new() };
         let ended = cycle.with_chains(chains).run(&StopHandle::new());
@@ -280,7 +329,7 @@ fn steps(mode: CyclicMode, record: &simulator::application::servo::ServoRecord) 
                 CyclicMode::Position => (target(1) - target(0)) / PERIOD.as_secs_f64(),
                 _ => f64::from(pair[1].target_velocity) / counts,
             };
-            Step { angle: pair[1].angle, taken }
+            Step { angle: pair[1].angle, taken, maximum_torque: pair[1].maximum_torque }
         })
         .collect()
 }

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 mod absent;
+mod brake_feedback;
 mod brake_output;
 mod braking_drives;
 mod bus_requests;

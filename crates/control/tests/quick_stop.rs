@@ -3,7 +3,7 @@
 use crate::support;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ use simulator::application::servo::{ServoDescription, ServoDrive, Taken, default
 use simulator::application::sii::{digital_outputs, with_coe};
 use simulator::coe::DeviceDescription;
 use simulator::{EscDescription, Segment, SubDevice};
-use support::{PERIOD, cycle_of, supervised};
+use support::{IpcFolder, PERIOD, cycle_of, ipc, rules, supervised};
 
 const IDENTITY: Identity =
     Identity { vendor_id: 0xFFFF_0B01, product_code: 0x0402, revision: 1, serial: 0 };
@@ -68,6 +68,17 @@ struct Case {
     reset: bool,
     /// The drive has a quick stop, by which it coasts (0x605A = 0); else it has none.
     coasts: bool,
+    /// Cycle of a disturbance.
+    disturbed: Option<(u64, Disturbance)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Disturbance {
+    LostFrame,
+    /// A cycle begins a period late.
+    LateCycle,
+    /// The first stop of the run.
+    Stop,
 }
 
 /// The terminal that powers the brake's coil, and the drive; the brake acts on its shaft.
@@ -119,7 +130,12 @@ struct MovingController {
     cycles: u64,
     position: f64,
     stop: StopHandle,
+    /// State for other processes.
+    state: ipc::state::Reader,
+    clock: VirtualClock,
     see: std::sync::mpsc::Sender<(u64, Instant, AxisReport)>,
+    /// Step that the state names, in each cycle.
+    shown: std::sync::mpsc::Sender<u8>,
 }
 
 impl Controller for MovingController {
@@ -130,7 +146,13 @@ impl Controller for MovingController {
         self.cycles += u64::from(report.state == Some(State::OperationEnabled) || self.cycles > 0);
         self.loaded.store(case.load && self.cycles > 100, Ordering::Relaxed);
         let lost = case.cause == Cause::Outage && (ASKED..ASKED + 60).contains(&self.cycles);
-        self.lost.store(lost, Ordering::Relaxed);
+        let disturbance = case.disturbed.filter(|it| it.0 == self.cycles).map(|it| it.1);
+        self.lost.store(lost || disturbance == Some(Disturbance::LostFrame), Ordering::Relaxed);
+        match disturbance {
+            Some(Disturbance::LateCycle) => self.clock.advance(PERIOD * 3 / 2),
+            Some(Disturbance::Stop) => self.stop.stop(),
+            _ => {}
+        }
         if let AxisPhase::HoldingAt(position) = report.feedback.phase {
             self.position = position.0;
         }
@@ -162,12 +184,14 @@ impl Controller for MovingController {
             self.stop.hurry();
         }
         let _ = self.see.send((self.cycles, info.release, report));
+        let _ = self.shown.send(self.state.read().map_or(0, |it| it.axes[0].quick_stop));
     }
 }
 
 struct Outcome {
     taken: Vec<Taken>,
     seen: Vec<(u64, Instant, AxisReport)>,
+    shown: Vec<u8>,
     steps: Vec<QuickStopStep>,
     findings: Vec<Finding>,
 }
@@ -199,7 +223,8 @@ fn axis(case: Case) -> AxisConfiguration {
     settings.mode = case.mode.into();
     settings.outage = Outage { time: None, after: AfterOutage::Stay };
     let output = Some(DigitalOutput { sub_device: 0, channel: 1 });
-    axis.brake = case.brake.then_some(BrakeConfiguration { times: BRAKE, output });
+    axis.brake =
+        case.brake.then_some(BrakeConfiguration { times: BRAKE, output, ..BrakeConfiguration::default() });
     axis
 }
 
@@ -218,12 +243,27 @@ fn play(case: Case) -> Outcome {
         lost: Arc::clone(&lost),
     };
     let link = DirectLink::new(machine, clock.clone(), Duration::from_micros(60));
-    let (see, seen) = channel();
+    let ((see, seen), (show, shown)) = (channel(), channel());
     let stop = StopHandle::new();
-    let mover = MovingController { case, loaded, lost, cycles: 0, position: 0.0, stop: stop.clone(), see };
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let folder = IpcFolder::new(&format!("quick-stop-{}", NUMBER.fetch_add(1, Ordering::Relaxed)));
+    let (ipc, _server, client) = ipc(&folder, rules(1));
+    let (state, position) = (client.state(), 0.0);
+    let mover = MovingController {
+        case,
+        loaded,
+        lost,
+        cycles: 0,
+        position,
+        stop: stop.clone(),
+        state,
+        clock: clock.clone(),
+        see,
+        shown: show,
+    };
     let configuration = CycleConfiguration { cycles: Some(END), ..CycleConfiguration::every(PERIOD) };
     let (cycle, mut observer) = cycle_of(link, clock, &[axis(case)], mover, configuration);
-    let ended = cycle.run(&stop);
+    let ended = cycle.with_ipc(ipc).run(&stop);
     let step = |what| match what {
         Happening::QuickStopIgnored { step, .. } => Some(step),
         _ => None,
@@ -231,13 +271,14 @@ fn play(case: Case) -> Outcome {
     let steps = std::iter::from_fn(|| observer.next_event()).filter_map(|it| step(it.what)).collect();
     let circumstances = Circumstances { period: PERIOD, hurried: false, resumes: false };
     let findings = ended.findings(circumstances);
-    Outcome { taken: record.taken(), seen: seen.try_iter().collect(), steps, findings }
+    let (seen, shown) = (seen.try_iter().collect(), shown.try_iter().collect());
+    Outcome { taken: record.taken(), seen, shown, steps, findings }
 }
 
 /// The quick stop is requested in this cycle. The axis is at standstill after twice the time of its
 /// deceleration, half a second, the outage, and the time of detection.
 fn check(case: Case) {
-    let Outcome { taken, seen, steps, findings } = play(case);
+    let Outcome { taken, seen, shown, steps, findings } = play(case);
     let at = |cycle: u64| seen.iter().find(|it| it.0 == cycle).unwrap().1;
     let (asked, reset) = (at(ASKED), at(RESET));
     let speed = |it: &Taken| it.velocity.abs() / COUNTS_PER_RADIAN;
@@ -285,6 +326,10 @@ fn check(case: Case) {
         _ => QuickStopStep::SetPoints,
     };
     assert_eq!(steps, [step], "{case:?}");
+    // Other processes see the step up to the reset.
+    let before = seen.iter().position(|it| it.0 == RESET).unwrap();
+    assert_eq!(shown[before], step as u8, "{case:?}");
+    assert_eq!(shown[before + 400], if case.reset { 0 } else { step as u8 }, "{case:?}");
     let exit_code = findings.iter().map(Finding::exit_code).max().unwrap_or(0);
     if case.reset {
         let since: Vec<_> = taken.iter().filter(|it| it.now > reset).collect();
@@ -319,7 +364,8 @@ fn drives_without_quick_stop_are_stopped_in_every_mode() {
                     continue;
                 }
                 for reset in [false, true] {
-                    check(Case { mode, cause, brake, load, holds_load, reset, coasts: false });
+                    let (coasts, disturbed) = (false, None);
+                    check(Case { mode, cause, brake, load, holds_load, reset, coasts, disturbed });
                 }
             }
         }
@@ -332,7 +378,29 @@ fn a_quick_stop_that_coasts_is_not_used() {
     for mode in CyclicMode::ALL {
         for (brake, holds_load) in [(true, false), (false, true)] {
             let (cause, load, reset, coasts) = (Cause::Request, false, true, true);
-            check(Case { mode, cause, brake, load, holds_load, reset, coasts });
+            let disturbed = None;
+            check(Case { mode, cause, brake, load, holds_load, reset, coasts, disturbed });
+        }
+    }
+}
+
+// feature(axes): neither a lost frame nor a late cycle drops a load that is held after the first Ctrl-C
+#[test]
+fn a_load_is_held_in_the_first_stop_whatever_is_lost() {
+    let late = END + 400;
+    let disturbances = [(late, Disturbance::LostFrame), (late, Disturbance::LateCycle)];
+    // Before the request, while the axis slows down, and while its standstill is not certain yet.
+    let stops = [0, 1, 30, 60, 90, 105, 120].map(|after| (ASKED + after, Disturbance::Stop));
+    for cause in [Cause::Request, Cause::Outage] {
+        for disturbed in disturbances.into_iter().chain(stops) {
+            if cause == Cause::Outage && disturbed.1 == Disturbance::Stop && disturbed.0 < ASKED + 30 {
+                // The stop is at standstill before the quick stop begins.
+                continue;
+            }
+            let (brake, load, holds_load, reset, coasts) = (false, true, true, false, false);
+            let disturbed = Some(disturbed);
+            let mode = CyclicMode::Position;
+            check(Case { mode, cause, brake, load, holds_load, reset, coasts, disturbed });
         }
     }
 }

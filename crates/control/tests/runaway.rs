@@ -126,7 +126,7 @@ fn axis(mode: CyclicMode) -> AxisConfiguration {
     settings.mode = mode.into();
     settings.limits.position = None;
     let times = BrakeTimes { release: Seconds(0.01), engage: Seconds(0.01) };
-    axis.brake = Some(BrakeConfiguration { times, output: None });
+    axis.brake = Some(BrakeConfiguration { times, output: None, ..BrakeConfiguration::default() });
     axis
 }
 

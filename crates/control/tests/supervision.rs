@@ -89,7 +89,9 @@ fn an_enabled_axis_that_stands_is_homed_where_it_stands_without_a_jerk() {
 fn a_brake_lets_nothing_move_before_it_is_open_and_holds_before_the_torque_goes() {
     let times = BrakeTimes { release: Seconds(0.1), engage: Seconds(0.2) };
     let seen = run(
-        |axis| axis.brake = Some(BrakeConfiguration { times, output: None }),
+        |axis| {
+            axis.brake = Some(BrakeConfiguration { times, output: None, ..BrakeConfiguration::default() })
+        },
         1_000,
         |cycle, _, command| {
             command.setpoint.position.0 += 1e-3;

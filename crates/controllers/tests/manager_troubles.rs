@@ -123,6 +123,25 @@ fn an_interlock_that_does_not_permit_refuses_at_once() {
 }
 
 #[test]
+fn a_brake_that_contradicts_refuses_the_reset() {
+    for reason in [StopReason::BrakeNotOpen, StopReason::BrakeNotClosed] {
+        let mut bench = bench();
+        bench.reports[0].stop = Some(reason);
+        bench.reports[0].feedback.phase = AxisPhase::HoldingAt(Radians(0.0));
+        bench.troubles[0] = Trouble::Latched;
+        bench.run(10);
+        let reset = bench.request(Action::ResetFaults);
+        bench.run(150);
+        assert_eq!(bench.reply(reset), Some(Err(Refusal::Held)), "{reason}");
+        let reset = bench.request(Action::ResetFaults);
+        bench.run(20);
+        bench.troubles[0] = Trouble::None;
+        bench.run(20);
+        assert_eq!(bench.reply(reset), Some(Ok(())), "{reason}");
+    }
+}
+
+#[test]
 fn drives_are_enabled_in_set_up_mode_and_a_stop_ends_jogs() {
     let mut bench = bench();
     let disable = bench.request(Action::Disable);

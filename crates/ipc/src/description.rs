@@ -45,6 +45,9 @@ pub struct Description {
     /// Digital inputs that stop axes, or permit something, in the order of the robot file.
     #[serde(default)]
     pub interlocks: Vec<InterlockDescription>,
+    /// Digital inputs that show whether the brakes are open or closed, in the order of the axes.
+    #[serde(default)]
+    pub brake_inputs: Vec<BrakeInputDescription>,
     /// Ports that can be opened.
     pub ports: Vec<PortDescription>,
 }
@@ -105,6 +108,21 @@ pub struct AxisDescription {
     /// Index of the SubDevice of its drive; none where the cycle does not report it.
     #[serde(default)]
     pub sub_device: Option<usize>,
+}
+
+/// Description of a digital input that shows whether a brake is open or closed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BrakeInputDescription {
+    /// Index of the axis of the brake.
+    pub axis: usize,
+    /// `released`: on while the brake is open; `closed`: on while it is closed.
+    pub name: String,
+    /// Name of the SubDevice of the input.
+    pub sub_device: String,
+    /// Number of the digital input of that SubDevice, from 1.
+    pub channel: usize,
+    /// True if the input is on while it is low.
+    pub inverted: bool,
 }
 
 impl AxisDescription {

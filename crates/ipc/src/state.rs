@@ -5,7 +5,7 @@ pub(crate) mod region;
 use types::codes;
 
 pub use region::{ReadError, Reader, Writer};
-pub use types::state::{BringUpPhase, DrivePhase, DriveState, InputLevel, StopReason};
+pub use types::state::{BringUpPhase, DrivePhase, DriveState, InputLevel, QuickStopStep, StopReason};
 pub use types::{Freshness, LockState, Value, ValueKind};
 
 /// State at the end of one cycle. A missing value is never NaN: flags such as `fresh`, codes of 0, and counters
@@ -292,11 +292,19 @@ pub struct Axis {
     pub ended: bool,
     /// Reason for a stop by supervision, a code of [`StopReason`]; 0 if it is not stopped.
     pub stop: u8,
+    /// Step that stopped it because its drive did not carry out a quick stop, a code of
+    /// [`QuickStopStep`]; 0 for none. It stays until the axis is its controller's again.
+    pub quick_stop: u8,
     /// Place of the axis that it was stopped with ([`StopReason::OtherAxis`]).
     pub stopped_with: Option<u16>,
     /// Index of the interlock that stopped the axis, or keeps it from being enabled
     /// ([`StopReason::Interlock`], [`StopReason::NotPermitted`]).
     pub interlock: Option<u16>,
+    /// Index of the input that shows the fault of its brake, among the inputs of all brakes
+    /// ([`StopReason::BrakeNotOpen`], [`StopReason::BrakeNotClosed`]).
+    pub brake_input: Option<u16>,
+    /// Level of that input when it showed the fault, a code of [`InputLevel`].
+    pub brake_level: u8,
     /// Error code 0x603F of a drive in fault; 0 for none known.
     pub error_code: u16,
     /// Cycles for which the host stalled, of an axis that an outage stopped because of that, or whose drive is in fault since

@@ -13,8 +13,8 @@ use types::state::is_communication_error;
 use crate::description::Description;
 use crate::message::control;
 use crate::state::{
-    Axis, BringUpPhase, CommandState, DrivePhase, DriveState, InputLevel, Limit, LockState, Refusal, State,
-    StopReason, TrajectoryStatus,
+    Axis, BringUpPhase, CommandState, DrivePhase, DriveState, InputLevel, Limit, LockState, QuickStopStep,
+    Refusal, State, StopReason, TrajectoryStatus,
 };
 
 /// Text of a code.
@@ -105,16 +105,66 @@ pub fn interlock_name<'a>(axis: &Axis, description: &'a Description) -> Option<&
     description.interlocks.get(usize::from(axis.interlock?)).map(|it| it.name.as_str())
 }
 
+/// An input of the feedback of a brake, for a sentence: `input "released" (inputs-2, channel 1)`.
+#[must_use]
+pub fn brake_input(name: &str, sub_device: &str, channel: usize) -> String {
+    format!("input \"{name}\" ({sub_device}, channel {channel})")
+}
+
+/// The input that shows the fault of an axis's brake, with its level then:
+/// `input "released" (inputs-2, channel 1) is low`.
+fn brake_input_of(axis: &Axis, description: &Description) -> Option<String> {
+    let it = description.brake_inputs.get(usize::from(axis.brake_input?))?;
+    let level = InputLevel::from_code(axis.brake_level)?;
+    Some(format!("{} {level}", brake_input(&it.name, &it.sub_device, it.channel)))
+}
+
+/// What to do at a fault of a brake.
+#[must_use]
+pub const fn brake_remedy(reason: StopReason) -> Option<&'static str> {
+    match reason {
+        StopReason::BrakeNotOpen => Some("check the brake, its power and this input"),
+        StopReason::BrakeNotClosed => {
+            Some("an enabled drive keeps its torque; secure the load, and check the brake and this input")
+        }
+        _ => None,
+    }
+}
+
 /// Reason for which an axis is stopped, with its cause: the interlock with its input and level, the
-/// axis that it was stopped with, the error code of the drive, the length of a stall. `None` for an
-/// axis that is not stopped.
+/// axis that it was stopped with, the error code of the drive, the length of a stall. It names the
+/// step that worked where the drive did not carry out its quick stop. `None` for an axis that is
+/// not stopped.
 #[must_use]
 pub fn why_stopped(axis: &Axis, state: &State, description: &Description) -> Option<String> {
+    let why = cause_of_stop(axis, state, description)?;
+    Some(match QuickStopStep::from_code(axis.quick_stop) {
+        Some(step) => format!("{why}; {}", step.sentence()),
+        None => why,
+    })
+}
+
+/// Axes of a state, before their reset, whose drives did not carry out a quick stop: the step that
+/// worked, and what to correct.
+#[must_use]
+pub fn ignored_quick_stops(state: &State, description: &Description) -> Vec<String> {
+    let axes = state.axes.iter().zip(&description.axes);
+    let steps =
+        axes.filter_map(|(it, described)| Some((described, QuickStopStep::from_code(it.quick_stop)?)));
+    let remedy = "correct its 0x605A or its firmware";
+    steps.map(|(it, step)| format!("{}: reset; {}: {remedy}", it.name, step.sentence())).collect()
+}
+
+fn cause_of_stop(axis: &Axis, state: &State, description: &Description) -> Option<String> {
     let reason = stop(axis.stop)?;
     Some(match StopReason::from_code(axis.stop) {
         Some(StopReason::Interlock | StopReason::NotPermitted) => {
             interlock_of(axis, state, description).unwrap_or_else(|| reason.into_owned())
         }
+        Some(it) if it.is_of_brake_feedback() => match brake_input_of(axis, description) {
+            Some(input) => format!("{reason}: {input}"),
+            None => reason.into_owned(),
+        },
         Some(StopReason::Stale) if axis.ended => NO_COMMAND.to_owned(),
         Some(StopReason::SetUp) => match interlock_of(axis, state, description) {
             Some(interlock) => format!("{reason} ({interlock})"),
@@ -124,7 +174,7 @@ pub fn why_stopped(axis: &Axis, state: &State, description: &Description) -> Opt
             let with = axis.stopped_with.map(usize::from);
             let other = with.and_then(|it| Some((description.axes.get(it)?, state.axes.get(it)?)));
             let cause = other.filter(|(_, other)| other.stop != StopReason::OtherAxis as u8);
-            let cause = cause.and_then(|(_, other)| why_stopped(other, state, description));
+            let cause = cause.and_then(|(_, other)| cause_of_stop(other, state, description));
             let name = stopped_with(axis, description);
             let parts = [name.map(str::to_owned), cause].into_iter().flatten();
             parts.fold(reason.into_owned(), |text, part| format!("{text}: {part}"))
@@ -197,6 +247,9 @@ pub fn hindrance(place: usize, state: &State, description: &Description) -> Opti
         }
         (Some(StopReason::AwaitsStart), Some(why)) => (why, format!("type `{ENABLE}`")),
         (Some(reason), Some(why)) if reason.is_unreferenced() => (why, UNREFERENCED.to_owned()),
+        (Some(reason), Some(why)) if brake_remedy(reason).is_some() => {
+            (why, format!("{}, {reset}", brake_remedy(reason).unwrap_or_default()))
+        }
         (Some(reason), Some(why)) if waits_for(reason, name).is_some() => {
             (why, waits_for(reason, name).unwrap_or_default())
         }
@@ -328,7 +381,7 @@ mod tests {
     use types::{CyclicMode, Takes};
 
     use super::*;
-    use crate::description::{AxisDescription, InterlockDescription};
+    use crate::description::{AxisDescription, BrakeInputDescription, InterlockDescription};
     use crate::state::Interlock;
 
     #[test]
@@ -387,6 +440,13 @@ mod tests {
             axes: vec![0],
         };
         let axis = |name| AxisDescription::new(name, CyclicMode::Position, 1.0, 1.0);
+        let brake_input = |name: &str| BrakeInputDescription {
+            axis: 0,
+            name: name.to_owned(),
+            sub_device: "inputs-2".to_owned(),
+            channel: 4,
+            inverted: false,
+        };
         let description = Description {
             period_ns: 1_000_000,
             axes: vec![axis("x"), axis("y")],
@@ -394,6 +454,7 @@ mod tests {
                 interlock("door", InterlockKind::Enable),
                 interlock("e-stop", InterlockKind::Stop),
             ],
+            brake_inputs: ["released", "closed"].map(brake_input).to_vec(),
             ..Description::default()
         };
         let state = |x: Axis, permits| {
@@ -416,6 +477,15 @@ mod tests {
         let expected =
             "x: the drive is in fault, error code 0x7500; correct that, then `onbeat control reset`";
         assert_eq!(told(fault, true).as_deref(), Some(expected));
+        let brake = Axis {
+            brake_input: Some(1),
+            brake_level: InputLevel::Low as u8,
+            ..stopped(StopReason::BrakeNotClosed, None)
+        };
+        let expected = "x: its brake is not closed, as its feedback shows: input \"closed\" (inputs-2, channel 4) \
+                        is low; an enabled drive keeps its torque; secure the load, and check the brake and this \
+                        input, then `onbeat control reset`";
+        assert_eq!(told(brake, true).as_deref(), Some(expected));
         let stalled = Axis { stalled: 5, ..stopped(StopReason::Outage, None) };
         let expected = "x: this computer stalled for 5 cycles, 5 ms (`onbeat doctor` says why); type \
                         `onbeat control reset`";
@@ -427,6 +497,15 @@ mod tests {
         let other = Axis { error_code: 0x8611, ..starved };
         assert!(told(other, true).is_some_and(|it| !it.contains("stalled")));
         assert_eq!(hindrance(1, &state(door, false), &description), None);
+        let step = QuickStopStep::Halt as u8;
+        let by_halt = Axis { quick_stop: step, ..stopped(StopReason::JogTorque, None) };
+        let expected = "x: its torque was above the limit of a jog; its drive does not carry out the \
+                        quick stop, it was stopped by a halt; correct that, then `onbeat control reset`";
+        assert_eq!(told(by_halt, true).as_deref(), Some(expected));
+        let resets = ignored_quick_stops(&state(by_halt, true), &description);
+        let expected = "x: reset; its drive does not carry out the quick stop, it was stopped by a \
+                        halt: correct its 0x605A or its firmware";
+        assert_eq!(resets, [expected]);
         let with = Axis { stopped_with: Some(0), ..stopped(StopReason::OtherAxis, None) };
         let mut both = state(door, false);
         both.axes[1] = with;

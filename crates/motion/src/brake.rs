@@ -2,10 +2,19 @@
 //!
 //! It takes time to open and to close. The axis is moved only once the brake is open, and the drive gives its torque
 //! away only once it is closed: in between the drive holds the axis against whatever pulls at it.
+//!
+//! A brake with feedback counts as open or closed only once its feedback shows that. The drive keeps its torque at a
+//! brake that does not close.
 
-use types::DigitalOutput;
+mod feedback;
+
+use types::state::StopReason;
+use types::{BrakeFeedback, DigitalOutput};
 
 use crate::units::Seconds;
+use feedback::FeedbackWatch;
+
+pub use feedback::{BrakeCause, BrakeFault, BrakeReading, FEEDBACK_TIME, InputReading};
 
 /// Times of a brake.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -17,19 +26,24 @@ pub struct BrakeTimes {
 }
 
 /// Brake that a MainDevice has to wait for.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct BrakeConfiguration {
     /// Times of its mechanism.
     pub times: BrakeTimes,
     /// Output that powers its coil, which has no other writer; `None` where the drive does that itself.
     pub output: Option<DigitalOutput>,
+    /// Inputs that show whether it is open or closed.
+    pub feedback: BrakeFeedback,
 }
 
 /// A brake, released by power: without power it holds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Brake {
     times: BrakeTimes,
+    /// The drive powers it, while it is enabled.
+    is_drives: bool,
     stage: Stage,
+    watch: FeedbackWatch,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -38,6 +52,23 @@ enum Stage {
     Releasing(Seconds),
     Released,
     Engaging(Seconds),
+}
+
+/// Input of the brake in a cycle.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BrakeSeen {
+    /// The drive holds the axis.
+    pub torque: bool,
+    /// The axis is to be moved, or held by its drive.
+    pub wanted: bool,
+    /// The drive may drive the motor, as far as it shows.
+    pub powered: bool,
+    /// Its feedback.
+    pub reading: BrakeReading,
+    /// The drive exchanges process data.
+    pub is_reached: bool,
+    /// The torque goes once the feedback has shown for [`FEEDBACK_TIME`] that the brake does not close.
+    pub gives_way: bool,
 }
 
 /// Wish of the brake on a cycle.
@@ -57,7 +88,13 @@ impl Brake {
     pub fn new(times: BrakeTimes) -> Self {
         let sane = |time: Seconds| if time.is_finite() { Seconds(time.0.max(0.0)) } else { Seconds::ZERO };
         let times = BrakeTimes { release: sane(times.release), engage: sane(times.engage) };
-        Self { times, stage: Stage::Engaged }
+        Self { times, is_drives: false, stage: Stage::Engaged, watch: FeedbackWatch::default() }
+    }
+
+    /// The same, powered by the drive while it is enabled.
+    #[must_use]
+    pub const fn by_drive(self) -> Self {
+        Self { is_drives: true, ..self }
     }
 
     /// Time it takes.
@@ -66,9 +103,9 @@ impl Brake {
         self.times
     }
 
-    /// One cycle, `elapsed` after the last. `torque`: the drive holds the axis; `wanted`: it is to be moved or held
-    /// by its drive. A drive that has lost its torque closes the brake at once.
-    pub fn step(&mut self, elapsed: Seconds, torque: bool, wanted: bool) -> Braked {
+    /// One cycle, `elapsed` after the last. A drive that has lost its torque closes the brake at once.
+    pub fn step(&mut self, elapsed: Seconds, seen: &BrakeSeen) -> Braked {
+        let BrakeSeen { torque, wanted, powered, ref reading, .. } = *seen;
         self.stage = match self.stage {
             _ if !torque => Stage::Engaged,
             Stage::Engaged if wanted => Stage::Releasing(Seconds::ZERO),
@@ -78,9 +115,26 @@ impl Brake {
             Stage::Engaging(since) => Stage::Engaging(since + elapsed),
             stage => stage,
         };
+        let commanded = match self.stage {
+            Stage::Releasing(_) | Stage::Released => Some(true),
+            // Its drive closes it once it is disabled.
+            _ if self.is_drives && powered => None,
+            _ => Some(false),
+        };
+        self.watch.look(elapsed, commanded, reading, self.times, seen.is_reached);
         match self.stage {
-            Stage::Releasing(since) if since >= self.times.release => self.stage = Stage::Released,
-            Stage::Engaging(since) if since >= self.times.engage => self.stage = Stage::Engaged,
+            Stage::Releasing(since) if since >= self.times.release && reading.not_open().is_none() => {
+                self.stage = Stage::Released;
+            }
+            Stage::Engaging(since) if since >= self.times.engage => {
+                let is_closed = match self.is_known_open() {
+                    true => seen.gives_way || self.watch.has_agreed(),
+                    false => reading.not_closed().is_none(),
+                };
+                if self.is_drives || is_closed {
+                    self.stage = Stage::Engaged;
+                }
+            }
             _ => {}
         }
         Braked {
@@ -88,6 +142,27 @@ impl Brake {
             free: self.stage == Stage::Released,
             keep_torque: matches!(self.stage, Stage::Engaging(_)),
         }
+    }
+
+    /// Contradiction of its feedback that has lasted, until it is acknowledged.
+    #[must_use]
+    pub const fn fault(&self) -> Option<BrakeFault> {
+        self.watch.fault()
+    }
+
+    /// Ends a fault of its feedback, unless the feedback still contradicts the command.
+    pub fn acknowledge(&mut self) {
+        self.watch.acknowledge();
+    }
+
+    /// True if the drive keeps its torque because the brake does not close.
+    #[must_use]
+    pub fn holds_by_torque(&self) -> bool {
+        matches!(self.stage, Stage::Engaging(_)) && self.is_known_open()
+    }
+
+    fn is_known_open(&self) -> bool {
+        self.fault().is_some_and(|it| it.reason == StopReason::BrakeNotClosed)
     }
 }
 
@@ -103,6 +178,11 @@ mod tests {
         Brake::new(BrakeTimes { release: Seconds(0.1), engage: Seconds(0.05) })
     }
 
+    /// One cycle of a brake without feedback.
+    fn step(brake: &mut Brake, torque: bool, wanted: bool) -> Braked {
+        brake.step(CYCLE, &BrakeSeen { torque, wanted, ..BrakeSeen::default() })
+    }
+
     /// Cycles until `wanted` shows.
     fn cycles_until(
         brake: &mut Brake,
@@ -110,17 +190,14 @@ mod tests {
         moved: bool,
         wanted: impl Fn(Braked) -> bool,
     ) -> usize {
-        (0..1_000).position(|_| wanted(brake.step(CYCLE, torque, moved))).unwrap()
+        (0..1_000).position(|_| wanted(step(brake, torque, moved))).unwrap()
     }
 
     #[test]
     fn an_axis_is_moved_only_once_its_brake_is_open() {
         let mut brake = brake();
-        assert_eq!(
-            brake.step(CYCLE, false, true),
-            Braked { power: false, free: false, keep_torque: false }
-        );
-        let first = brake.step(CYCLE, true, true);
+        assert_eq!(step(&mut brake, false, true), Braked { power: false, free: false, keep_torque: false });
+        let first = step(&mut brake, true, true);
         assert!(first.power && !first.free, "{first:?}");
         let cycles = cycles_until(&mut brake, true, true, |braked| braked.free);
         assert!((98..=101).contains(&cycles), "{cycles}");
@@ -130,7 +207,7 @@ mod tests {
     fn torque_stays_until_the_brake_holds() {
         let mut brake = brake();
         cycles_until(&mut brake, true, true, |braked| braked.free);
-        let first = brake.step(CYCLE, true, false);
+        let first = step(&mut brake, true, false);
         assert!(!first.power && !first.free && first.keep_torque, "{first:?}");
         let cycles = cycles_until(&mut brake, true, false, |braked| !braked.keep_torque);
         assert!((48..=51).contains(&cycles), "{cycles}");
@@ -140,19 +217,16 @@ mod tests {
     fn a_drive_without_torque_closes_it_at_once() {
         let mut brake = brake();
         cycles_until(&mut brake, true, true, |braked| braked.free);
-        assert_eq!(
-            brake.step(CYCLE, false, true),
-            Braked { power: false, free: false, keep_torque: false }
-        );
+        assert_eq!(step(&mut brake, false, true), Braked { power: false, free: false, keep_torque: false });
     }
 
     #[test]
     fn whoever_changes_their_mind_half_way_is_heard_at_once() {
         let mut brake = brake();
         cycles_until(&mut brake, true, true, |braked| braked.power);
-        let closing = brake.step(CYCLE, true, false);
+        let closing = step(&mut brake, true, false);
         assert!(!closing.power && closing.keep_torque, "opening, and not wanted any more: {closing:?}");
-        let opening = brake.step(CYCLE, true, true);
+        let opening = step(&mut brake, true, true);
         assert!(opening.power && !opening.keep_torque, "closing, and wanted again: {opening:?}");
         let cycles = cycles_until(&mut brake, true, true, |braked| braked.free);
         assert!((98..=101).contains(&cycles), "from the start: {cycles}");
@@ -161,8 +235,8 @@ mod tests {
     #[test]
     fn times_that_mean_nothing_are_none() {
         let mut brake = Brake::new(BrakeTimes { release: Seconds(f64::NAN), engage: Seconds(-1.0) });
-        assert!(brake.step(CYCLE, true, true).free);
-        assert!(!brake.step(CYCLE, true, false).keep_torque);
+        assert!(step(&mut brake, true, true).free);
+        assert!(!step(&mut brake, true, false).keep_torque);
     }
 
     proptest! {
@@ -171,7 +245,7 @@ mod tests {
         fn it_never_lets_an_axis_fall(cycles in prop::collection::vec(any::<(bool, bool)>(), 1..400)) {
             let mut brake = brake();
             for (torque, wanted) in cycles {
-                let braked = brake.step(CYCLE, torque, wanted);
+                let braked = step(&mut brake, torque, wanted);
                 prop_assert!(!braked.power || torque);
                 prop_assert!(!braked.free || braked.power);
                 prop_assert!(!(braked.keep_torque && braked.power));

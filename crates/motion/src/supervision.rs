@@ -25,6 +25,8 @@
 //! * **Interlocked** ([`InterlockState`]): brought to rest, then without torque.
 //! * **Waits for a start** (see [`START_TIME`]): its torque was taken by power, safe torque off or a missing permission, and
 //!   the return of that moves nothing.
+//! * **Brake that contradicts its command** ([`Seen::brake`]): brought to rest, then without torque once the
+//!   brake is closed, latched.
 //! * **Stopped with another axis** ([`OtherAxis`]): brought to rest within its own limits, while that one is stopped.
 //!
 //! * **Jogged** ([`Jog`]): moved slowly by its operator, whatever keeps controllers from moving it: not homed, far
@@ -44,6 +46,7 @@
 
 mod braking;
 mod clamp;
+mod drive_torque;
 mod ending;
 mod interlock;
 mod jog;
@@ -134,6 +137,8 @@ pub struct Supervisor {
     lead: Radians,
     overshoot: Overshoot,
     jogging: Jogging,
+    /// Torque limit of the drive, where the cycle sets it.
+    drive_torque: Option<drive_torque::DriveTorque>,
     /// Difference of positions that is no motion.
     tolerance: Radians,
     /// Not homed though it has to be, or far outside its limits.
@@ -190,6 +195,7 @@ impl Supervisor {
             lead: Radians::ZERO,
             overshoot: Overshoot::default(),
             jogging: Jogging::of(&settings.limits, JogLimits::usual(&settings.limits))?,
+            drive_torque: None,
             tolerance: Radians::ZERO,
             not_ready: None,
             in_set_up: false,
@@ -220,6 +226,7 @@ impl Supervisor {
         self.watch_overshoot(seen);
         self.watch_readiness(seen);
         self.watch(elapsed, asked, seen);
+        self.step_drive_torque(elapsed, seen);
     }
 
     /// Second half of [`Self::step`]: what the drive gets.
@@ -334,6 +341,9 @@ impl Supervisor {
                 StopReason::Outage => self.is_over(&seen.feedback),
                 StopReason::Interlock => self.acknowledged && seen.interlock != InterlockState::Stop,
                 StopReason::NotPermitted => seen.interlock == InterlockState::Clear,
+                StopReason::BrakeNotOpen | StopReason::BrakeNotClosed => {
+                    self.acknowledged && seen.brake.is_none()
+                }
                 StopReason::OtherAxis => {
                     self.other == OtherAxis::Free && (self.acknowledged || !self.awaits_reset)
                 }
@@ -363,6 +373,8 @@ impl Supervisor {
             self.stop(StopReason::Runaway, None);
         } else if self.is_interlocked(seen) {
             self.hold_interlocked(seen);
+        } else if let Some(reason) = seen.brake {
+            self.hold_for_brake(reason, seen);
         } else if self.watch_jog(elapsed, seen) {
             // Its set-points are made here.
         } else if seen.homing && seen.stale.is_some() && self.stops_homing() {

@@ -5,7 +5,7 @@
 //! | 0x607D | `limits.position`, and the distance of a stop from full speed beyond |
 //! | 0x607F | 1.2 times `limits.velocity` |
 //! | 0x6065, 0x6066 | 1.5 times `following_error` |
-//! | 0x6072 | `limits.torque` |
+//! | 0x6072 | `limits.torque`; in the process data also `jog.torque` |
 //! | 0x6085 | `limits.stop_deceleration` |
 //! | 0x6084 | the same in `cst` and `tq`, where a halt stops the axis |
 //! | 0x605A to 0x605E | read, and compared with what a stop needs |
@@ -49,6 +49,8 @@ pub enum BarrierSource {
         /// Value of the limits, where that is stricter.
         limits: Option<i64>,
     },
+    /// The cycle sends it: the value of the limits, except during a jog and in set-up mode.
+    ProcessData(i64),
     /// Nothing is written, for this reason.
     None(&'static str),
 }
@@ -63,11 +65,36 @@ impl RobotConfig {
             let Some(drive) = self.bus.sub_devices.get(axis.sub_device) else { continue };
             for (first, sub_index, task) in objects(axis) {
                 let index = of_axis(first, axis.drive_axis);
-                let source = source(axis, drive, (index, sub_index), task, &mut places[axis.sub_device]);
+                let sent = self.sent_by_cycle(drive, (index, sub_index), task);
+                let usual = || source(axis, drive, (index, sub_index), task, &mut places[axis.sub_device]);
+                let source = sent.unwrap_or_else(usual);
                 barriers.push(DriveBarrier { axis: number, index, sub_index, source });
             }
         }
         barriers
+    }
+}
+
+impl RobotConfig {
+    /// Source of a value that the cycle sends in the process data.
+    fn sent_by_cycle(
+        &self,
+        drive: &SubDevice,
+        (index, sub_index): (u16, u8),
+        task: Result<BarrierTask, &'static str>,
+    ) -> Option<BarrierSource> {
+        drive.explicit_mapping()?.output(index, sub_index)?;
+        if of_first_axis(index) != MAXIMUM_TORQUE {
+            return None;
+        }
+        if self.signals.named.iter().any(|it| it.gives(&drive.name, (index, sub_index))) {
+            return Some(BarrierSource::None("a [[signal]] gives its value in the process data"));
+        }
+        Some(match task {
+            Ok(BarrierTask::Write(value)) => BarrierSource::ProcessData(value.into()),
+            Ok(_) => return None,
+            Err(reason) => BarrierSource::None(reason),
+        })
     }
 }
 

@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
+use types::FeedbackInput;
+use types::state::BrakeInput;
 
 mod axis;
 mod body;
@@ -26,7 +28,7 @@ mod startup;
 mod wheels;
 
 pub use axis::{Axis, HomingSettings};
-pub(crate) use axis::{BrakeOutput, JogKeys};
+pub(crate) use axis::{FeedbackInputKeys, FeedbackKeys, JogKeys};
 pub use body::{Arm, Base};
 pub(crate) use bus::Kind;
 pub use bus::{AnalogueSource, Bus, Parent, Simulation, SubDevice};
@@ -96,6 +98,16 @@ pub struct RobotConfig {
     /// Interlocks, which stop axes, or permit them to be enabled.
     #[serde(skip)]
     pub interlocks: Vec<Interlock>,
+}
+
+impl RobotConfig {
+    /// Inputs of the feedback of the brakes: index of the axis, name, and input. In the order of the axes,
+    /// `released` before `closed`.
+    pub fn brake_inputs(&self) -> impl Iterator<Item = (usize, BrakeInput, FeedbackInput)> + '_ {
+        let feedback = |axis: &Axis| axis.brake.map(|brake| brake.feedback).unwrap_or_default();
+        let axes = self.axes.iter().map(feedback).enumerate();
+        axes.flat_map(|(axis, it)| it.inputs().map(move |(name, input)| (axis, name, input)))
+    }
 }
 
 /// `[device.NAME]`, whose keys are put into SubDevices before they are read.

@@ -124,3 +124,21 @@ fn each_axis_of_a_drive_has_its_own_objects() {
         assert!(places.iter().copied().eq(0..places.len()), "{places:?}");
     }
 }
+
+#[test]
+fn a_torque_limit_in_the_process_data_is_sent_by_the_cycle() {
+    let pdos = "pdos = { outputs = [{ index = 0x1600, entries = [{ index = 0x6040, bits = 16 }, { index = 0x607A, bits = 32 }, \
+                { index = 0x6072, bits = 16 }] }], inputs = [{ index = 0x1A00, entries = [{ index = 0x6041, bits = 16 }, \
+                { index = 0x6064, bits = 32 }] }] }\n";
+    for off in ["", "drive_limits = false\n"] {
+        let axis = format!("{LIMITS}{off}");
+        let mapped = robot(3.0, "csp", &axis, pdos);
+        assert_eq!(source(&mapped, 0x6072, 0), BarrierSource::ProcessData(833), "{off}");
+        let signal = "[[signal]]\nname = \"limit\"\nsub_device = \"drive\"\nentry = { index = 0x6072 }\n";
+        let without = robot(3.0, "csp", &format!("{axis}{signal}"), pdos);
+        assert_eq!(source(&without, 0x6072, 0), BarrierSource::ProcessData(833), "{off}");
+        let given = robot(3.0, "csp", &format!("{axis}{signal}initial = 900\n"), pdos);
+        let reason = "a [[signal]] gives its value in the process data";
+        assert_eq!(source(&given, 0x6072, 0), BarrierSource::None(reason), "{off}");
+    }
+}

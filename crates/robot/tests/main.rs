@@ -4,6 +4,7 @@
 mod any_text;
 mod bad_bodies;
 mod bad_files;
+mod brake_feedback;
 mod brake_outputs;
 mod cycle;
 mod drive_axes;

@@ -58,6 +58,9 @@ fn what_moves_an_axis_is_the_axiss_also_where_it_writes_nothing() {
         assert_eq!(found("").unwrap().flow, axis, "{index:#06x}");
         let given = found("initial = 1000").unwrap();
         assert_eq!((&given.flow, given.read_only_for()), (&Flow::Fixed(1000), Some("the robot file")));
+        let nothing = found("type = \"uint16\"").unwrap().flow;
+        let sent = if matches!(index, 0x6072 | 0x6872) { axis.clone() } else { Flow::Fixed(0) };
+        assert_eq!(nothing, sent, "{index:#06x}");
         for keys in ["writer = \"outside\"", "on_stop = 5", "initial = 5\non_stale = \"hold\""] {
             let error = found(keys).unwrap_err();
             let sentence = "for the signal \"it\", which bounds axis \"spindle\", expected initial alone, at which it \

@@ -4,6 +4,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::named::named;
+use crate::state::BrakeInput;
 
 named! {
     /// CiA 402 modes in which the MainDevice gives a set-point every cycle.
@@ -161,4 +162,32 @@ pub struct DigitalOutput {
     pub sub_device: usize,
     /// Number of the digital output of that SubDevice, from 1.
     pub channel: usize,
+}
+
+/// Feedback of a brake: digital inputs that show whether it is open or closed. Without either, it has none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct BrakeFeedback {
+    /// Input that is on while the brake is open.
+    pub released: Option<FeedbackInput>,
+    /// Input that is on while the brake is closed.
+    pub closed: Option<FeedbackInput>,
+}
+
+/// One digital input of the feedback of a brake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FeedbackInput {
+    /// Position on the bus of its SubDevice, from 0.
+    pub sub_device: usize,
+    /// Number of the digital input of that SubDevice, from 1.
+    pub channel: usize,
+    /// True if it is on while it is low.
+    pub inverted: bool,
+}
+
+impl BrakeFeedback {
+    /// Its inputs, with their names.
+    pub fn inputs(&self) -> impl Iterator<Item = (BrakeInput, FeedbackInput)> + use<> {
+        let named = [(BrakeInput::Released, self.released), (BrakeInput::Closed, self.closed)];
+        named.into_iter().filter_map(|(name, input)| Some((name, input?)))
+    }
 }

@@ -41,7 +41,8 @@ pub mod time;
 pub mod units;
 
 pub use axis::{
-    AxisMode, CyclicMode, DigitalOutput, Encoder, EncoderSide, Interlock, InterlockKind, OnStale,
+    AxisMode, BrakeFeedback, CyclicMode, DigitalOutput, Encoder, EncoderSide, FeedbackInput, Interlock,
+    InterlockKind, OnStale,
 };
 pub use bus::{CableEnd, ErrorCounters, PortErrorCounters, WorkingCounter, WorkingCounterChange};
 pub use command::{AxisTarget, ExternalCommand, Freshness, Takes, ToolPose, Twist};

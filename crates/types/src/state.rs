@@ -1,5 +1,8 @@
 //! States of a running cycle, requests to its drives, and reasons for stops, with their codes.
 
+use alloc::format;
+use alloc::string::String;
+
 use crate::codes;
 
 codes! {
@@ -204,6 +207,10 @@ codes! {
         UnreferencedMemory = 23, "unreferenced: its position memory is missing, of another drive or scale, or does not match";
         /// In csv and cst the axis moved against its command, or faster than it: no torque at once.
         Runaway = 24, "the axis moved against its command, or faster than it (runaway): its torque was taken off";
+        /// The feedback of its brake does not show that the brake is open, which it should be.
+        BrakeNotOpen = 25, "its brake is not open, as its feedback shows";
+        /// The feedback of its brake does not show that the brake is closed, which it should be.
+        BrakeNotClosed = 26, "its brake is not closed, as its feedback shows";
         /// Unreferenced at the start of the run: none of the positions that read alike is within the limits.
         UnreferencedStart = 27, "unreferenced: the position that its drive reports at the start may be beyond either of its limits";
         /// A jog moves it: no controller has it.
@@ -224,6 +231,16 @@ codes! {
 }
 
 codes! {
+    /// Digital input of the feedback of a brake.
+    BrakeInput: u8 {
+        /// On while the brake is open.
+        Released = 1, "released";
+        /// On while the brake is closed.
+        Closed = 2, "closed";
+    }
+}
+
+codes! {
     /// Step that stopped an axis after a quick stop that its drive did not carry out.
     QuickStopStep: u8 {
         /// Set-points to rest, in Operation enabled.
@@ -234,6 +251,14 @@ codes! {
         NoTorque = 3, "torque 0";
         /// Nothing brought it to rest: brake and Disable voltage together.
         CutOff = 4, "brake and Disable voltage together";
+    }
+}
+
+impl QuickStopStep {
+    /// Clause on the drive, and on the step that stopped its axis instead.
+    #[must_use]
+    pub fn sentence(self) -> String {
+        format!("its drive does not carry out the quick stop, it was stopped by {}", self.words())
     }
 }
 
@@ -258,6 +283,12 @@ impl StopReason {
     pub const fn lets_home(self) -> bool {
         self.is_unreferenced()
             || matches!(self, Self::Stale | Self::Jog | Self::NotHomed | Self::OutsideLimits | Self::Chain)
+    }
+
+    /// True if the feedback of its brake contradicts what the brake was commanded.
+    #[must_use]
+    pub const fn is_of_brake_feedback(self) -> bool {
+        matches!(self, Self::BrakeNotOpen | Self::BrakeNotClosed)
     }
 
     /// True if the position of the axis may be another one than reported: no reset ends that.

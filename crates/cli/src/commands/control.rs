@@ -98,8 +98,13 @@ impl Control {
                 Action::SwitchController(place("controller", &controller, names)?)
             }
         };
+        let ignored = match what {
+            Action::ResetFaults => reasons::ignored_quick_stops(&cycle),
+            _ => Vec::new(),
+        };
         match ask(&cycle, what, self.within, Some(&stop))? {
             Outcome::Done => {
+                ignored.into_iter().for_each(output::say_or_give_up);
                 reasons::remaining(&cycle, what);
                 output::print("done\n")
             }

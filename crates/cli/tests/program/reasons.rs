@@ -91,3 +91,35 @@ fn an_emergency_stop_is_named_at_the_start_and_in_motion() {
     assert!(end.stderr.matches(&held).count() >= 2, "at the start and in motion: {}", end.stderr);
     assert!(end.stderr.contains(&format!("supervision stopped axis \"shaft\": {low}")), "{}", end.stderr);
 }
+
+// feature(program): `onbeat control reset` names the step that stopped an axis whose drive does not carry out a quick stop
+#[test]
+fn a_reset_names_the_step_that_replaced_the_quick_stop() {
+    let _shared = shared();
+    let text = include_str!("../../../../examples/first-drive.toml");
+    let text = text.replace("kind = \"servo_drive\"\n", "kind = \"servo_drive\"\nquick_stop = false\n");
+    let text = text.replace("[cycle]\n", "[cycle]\noutage_time = \"1s\"\n");
+    let text = format!("{text}\n[bus]\nprocess_data_watchdog = \"2min\"\n");
+    let path = file("no-quick-stop.toml", &text);
+    let name = format!("no-quick-stop-{}", std::process::id());
+    let arguments = ["--period", "10ms", "--control", &name];
+    let robot = Robot::run("no-quick-stop", path.to_str().expect("UTF-8"), &arguments);
+    let mut command = onbeat();
+    command.args(["fault", "--of", &name, "frames", "lose", "100%", "for", "2s"]);
+    let ran = finished(command);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    robot.until("stopped by set-points", |state| state.axes[0].quick_stop == 1);
+    let step = "its drive does not carry out the quick stop, it was stopped by set-points to rest";
+    let ran = asked(&robot, &["enable"]);
+    let expected = format!("(outage); {step}; correct that, then `onbeat control reset`");
+    assert!(ran.code == Some(1) && ran.sentence().contains(&expected), "{}", ran.stderr);
+    let ran = asked(&robot, &["reset"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "done\n"), "{}", ran.stderr);
+    let expected = format!("shaft: reset; {step}: correct its 0x605A or its firmware\n");
+    assert!(ran.stderr.contains(&expected), "{}", ran.stderr);
+    // The next reset has nothing to name.
+    robot.until("its controller's again", |state| state.axes[0].phase == 2);
+    let ran = asked(&robot, &["reset"]);
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{}", ran.stderr);
+    assert_eq!(robot.end().code, Some(0));
+}

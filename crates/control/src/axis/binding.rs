@@ -20,15 +20,18 @@ use motion::{
 };
 
 use super::belief::{self, Belief, Plausibility};
+use super::brake::BoundBrake;
 use super::fields::{self, Fields, InputFields, Lacking, OutputFields};
 use super::ignored::Ignored;
 use super::manual::Manual;
 use super::memory::{MemoryGate, Place, PositionMemory};
 use super::mode::{ModeChange, drive_profile};
-use super::safety::{AxisSafety, BrakeOutput};
+use super::safety::AxisSafety;
 use super::start::{StartStep, StartUp};
+use super::torque_limit::TorqueLimit;
 use super::{AxisConfiguration, AxisError, Moment};
 use crate::controller::{AxisCommand, AxisReport, IgnoredSetpoint};
+use crate::signal::Signals;
 
 /// One axis, bound.
 #[derive(Debug)]
@@ -42,6 +45,8 @@ pub(super) struct Axis {
     drive: Drive,
     /// Speeds and ramps of a drive that makes its own way.
     profile: Option<DriveProfile>,
+    /// Torque limit of its drive, where it is in the process data.
+    torque_limit: Option<TorqueLimit>,
     mode: ModeChange,
     /// Feedback of the drive on this cycle, if it can be trusted.
     input: Option<DriveInput>,
@@ -152,8 +157,12 @@ impl Axis {
             let usual = it.limits.velocity * belief::MARGIN;
             Plausibility::new(configuration.feedback_velocity.unwrap_or(usual), scale)
         });
-        let safety =
-            AxisSafety::new(configuration, BrakeOutput::bind(configuration, main_device)?, period)?;
+        let mut safety =
+            AxisSafety::new(configuration, BoundBrake::bind(configuration, main_device)?, period)?;
+        let torque_limits = fields.outputs.maximum_torque.zip(safety.torque_limits());
+        let torque_limit =
+            torque_limits.map(|(field, (limit, jog))| TorqueLimit::new(field, scale, limit, jog));
+        torque_limit.iter().for_each(|it| safety.set_drive_torque(it.of_jog(scale)));
         let restart_rule = configuration
             .supervision
             .and_then(|it| RestartRule::of(configuration.position_sense, &it.limits, safety.engage_time()));
@@ -166,6 +175,7 @@ impl Axis {
             outputs: fields.outputs,
             drive: Drive::in_mode(*mode, step_in_counts(scale, *maximum_step)),
             profile,
+            torque_limit,
             input: None,
             counts: None,
             plausibility,
@@ -216,6 +226,15 @@ impl Axis {
         }
     }
 
+    /// The usual torque limit of its drive is the one that the robot file gives, if it gives one.
+    pub(super) fn keep_torque_limit(&mut self, signals: &Signals) {
+        let Some(limit) = &mut self.torque_limit else { return };
+        if let Some(usual) = signals.fixed(self.sub_device, limit.field()) {
+            limit.keep(usual as u16);
+            self.safety.set_drive_torque(limit.of_jog(&self.scale));
+        }
+    }
+
     /// Shows the thread that writes its position memory where it is.
     fn show_place(&self) {
         let (Some(memory), Some(input)) = (&self.memory, self.input) else { return };
@@ -258,6 +277,7 @@ impl Axis {
         let fresh = fresh && !self.is_surprised();
         self.count_missed(moment, fresh && main_device.outputs_taken(self.sub_device));
         self.watch_brake(main_device);
+        self.safety.read(main_device, moment);
         self.input = None;
         let mut knows_velocity = true;
         if fresh {
@@ -412,8 +432,8 @@ impl Axis {
         if self.brake_missed.is_some_and(|missed| missed > BLIND_CYCLES) {
             self.safety.stop_for(StopReason::Brake);
         }
-        let brake =
-            if self.brake_missed.is_some() { InterlockState::Clear } else { InterlockState::NotYet };
+        let is_known = self.brake_missed.is_some() && self.safety.knows_brake();
+        let brake = if is_known { InterlockState::Clear } else { InterlockState::NotYet };
         let shown = self.shows.and_then(Statusword::state);
         let seen = Seen {
             feedback: self.feedback,
@@ -506,6 +526,7 @@ impl Axis {
         self.wait_for_memory();
         report.quick_stop = self.safety.quick_stop_step();
         report.overshoot = self.safety.overshoot();
+        report.brake = self.safety.brake_cause();
         let held = report.stop.is_some() && self.missed == 0;
         report.held = if held { report.held.saturating_add(1) } else { 0 };
         let mode = self.mode.now();
@@ -797,6 +818,9 @@ impl Axis {
             write(self.outputs.profile_deceleration, profile.acceleration);
             write(self.outputs.torque_slope, profile.torque_slope);
         }
+        if let Some(limit) = self.torque_limit {
+            write(Some(limit.field()), limit.value(self.safety.has_low_torque()).into());
+        }
         self.safety.write(main_device);
     }
 
@@ -813,6 +837,16 @@ impl Axis {
     /// Time its brake takes to hold it.
     pub(super) fn engage_time(&self) -> Seconds {
         self.safety.engage_time()
+    }
+
+    /// Numbers the inputs of its brake from `first`, and returns the number of the next.
+    pub(super) fn number_brake_inputs(&mut self, first: usize) -> usize {
+        self.safety.number_brake_inputs(first)
+    }
+
+    /// The end of the run hurries.
+    pub(super) const fn hurry(&mut self) {
+        self.safety.hurry();
     }
 
     /// True while other steps than its drive's quick stop bring it to rest.
@@ -868,9 +902,12 @@ impl Axis {
             && self.drive.state().is_some_and(|state| !off.contains(&state))
     }
 
-    /// True if it is at standstill and enabled only to hold its load.
+    /// True if it is enabled only to hold its load, or slows down to that. Cycles without a reply do not
+    /// end it before its drive is given up.
     pub(super) fn keeps_load(&self) -> bool {
-        self.missed == 0 && self.drive.state() == Some(State::OperationEnabled) && self.safety.keeps_load()
+        !self.safety.gives_up_after(self.missed)
+            && self.drive.state() == Some(State::OperationEnabled)
+            && self.safety.keeps_load()
     }
 
     /// True if it moves, as far as its drive shows.

@@ -4,6 +4,7 @@ use ethercat::cia402::AxisMode;
 use ethercat::cia402::object::axis_of;
 use motion::supervision::SettingsError;
 use thiserror::Error;
+use types::state::BrakeInput;
 
 /// Reason that an axis cannot be bound to its drive.
 #[derive(Clone, Debug, PartialEq, Error)]
@@ -104,6 +105,23 @@ pub enum AxisError {
         /// The output, from 1.
         channel: usize,
         /// Digital outputs it has.
+        found: usize,
+    },
+    /// An input of the feedback of its brake is not there.
+    #[error(
+        "axis \"{axis}\": {input} of its brake is digital input {channel} of SubDevice {position}, which has {found} \
+         digital inputs; correct it"
+    )]
+    NoBrakeInput {
+        /// Name of the axis.
+        axis: String,
+        /// The input: `released` or `closed`.
+        input: BrakeInput,
+        /// Place of the SubDevice, from 0.
+        position: usize,
+        /// Its number, from 1.
+        channel: usize,
+        /// Digital inputs it has.
         found: usize,
     },
 }

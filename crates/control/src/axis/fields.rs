@@ -1,10 +1,10 @@
 //! Objects of an axis in the process data of its drive.
 
 use ethercat::cia402::object::{
-    CONTROLWORD, ERROR_CODE, FOLLOWING_ERROR_ACTUAL_VALUE, INTERPOLATION_DATA_RECORD, MODES_OF_OPERATION,
-    MODES_OF_OPERATION_DISPLAY, POSITION_ACTUAL_VALUE, PROFILE_ACCELERATION, PROFILE_DECELERATION,
-    PROFILE_VELOCITY, STATUSWORD, TARGET_POSITION, TARGET_TORQUE, TARGET_VELOCITY, TORQUE_ACTUAL_VALUE,
-    TORQUE_SLOPE, VELOCITY_ACTUAL_VALUE, of_axis,
+    CONTROLWORD, ERROR_CODE, FOLLOWING_ERROR_ACTUAL_VALUE, INTERPOLATION_DATA_RECORD, MAXIMUM_TORQUE,
+    MODES_OF_OPERATION, MODES_OF_OPERATION_DISPLAY, POSITION_ACTUAL_VALUE, PROFILE_ACCELERATION,
+    PROFILE_DECELERATION, PROFILE_VELOCITY, STATUSWORD, TARGET_POSITION, TARGET_TORQUE, TARGET_VELOCITY,
+    TORQUE_ACTUAL_VALUE, TORQUE_SLOPE, VELOCITY_ACTUAL_VALUE, of_axis,
 };
 use ethercat::cia402::{AxisMode, CyclicMode};
 use ethercat::main_device::SubDevice;
@@ -53,6 +53,8 @@ pub(super) struct OutputFields {
     pub(super) profile_acceleration: Option<PdoField>,
     pub(super) profile_deceleration: Option<PdoField>,
     pub(super) torque_slope: Option<PdoField>,
+    /// Torque limit of the drive.
+    pub(super) maximum_torque: Option<PdoField>,
 }
 
 /// An object that is not in the process data, and has to be.
@@ -98,6 +100,7 @@ impl Fields {
                 profile_acceleration: output(PROFILE_ACCELERATION),
                 profile_deceleration: output(PROFILE_DECELERATION),
                 torque_slope: output(TORQUE_SLOPE),
+                maximum_torque: output(MAXIMUM_TORQUE),
             },
         })
     }

@@ -2,22 +2,26 @@
 
 use ethercat::cia402::{AxisMode, QuickStopHelp, Request, State};
 use ethercat::main_device::MainDevice;
-use ethercat::pdo::PdoField;
-use motion::brake::{Brake, Braked};
+use motion::brake::BrakeSeen;
 use motion::supervision::{
-    BLIND_CYCLES, Intervention, OUTAGE_CYCLES, OtherAxis, QuickStopStep, Seen, Settings, StopReason,
-    StoppingMeans, Supervisor,
+    BLIND_CYCLES, Ending, InterlockState, Intervention, OUTAGE_CYCLES, OtherAxis, QuickStopStep, Seen,
+    Settings, StopReason, StoppingMeans, Supervisor,
 };
-use motion::{AxisFeedback, AxisPhase, AxisSetpoint, Radians, RadiansPerSecond, Seconds};
+use motion::{AxisFeedback, AxisPhase, AxisSetpoint, NewtonMetres, Radians, RadiansPerSecond, Seconds};
 
-use super::{AxisConfiguration, AxisError, DigitalOutput};
-use crate::controller::AxisCommand;
+use super::brake::BoundBrake;
+use super::{AxisConfiguration, AxisError, Moment};
+use crate::controller::{AxisCommand, BrakeInputCause};
 
 /// Supervision and brake of one axis.
 #[derive(Debug)]
 pub(super) struct AxisSafety {
     supervisor: Option<Supervisor>,
-    brake: Option<BrakeAtWork>,
+    brake: Option<BoundBrake>,
+    /// It holds a load that falls without torque or brake.
+    holds_load: bool,
+    /// The end of the run waits for nothing any more.
+    hurries: bool,
     /// Command of this cycle as far as it is made safe, and what it is judged by.
     command: AxisCommand,
     state: Option<State>,
@@ -33,17 +37,10 @@ pub(super) struct AxisSafety {
     give_up_cycles: u64,
 }
 
-#[derive(Debug)]
-struct BrakeAtWork {
-    brake: Brake,
-    output: Option<BrakeOutput>,
-    now: Braked,
-}
-
 impl AxisSafety {
     pub(super) fn new(
         configuration: &AxisConfiguration,
-        output: Option<BrakeOutput>,
+        brake: Option<BoundBrake>,
         period: Seconds,
     ) -> Result<Self, AxisError> {
         let mode = configuration.mode;
@@ -63,8 +60,6 @@ impl AxisSafety {
             }
         };
         let supervisor = configuration.supervision.map(supervisor).transpose();
-        let now = Braked { power: false, free: false, keep_torque: false };
-        let brake = configuration.brake.map(|it| BrakeAtWork { brake: Brake::new(it.times), output, now });
         let axis = || configuration.name.clone();
         let supervisor = supervisor.map_err(|error| AxisError::Supervision { axis: axis(), error })?;
         let outage_cycles =
@@ -75,6 +70,8 @@ impl AxisSafety {
         Ok(Self {
             supervisor,
             brake,
+            holds_load: configuration.holds_load,
+            hurries: false,
             command: AxisCommand::default(),
             state: None,
             holds_at: Radians::default(),
@@ -84,6 +81,37 @@ impl AxisSafety {
             outage_cycles,
             give_up_cycles,
         })
+    }
+
+    /// Reads the feedback of its brake.
+    pub(super) fn read(&mut self, main_device: &MainDevice, moment: Moment) {
+        if let Some(brake) = &mut self.brake {
+            brake.read(main_device, moment);
+        }
+    }
+
+    /// Numbers the inputs of its brake from `first`, and returns the number of the next.
+    pub(super) fn number_brake_inputs(&mut self, first: usize) -> usize {
+        self.brake.as_mut().map_or(first, |it| it.number_inputs(first))
+    }
+
+    /// True once the feedback of its brake was read, where it has some.
+    pub(super) fn knows_brake(&self) -> bool {
+        self.brake.as_ref().is_none_or(|it| it.reading.is_read())
+    }
+
+    /// Input that shows the fault of its brake.
+    pub(super) fn brake_cause(&self) -> Option<BrakeInputCause> {
+        self.brake.as_ref()?.cause()
+    }
+
+    fn brake_fault(&self) -> Option<StopReason> {
+        self.brake.as_ref()?.brake.fault().map(|it| it.reason)
+    }
+
+    /// The end of the run hurries: no torque is kept for a brake that does not close.
+    pub(super) const fn hurry(&mut self) {
+        self.hurries = true;
     }
 
     /// The phase a controller is shown.
@@ -113,6 +141,10 @@ impl AxisSafety {
             command.setpoint = holding(holds_at);
         }
         self.anchored = self.anchored.saturating_sub(1);
+        if let Some(brake) = self.brake.as_mut().filter(|_| asked.request == Request::FaultReset) {
+            brake.brake.acknowledge();
+        }
+        seen.brake = self.brake_fault();
         if let Some(supervisor) = &mut self.supervisor {
             if asked.request == Request::FaultReset {
                 supervisor.acknowledge();
@@ -177,6 +209,21 @@ impl AxisSafety {
         self.supervisor.as_ref().map_or(RadiansPerSecond::ZERO, |it| it.jog_limits().velocity)
     }
 
+    /// Limits of torque of the axis and of its jog; `None` without supervision.
+    pub(super) fn torque_limits(&self) -> Option<(NewtonMetres, NewtonMetres)> {
+        self.supervisor.as_ref().map(|it| (it.settings().limits.torque, it.jog_limits().torque))
+    }
+
+    /// The cycle sets the torque limit of its drive; `jog`: that of a jog.
+    pub(super) fn set_drive_torque(&mut self, jog: NewtonMetres) {
+        self.supervisor = self.supervisor.take().map(|it| it.with_drive_torque(jog));
+    }
+
+    /// True if its drive gets the torque limit of a jog.
+    pub(super) fn has_low_torque(&self) -> bool {
+        self.supervisor.as_ref().is_some_and(Supervisor::has_low_torque)
+    }
+
     /// True if a jog may begin.
     pub(super) fn may_jog(&self) -> bool {
         self.supervisor.as_ref().is_some_and(|it| it.may_jog(&self.seen.feedback))
@@ -185,7 +232,7 @@ impl AxisSafety {
     /// Command the drive gets, and the reason for which the axis is stopped or held back.
     pub(super) fn step(&mut self, elapsed: Seconds) -> (AxisCommand, Option<StopReason>) {
         let Seen { homing, missed, .. } = self.seen;
-        let (mut command, state) = (self.command, self.state);
+        let mut command = self.command;
         let mut reason = None;
         self.help = QuickStopHelp::None;
         let holding = holding(self.holds_at);
@@ -224,23 +271,46 @@ impl AxisSafety {
                 reason = Some(StopReason::Outage);
             }
         }
-        if let Some(brake) = &mut self.brake {
-            // Of a drive with an outage, the quick stop is over by now, or there is none.
-            let holds = matches!(state, Some(State::OperationEnabled | State::QuickStopActive));
-            let torque = holds && missed <= self.give_up_cycles && self.help != QuickStopHelp::CutsOff;
-            // A drive that brakes is not braked against.
-            let wanted = matches!(command.request, Request::Enable | Request::Halt | Request::QuickStop);
-            brake.now = brake.brake.step(elapsed, torque, wanted);
-            if brake.now.keep_torque {
-                let by_setpoints = self.supervisor.as_ref().is_some_and(Supervisor::holds_by_setpoints);
-                command.request = if by_setpoints { Request::Enable } else { Request::Halt };
-                self.help = QuickStopHelp::None;
-            }
-            if !brake.now.free {
-                command.setpoint = holding;
-            }
-        }
+        let reason = self.step_brake(elapsed, &mut command).or(reason);
         (command, reason)
+    }
+
+    /// Brake of this cycle, and what it leaves of the `command`. Returns the fault that its feedback shows.
+    fn step_brake(&mut self, elapsed: Seconds, command: &mut AxisCommand) -> Option<StopReason> {
+        let gives_way = self.hurries || !self.holds_load && self.may_give_way();
+        let brake = self.brake.as_mut()?;
+        let missed = self.seen.missed;
+        if self.supervisor.is_none() && brake.brake.fault().is_some() {
+            command.request = Request::Disable;
+        }
+        // Of a drive with an outage, the quick stop is over by now, or there is none.
+        let holds = matches!(self.state, Some(State::OperationEnabled | State::QuickStopActive));
+        let torque = holds && missed <= self.give_up_cycles && self.help != QuickStopHelp::CutsOff;
+        let seen = BrakeSeen {
+            torque,
+            // A drive that brakes is not braked against.
+            wanted: matches!(command.request, Request::Enable | Request::Halt | Request::QuickStop),
+            powered: self.state.is_some_and(State::is_powered),
+            reading: brake.reading,
+            is_reached: missed <= BLIND_CYCLES,
+            gives_way,
+        };
+        brake.now = brake.brake.step(elapsed, &seen);
+        if brake.now.keep_torque {
+            let by_setpoints = self.supervisor.as_ref().is_some_and(Supervisor::holds_by_setpoints);
+            command.request = if by_setpoints { Request::Enable } else { Request::Halt };
+            self.help = QuickStopHelp::None;
+        }
+        if !brake.now.free {
+            command.setpoint = holding(self.holds_at);
+        }
+        brake.brake.fault().map(|it| it.reason)
+    }
+
+    /// True where the torque of an axis without a load goes, though its brake does not close: at the end of the run, and
+    /// without the permission of an interlock.
+    fn may_give_way(&self) -> bool {
+        self.seen.ending != Ending::No || self.seen.interlock >= InterlockState::NotPermitted
     }
 
     /// Help that the request of this cycle comes with.
@@ -253,9 +323,10 @@ impl AxisSafety {
         self.supervisor.as_ref().and_then(Supervisor::quick_stop_step)
     }
 
-    /// True if it holds a load that falls without the torque, until a reset.
+    /// True if it holds a load that falls without the torque, until a reset, or slows down to that.
     pub(super) fn keeps_load(&self) -> bool {
-        self.supervisor.as_ref().is_some_and(Supervisor::is_held_enabled)
+        let by_brake = self.brake.as_ref().is_some_and(|it| it.brake.holds_by_torque());
+        (self.holds_load && by_brake) || self.supervisor.as_ref().is_some_and(Supervisor::keeps_load)
     }
 
     /// Way beyond a position limit at which it came to rest.
@@ -270,14 +341,14 @@ impl AxisSafety {
 
     /// Power to the brake's coil, or not.
     pub(super) fn write(&self, main_device: &mut MainDevice) {
-        if let Some(BrakeAtWork { output: Some(output), now, .. }) = &self.brake {
-            output.write(main_device, now.power);
+        if let Some(brake) = &self.brake {
+            brake.write(main_device);
         }
     }
 
     /// Place of the SubDevice whose output holds its brake open.
     pub(super) fn brake_output(&self) -> Option<usize> {
-        self.brake.as_ref()?.output.map(|output| output.sub_device)
+        self.brake.as_ref()?.output_sub_device()
     }
 
     /// Time its brake takes to hold it.
@@ -447,38 +518,5 @@ fn help(supervisor: &Supervisor, intervention: Option<Intervention>) -> QuickSto
         Some(Intervention::QuickStop) if supervisor.leads_to_rest() => QuickStopHelp::LeadsToRest,
         Some(Intervention::QuickStop) if supervisor.means().halts => QuickStopHelp::Halts,
         _ => QuickStopHelp::None,
-    }
-}
-
-/// The digital output that gives a brake's coil power, found in the process image.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct BrakeOutput {
-    sub_device: usize,
-    field: PdoField,
-}
-
-impl BrakeOutput {
-    pub(super) fn bind(
-        configuration: &AxisConfiguration,
-        main_device: &MainDevice,
-    ) -> Result<Option<Self>, AxisError> {
-        let Some(output) = configuration.brake.and_then(|brake| brake.output) else { return Ok(None) };
-        let DigitalOutput { sub_device: position, channel } = output;
-        let sub_device = main_device.sub_devices().get(position);
-        let field = sub_device.and_then(|it| {
-            let field = it.mapping.digital_outputs().nth(channel.checked_sub(1)?)?;
-            field.within(32, it.output_bytes())
-        });
-        let missing = || AxisError::NoBrakeOutput {
-            axis: configuration.name.clone(),
-            position,
-            channel,
-            found: sub_device.map_or(0, |it| it.mapping.digital_outputs().count()),
-        };
-        Ok(Some(Self { sub_device: position, field: field.ok_or_else(missing)? }))
-    }
-
-    fn write(self, main_device: &mut MainDevice, power: bool) {
-        self.field.write(main_device.outputs_mut(self.sub_device), power.into());
     }
 }

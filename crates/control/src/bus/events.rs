@@ -11,12 +11,12 @@ use ipc::reference::{Given, Purpose};
 use ipc::words::stall;
 use types::number::Rounded;
 use types::signal::Value;
-use types::state::{QuickStopStep, StopReason};
+use types::state::StopReason;
 use types::time::span;
 use types::{InterlockKind, LockState};
 
 use super::names::{MOST_NAMED, PartNames};
-use crate::controller::{AcceptedRequest, IgnoredSetpoint, InterlockCause};
+use crate::controller::{AcceptedRequest, BrakeInputCause, IgnoredSetpoint, InterlockCause};
 use crate::observer::{Cause, CycleEvent, Happening};
 use crate::signal::ReleaseReason;
 
@@ -148,7 +148,7 @@ fn described(event: &CycleEvent, others: &[CycleEvent], names: &PartNames) -> Op
         Happening::QuickStopIgnored { axis, step } => (
             Reported::QuickStopIgnored { axis, step: step.words().to_owned() },
             Error,
-            format!("axis \"{}\": {}", names.axis(axis), quick_stop_ignored(step)),
+            format!("axis \"{}\": {}", names.axis(axis), step.sentence()),
         ),
         Happening::Overshoot { axis, by } => (
             Reported::Overshoot { axis, by: by.0 },
@@ -476,12 +476,6 @@ pub fn other_main_device(source: MacAddress, frames: u64) -> String {
 const UNREFERENCED_REMEDY: &str =
     "; home it on a switch, or measure its position and use `onbeat control accept-position`";
 
-/// Step that stopped an axis after a quick stop that its drive did not carry out, in words.
-#[must_use]
-pub fn quick_stop_ignored(step: QuickStopStep) -> String {
-    format!("its drive does not carry out the quick stop, it was stopped by {}", step.words())
-}
-
 /// Reason that an axis is stopped for, in words; `with`: place of the axis that it was stopped
 /// with.
 #[must_use]
@@ -498,6 +492,12 @@ pub fn stop_reason(reason: StopReason, with: Option<usize>, because: Cause, name
         }
         Cause { interlock: Some(InterlockCause { interlock, .. }), .. } => {
             format!("{} has stopped it and permits again", names.interlock(interlock))
+        }
+        Cause { brake: Some(BrakeInputCause { place, level }), .. } if reason.is_of_brake_feedback() => {
+            let (input, remedy) = (names.brake_input(place), ipc::words::brake_remedy(reason));
+            let remedy =
+                remedy.map_or_else(String::new, |it| format!("; {it}, then `onbeat control reset`"));
+            format!("{}: {input} {level}{remedy}", reason.words())
         }
         Cause { ended: true, .. } => ipc::words::NO_COMMAND.to_owned(),
         Cause { stalled: 1.., .. } if reason == StopReason::Outage => stall(because.stalled, names.period),

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use ipc::bus::CableEnd;
-use types::Interlock;
+use types::state::BrakeInput;
 use types::time::span;
+use types::{FeedbackInput, Interlock};
 
 /// Parts of a kind named one by one; of more the first and their number.
 pub const MOST_NAMED: usize = 3;
@@ -18,6 +19,8 @@ pub struct PartNames {
     pub axes: Vec<String>,
     /// Interlocks.
     pub interlocks: Vec<Interlock>,
+    /// Inputs of the brakes, in the order of the axes.
+    pub brake_inputs: Vec<(BrakeInput, FeedbackInput)>,
     /// Name of the network interface; none on a simulated bus.
     pub interface: Option<String>,
     /// Time between two releases.
@@ -48,6 +51,13 @@ impl PartNames {
         let Some(it) = self.interlocks.get(interlock) else { return format!("interlock {interlock}") };
         let sub_device = self.sub_devices.get(it.sub_device).map_or("?", String::as_str);
         ipc::words::interlock_input(&it.name, sub_device, it.channel)
+    }
+
+    /// The input of a brake at this place.
+    pub(super) fn brake_input(&self, place: usize) -> String {
+        let Some((name, it)) = self.brake_inputs.get(place) else { return format!("input {place}") };
+        let sub_device = self.sub_devices.get(it.sub_device).map_or("?", String::as_str);
+        ipc::words::brake_input(name.words(), sub_device, it.channel)
     }
 
     /// Name of the axis at this place.

@@ -2,7 +2,7 @@
 
 use ethercat::cia402::{ModeOfOperation, Statusword};
 use ipc::controller::Drive;
-use ipc::state::{self, DrivePhase, DriveState, StopReason};
+use ipc::state::{self, DrivePhase, DriveState, QuickStopStep, StopReason};
 use motion::{AxisFeedback, AxisPhase, AxisSetpoint, NewtonMetres, Radians, RadiansPerSecond};
 
 use crate::controller::AxisReport;
@@ -20,8 +20,11 @@ pub(crate) fn shown(report: &AxisReport, sent: AxisSetpoint) -> state::Axis {
         homed: report.homed,
         ended: report.ended,
         stop: report.stop.map_or(0, |stop| stop as u8),
+        quick_stop: report.quick_stop.map_or(0, |step| step as u8),
         stopped_with: report.stopped_with.and_then(|axis| u16::try_from(axis).ok()),
         interlock: report.interlock.and_then(|it| u16::try_from(it.interlock).ok()),
+        brake_input: report.brake.and_then(|it| u16::try_from(it.place).ok()),
+        brake_level: report.brake.map_or(0, |it| it.level as u8),
         error_code: report.error_code,
         stalled: report.stalled,
         mode: report.mode.map_or(0, ModeOfOperation::number),
@@ -54,12 +57,13 @@ pub(crate) fn report(axis: &state::Axis, drive: &Drive) -> AxisReport {
         ended: axis.ended,
         homing,
         stop: StopReason::from_code(axis.stop),
-        quick_stop: None,
+        quick_stop: QuickStopStep::from_code(axis.quick_stop),
         overshoot: None,
         held: 0,
         stopped_with: axis.stopped_with.map(usize::from),
         // Its level is the cycle's: a controller needs the reason alone.
         interlock: None,
+        brake: None,
         stalled: axis.stalled,
         measures_torque: true,
         mode: (axis.mode != 0).then(|| ModeOfOperation::from_number(axis.mode)),

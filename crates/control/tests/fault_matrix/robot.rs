@@ -266,7 +266,11 @@ pub(crate) fn axes(cell: Cell) -> Vec<AxisConfiguration> {
         if number == SECOND {
             axis.holds_load = cell.fault.has_load();
             let times = BrakeTimes { release: Seconds(0.03), engage: Seconds(0.05) };
-            axis.brake = cell.fault.has_brake().then_some(BrakeConfiguration { times, output: None });
+            axis.brake = cell.fault.has_brake().then_some(BrakeConfiguration {
+                times,
+                output: None,
+                ..BrakeConfiguration::default()
+            });
         }
     }
     if cell.phase != Phase::Profile {

@@ -35,7 +35,7 @@ use onbeat_control::ipc::{Commanded, Ipc, Rules, Takes};
 use onbeat_control::link::Link;
 use onbeat_control::observer::Observer;
 use onbeat_control::signal::Io;
-use simulator::application::servo::{ServoDescription, ServoDrive, ServoRecord, default_mapping};
+use simulator::application::servo::{ServoDescription, ServoDrive, ServoRecord};
 use simulator::application::sii::with_coe;
 use simulator::coe::DeviceDescription;
 use simulator::{EscDescription, Segment, SubDevice};
@@ -69,10 +69,10 @@ pub fn sub_device(
 /// The same without a record, which allocates, and its SII.
 fn servo(mode: CyclicMode, change: impl FnOnce(&mut ServoDescription)) -> (ServoDrive, Vec<u8>) {
     let identity = Identity { vendor_id: 0xFFFF_0B01, product_code: 0x0402, revision: 1, serial: 0 };
-    let sii = with_coe(identity, "Servo", default_mapping()).image().emit();
     let mut description =
         ServoDescription { mode, ..ServoDescription::new(DeviceDescription::new(identity, "Servo")) };
     change(&mut description);
+    let sii = with_coe(identity, "Servo", description.mapping.clone()).image().emit();
     (ServoDrive::new(&description).unwrap(), sii)
 }
 

@@ -231,11 +231,13 @@ impl ControllerManager {
                 let forbidden = |report: &&AxisReport| is_latched(report) && is_forbidden(report);
                 let (all, kept) =
                     (reports.iter().filter(fails).count(), reports.iter().filter(forbidden).count());
-                // No reset makes an unreferenced axis ready; the others are.
-                let unreferenced = |report: &AxisReport| {
-                    !is_in_fault(report) && report.stop.is_some_and(StopReason::is_unreferenced)
+                // No reset makes an unreferenced axis ready, nor one whose brake contradicts; the others are.
+                let needs_more = |report: &AxisReport| {
+                    let of_brake = report.stop.is_some_and(StopReason::is_of_brake_feedback);
+                    let unreferenced = report.stop.is_some_and(StopReason::is_unreferenced);
+                    of_brake || (!is_in_fault(report) && unreferenced)
                 };
-                let held = late_enough(job.cycles) && reports.iter().any(unreferenced);
+                let held = late_enough(job.cycles) && reports.iter().any(needs_more);
                 match settled {
                     true if all == 0 => Some(Ok(())),
                     true if kept > 0 && (all == kept || job.since > HELD) => Some(Err(Refusal::Interlock)),

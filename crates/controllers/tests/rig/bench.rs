@@ -16,6 +16,8 @@ use super::{CYCLE, PERIOD, VELOCITY, hardest};
 /// Fault of an axis.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Trouble {
+    /// No reset ends its stop.
+    Latched,
     /// No fault.
     #[default]
     None,
@@ -140,7 +142,7 @@ impl Bench {
             (_, Request::Disable | Request::QuickStop) => Some(State::SwitchOnDisabled),
             (_, Request::FaultReset) => report.state,
         };
-        if command.request == Request::FaultReset {
+        if command.request == Request::FaultReset && trouble != Trouble::Latched {
             report.stop = None;
         }
         if command.home {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::{
     Axis, Base, Bus, Clock, CommandState, Control, Freshness, Interlock, Signal, SignalCounters, Spread,
-    State, Timing, TrajectoryStatus,
+    State, StopReason, Timing, TrajectoryStatus,
 };
 use crate::cell::{self, Found};
 use crate::region::{self, Kind, Region, RegionError, Written, magic};
@@ -386,6 +386,8 @@ pub(crate) fn axis_words(axis: &Axis) -> [u64; AXIS] {
             | u64::from(axis.phase) << 8
             | u64::from(axis.fresh) << 16
             | u64::from(axis.ended) << 17
+            | u64::from(axis.brake_level & 0b111) << 18
+            | u64::from(axis.quick_stop & QUICK_STOP) << 21
             | u64::from(axis.homed) << 24
             | u64::from(axis.stop) << 32
             | u64::from(axis.stopped_with.map_or(0, |place| place.saturating_add(1))) << 40
@@ -397,20 +399,27 @@ pub(crate) fn axis_words(axis: &Axis) -> [u64; AXIS] {
         axis.target_velocity.to_bits(),
         axis.target_effort.to_bits(),
         u64::from(axis.error_code)
-            | u64::from(axis.interlock.map_or(0, |place| place.saturating_add(1))) << 16
+            // A fault of a brake comes from no interlock.
+            | u64::from(axis.interlock.or(axis.brake_input).map_or(0, |place| place.saturating_add(1))) << 16
             | u64::from(axis.stalled) << 32,
     ]
 }
 
 pub(crate) fn axis(words: &[u64]) -> Axis {
     let number = |index: usize| f64::from_bits(words[index]);
+    let stop = (words[0] >> 32) as u8;
+    let is_of_brake = StopReason::from_code(stop).is_some_and(StopReason::is_of_brake_feedback);
+    let cause = ((words[7] >> 16) as u16).checked_sub(1);
     Axis {
         drive_state: words[0] as u8,
         phase: (words[0] >> 8) as u8,
         fresh: words[0] >> 16 & 1 != 0,
         ended: words[0] >> 17 & 1 != 0,
+        brake_level: (words[0] >> 18) as u8 & 0b111,
+        brake_input: cause.filter(|_| is_of_brake),
         homed: words[0] >> 24 & 1 != 0,
-        stop: (words[0] >> 32) as u8,
+        stop,
+        quick_stop: (words[0] >> 21) as u8 & QUICK_STOP,
         stopped_with: ((words[0] >> 40) as u16).checked_sub(1),
         mode: (words[0] >> 56) as u8 as i8,
         position: number(1),
@@ -420,7 +429,7 @@ pub(crate) fn axis(words: &[u64]) -> Axis {
         target_velocity: number(5),
         target_effort: number(6),
         error_code: words[7] as u16,
-        interlock: ((words[7] >> 16) as u16).checked_sub(1),
+        interlock: cause.filter(|_| !is_of_brake),
         stalled: (words[7] >> 32) as u32,
     }
 }
@@ -448,6 +457,9 @@ const FIXED: usize = 53;
 
 /// Words of an axis.
 pub(crate) const AXIS: usize = 8;
+
+/// Bits of the step after a quick stop that was not carried out.
+const QUICK_STOP: u8 = 7;
 
 /// Words of a signal.
 pub(crate) const SIGNAL: usize = 2;

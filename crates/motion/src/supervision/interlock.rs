@@ -39,6 +39,18 @@ impl Supervisor {
         }
         // A reset counts once the signal is gone, and a start request once the permission is there.
         self.acknowledged &= seen.interlock < InterlockState::NotPermitted;
+        self.rest_without_torque(reason, seen);
+    }
+
+    /// To rest, then without torque, because of the feedback of its brake. Only a drive whose brake
+    /// is closed gives its torque away.
+    pub(super) fn hold_for_brake(&mut self, reason: StopReason, seen: &Seen) {
+        // A reset counts once the feedback shows what it should.
+        self.acknowledged = false;
+        self.rest_without_torque(reason, seen);
+    }
+
+    fn rest_without_torque(&mut self, reason: StopReason, seen: &Seen) {
         let brakes = match self.hold {
             Hold::Stopped {
                 braking:
@@ -51,15 +63,20 @@ impl Supervisor {
         if !brakes {
             self.stop(reason, None);
         }
+        // Its load falls without the torque: it is held until a reset, whatever its controller requests.
+        let holds_load = self.is_held_enabled();
         if let Hold::Stopped { reason: before, braking } = &mut self.hold {
             *before = reason;
+            if holds_load {
+                *braking = Braking::Drive(Intervention::QuickStop);
+            }
             // A drive that homes is halted first.
             if seen.feedback.phase == AxisPhase::NotEnabled && !seen.homing {
                 *braking = Braking::Drive(Intervention::Disable);
             }
         }
         let stands = seen.feedback.velocity.abs() <= self.settings.limits.velocity * STANDS;
-        if stands && self.rests(&seen.feedback) {
+        if stands && !holds_load && self.rests(&seen.feedback) {
             self.hold = Hold::Stopped { reason, braking: Braking::Drive(Intervention::Disable) };
         }
     }

@@ -228,7 +228,7 @@ impl Supervisor {
         if !(position.is_finite() && velocity.is_finite() && torque.is_finite()) {
             return Some(StopReason::NotFinite);
         }
-        let presses = torque.abs() > self.jogging.limits.torque;
+        let presses = self.presses(torque);
         self.jogging.pressed = if presses { self.jogging.pressed + elapsed } else { Seconds::ZERO };
         if self.jogging.pressed > PRESSED_TIME {
             return Some(StopReason::JogTorque);
@@ -239,7 +239,9 @@ impl Supervisor {
 
     /// Next set-point of a jog.
     pub(super) fn jog(&mut self, elapsed: Seconds, seen: &Seen) {
-        let wanted = seen.jog.map_or(RadiansPerSecond::ZERO, |jog| jog.velocity);
+        let waits = self.waits_for_drive_torque();
+        let jog = seen.jog.filter(|_| !waits);
+        let wanted = jog.map_or(RadiansPerSecond::ZERO, |jog| jog.velocity);
         let velocity = self.jogging.velocity(elapsed, wanted);
         let position = self.sent.position + velocity * elapsed;
         let asked = AxisSetpoint { position, velocity, ..AxisSetpoint::default() };

@@ -85,8 +85,7 @@ impl Supervisor {
         self.means
     }
 
-    /// Step that stopped the axis because its drive did not carry out the quick stop, until the
-    /// axis is its controller's again.
+    /// Step that stopped the axis because its drive did not carry out the quick stop, until a reset.
     #[must_use]
     pub const fn quick_stop_step(&self) -> Option<QuickStopStep> {
         self.quick_stop_step
@@ -130,7 +129,7 @@ impl Supervisor {
         };
         if !requested {
             self.quick_stop = None;
-            if self.hold == Hold::Free {
+            if self.hold == Hold::Free && self.acknowledged {
                 self.quick_stop_step = None;
             }
             return None;
@@ -256,12 +255,19 @@ impl Supervisor {
     fn rest(&mut self, stop: &mut QuickStop, step: QuickStopStep) {
         stop.course = Stage::Rest;
         stop.before = RadiansPerSecond::ZERO;
-        self.quick_stop_step = Some(step);
+        self.report_step(step);
     }
 
     fn cut_off(&mut self, stop: &mut QuickStop) {
         stop.course = Stage::CutOff;
-        self.quick_stop_step = Some(QuickStopStep::CutOff);
+        self.report_step(QuickStopStep::CutOff);
+    }
+
+    /// The step is reported until a reset.
+    fn report_step(&mut self, step: QuickStopStep) {
+        self.quick_stop_step = Some(step);
+        // A reset of before, which no stop has used, does not count.
+        self.acknowledged &= self.hold != Hold::Free;
     }
 
     /// Time within which the steps bring an axis of this speed to rest.
@@ -298,7 +304,14 @@ impl Supervisor {
 
     /// True if a reset has to end the stop: the axis stays enabled only to hold its load.
     pub(super) fn holds_until_reset(&self) -> bool {
-        self.means.keeps_torque && self.quick_stop_step.is_some()
+        self.means.keeps_torque && self.quick_stop.is_some() && self.quick_stop_step.is_some()
+    }
+
+    /// True if the axis is held, enabled, at standstill, or slows down to that: its load falls without
+    /// the torque.
+    #[must_use]
+    pub fn keeps_load(&self) -> bool {
+        self.means.keeps_torque && self.quick_stop.is_some_and(|it| it.course != Stage::CutOff)
     }
 
     /// True if the axis is held, enabled, at standstill: its load falls without the torque.

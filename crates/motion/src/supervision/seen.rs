@@ -61,6 +61,8 @@ pub struct Seen {
     pub not_homed: bool,
     /// Set-up mode: automatic motion is not permitted.
     pub set_up: bool,
+    /// Fault that the feedback of its brake shows ([`StopReason::is_of_brake_feedback`]).
+    pub brake: Option<StopReason>,
     /// Jog that is requested.
     pub jog: Option<Jog>,
 }

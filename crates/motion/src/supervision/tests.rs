@@ -1,6 +1,8 @@
 //! Promises of supervision, whatever it is asked.
 
+mod brake;
 mod clamped;
+mod drive_torque;
 mod edges;
 mod jogs;
 mod lead;

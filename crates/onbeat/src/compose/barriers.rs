@@ -115,6 +115,7 @@ fn standing(barrier: &DriveBarrier, state: Option<BarrierState>) -> Standing {
     match (&barrier.source, state) {
         (BarrierSource::None(reason), _) => Standing::Lacks((*reason).to_owned()),
         (BarrierSource::Startup { value, .. }, _) => Standing::Bounds(format!("{value} of startup")),
+        (BarrierSource::ProcessData(value), _) => Standing::Bounds(format!("{value} in the process data")),
         (BarrierSource::Limits(_, it), _) if it.task == BarrierTask::Read => Standing::Unbounded,
         (BarrierSource::Limits(_, it), None) => of_limits(it),
         (BarrierSource::Limits(_, it), Some(state)) => match state {

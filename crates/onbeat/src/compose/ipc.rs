@@ -6,14 +6,15 @@ use control::ipc::{Commanded, Rules};
 use ipc::channel::{Kind, Port};
 use ipc::controller::CycleEnd;
 use ipc::description::{
-    ArmDescription, AxisDescription, BaseDescription, ControllerDescription, Description,
-    InterlockDescription,
+    ArmDescription, AxisDescription, BaseDescription, BrakeInputDescription, ControllerDescription,
+    Description, InterlockDescription,
 };
 use ipc::message::{control as requests, trajectory};
 use ipc::server::Builder;
 use robot::{ControllerKind, PortKind, RobotConfig};
+use types::state::BrakeInput;
 use types::time::nanoseconds;
-use types::{Interlock, Signal};
+use types::{FeedbackInput, Interlock, Signal};
 
 use super::controller::wheels;
 use super::rules::rules;
@@ -142,8 +143,18 @@ pub(crate) fn description(robot: &RobotConfig, moved_by: MovedBy) -> Result<Desc
         signals: Vec::new(),
         sensors: Vec::new(),
         interlocks: robot.interlocks.iter().map(|it| interlock(robot, it)).collect(),
+        brake_inputs: robot.brake_inputs().map(|it| brake_input(robot, it)).collect(),
         ports: Vec::new(),
     })
+}
+
+fn brake_input(
+    robot: &RobotConfig,
+    (axis, name, input): (usize, BrakeInput, FeedbackInput),
+) -> BrakeInputDescription {
+    let FeedbackInput { sub_device, channel, inverted } = input;
+    let sub_device = robot.bus.sub_devices.get(sub_device).map_or_else(String::new, |it| it.name.clone());
+    BrakeInputDescription { axis, name: name.words().to_owned(), sub_device, channel, inverted }
 }
 
 fn interlock(robot: &RobotConfig, interlock: &Interlock) -> InterlockDescription {

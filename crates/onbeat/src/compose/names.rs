@@ -10,6 +10,7 @@ pub fn part_names(robot: &RobotConfig, interface: Option<String>) -> PartNames {
         sub_devices: robot.bus.sub_devices.iter().map(|it| it.name.clone()).collect(),
         axes: robot.axes.iter().map(|it| it.name.clone()).collect(),
         interlocks: robot.interlocks.clone(),
+        brake_inputs: robot.brake_inputs().map(|(_, name, input)| (name, input)).collect(),
         interface,
         period: robot.cycle.period,
     }

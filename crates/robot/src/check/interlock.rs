@@ -73,7 +73,7 @@ fn position(keys: &InterlockKeys, bus: &Bus, place: Place<'_>) -> Checked<usize>
 
 /// Number of its digital inputs; `None` where only its SII gives it, which is checked when the bus is
 /// there.
-fn digital_inputs(sub_device: &SubDevice) -> Option<usize> {
+pub(super) fn digital_inputs(sub_device: &SubDevice) -> Option<usize> {
     if let Some(mapping) = sub_device.explicit_mapping() {
         return Some(mapping.digital_inputs().count());
     }

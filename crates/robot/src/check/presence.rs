@@ -46,13 +46,19 @@ pub(super) fn sub_device(it: &SubDevice, before: &[SubDevice], entry: Place<'_>)
     Err(Problem::new(entry.key("presence"), found, expected, "add an alias or an identity"))
 }
 
-/// Checks that the SubDevice with the brake of an axis is there whenever the axis's drive is.
-pub(super) fn of_brake(axis: &str, it: &SubDevice, drive: &SubDevice, place: Place<'_>) -> Checked<()> {
+/// Checks that the SubDevice `with` the brake of an axis, or a part of it, is there whenever the axis's drive is.
+pub(super) fn of_brake(
+    axis: &str,
+    with: &str,
+    it: &SubDevice,
+    drive: &SubDevice,
+    place: Place<'_>,
+) -> Checked<()> {
     let goes_along = it.name == drive.name || it.group.is_some() && it.group == drive.group;
     if it.presence == Presence::Required || goes_along {
         return Ok(());
     }
-    let found = format!("axis \"{axis}\" with its brake on \"{}\", which is {}", it.name, it.presence);
+    let found = format!("axis \"{axis}\"{with} on \"{}\", which is {}", it.name, it.presence);
     let expected = format!("a SubDevice that is there whenever \"{}\" is", drive.name);
     Err(Problem::new(place, found, expected, "make it required, or put both into one group"))
 }

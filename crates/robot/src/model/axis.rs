@@ -187,6 +187,7 @@ pub(crate) struct Brake {
     #[serde(deserialize_with = "short")]
     engage: Seconds,
     pub(crate) output: Option<BrakeOutput>,
+    pub(crate) feedback: Option<FeedbackKeys>,
 }
 
 /// `output` of a brake.
@@ -195,6 +196,24 @@ pub(crate) struct Brake {
 pub(crate) struct BrakeOutput {
     pub(crate) sub_device: String,
     pub(crate) channel: i64,
+}
+
+/// `feedback` of a brake.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct FeedbackKeys {
+    pub(crate) released: Option<FeedbackInputKeys>,
+    pub(crate) closed: Option<FeedbackInputKeys>,
+}
+
+/// `released` and `closed` of the feedback of a brake.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct FeedbackInputKeys {
+    pub(crate) sub_device: String,
+    pub(crate) channel: i64,
+    #[serde(default)]
+    pub(crate) inverted: bool,
 }
 
 impl Brake {

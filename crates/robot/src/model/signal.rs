@@ -69,6 +69,15 @@ pub(crate) struct NamedSignal {
     pub(crate) on_return: Option<Spanned<toml::Value>>,
 }
 
+impl NamedSignal {
+    /// True if it gives the value of this object of a SubDevice.
+    pub(crate) fn gives(&self, sub_device: &str, (index, sub_index): (u16, u8)) -> bool {
+        let names = |it: &SignalEntry| (it.index, it.sub_index) == (index, sub_index);
+        let is_here = self.sub_device.get_ref() == sub_device;
+        is_here && self.initial.is_some() && self.entry.as_ref().is_some_and(|it| names(it.get_ref()))
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SignalEntry {

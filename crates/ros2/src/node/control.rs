@@ -94,13 +94,17 @@ impl Control {
     }
 
     /// Answers a call, unless another request belongs to it.
-    fn reply(&mut self, from: From, outcome: Result<(), String>) -> Option<(From, Result<Action, String>)> {
+    fn reply(
+        &mut self,
+        from: From,
+        outcome: Result<String, String>,
+    ) -> Option<(From, Result<Action, String>)> {
         match from {
             From::Trigger(index, origin) => done(&self.triggers[index].0, origin, outcome),
             From::SetEnabled(origin) => done(&self.set_enabled, origin, outcome),
-            From::Lifecycle => self.for_lifecycle.push_back(outcome),
+            From::Lifecycle => self.for_lifecycle.push_back(outcome.map(drop)),
             From::Manager(call) => {
-                let next = self.manager.answered(call, outcome);
+                let next = self.manager.answered(call, outcome.map(drop));
                 return next.map(|(call, action)| (From::Manager(call), Ok(action)));
             }
         }
@@ -143,7 +147,10 @@ impl Control {
     }
 }
 
-fn done(service: &Service, origin: Origin, outcome: Result<(), String>) {
-    let success = outcome.is_ok();
-    service.reply(origin, &Done { success, message: outcome.err().unwrap_or_default() });
+fn done(service: &Service, origin: Origin, outcome: Result<String, String>) {
+    let (success, message) = match outcome {
+        Ok(note) => (true, note),
+        Err(why) => (false, why),
+    };
+    service.reply(origin, &Done { success, message });
 }

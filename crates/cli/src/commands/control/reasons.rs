@@ -97,6 +97,14 @@ fn without_homing(axis: u32, description: &Description) -> Failure {
     ))
 }
 
+/// Axes whose drives did not carry out a quick stop, for the answer to their reset.
+pub(super) fn ignored_quick_stops(cycle: &Client) -> Vec<String> {
+    cycle
+        .state()
+        .read()
+        .map_or_else(|_| Vec::new(), |it| words::ignored_quick_stops(&it, cycle.description()))
+}
+
 /// Reports the axes that still cannot be moved after a request that was carried out.
 pub(super) fn remaining(cycle: &Client, what: Action) {
     if !matches!(what, Action::Enable | Action::ResetFaults) {

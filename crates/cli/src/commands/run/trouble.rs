@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use control::bus::{MOST_NAMED as MOST_TOLD, error_code, quick_stop_ignored, span, sub_device};
+use control::bus::{MOST_NAMED as MOST_TOLD, error_code, span, sub_device};
 use control::cycle::Lost;
 use control::observer::Cause;
 use control::status::Status;
@@ -108,11 +108,11 @@ impl Standing<'_> {
                 let names = part_names(self.robot, None);
                 let why = control::bus::stop_reason(reason, with, because, &names);
                 let quick_stop = self.status.axes[axis].quick_stop;
-                let also = quick_stop.map_or(String::new(), |step| format!("; {}", quick_stop_ignored(step)));
+                let also = quick_stop.map_or(String::new(), |step| format!("; {}", step.sentence()));
                 format!("supervision stopped axis \"{}\": {why}{also}", self.robot.axes[axis].name)
             }
             Finding::QuickStopIgnored { axis, step } => {
-                format!("axis \"{}\": {}", self.robot.axes[axis].name, quick_stop_ignored(step))
+                format!("axis \"{}\": {}", self.robot.axes[axis].name, step.sentence())
             }
             Finding::ControllerLost => "the controller process was gone, or gave no answers, and its axes were stopped: expected one \
                                         that answers until the cycle ends, or disables its axes before it goes; start it again"

@@ -14,6 +14,7 @@ fn every_field() -> State {
         homed: n % 2 == 1,
         ended: n % 3 == 0,
         stop: n + 2,
+        quick_stop: n % 7 + 1,
         stopped_with: Some(u16::from(n) + 3),
         mode: -(n as i8),
         position: f64::from(n) + 0.1,
@@ -23,6 +24,8 @@ fn every_field() -> State {
         target_velocity: f64::from(n) + 0.5,
         target_effort: f64::from(n) + 0.6,
         interlock: Some(u16::from(n) + 4),
+        brake_input: None,
+        brake_level: n % 6,
         error_code: u16::from(n) + 5,
         stalled: u32::from(n) + 6,
     };
@@ -89,6 +92,15 @@ fn every_field() -> State {
         signal_counters: SignalCounters { clamped: 65, refused: 66 },
         interlocks: vec![Interlock { level: 76, permits: true }, Interlock { level: 77, permits: false }],
     }
+}
+
+#[test]
+fn the_input_of_a_brake_shares_the_place_of_an_interlock() {
+    let stop = StopReason::BrakeNotClosed as u8;
+    let axis = Axis { stop, brake_input: Some(7), brake_level: 3, ..Axis::default() };
+    assert_eq!(super::axis(&axis_words(&axis)), axis);
+    let axis = Axis { stop: StopReason::Interlock as u8, interlock: Some(7), ..Axis::default() };
+    assert_eq!(super::axis(&axis_words(&axis)), axis);
 }
 
 #[test]

@@ -6,10 +6,10 @@ use super::*;
 const JOG: f64 = 0.25;
 
 /// An axis that does what it is sent. A controller asks for full speed all the time.
-struct Jogged {
-    supervisor: Supervisor,
-    feedback: AxisFeedback,
-    seen: Seen,
+pub(super) struct Jogged {
+    pub(super) supervisor: Supervisor,
+    pub(super) feedback: AxisFeedback,
+    pub(super) seen: Seen,
     /// Velocity that the controller wants.
     wanted: f64,
     at: f64,
@@ -17,7 +17,7 @@ struct Jogged {
 }
 
 impl Jogged {
-    fn new(mode: CyclicMode) -> Self {
+    pub(super) fn new(mode: CyclicMode) -> Self {
         Self::of(settings(mode, OnStale::Hold))
     }
 
@@ -40,7 +40,7 @@ impl Jogged {
         it
     }
 
-    fn cycle(&mut self) -> Supervised {
+    pub(super) fn cycle(&mut self) -> Supervised {
         let shown = self.supervisor.phase(self.feedback.phase);
         self.at = match shown {
             AxisPhase::Following => self.at + self.wanted * self.elapsed.0,
@@ -67,11 +67,11 @@ impl Jogged {
         supervised
     }
 
-    fn cycles(&mut self, count: usize) -> Supervised {
+    pub(super) fn cycles(&mut self, count: usize) -> Supervised {
         (0..count).map(|_| self.cycle()).last().unwrap()
     }
 
-    fn jog(&mut self, velocity: f64, count: usize) -> Supervised {
+    pub(super) fn jog(&mut self, velocity: f64, count: usize) -> Supervised {
         self.seen.jog = Some(Jog { velocity: RadiansPerSecond(velocity), permitted: true });
         self.cycles(count)
     }

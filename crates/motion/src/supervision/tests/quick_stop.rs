@@ -18,6 +18,7 @@ struct Drive {
     feedback: AxisFeedback,
     missed: u64,
     trusted: bool,
+    interlock: InterlockState,
     asked_for: Vec<Option<Intervention>>,
 }
 
@@ -29,7 +30,8 @@ impl Drive {
         let velocity = RadiansPerSecond(2.0);
         let feedback =
             AxisFeedback { phase: AxisPhase::NotEnabled, fresh: true, velocity, ..AxisFeedback::default() };
-        let mut it = Self { supervisor, obeys, feedback, missed: 0, trusted: true, asked_for: Vec::new() };
+        let (interlock, asked_for) = (InterlockState::Clear, Vec::new());
+        let mut it = Self { supervisor, obeys, feedback, missed: 0, trusted: true, interlock, asked_for };
         it.feedback.position = Radians(-0.5);
         it.cycle(false);
         (it.feedback.phase, it.feedback.velocity) = (AxisPhase::Following, velocity);
@@ -48,6 +50,7 @@ impl Drive {
             quick_stop,
             enabled: enabled && self.missed == 0,
             missed: self.missed,
+            interlock: self.interlock,
             ..Seen::default()
         };
         let asked = AxisSetpoint {
@@ -187,4 +190,51 @@ fn a_load_without_brake_stays_held_until_a_reset() {
     drive.cycle(false);
     assert_eq!((drive.supervisor.stopped(), drive.cycle(false)), (None, None));
     assert_eq!(drive.step(), None);
+}
+
+// feature(axes): an ignored quick stop is reported until a reset, also of a controller that goes on
+#[test]
+fn an_ignored_quick_stop_is_reported_until_a_reset() {
+    let obeys = Obeys { setpoints_under_quick_stop: true, setpoints: true, ..Obeys::default() };
+    let mut drive = Drive::asked(CyclicMode::Position, StoppingMeans::default(), obeys);
+    // A reset of before does not count.
+    drive.supervisor.acknowledge();
+    drive.until(Intervention::Disable);
+    for _ in 0..100 {
+        assert_eq!(drive.cycle(false), None);
+        assert_eq!(drive.step(), Some(QuickStopStep::SetPoints));
+    }
+    drive.supervisor.acknowledge();
+    drive.cycle(false);
+    assert_eq!(drive.step(), None);
+}
+
+// feature(axes): an interlock does not take the torque from a load that only its drive holds
+#[test]
+fn an_interlock_drops_no_load_that_is_held() {
+    let means = StoppingMeans { keeps_torque: true, ..StoppingMeans::default() };
+    let obeys = Obeys { setpoints_under_quick_stop: true, setpoints: true, ..Obeys::default() };
+    for interlock in [InterlockState::Stop, InterlockState::NotPermitted] {
+        for by_controller in [true, false] {
+            let mut drive = Drive::asked(CyclicMode::Position, means, obeys);
+            if !by_controller {
+                drive.supervisor.lose_drive();
+            }
+            drive.until(Intervention::Follow);
+            drive.interlock = interlock;
+            for cycle in 0..500 {
+                // Neither the controller nor a reset ends it while the input forbids.
+                drive.supervisor.acknowledge();
+                let asks = by_controller && cycle < 100;
+                assert_eq!(drive.cycle(asks), Some(Intervention::Follow), "{interlock:?} {cycle}");
+            }
+            drive.interlock = InterlockState::Clear;
+            for _ in 0..100 {
+                assert_eq!(drive.cycle(false), Some(Intervention::Follow), "{interlock:?}");
+            }
+            drive.supervisor.acknowledge();
+            drive.cycle(false);
+            assert_eq!((drive.supervisor.stopped(), drive.cycle(false)), (None, None), "{interlock:?}");
+        }
+    }
 }

@@ -42,6 +42,9 @@ pub(super) fn flow(
             let found = format!("{key} for the signal \"{}\", which bounds {axis}", signal.name);
             return Err(Problem::new(place, found, "initial alone, at which it stays", "remove it"));
         }
+        if entry.initial.is_none() && object::of_first_axis(found.entry.index) == object::MAXIMUM_TORQUE {
+            return Ok(Flow::Taken(axis.to_owned()));
+        }
         let initial = entry.initial.as_ref().map(|value| bits("initial", value, signal)).transpose()?;
         return Ok(Flow::Fixed(initial.unwrap_or_default()));
     }

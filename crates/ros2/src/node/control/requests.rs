@@ -25,11 +25,13 @@ pub(crate) struct Requests<F> {
 struct Waiting<F> {
     from: F,
     what: Action,
+    /// Text of the answer if the request is carried out.
+    note: String,
     until_ns: u64,
 }
 
-/// Sender of a request, and its outcome.
-pub(crate) type Answered<F> = (F, Result<(), String>);
+/// Sender of a request, and its outcome: a text, or the reason for a refusal.
+pub(crate) type Answered<F> = (F, Result<String, String>);
 
 /// Timeout: a cycle answers all requests unless it hangs.
 const LONGEST_NS: u64 = 30_000_000_000;
@@ -50,10 +52,11 @@ impl<F> Requests<F> {
     ) -> Option<Answered<F>> {
         let id = monotonic_ns().max(self.last_id + 1);
         self.last_id = id;
+        let note = action.as_ref().map_or_else(|_| String::new(), |&what| note(what, moment));
         match action.and_then(|what| self.send(Request { id, what }, moment).map(|()| what)) {
             Ok(what) => {
                 let until_ns = monotonic_ns() + LONGEST_NS;
-                self.waiting.insert(id, Waiting { from, what, until_ns });
+                self.waiting.insert(id, Waiting { from, what, note, until_ns });
                 None
             }
             Err(why) => {
@@ -89,7 +92,8 @@ impl<F> Requests<F> {
         for reply in replies {
             if let Some(waiting) = self.waiting.remove(&reply.id) {
                 let refused = |refusal| refused(refusal, waiting.what, moment);
-                answered.push((waiting.from, reply.outcome.map_err(refused)));
+                let outcome = reply.outcome.map(|()| waiting.note).map_err(refused);
+                answered.push((waiting.from, outcome));
             }
         }
         let now = monotonic_ns();
@@ -116,6 +120,16 @@ impl<F> Requests<F> {
     /// Ports that are open.
     pub(crate) fn channels(&self) -> impl Iterator<Item = &Channel> {
         self.channels.values()
+    }
+}
+
+/// What the answer to a reset says of the axes that it resets.
+fn note(what: Action, moment: &Moment<'_>) -> String {
+    match &moment.robot {
+        Some(robot) if what == Action::ResetFaults => {
+            words::ignored_quick_stops(robot.state(), robot.description()).join("; ")
+        }
+        _ => String::new(),
     }
 }
 

@@ -331,6 +331,7 @@ impl ServoAxis {
             target_position: dictionary.get(entries.target_position) as i32,
             target_velocity: dictionary.get(entries.target_velocity) as i32,
             target_torque: dictionary.get(entries.target_torque) as i16,
+            maximum_torque: dictionary.get(entries.maximum_torque) as u16,
             state: self.machine.state(),
             position: wrapped(self.counts()),
             angle: self.plant.position(),

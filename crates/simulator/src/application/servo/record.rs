@@ -22,6 +22,8 @@ pub struct Taken {
     pub target_velocity: i32,
     /// 0x6071, in thousandths of the rated torque.
     pub target_torque: i16,
+    /// Torque limit 0x6072, in thousandths of the rated torque.
+    pub maximum_torque: u16,
     /// State of the CiA 402 state machine after the step.
     pub state: State,
     /// Position of the shaft, as in 0x6064, in counts.

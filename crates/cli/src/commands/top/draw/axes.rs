@@ -250,6 +250,8 @@ fn stopped(axis: &Axis, picture: &Picture) -> String {
         Some(StopReason::VelocityLimit) => "velocity limit",
         Some(StopReason::AccelerationLimit) => "acceleration limit",
         Some(StopReason::Runaway) => "runaway",
+        Some(StopReason::BrakeNotOpen) => "brake not open",
+        Some(StopReason::BrakeNotClosed) => "brake not closed",
         Some(StopReason::Step) => "set-point step",
         Some(StopReason::FollowingError) => "following error",
         Some(StopReason::Fault) => "drive fault",
