@@ -180,11 +180,12 @@ impl ControllerManager {
                 _ => command.request,
             };
             command.request = wanted;
+            command.home_again = false;
         }
         self.unwanted = !commands.is_empty() && commands.iter().all(|it| it.request == Request::Disable);
         if let Some(Job { doing: Doing::Homing { axis, .. }, cycles: 0, .. }) = self.job {
             if let Some(command) = commands.get_mut(axis) {
-                command.home = true;
+                (command.home, command.home_again) = (true, true);
             }
         }
     }
