@@ -320,7 +320,8 @@ impl Axes {
             if !ends_process_data(report.stop) {
                 report.stalled = 0;
             }
-            (command.home, command.mode, command.ignored) = (false, None, None);
+            (command.home, command.home_again) = (false, false);
+            (command.mode, command.ignored) = (None, None);
         }
         self.manual.note(&self.axes, &self.reports);
     }

@@ -195,6 +195,7 @@ impl ControllerManager {
                 _ => command.request,
             };
             command.request = wanted;
+            command.home_again = false;
         }
         self.unwanted = !commands.is_empty() && commands.iter().all(|it| it.request == Request::Disable);
         if let Some(Job { doing: Doing::Homing { axis, begun, before }, cycles, .. }) = self.job {
@@ -203,7 +204,7 @@ impl ControllerManager {
             let is_open = |it: &AxisReport| by_hand && !begun && it.homed_by_hand == before;
             let asks = cycles == 0 || self.shown.get(axis).is_some_and(is_open);
             if let Some(command) = commands.get_mut(axis).filter(|_| asks) {
-                command.home = true;
+                (command.home, command.home_again) = (true, true);
             }
         }
     }

@@ -310,9 +310,10 @@ fn homing_a_wheel_moves_its_position_and_not_the_base() {
             assert!((before.x.0 - 0.01 * f64::from(round)).abs() < 2e-3, "{before:?}");
             let home = bench.request(Action::Home(0));
             bench.run(1);
-            assert!(bench.commands[0].home);
+            assert!(bench.commands[0].home && bench.commands[0].home_again);
             // Visible one cycle later.
             bench.run(1);
+            assert!(!bench.commands[0].home_again);
             bench.reports[0].feedback.position = Radians(mark);
             bench.run(1);
             bench.commands[0].home = false;

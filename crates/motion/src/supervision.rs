@@ -84,7 +84,9 @@ pub use ending::{END_TIME, Ending, FREE_TIME, HEED_TIME};
 pub use halting::is_enabled_meanwhile;
 pub use interlock::InterlockState;
 pub use jog::{FASTEST_JOG, Jog, JogLimits};
-pub use limits::{FollowingErrorLimit, Limits, OUTAGE_CYCLES, Outage, Settings, SettingsError, Written};
+pub use limits::{
+    FollowingErrorLimit, LARGEST_LIMIT, Limits, OUTAGE_CYCLES, Outage, Settings, SettingsError, Written,
+};
 pub use other_axis::OtherAxis;
 pub use profile::DriveProfile;
 pub use quick_stop::{ANSWER, QuickStopStep, StoppingMeans};

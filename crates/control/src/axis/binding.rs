@@ -437,6 +437,7 @@ impl Axis {
         self.change_mode(asked.mode);
         let counts = self.counts.unwrap_or(0);
         let may = self.input.is_some() && (self.stands || self.feedback.phase == AxisPhase::NotEnabled);
+        let may = may && (asked.home_again || !self.limits_would_move());
         if asked.home && may && self.home.timeout().is_some() {
             self.begin_homing(asked.request);
         } else if asked.home && may && self.may_take_home() && self.home.take(self.drive_position(counts)) {
@@ -667,6 +668,12 @@ impl Axis {
     /// True if a controller may take the actual position as home: not if the axis is unreferenced.
     fn may_take_home(&self) -> bool {
         self.safety.unreferenced().is_none() && self.restarted.is_none()
+    }
+
+    /// True if a homing would take the actual position of an axis that is homed: its position limits would move
+    /// along.
+    fn limits_would_move(&self) -> bool {
+        self.home.is_homed() && self.restart_rule.is_some_and(|it| !it.sense.homes_on_a_switch)
     }
 
     /// Evaluates the position that the drive reports after its restart, once it has started up.

@@ -196,8 +196,8 @@ fn mapping() -> PdoMapping {
 
 fn switch_axis(mode: CyclicMode, homing: Homing) -> ManagedAxis {
     let homing = match homing {
-        Homing::Absolute { .. } => HomedBy::Nobody,
-        Homing::Never | Homing::CurrentPosition { .. } => HomedBy::Hand,
+        Homing::Never | Homing::Absolute { .. } => HomedBy::Nobody,
+        Homing::CurrentPosition { .. } => HomedBy::Hand,
         Homing::Drive { .. } => HomedBy::Drive,
     };
     ManagedAxis { mode: mode.into(), velocity_limit: RadiansPerSecond(VELOCITY), homing }
