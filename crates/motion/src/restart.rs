@@ -34,6 +34,13 @@ impl PositionSense {
     pub fn usual_tolerance(motor_revolution: Radians) -> Radians {
         Radians(Self::TOLERANCE.0.min(motor_revolution.0 / 4.0))
     }
+
+    /// True if something makes its axis ready while that is unreferenced: a homing on a switch, or
+    /// a measurement that an absolute encoder confirms.
+    #[must_use]
+    pub const fn has_way_back(&self) -> bool {
+        self.range.is_some() || self.homes_on_a_switch
+    }
 }
 
 impl Default for PositionSense {
