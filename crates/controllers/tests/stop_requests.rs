@@ -55,7 +55,7 @@ fn a_stop_holds_a_controller_that_does_not_stop() {
 
 // feature(axes): `control deactivate` and `disable` stop a controller that goes on
 #[test]
-fn a_controller_that_does_not_stop_is_deactivated_and_disabled_at_rest() {
+fn a_controller_that_goes_on_is_deactivated_or_disabled_at_rest() {
     for mode in [CyclicMode::Position, CyclicMode::Velocity] {
         for what in [Action::Deactivate, Action::Disable] {
             let then = if what == Action::Disable { Action::Enable } else { Action::SwitchController(1) };
