@@ -130,6 +130,8 @@ pub struct AxisReport {
     pub measures_torque: bool,
     /// It knows its absolute position.
     pub homed: bool,
+    /// Number of times in this run that its place was taken as its home ([`AxisCommand::home`]).
+    pub homed_by_hand: u32,
     /// Its drive is looking for its home: it has the axis, set-points are ignored, and the phase is
     /// [`motion::AxisPhase::HoldingAt`] wherever the axis is.
     pub homing: bool,

@@ -133,12 +133,23 @@ fn a_brake_that_contradicts_refuses_the_reset() {
         let reset = bench.request(Action::ResetFaults);
         bench.run(150);
         assert_eq!(bench.reply(reset), Some(Err(Refusal::Held)), "{reason}");
-        let reset = bench.request(Action::ResetFaults);
-        bench.run(20);
         bench.troubles[0] = Trouble::None;
+        let reset = bench.request(Action::ResetFaults);
         bench.run(20);
         assert_eq!(bench.reply(reset), Some(Ok(())), "{reason}");
     }
+}
+
+#[test]
+fn a_drive_that_holds_a_load_refuses_to_be_disabled() {
+    let mut bench = bench();
+    bench.troubles[0] = Trouble::Deaf;
+    let disable = bench.request(Action::Disable);
+    bench.run(100);
+    assert_eq!(bench.reply(disable), None);
+    bench.reports[0].stop = Some(StopReason::BrakeNotClosed);
+    bench.run(2);
+    assert_eq!(bench.reply(disable), Some(Err(Refusal::Held)));
 }
 
 #[test]

@@ -48,6 +48,7 @@ mod braking;
 mod clamp;
 mod drive_torque;
 mod ending;
+mod halting;
 mod interlock;
 mod jog;
 mod lead;
@@ -73,12 +74,14 @@ use crate::online::OnlineMotion;
 use crate::units::{NewtonMetres, Radians, RadiansPerSecond, RadiansPerSecondSquared, Seconds};
 use braking::Braking;
 use clamp::Clamp;
+use halting::Halting;
 use jog::Jogging;
 use overshoot::Overshoot;
 use runaway::Runaway;
 use slope::Slope;
 
 pub use ending::{END_TIME, Ending, FREE_TIME, HEED_TIME};
+pub use halting::is_enabled_meanwhile;
 pub use interlock::InterlockState;
 pub use jog::{FASTEST_JOG, Jog, JogLimits};
 pub use limits::{
@@ -130,6 +133,8 @@ pub struct Supervisor {
     /// The quick stop that is requested.
     quick_stop: Option<quick_stop::QuickStop>,
     quick_stop_step: Option<QuickStopStep>,
+    /// The halt that is requested.
+    halting: Option<Halting>,
     /// Since a quick stop its controller has not disabled it: its set-points are from before.
     after_quick_stop: bool,
     /// Speed by which the axis may differ from its command in csv and cst.
@@ -193,6 +198,7 @@ impl Supervisor {
             believed: None,
             quick_stop: None,
             quick_stop_step: None,
+            halting: None,
             after_quick_stop: false,
             velocity_error: settings.limits.velocity * VELOCITY_ERROR,
             runaway: Runaway::default(),
@@ -231,6 +237,7 @@ impl Supervisor {
         self.watch_overshoot(seen);
         self.watch_readiness(seen);
         self.watch(elapsed, asked, seen);
+        self.watch_halt(elapsed, seen);
         self.step_drive_torque(elapsed, seen);
     }
 
@@ -339,6 +346,9 @@ impl Supervisor {
 
     /// True if the axis has to be stopped, or may be let go.
     fn watch(&mut self, elapsed: Seconds, asked: AxisSetpoint, seen: &Seen) {
+        if seen.ending == Ending::No {
+            self.ending = None;
+        }
         if let Hold::Stopped { reason, .. } = self.hold {
             let gone = match reason {
                 StopReason::Stale => seen.stale.is_none(),
@@ -353,7 +363,8 @@ impl Supervisor {
                     self.other == OtherAxis::Free && (self.acknowledged || !self.awaits_reset)
                 }
                 StopReason::AwaitsStart => self.is_started(seen),
-                StopReason::Ending => false,
+                // A request that brought the axes to rest is over.
+                StopReason::Ending => seen.ending == Ending::No,
                 StopReason::Jog => true,
                 StopReason::NotHomed
                 | StopReason::OutsideLimits
