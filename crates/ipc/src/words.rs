@@ -212,6 +212,7 @@ pub fn waits_for(reason: StopReason, axis: &str) -> Option<String> {
     Some(match reason {
         StopReason::NotHomed => format!("type `onbeat control home {axis}`, or jog it"),
         StopReason::OutsideLimits => format!("jog it inwards: `onbeat control jog {axis}`"),
+        StopReason::InwardsOnly => "command it inwards, or move it by hand".to_owned(),
         StopReason::Jog => "end the jog".to_owned(),
         StopReason::SetUp => format!("jog it, or end set-up mode, then `{RESET}`"),
         StopReason::AfterSetUp => format!("type `{RESET}`"),
