@@ -269,12 +269,12 @@ impl<L> Ended<L> {
             let (with, because) = (report.stopped_with, Cause::of(report));
             return Some(Finding::AxisStopped { axis, reason, with, because });
         }
-        if let Some(step) = before_stop.quick_stop.or(before_init.quick_stop) {
-            return Some(Finding::QuickStopIgnored { axis, step });
-        }
         let powered = |state| matches!(state, State::OperationEnabled | State::QuickStopActive);
-        let state = last.state.filter(|&state| powered(state) && before_init.missed == 0)?;
-        Some(Finding::NotDisabled { axis, state })
+        if let Some(state) = last.state.filter(|&state| powered(state) && before_init.missed == 0) {
+            return Some(Finding::NotDisabled { axis, state });
+        }
+        let step = before_stop.quick_stop.or(before_init.quick_stop)?;
+        Some(Finding::QuickStopIgnored { axis, step })
     }
 
     /// A SubDevice that answered until the stop, and not while the axes were brought to rest.

@@ -1,6 +1,7 @@
 //! Drives that brake or are halted by themselves, with a brake on a digital output, in virtual time.
 use crate::support;
 
+use ethercat::cia402::object::HALT_OPTION_CODE;
 use ethercat::cia402::{CyclicMode, Request, State};
 use ethercat::sii::Identity;
 use motion::brake::BrakeTimes;
@@ -111,4 +112,38 @@ fn a_drive_that_is_halted_keeps_its_torque_and_nobody_is_kept_from_taking_it_off
     assert!(!disabled.contains(&State::QuickStopActive));
     let stopped = halted_and_asked(Request::QuickStop);
     assert!(stopped.contains(&State::QuickStopActive) || stopped.last() == Some(&State::SwitchOnDisabled));
+}
+
+// feature(axes): a halt that does not brake (0x605D other than 1 or 2) is replaced by the drive's quick stop
+#[test]
+fn an_axis_whose_drive_does_not_brake_at_a_halt_gets_a_quick_stop() {
+    for by_controller in [false, true] {
+        let (mut device, record) = support::sub_device(CyclicMode::Torque, |_| ());
+        let servo = device.servo_mut().unwrap();
+        let halt = servo.dictionary().find(HALT_OPTION_CODE, 0).unwrap();
+        servo.dictionary_mut().set(halt, 0);
+        let mut axis = supervised(1).remove(0);
+        (axis.mode, axis.halts) = (CyclicMode::Torque.into(), false);
+        let settings = axis.supervision.as_mut().unwrap();
+        settings.mode = CyclicMode::Torque.into();
+        settings.limits.position = None;
+        let script = move |cycle, _: &AxisReport, command: &mut AxisCommand| {
+            command.setpoint.torque = NewtonMetres(match cycle {
+                ..300 => 0.03,
+                _ if by_controller => 0.0,
+                _ => f64::NAN,
+            });
+            if by_controller && cycle >= 300 {
+                command.request = Request::Halt;
+            }
+        };
+        let look = |scene: &Scene<'_>| (scene.cycles == 300).then_some(());
+        play(Segment::new(vec![device]), &[axis], 1_500, script, look);
+        let taken = record.taken();
+        let fast = |velocity: f64| velocity.abs() > 0.2 * f64::from(1 << 20) / std::f64::consts::TAU;
+        let braked: Vec<_> = taken.iter().filter(|it| it.state == State::QuickStopActive).collect();
+        assert!(braked.first().is_some_and(|it| fast(it.velocity)), "by controller: {by_controller}");
+        assert!(!fast(braked.last().unwrap().velocity), "{:?}", braked.last());
+        assert!(taken.iter().all(|it| !it.controlword.halt()), "by controller: {by_controller}");
+    }
 }

@@ -120,7 +120,7 @@ fn brake_input_of(axis: &Axis, description: &Description) -> Option<String> {
     Some(format!("{} {level}", brake_input(&it.name, &it.sub_device, it.channel)))
 }
 
-/// What to do at a fault of a brake.
+/// Remedy at a fault of a brake.
 #[must_use]
 pub const fn brake_remedy(reason: StopReason) -> Option<&'static str> {
     match reason {
@@ -357,7 +357,11 @@ pub fn refused(
     match causes.len() {
         0 => refusal.words().to_owned(),
         1..=MOST_CAUSES => causes.join("; "),
-        more => format!("{}; and {} more axes", causes[..MOST_CAUSES].join("; "), more - MOST_CAUSES),
+        count => {
+            let more = count - MOST_CAUSES;
+            let axes = if more == 1 { "axis" } else { "axes" };
+            format!("{}; and {more} more {axes}", causes[..MOST_CAUSES].join("; "))
+        }
     }
 }
 

@@ -48,6 +48,7 @@ mod braking;
 mod clamp;
 mod drive_torque;
 mod ending;
+mod halting;
 mod interlock;
 mod jog;
 mod lead;
@@ -73,15 +74,19 @@ use crate::online::OnlineMotion;
 use crate::units::{NewtonMetres, Radians, RadiansPerSecond, RadiansPerSecondSquared, Seconds};
 use braking::Braking;
 use clamp::Clamp;
+use halting::Halting;
 use jog::Jogging;
 use overshoot::Overshoot;
 use runaway::Runaway;
 use slope::Slope;
 
 pub use ending::{END_TIME, Ending, FREE_TIME, HEED_TIME};
+pub use halting::is_enabled_meanwhile;
 pub use interlock::InterlockState;
 pub use jog::{FASTEST_JOG, Jog, JogLimits};
-pub use limits::{FollowingErrorLimit, Limits, OUTAGE_CYCLES, Outage, Settings, SettingsError, Written};
+pub use limits::{
+    FollowingErrorLimit, LARGEST_LIMIT, Limits, OUTAGE_CYCLES, Outage, Settings, SettingsError, Written,
+};
 pub use other_axis::OtherAxis;
 pub use profile::DriveProfile;
 pub use quick_stop::{ANSWER, QuickStopStep, StoppingMeans};
@@ -128,6 +133,8 @@ pub struct Supervisor {
     /// The quick stop that is requested.
     quick_stop: Option<quick_stop::QuickStop>,
     quick_stop_step: Option<QuickStopStep>,
+    /// The halt that is requested.
+    halting: Option<Halting>,
     /// Since a quick stop its controller has not disabled it: its set-points are from before.
     after_quick_stop: bool,
     /// Speed by which the axis may differ from its command in csv and cst.
@@ -189,6 +196,7 @@ impl Supervisor {
             believed: None,
             quick_stop: None,
             quick_stop_step: None,
+            halting: None,
             after_quick_stop: false,
             velocity_error: settings.limits.velocity * VELOCITY_ERROR,
             runaway: Runaway::default(),
@@ -226,6 +234,7 @@ impl Supervisor {
         self.watch_overshoot(seen);
         self.watch_readiness(seen);
         self.watch(elapsed, asked, seen);
+        self.watch_halt(elapsed, seen);
         self.step_drive_torque(elapsed, seen);
     }
 
@@ -334,6 +343,9 @@ impl Supervisor {
 
     /// True if the axis has to be stopped, or may be let go.
     fn watch(&mut self, elapsed: Seconds, asked: AxisSetpoint, seen: &Seen) {
+        if seen.ending == Ending::No {
+            self.ending = None;
+        }
         if let Hold::Stopped { reason, .. } = self.hold {
             let gone = match reason {
                 StopReason::Stale => seen.stale.is_none(),
@@ -348,7 +360,8 @@ impl Supervisor {
                     self.other == OtherAxis::Free && (self.acknowledged || !self.awaits_reset)
                 }
                 StopReason::AwaitsStart => self.is_started(seen),
-                StopReason::Ending => false,
+                // A request that brought the axes to rest is over.
+                StopReason::Ending => seen.ending == Ending::No,
                 StopReason::Jog => true,
                 StopReason::NotHomed
                 | StopReason::OutsideLimits

@@ -63,7 +63,7 @@ fn a_jog_is_slow_unless_the_file_says_otherwise() {
 
 // feature(axes): homing.required: no controller moves an axis before it is homed
 #[test]
-fn homing_is_required_where_it_finds_a_switch_for_limits() {
+fn homing_is_required_for_limits_without_an_absolute_encoder() {
     const LIMITS: &str = ", position = [-2.0, 2.0]";
     let by = |keys: &str| format!("homing = {{ {keys} }}");
     for (limits, homing, keys, required) in [
@@ -73,9 +73,17 @@ fn homing_is_required_where_it_finds_a_switch_for_limits() {
         (LIMITS, by("method = 17, required = false"), "", false),
         ("", by("method = 17"), "", false),
         ("", by("method = 17, required = true"), "", true),
-        (LIMITS, by("method = 37"), "", false),
-        (LIMITS, by("position = 0.5"), "", false),
-        (LIMITS, by("position = 0.5, required = true"), "", true),
+        (LIMITS, by("method = 35"), "", true),
+        (LIMITS, by("method = 37"), "", true),
+        (LIMITS, by("method = 37, required = false"), "", false),
+        (LIMITS, by("method = 37"), "encoder = \"multi_turn\"\nencoder_range = 8", false),
+        (LIMITS, by("position = 0.5"), "", true),
+        (LIMITS, by("position = 0.5"), "encoder = \"incremental\"", true),
+        (LIMITS, by("position = 0.5"), "encoder = \"single_turn\"", false),
+        (LIMITS, by("position = 0.5, required = false"), "", false),
+        ("", by("position = 0.5"), "", false),
+        ("", by("position = 0.5, required = true"), "", true),
+        (LIMITS, by("offset = 0.5"), "", false),
         (LIMITS, String::new(), "", false),
     ] {
         let objects = "simulate = { kind = \"servo_drive\", limit_switches = [-3.0, 4.0] }";

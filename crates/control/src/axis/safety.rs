@@ -5,7 +5,7 @@ use ethercat::main_device::MainDevice;
 use motion::brake::BrakeSeen;
 use motion::supervision::{
     BLIND_CYCLES, Ending, InterlockState, Intervention, OUTAGE_CYCLES, OtherAxis, QuickStopStep, Seen,
-    Settings, StopReason, StoppingMeans, Supervisor,
+    Settings, StopReason, StoppingMeans, Supervisor, is_enabled_meanwhile,
 };
 use motion::{AxisFeedback, AxisPhase, AxisSetpoint, NewtonMetres, Radians, RadiansPerSecond, Seconds};
 
@@ -155,6 +155,10 @@ impl AxisSafety {
                     _ => {}
                 }
             }
+            if command.request == Request::Halt && !supervisor.means().halts {
+                // Its halt is known not to brake.
+                command.request = Request::QuickStop;
+            }
             seen.fault = state.is_some_and(State::is_faulted);
             seen.braking = matches!(command.request, Request::Halt | Request::QuickStop);
             seen.disables = command.request == Request::Disable;
@@ -275,7 +279,7 @@ impl AxisSafety {
         (command, reason)
     }
 
-    /// Brake of this cycle, and what it leaves of the `command`. Returns the fault that its feedback shows.
+    /// Steps the brake, and limits the `command` by it. Returns the fault that its feedback shows.
     fn step_brake(&mut self, elapsed: Seconds, command: &mut AxisCommand) -> Option<StopReason> {
         let gives_way = self.hurries || !self.holds_load && self.may_give_way();
         let brake = self.brake.as_mut()?;
@@ -297,8 +301,11 @@ impl AxisSafety {
         };
         brake.now = brake.brake.step(elapsed, &seen);
         if brake.now.keep_torque {
-            let by_setpoints = self.supervisor.as_ref().is_some_and(Supervisor::holds_by_setpoints);
-            command.request = if by_setpoints { Request::Enable } else { Request::Halt };
+            command.request = match self.supervisor.as_ref().map(Supervisor::holds_by) {
+                Some(Intervention::Follow) => Request::Enable,
+                Some(Intervention::QuickStop) => Request::QuickStop,
+                _ => Request::Halt,
+            };
             self.help = QuickStopHelp::None;
         }
         if !brake.now.free {
@@ -307,8 +314,8 @@ impl AxisSafety {
         brake.brake.fault().map(|it| it.reason)
     }
 
-    /// True where the torque of an axis without a load goes, though its brake does not close: at the end of the run, and
-    /// without the permission of an interlock.
+    /// True where the torque of an axis without a load goes, though its brake does not close: at the
+    /// end of the run, and without the permission of an interlock.
     fn may_give_way(&self) -> bool {
         self.seen.ending != Ending::No || self.seen.interlock >= InterlockState::NotPermitted
     }
@@ -479,12 +486,6 @@ impl AxisSafety {
             _ => phase,
         }
     }
-}
-
-/// True of a stop that lets the drive be enabled, though no controller may move the axis.
-const fn is_enabled_meanwhile(reason: StopReason) -> bool {
-    let homes = reason.lets_home() && !matches!(reason, StopReason::Stale | StopReason::Jog);
-    homes || matches!(reason, StopReason::SetUp | StopReason::AfterSetUp)
 }
 
 /// Set-point of an axis that is held.

@@ -47,7 +47,6 @@ impl Supervisor {
     }
 
     pub(super) fn stop(&mut self, reason: StopReason, ramp: Option<Seconds>) {
-        let halts = self.mode() == CyclicMode::Torque || self.drive_makes_the_way();
         let braking = match (reason, self.settings.on_stale) {
             (StopReason::Fault, _) | (StopReason::Stale, OnStale::Disable) => {
                 Braking::Drive(Intervention::Disable)
@@ -61,7 +60,7 @@ impl Supervisor {
                 elapsed: Seconds::ZERO,
                 duration: Seconds(ramp.map_or(0.0, |ramp| ramp.0).max(self.ramp_time().0)),
             },
-            _ if halts => Braking::Drive(Intervention::Halt),
+            _ if self.stops_by_halt() => self.halt(reason),
             _ => Braking::Hard,
         };
         self.hold = Hold::Stopped { reason, braking };
@@ -103,14 +102,15 @@ impl Supervisor {
 
     /// A ramp and a way back count from their start: they do not continue after other set-points.
     pub(super) fn leave_planned_braking(&mut self) {
-        let halts = self.mode() == CyclicMode::Torque || self.drive_makes_the_way();
+        let Some(reason) = self.stopped() else { return };
+        let planned = if self.stops_by_halt() { self.halt(reason) } else { Braking::Hard };
         if let Hold::Stopped { braking, .. } = &mut self.hold {
             let has_set_points = matches!(
                 braking,
                 Braking::Hard | Braking::Ramp { .. } | Braking::Return { .. } | Braking::Jog
             );
             if has_set_points {
-                *braking = if halts { Braking::Drive(Intervention::Halt) } else { Braking::Hard };
+                *braking = planned;
             }
         }
     }

@@ -65,17 +65,18 @@ impl Supervisor {
         }
         // Its load falls without the torque: it is held until a reset, whatever its controller requests.
         let holds_load = self.is_held_enabled();
+        let stands = seen.feedback.velocity.abs() <= self.settings.limits.velocity * STANDS;
         if let Hold::Stopped { reason: before, braking } = &mut self.hold {
             *before = reason;
             if holds_load {
                 *braking = Braking::Drive(Intervention::QuickStop);
             }
-            // A drive that homes is halted first.
-            if seen.feedback.phase == AxisPhase::NotEnabled && !seen.homing {
+            // A drive that homes is halted first, and one that brakes by its quick stop goes on.
+            let brakes = *braking == Braking::Drive(Intervention::QuickStop) && !stands;
+            if seen.feedback.phase == AxisPhase::NotEnabled && !seen.homing && !brakes {
                 *braking = Braking::Drive(Intervention::Disable);
             }
         }
-        let stands = seen.feedback.velocity.abs() <= self.settings.limits.velocity * STANDS;
         if stands && !holds_load && self.rests(&seen.feedback) {
             self.hold = Hold::Stopped { reason, braking: Braking::Drive(Intervention::Disable) };
         }

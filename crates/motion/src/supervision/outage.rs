@@ -62,7 +62,7 @@ impl Supervisor {
             } => return,
             _ if for_long => Braking::Drive(Intervention::QuickStop),
             Hold::Stopped { braking: Braking::Drive(_) | Braking::Blind { .. }, .. } => return,
-            _ if self.drive_makes_the_way() => Braking::Drive(Intervention::Halt),
+            _ if self.drive_makes_the_way() => self.halt(reason),
             _ => Braking::Blind { velocity: self.sent.velocity },
         };
         self.hold = Hold::Stopped { reason, braking };
@@ -77,7 +77,7 @@ impl Supervisor {
         };
         let braking = match self.mode() {
             _ if feedback.phase == AxisPhase::NotEnabled => Braking::Hard,
-            CyclicMode::Torque => Braking::Drive(Intervention::Halt),
+            CyclicMode::Torque => self.halt(reason),
             _ => self
                 .plan_way_back(feedback, before)
                 .map_or(Braking::Hard, |()| Braking::Return { begins: true }),

@@ -15,7 +15,7 @@ use core::mem;
 
 use super::{BLIND_CYCLES, Braking, CyclicMode, Hold, Intervention, STANDS, Seen, Supervisor};
 use crate::axis::{AxisFeedback, AxisPhase};
-use crate::units::{NewtonMetres, RadiansPerSecond, Seconds};
+use crate::units::{NewtonMetres, Radians, RadiansPerSecond, Seconds};
 pub use types::state::QuickStopStep;
 
 /// Means to stop an axis without its drive's quick stop.
@@ -102,11 +102,9 @@ impl Supervisor {
         }
     }
 
-    /// True while the steps have the axis: it is held by set-points rather than by a halt.
-    #[must_use]
-    pub fn holds_by_setpoints(&self) -> bool {
-        let steps = self.quick_stop.is_some_and(|it| it.course != Stage::Asked);
-        (steps || !self.means.halts) && self.leads_to_rest()
+    /// True while the steps have the axis.
+    pub(super) fn is_stopped_by_steps(&self) -> bool {
+        self.quick_stop.is_some_and(|it| it.course != Stage::Asked)
     }
 
     /// True where set-points stop the axis.
@@ -125,7 +123,7 @@ impl Supervisor {
             Hold::Stopped {
                 braking: Braking::Drive(Intervention::Disable | Intervention::CutOff), ..
             } => false,
-            _ => seen.quick_stop,
+            _ => seen.quick_stop || self.halting.is_some_and(|it| it.ignored),
         };
         if !requested {
             self.quick_stop = None;
@@ -150,6 +148,7 @@ impl Supervisor {
             // The drive follows its set-points still: those of the steps begin where these are.
             let halts = !self.leads_to_rest() && self.means.halts;
             self.enter(&mut stop, if halts { Stage::Halt } else { Stage::SetPoints }, before.abs());
+            self.end_way(&seen.feedback);
         }
         self.advance_quick_stop(&mut stop, elapsed, seen);
         self.quick_stop = Some(stop);
@@ -163,7 +162,9 @@ impl Supervisor {
             Stage::Rest if !self.means.keeps_torque => Intervention::Disable,
             Stage::Rest if is_off => Intervention::QuickStop,
             Stage::Rest if self.leads_to_rest() => Intervention::Follow,
-            Stage::Rest => Intervention::Halt,
+            Stage::Rest if self.means.halts => Intervention::Halt,
+            Stage::Rest if self.means.quick_stops => Intervention::QuickStop,
+            Stage::Rest => Intervention::Follow,
             Stage::CutOff => Intervention::CutOff,
         })
     }
@@ -243,8 +244,18 @@ impl Supervisor {
         } else if self.means.halts {
             self.enter(stop, Stage::Halt, speed);
         } else {
-            // Torque 0, or no destination: nothing else is known to brake it.
+            // Torque or velocity 0, or a destination in reach: nothing else is known to brake it.
             self.enter(stop, Stage::SetPoints, speed);
+            self.end_way(feedback);
+        }
+    }
+
+    /// The way of a drive to its destination ends where the axis can stop.
+    fn end_way(&mut self, feedback: &AxisFeedback) {
+        let (here, velocity) = (feedback.position, feedback.velocity.0);
+        let place = here.0 + velocity * velocity.abs() / (2.0 * self.settings.limits.deceleration.0);
+        if self.drive_makes_the_way() && self.mode() == CyclicMode::Position && place.is_finite() {
+            self.sent.position = Radians(place);
         }
     }
 

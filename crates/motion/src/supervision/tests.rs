@@ -4,6 +4,7 @@ mod brake;
 mod clamped;
 mod drive_torque;
 mod edges;
+mod halting;
 mod jogs;
 mod lead;
 mod meetings;

@@ -74,6 +74,7 @@ pub(super) fn refused(cycle: &Client, what: Action, refusal: Refusal) -> Failure
     let why = words::refused(refusal, what, &state, description);
     let not = match what {
         Action::Enable => "not enabled",
+        Action::Disable => "not disabled",
         Action::ResetFaults => "not reset",
         Action::Home(_) => "not homed",
         _ => return Failure::new(refusal),

@@ -1,0 +1,197 @@
+//! Drives whose halt does not brake.
+
+use super::*;
+
+/// What slows the axis, at its deceleration.
+#[derive(Clone, Copy, Debug, Default)]
+struct Obeys {
+    halt: bool,
+    quick_stop: bool,
+}
+
+struct Drive {
+    supervisor: Supervisor,
+    obeys: Obeys,
+    seen: Seen,
+    /// Acceleration that the drive does not prevent, rad/s^2.
+    pushed: f64,
+}
+
+impl Drive {
+    /// An axis at 2 rad/s.
+    fn moving(mode: AxisMode, halts: bool, obeys: Obeys) -> Self {
+        let settings = settings(mode.cyclic(), OnStale::Hold);
+        let limits = Limits { position: None, ..settings.limits };
+        let means = StoppingMeans { halts, ..StoppingMeans::default() };
+        let settings = Settings { mode, limits, following_error: None, ..settings };
+        let supervisor = Supervisor::new(settings, PERIOD).unwrap().with_means(means);
+        let velocity = RadiansPerSecond(2.0);
+        let feedback =
+            AxisFeedback { phase: AxisPhase::Following, fresh: true, velocity, ..AxisFeedback::default() };
+        let seen = Seen { feedback, enabled: true, has_power: Some(true), asks: true, ..Seen::default() };
+        let mut it = Self { supervisor, obeys, seen, pushed: 0.0 };
+        (0..20).for_each(|_| assert_eq!(it.cycle(), None));
+        it
+    }
+
+    fn cycle(&mut self) -> Option<Intervention> {
+        let mut seen = self.seen;
+        if seen.homing {
+            seen.feedback.phase = AxisPhase::NotEnabled;
+        }
+        let position = seen.feedback.position + seen.feedback.velocity * PERIOD;
+        let asked = AxisSetpoint { position, velocity: seen.feedback.velocity, torque: NewtonMetres::ZERO };
+        let sent = self.supervisor.step(PERIOD, asked, &seen);
+        let feedback = &mut self.seen.feedback;
+        let brakes = match sent.intervention {
+            Some(Intervention::Halt) => self.obeys.halt,
+            Some(Intervention::QuickStop) => {
+                self.seen.enabled &= !self.obeys.quick_stop;
+                self.obeys.quick_stop
+            }
+            // A homing is halted without an intervention.
+            None => (self.seen.braking || self.seen.homing) && self.obeys.halt,
+            _ => false,
+        };
+        let velocity = feedback.velocity.0;
+        let slowed = velocity.signum() * (velocity.abs() - DECELERATION / 4.0 * PERIOD.0).max(0.0);
+        feedback.velocity =
+            RadiansPerSecond(if brakes { slowed } else { velocity } + self.pushed * PERIOD.0);
+        feedback.position += feedback.velocity * PERIOD;
+        if !self.seen.enabled {
+            self.seen.homing = false;
+            feedback.phase = AxisPhase::NotEnabled;
+        }
+        sent.intervention
+    }
+
+    fn stands(&self) -> bool {
+        self.seen.feedback.velocity.0.abs() <= VELOCITY * STANDS
+    }
+
+    fn cycles(&mut self, cycles: usize) -> Vec<Option<Intervention>> {
+        (0..cycles).map(|_| self.cycle()).collect()
+    }
+}
+
+const HALTED: [AxisMode; 4] =
+    [AxisMode::CyclicTorque, AxisMode::ProfileTorque, AxisMode::ProfilePosition, AxisMode::ProfileVelocity];
+
+/// Causes of a stop by a halt.
+fn causes() -> [(&'static str, fn(&mut Drive)); 4] {
+    [
+        ("latched", |it| it.supervisor.stop_for(StopReason::NotFinite)),
+        ("interlock", |it| it.seen.interlock = InterlockState::Stop),
+        ("stale", |it| it.seen.stale = Some(Seconds::ZERO)),
+        ("set-up", |it| it.seen.set_up = true),
+    ]
+}
+
+// feature(axes): a halt that does not brake (0x605D other than 1 or 2) is replaced by the drive's quick stop
+#[test]
+fn a_halt_that_coasts_is_not_used() {
+    let obeys = Obeys { quick_stop: true, ..Obeys::default() };
+    for mode in HALTED {
+        for (cause, stop) in causes() {
+            let mut drive = Drive::moving(mode, false, obeys);
+            stop(&mut drive);
+            let requests = drive.cycles(1_000);
+            assert_eq!(requests[0], Some(Intervention::QuickStop), "{mode:?} {cause}");
+            assert!(!requests.contains(&Some(Intervention::Halt)), "{mode:?} {cause}");
+            assert!(drive.stands(), "{mode:?} {cause}");
+        }
+    }
+    // Homing is halted in every mode.
+    let mut homing = Drive::moving(AxisMode::CyclicPosition, false, obeys);
+    (homing.seen.homing, homing.seen.interlock) = (true, InterlockState::Stop);
+    assert_eq!(homing.cycle(), Some(Intervention::QuickStop));
+}
+
+// feature(axes): an axis that its drive's halt does not slow gets the quick stop within 60 ms
+#[test]
+fn a_halt_that_is_ignored_is_followed_by_a_quick_stop() {
+    let obeys = Obeys { quick_stop: true, ..Obeys::default() };
+    let until_quick_stop = |mut drive: Drive, name: &str| {
+        let requests = drive.cycles(1_500);
+        let at = requests.iter().position(|&it| it == Some(Intervention::QuickStop));
+        assert!(at.is_some_and(|it| (50..=60).contains(&it)), "{name}: {at:?}");
+        assert!(drive.stands(), "{name}");
+    };
+    for mode in HALTED {
+        for (cause, stop) in causes() {
+            let mut drive = Drive::moving(mode, true, obeys);
+            stop(&mut drive);
+            until_quick_stop(drive, &format!("{mode:?} {cause}"));
+        }
+        let mut by_controller = Drive::moving(mode, true, obeys);
+        (by_controller.seen.braking, by_controller.seen.asks) = (true, false);
+        until_quick_stop(by_controller, &format!("{mode:?} by its controller"));
+    }
+    let mut homing = Drive::moving(AxisMode::CyclicPosition, true, obeys);
+    (homing.seen.homing, homing.seen.interlock) = (true, InterlockState::Stop);
+    until_quick_stop(homing, "homing");
+}
+
+#[test]
+fn a_halt_that_slows_the_axis_goes_on() {
+    let obeys = Obeys { halt: true, quick_stop: true };
+    for mode in HALTED {
+        let mut drive = Drive::moving(mode, true, obeys);
+        drive.supervisor.stop_for(StopReason::NotFinite);
+        // Its answer takes time, and replies are lost.
+        drive.obeys.halt = false;
+        drive.cycles(20);
+        drive.obeys.halt = true;
+        for cycle in 0..600 {
+            let is_lost = cycle % 7 < 2;
+            drive.seen.feedback.fresh = !is_lost;
+            drive.seen.enabled = !is_lost;
+            drive.seen.has_power = (!is_lost).then_some(true);
+            drive.seen.missed = if is_lost { cycle % 7 + 1 } else { 0 };
+            assert_eq!(drive.cycle(), Some(Intervention::Halt), "{mode:?} {cycle}");
+        }
+        assert_eq!(drive.seen.feedback.velocity.0, 0.0);
+        // At standstill somebody pushes it.
+        (drive.seen.feedback.fresh, drive.seen.enabled, drive.seen.missed) = (true, true, 0);
+        drive.seen.has_power = Some(true);
+        drive.seen.feedback.velocity = RadiansPerSecond(0.1);
+        drive.obeys.halt = false;
+        assert!(drive.cycles(300).iter().all(|&it| it == Some(Intervention::Halt)), "{mode:?}");
+    }
+}
+
+#[test]
+fn an_outage_is_no_halt_that_is_ignored() {
+    for mode in HALTED {
+        let mut drive = Drive::moving(mode, true, Obeys { halt: true, quick_stop: true });
+        drive.supervisor.stop_for(StopReason::NotFinite);
+        drive.cycles(10);
+        // Shorter than the outage time, again and again: it does not slow down meanwhile.
+        for _ in 0..20 {
+            drive.obeys.halt = false;
+            for missed in 1..15 {
+                drive.seen.missed = missed;
+                (drive.seen.feedback.fresh, drive.seen.enabled, drive.seen.has_power) =
+                    (false, false, None);
+                assert_eq!(drive.cycle(), Some(Intervention::Halt), "{mode:?}");
+            }
+            (drive.seen.feedback.fresh, drive.seen.enabled, drive.seen.missed) = (true, true, 0);
+            drive.seen.has_power = Some(true);
+            drive.obeys.halt = true;
+            assert!(drive.cycles(5).iter().all(|&it| it == Some(Intervention::Halt)), "{mode:?}");
+        }
+    }
+}
+
+#[test]
+fn an_axis_without_halt_is_enabled_at_standstill_and_stopped_once_it_moves() {
+    let mut drive = Drive::moving(AxisMode::CyclicTorque, false, Obeys { quick_stop: true, halt: false });
+    drive.seen.feedback.velocity = RadiansPerSecond::ZERO;
+    drive.cycle();
+    drive.seen.set_up = true;
+    assert!(drive.cycles(100).iter().all(Option::is_none));
+    // Its load pulls.
+    drive.seen.feedback.velocity = RadiansPerSecond(0.5);
+    drive.pushed = 1.0;
+    assert_eq!(drive.cycle(), Some(Intervention::QuickStop));
+}
