@@ -223,7 +223,7 @@ fn a_closed_ring_starts_with_a_stale_receive_time() {
         let remarks: Vec<_> = main_device.sub_devices().iter().flat_map(|it| it.remarks()).collect();
         let expected_remark = format!(
             "SubDevice {stale} \"coupler-{stale}\": the receive time of its port 1 does not follow port 0, \
-             where frames enter by the working counters of this ring: its receive times are implausible, and its \
+             where frames enter, as the working counters show: its receive times are implausible, and its \
              delay is estimated from its neighbours"
         );
         assert_eq!(remarks, [expected_remark]);

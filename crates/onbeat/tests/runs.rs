@@ -319,7 +319,7 @@ fn what_bounds_each_axis_in_its_drive_is_a_notice() {
     let weak: Vec<_> = notices.iter().filter(|it| matches!(it, Notice::WeakDrive(_))).collect();
     let weak: Vec<String> = weak.into_iter().map(ToString::to_string).collect();
     let expected = [
-        "axis \"x\": startup writes 3000 to 0x6072, expected 1000 as its limits say: its drive bounds it less; correct or remove \
+        "axis \"x\": startup writes 3000 to 0x6072, expected 1000 as its limits say: the drive limits it less; correct or remove \
          this startup object",
         "axis \"x\": quick stop option code 0x605A is 0, expected 1 to 8: a quick stop takes the torque off, and the axis coasts; \
          write 2 to it in startup",

@@ -202,7 +202,7 @@ codes! {
         /// 100 ms.
         AccelerationLimit = 21, "set-points beyond the written limits of acceleration or jerk";
         /// Power, safe torque off, main power or a permission took its torque; its return moves nothing without a start request.
-        AwaitsStart = 22, "power, STO or a permission took its torque: it waits for a start request";
+        AwaitsStart = 22, "its drive lost its torque (power, STO or a permission): the axis waits for a start request";
         /// Unreferenced at the start of the run: its position memory is missing, is of another drive or scale, or does not match.
         UnreferencedMemory = 23, "unreferenced: its position memory is missing, of another drive or scale, or does not match";
         /// In csv and cst the axis moved against its command, or faster than it: no torque at once.
@@ -220,7 +220,7 @@ codes! {
         /// It is not homed, and has to be.
         NotHomed = 32, "not homed: no controller moves it before it is homed";
         /// It is outside its position limits by more than its braking distance and its tolerance.
-        OutsideLimits = 33, "it is outside its position limits, too far for a controller to bring it back";
+        OutsideLimits = 33, "it is far outside its position limits: no controller moves it";
         /// Set-up mode: automatic motion is not permitted.
         SetUp = 34, "set-up mode: only a jog moves it";
         /// Set-up mode has ended while it was enabled.
@@ -246,7 +246,7 @@ codes! {
     /// Step that stopped an axis after a quick stop that its drive did not carry out.
     QuickStopStep: u8 {
         /// Set-points to rest, in Operation enabled.
-        SetPoints = 1, "set-points to rest";
+        SetPoints = 1, "set-points to standstill";
         /// The halt bit of the controlword.
         Halt = 2, "a halt";
         /// Torque 0, in a mode of torques.

@@ -33,7 +33,7 @@ pub(crate) struct Events {
     #[arg(long, value_name = "FOLDER", requires = "kept")]
     state: Option<PathBuf>,
 
-    /// The simulated robot of that name
+    /// With --kept: the simulated robot of this name
     #[arg(long, requires = "kept")]
     simulated: bool,
 

@@ -107,8 +107,8 @@ pub(crate) struct Run {
     #[arg(long)]
     no_ipc: bool,
 
-    /// Keep history, positions and counts of resets over restarts in this folder; with --iface without it in that of systemd, or
-    /// in `~/.local/state/onbeat`
+    /// Keep history, positions and counts of resets over restarts in this folder; default with --iface: the folder of
+    /// systemd, else `~/.local/state/onbeat`
     #[arg(long, value_name = "FOLDER")]
     state: Option<PathBuf>,
 
@@ -129,7 +129,7 @@ pub(crate) struct Run {
           conflicts_with_all = ["iface", "loss", "late", "duplicate", "reorder", "corrupt"])]
     control: Option<String>,
 
-    /// Time of the simulated bus; bus without it
+    /// Time of the simulated bus; default: bus
     #[arg(long, value_name = "TIME", value_parser = simulated_time(), conflicts_with = "iface")]
     time: Option<SimulatedTime>,
 
@@ -168,7 +168,7 @@ fn simulated_time() -> impl TypedValueParser<Value = SimulatedTime> {
         (
             SimulatedTime::Fast,
             "fast",
-            "The same without a wait between cycles: the same run every time, no client",
+            "As bus, without a wait between cycles: each run is the same, no client attaches",
         ),
         (SimulatedTime::Host, "host", "Time of this computer: a stall is an outage, as on a wire"),
     ])

@@ -197,20 +197,20 @@ fn faults_of_a_crash_are_reset_three_times_on_a_wire() {
     let ran = start();
     assert!(ran.stderr.contains("the axes wait for `onbeat control enable`"), "{}", ran.stderr);
     assert!(ran.code == Some(3) && !ran.stderr.contains("Operation enabled"), "{}", ran.stderr);
-    let waits = "axis-3: communication faults of before are reset";
+    let waits = "axis-3: communication faults from before the start are reset";
     for number in 0..3 {
         let ran = run("0x7500");
         assert!(ran.stderr.contains(waits), "{number}: {}", ran.stderr);
         // Neither the drive in fault nor another one was enabled by the controller that wants it.
-        let held = "axis \"axis-3\" is held: power, STO or a permission took its torque";
+        let held = "axis \"axis-3\" is held: its drive lost its torque (power, STO or a permission)";
         assert!(ran.code == Some(3) && ran.stderr.contains(held), "{number}: {}", ran.stderr);
-        let waiting = ran.stderr.lines().filter(|it| it.ends_with("it waits for a start request"));
+        let waiting = ran.stderr.lines().filter(|it| it.contains("the axis waits for a start request"));
         let stopped = waiting.filter(|it| it.starts_with("onbeat: supervision stopped axis")).count();
         assert!(stopped >= 3, "{number}: {}", ran.stderr);
         assert!(!ran.stderr.contains("Operation enabled"), "{number}: {}", ran.stderr);
     }
     let ran = run("0x7500");
-    let more = "axis-3: faults are not reset at the start: they were 3 times within ten minutes";
+    let more = "axis-3: faults are not reset at the start: 3 starts within ten minutes had a reset";
     assert!(ran.stderr.contains(more) && ran.stderr.contains("ended in Fault"), "{}", ran.stderr);
     fs::remove_dir_all(state).expect("removed");
     // The fault of before is still there, and another one is not reset.

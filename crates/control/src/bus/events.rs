@@ -154,7 +154,7 @@ fn described(event: &CycleEvent, others: &[CycleEvent], names: &PartNames) -> Op
             Reported::Overshoot { axis, by: by.0 },
             Warning,
             format!(
-                "axis \"{}\": came to rest {:.4} rad beyond its position limit: in modes of torques its drive brakes it; check \
+                "axis \"{}\": was {:.4} rad beyond its position limit: in torque modes its drive brakes it; check \
                  stop_deceleration and 0x6084 of the drive",
                 names.axis(axis),
                 by.0
@@ -195,7 +195,7 @@ fn described(event: &CycleEvent, others: &[CycleEvent], names: &PartNames) -> Op
                 (true, Some(InterlockKind::Automatic)) => (Good, "permits automatic motion again"),
                 (false, Some(InterlockKind::Jog)) => (Good, "permits no jog"),
                 (false, Some(InterlockKind::Automatic)) => {
-                    (Warning, "set-up mode, only jogs move its axes")
+                    (Warning, "puts its axes in set-up mode: only jogs move them")
                 }
                 (true, _) => (Good, "permits again"),
                 (false, Some(InterlockKind::Stop)) => (Warning, "stops its axes"),
@@ -507,6 +507,7 @@ pub fn stop_reason(reason: StopReason, with: Option<usize>, because: Cause, name
             let remedy = match ipc::words::waits_for(reason, "AXIS") {
                 Some(remedy) => format!("; {remedy}"),
                 None if reason.is_unreferenced() => UNREFERENCED_REMEDY.to_owned(),
+                None if reason == StopReason::AwaitsStart => "; type `onbeat control enable`".to_owned(),
                 None => String::new(),
             };
             format!("{}{with}{remedy}", reason.words())

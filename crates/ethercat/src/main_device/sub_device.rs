@@ -210,7 +210,7 @@ impl SubDevice {
         let implausible = self.implausible_port.map(|port| {
             format!(
                 "SubDevice {position} \"{name}\": the receive time of its port {port} does not follow port 0, \
-                 where frames enter by the working counters of this ring: its receive times are \
+                 where frames enter, as the working counters show: its receive times are \
                  implausible, and its delay is estimated from its neighbours"
             )
         });

@@ -100,7 +100,7 @@ codes! {
         /// A drive does not take the mode of operation of the controller that was to be switched to; the axes are in the modes of before.
         Mode = 13, "a drive did not take the mode of that controller in time; the one before is still active";
         /// An interlock does not permit it.
-        Interlock = 14, "an interlock does not permit it; see in the state of the axes which one";
+        Interlock = 14, "an interlock does not permit it; the state of the axes names it";
     }
 }
 

@@ -398,7 +398,7 @@ impl Serve {
         } else if given.purpose == Purpose::Accept && !visitor.has_terminal() {
             Reply::refusal(Status::NotPermitted, NO_TERMINAL)
         } else if self.waits.is_some() {
-            Reply::refusal(Status::NotReady, "another position is being given")
+            Reply::refusal(Status::NotReady, "another request to accept or set a position is in progress")
         } else if self.handed.references.ask(given, by) {
             self.waits = Some(self.visitors.swap_remove(place));
             return;

@@ -64,7 +64,7 @@ pub fn remarks(robot: &RobotConfig, found: &[SubDevice]) -> Vec<String> {
         let object = object(&barrier);
         match barrier.source {
             BarrierSource::Startup { value, limits: Some(limits) } => Some(format!(
-                "axis \"{axis}\": startup writes {value} to {object}, expected {limits} as its limits say: its drive bounds it less; \
+                "axis \"{axis}\": startup writes {value} to {object}, expected {limits} as its limits say: the drive limits it less; \
                  correct or remove this startup object"
             )),
             _ => {

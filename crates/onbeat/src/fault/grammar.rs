@@ -34,7 +34,10 @@ pub const GRAMMAR: [(&str, &str); 30] = [
     ),
     ("sii cut SUBDEVICE BYTES", "an SII that ends after so many bytes"),
     ("clock jump SUBDEVICE +TIME|-TIME", "the local clock jumps"),
-    ("clock stale|latches SUBDEVICE:PORT", "stale: the receive time of the port stays as it is"),
+    (
+        "clock stale|latches SUBDEVICE:PORT",
+        "stale: the receive time of the port does not change; latches: normal",
+    ),
     ("latch high|low SUBDEVICE INPUT", "level of a latch input, 0 or 1: an edge latches the time"),
     (
         "input SUBDEVICE:CHANNEL high|low|free",
@@ -48,7 +51,7 @@ pub const GRAMMAR: [(&str, &str); 30] = [
     ("drive load SUBDEVICE[:AXIS] TORQUE", "load on the shaft of an axis of a servo drive, as 0.5Nm"),
     (
         "drive motor reversed|forward SUBDEVICE[:AXIS]",
-        "two phases of the motor are exchanged: it turns against its torque",
+        "reversed: two phases of the motor are exchanged, and it turns against its torque; forward: normal",
     ),
     (
         "brake stuck-closed|stuck-open|free SUBDEVICE[:AXIS]",
@@ -56,7 +59,7 @@ pub const GRAMMAR: [(&str, &str); 30] = [
     ),
     (
         "encoder SUBDEVICE[:AXIS] off|turned by NUMBER turns",
-        "the count of an axis of a servo drive changes, or its shaft is turned by hand; as `off by 1 turn`",
+        "off: the count of an axis of a servo drive changes; turned: its shaft is turned by hand; as `off by 1 turn`",
     ),
     ("frames lose SHARE", "lose this share of the frames, there and back, as 2.5%"),
     ("frames lose COUNT", "lose the next frames, this many"),

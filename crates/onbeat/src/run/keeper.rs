@@ -122,13 +122,13 @@ impl KeptState {
         resets.retain(|&at| now.saturating_sub(at) < RESETS_WITHIN_MS);
         if resets.len() >= MOST_RESETS {
             return Err(format!(
-                "they were {} times within ten minutes; look for the cause, then `onbeat control reset`",
+                "{} starts within ten minutes had a reset; find the cause, then `onbeat control reset`",
                 resets.len()
             ));
         }
         resets.push(now);
         self.folder.write(RESETS, &resets).map_err(|it| it.to_string())?;
-        let sentence = format!("{axes}: faults of before were reset at the start (reset_faults)");
+        let sentence = format!("{axes}: faults from before the start were reset (reset_faults)");
         self.events.push(Kept::now(KeptKind::FaultsReset, sentence));
         Ok(())
     }
@@ -197,7 +197,7 @@ impl Keeper {
         }
         self.look(reporter);
         if !thread.is_finished() {
-            let sentence = "the state directory does not take what is to be kept: look at its disk";
+            let sentence = "the last events are not in the state directory yet: check its disk";
             reporter.notice(&Notice::State(sentence.to_owned()));
         }
     }

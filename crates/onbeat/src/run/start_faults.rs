@@ -84,7 +84,7 @@ fn mark<L: Link + ?Sized, C: Clock>(
         }
         None => {
             tell(format!(
-                "{names}: faults are not reset at the start: there is no state directory to count it in"
+                "{names}: faults are not reset at the start: there is no state directory to count resets in; give one by --state"
             ));
             return Ok(());
         }
@@ -92,7 +92,7 @@ fn mark<L: Link + ?Sized, C: Clock>(
     for fault in &may {
         axes[fault.axis].start.reset = Some(fault.code);
     }
-    tell(format!("{names}: communication faults of before are reset"));
+    tell(format!("{names}: communication faults from before the start are reset"));
     Ok(())
 }
 

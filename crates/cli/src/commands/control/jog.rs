@@ -29,7 +29,7 @@ use crate::stop::Stop;
 /// the program, or its terminal, stood still move nothing.
 #[derive(Args, Debug)]
 pub(super) struct Jog {
-    /// Axis; in PV and IP that of the active `joint_velocity` controller; without it the base
+    /// Axis (in PV and IP an axis of the active `joint_velocity` controller); default: the base
     axis: Option<String>,
 
     /// Velocity at the start; + and - change it. Of a jog as a share of its limit (100 %), else of the velocity
@@ -321,7 +321,7 @@ fn refused_jog(moved: &Moved<'_>, description: &Description, state: &State) -> O
     let switches = description.interlocks.iter().zip(&state.interlocks);
     let (switch, level) = switches.into_iter().find(|(it, now)| of_axis(it) && !now.permits)?;
     let level = InputLevel::from_code(level.level).unwrap_or(InputLevel::Unknown);
-    Some(format!("{name} is not jogged: {} {level}; press it first, and hold it", switch.words()))
+    Some(format!("{name} is not jogged: {} {level}; press the enabling switch and hold it", switch.words()))
 }
 
 /// Holds the command at zero until all rests, so that it does not go stale in motion.

@@ -94,7 +94,7 @@ impl Standing<'_> {
             ),
             Finding::BusFailed { ref error, .. } => error.to_string(),
             Finding::AxisInFault { axis, state, error_code: code, stalled: cycles @ 1.. } => format!(
-                "axis \"{}\" ended in {state}: {}, and its drive got no process data: {}; then `onbeat control reset`",
+                "axis \"{}\" ended in {state}: {}, so its drive got no process data: {}. Prevent the stall, then `onbeat control reset`",
                 self.robot.axes[axis].name,
                 ipc::words::stall(cycles, self.robot.cycle.period),
                 error_code(code)
