@@ -77,8 +77,11 @@ impl Drive {
 const HALTED: [AxisMode; 4] =
     [AxisMode::CyclicTorque, AxisMode::ProfileTorque, AxisMode::ProfilePosition, AxisMode::ProfileVelocity];
 
+/// Name of a cause of a stop, and the cause.
+type Cause = (&'static str, fn(&mut Drive));
+
 /// Causes of a stop by a halt.
-fn causes() -> [(&'static str, fn(&mut Drive)); 4] {
+fn causes() -> [Cause; 4] {
     [
         ("latched", |it| it.supervisor.stop_for(StopReason::NotFinite)),
         ("interlock", |it| it.seen.interlock = InterlockState::Stop),
