@@ -2,9 +2,14 @@
 //!
 //! A halt brakes only if 0x605D says so, and if the drive obeys bit 8 of the controlword. Where it is
 //! known not to brake, the drive's quick stop is used. Otherwise the axis has to slow down within
-//! [`ANSWER`], until it has been at standstill once.
+//! [`ANSWER`], until it has been at standstill once. If it gets faster, a motor with exchanged phases
+//! drives it: it runs away.
 
-use super::{ANSWER, ANSWER_CYCLES, BLIND_CYCLES, Braking, Hold, Intervention, STANDS, Seen, Supervisor};
+use super::quick_stop::FASTER;
+use super::{
+    ANSWER, ANSWER_CYCLES, BLIND_CYCLES, Braking, Hold, Intervention, RUNAWAY_TIME, STANDS, Seen,
+    Supervisor,
+};
 use crate::units::Seconds;
 use types::CyclicMode;
 use types::state::StopReason;
@@ -12,6 +17,10 @@ use types::state::StopReason;
 /// One halt, from its request on.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Halting {
+    /// Speed at the request.
+    before: f64,
+    /// Time for which it has been faster than at the request, without slowing down.
+    faster: Seconds,
     /// Highest speed since it slowed down last.
     highest: f64,
     /// Time without slowing down.
@@ -69,16 +78,23 @@ impl Supervisor {
             self.halting = self.halting.filter(|_| ignored);
         } else if self.quick_stop.is_none() && !ignored && seen.has_power.is_none_or(|_| seen.enabled) {
             let least = (limit * STANDS).min(self.settings.limits.deceleration.0 * ANSWER.0 / 2.0);
-            let halting = self.halting.get_or_insert_default();
             if !(knows && seen.enabled) {
                 return;
             }
+            let halting =
+                self.halting.get_or_insert(Halting { before: speed, highest: speed, ..Halting::default() });
             halting.rested |= speed <= limit * STANDS;
             if speed < halting.highest - least {
-                (halting.highest, halting.stuck) = (speed, Seconds::ZERO);
+                (halting.highest, halting.stuck, halting.faster) = (speed, Seconds::ZERO, Seconds::ZERO);
             } else {
                 halting.highest = halting.highest.max(speed);
                 halting.stuck += elapsed;
+            }
+            // The load of an axis without a brake may pull it: without torque it would fall.
+            let is_faster = speed > halting.before + limit * FASTER && !self.means.keeps_torque;
+            halting.faster = if is_faster { halting.faster + elapsed } else { Seconds::ZERO };
+            if halting.faster >= RUNAWAY_TIME {
+                return self.stop(StopReason::Runaway, None);
             }
             let answers = ANSWER + self.period * ANSWER_CYCLES;
             halting.ignored = !halting.rested && halting.stuck >= answers;
@@ -86,6 +102,11 @@ impl Supervisor {
                 self.stop_quickly();
             }
         }
+    }
+
+    /// Time for which a halted axis has got faster.
+    pub(super) fn faster_under_halt(&self) -> Seconds {
+        self.halting.map_or(Seconds::ZERO, |it| it.faster)
     }
 
     /// A stop goes on by the drive's quick stop.

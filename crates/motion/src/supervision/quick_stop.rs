@@ -10,10 +10,14 @@
 //!    holds a load stays enabled.
 //! 4. Not at standstill in time, faster than before, or no trusted feedback: brake and Disable
 //!    voltage together.
+//!
+//! A drive that shows Quick stop active brakes by itself, unless its motor has exchanged phases: if the
+//! axis gets faster for [`ANSWER`] instead, or leaps from position to position in one direction, it is
+//! cut off as well. An outage is no sign of that.
 
 use core::mem;
 
-use super::{BLIND_CYCLES, Braking, CyclicMode, Hold, Intervention, STANDS, Seen, Supervisor};
+use super::{BLIND_CYCLES, Braking, CyclicMode, Hold, Intervention, STANDS, Seen, StopReason, Supervisor};
 use crate::axis::{AxisFeedback, AxisPhase};
 use crate::units::{NewtonMetres, Radians, RadiansPerSecond, Seconds};
 pub use types::state::QuickStopStep;
@@ -50,6 +54,10 @@ pub(super) struct QuickStop {
     stuck: Seconds,
     /// Time enabled without trusted feedback.
     doubted: Seconds,
+    /// Time for which the axis has run on, faster than at the request.
+    astray: Seconds,
+    /// Highest speed since it slowed down last, while the drive brakes by itself.
+    highest: RadiansPerSecond,
     /// Time since the drive was found not to carry out the quick stop.
     since: Seconds,
 }
@@ -142,6 +150,8 @@ impl Supervisor {
             reference: before.abs(),
             stuck: Seconds::ZERO,
             doubted: Seconds::ZERO,
+            astray: self.astray_before(),
+            highest: before.abs(),
             since: Seconds::ZERO,
         });
         if begins && !self.means.quick_stops {
@@ -169,7 +179,36 @@ impl Supervisor {
         })
     }
 
+    /// Time for which it had run away already when its positions became implausible.
+    fn astray_before(&self) -> Seconds {
+        match self.stopped() {
+            Some(_) if self.halting.is_some() => self.faster_under_halt(),
+            Some(StopReason::Implausible) => self.runaway.time(),
+            _ => Seconds::ZERO,
+        }
+    }
+
+    /// True once the axis has run on for [`ANSWER`], though its drive has the request.
+    fn runs_on(&self, stop: &mut QuickStop, elapsed: Seconds, seen: &Seen) -> bool {
+        let limit = self.settings.limits.velocity;
+        let speed = seen.feedback.velocity.abs();
+        let knows = seen.feedback.fresh && speed.is_finite();
+        let slows = knows && speed < stop.highest - limit * STANDS;
+        let is_faster = knows && seen.brakes && speed > stop.before.abs() + limit * FASTER;
+        let leaps = seen.leaps > 0 && (seen.brakes || seen.enabled);
+        if slows || (knows && !is_faster) {
+            (stop.highest, stop.astray) = (speed, Seconds::ZERO);
+        } else if is_faster || leaps {
+            stop.highest = if knows && speed > stop.highest { speed } else { stop.highest };
+            stop.astray += elapsed;
+        }
+        stop.astray >= ANSWER && stop.course != Stage::CutOff
+    }
+
     fn advance_quick_stop(&mut self, stop: &mut QuickStop, elapsed: Seconds, seen: &Seen) {
+        if self.runs_on(stop, elapsed, seen) {
+            return self.cut_off(stop);
+        }
         if !seen.enabled && !seen.feedback.fresh && seen.missed <= BLIND_CYCLES {
             // A lost reply says nothing of it.
             stop.since += elapsed;
@@ -339,4 +378,4 @@ pub const ANSWER: Seconds = Seconds(0.05);
 const MARGIN: Seconds = Seconds(0.5);
 
 /// Share of the velocity limit by which an axis counts as faster than before.
-const FASTER: f64 = 0.05;
+pub(super) const FASTER: f64 = 0.05;

@@ -24,6 +24,13 @@ pub(super) struct Runaway {
     from: Option<f64>,
 }
 
+impl Runaway {
+    /// Time for which the axis has run away.
+    pub(super) const fn time(&self) -> Seconds {
+        self.since
+    }
+}
+
 impl Supervisor {
     /// The same with this velocity error; `None` is [`VELOCITY_ERROR`] of the velocity limit.
     #[must_use]
