@@ -33,7 +33,7 @@ pub use types::{BrakeFeedback, DigitalOutput, FeedbackInput};
 
 use crate::controller::{AxisCommand, AxisReport, InterlockCause};
 use crate::signal::Signals;
-use binding::Axis;
+use binding::{Axis, is_sensor_fault};
 use manual::ManualMotion;
 use memory::PositionMemory;
 use start::AxisStart;
@@ -185,6 +185,8 @@ pub(crate) struct Conditions {
     pub(crate) active: usize,
     /// A request brings all axes to rest.
     pub(crate) rests: bool,
+    /// The process that is their controller is lost.
+    pub(crate) lost: bool,
 }
 
 impl Axes {
@@ -277,7 +279,7 @@ impl Axes {
 
     /// Commands of the controller, made safe.
     pub(crate) fn supervise(&mut self, conditions: Conditions) {
-        let Conditions { elapsed, stale, at_rest, ending, active, rests } = conditions;
+        let Conditions { elapsed, stale, at_rest, ending, active, rests, lost } = conditions;
         // Those that ramp to zero take the same time.
         let longest = |longest: Seconds, axis: &Axis| Seconds(longest.0.max(axis.ramp_time().0));
         let stale = stale.then(|| self.axes.iter().fold(Seconds::ZERO, longest));
@@ -294,6 +296,9 @@ impl Axes {
             axes.zip(&mut self.reports).zip(&mut self.commands)
         {
             axis.supervise(elapsed, command, report);
+            if lost {
+                axis.keep_off();
+            }
             report.stopped_with = match report.stop {
                 Some(StopReason::OtherAxis) => report.stopped_with,
                 Some(StopReason::Chain) => self.manual.chained_to(),
@@ -315,7 +320,8 @@ impl Axes {
             if !ends_process_data(report.stop) {
                 report.stalled = 0;
             }
-            (command.home, command.mode, command.ignored) = (false, None, None);
+            (command.home, command.home_again) = (false, false);
+            (command.mode, command.ignored) = (None, None);
         }
         self.manual.note(&self.axes, &self.reports);
     }
@@ -375,20 +381,31 @@ impl Axes {
 
     /// The error code of an axis was read.
     pub(crate) fn note_error_code(&mut self, axis: usize, code: u16) {
-        if let Some(report) = self.reports.get_mut(axis) {
+        if let (Some(axis), Some(report)) = (self.axes.get_mut(axis), self.reports.get_mut(axis)) {
             report.error_code = code;
+            axis.note_error(code);
         }
     }
 
     /// The drive at this place has sent an error code: it is that of its axis, or of those of its axes that are in fault and
-    /// have none.
+    /// have none. A fault of a position sensor that no axis shows any more may be of any of them.
     pub(crate) fn note_emergency(&mut self, sub_device: usize, code: u16) {
-        let of_drive = |axis: &&Axis| axis.sub_device() == sub_device;
-        let alone = self.axes.iter().filter(of_drive).count() == 1;
-        for (axis, report) in self.axes.iter().zip(&mut self.reports).filter(|(axis, _)| of_drive(axis)) {
+        let of_drive = |(axis, _): &(&Axis, &AxisReport)| axis.sub_device() == sub_device;
+        let mut seen = self.axes.iter().zip(&self.reports).filter(of_drive);
+        let alone = seen.clone().count() == 1;
+        let is_open = is_sensor_fault(code)
+            && !seen
+                .any(|(_, it)| it.state.is_some_and(State::is_faulted) || is_sensor_fault(it.error_code));
+        for (axis, report) in self.axes.iter_mut().zip(&mut self.reports) {
+            if axis.sub_device() != sub_device {
+                continue;
+            }
             let untold = report.state.is_some_and(State::is_faulted) && report.error_code == 0;
             if !axis.maps_error_code() && (alone || untold) {
                 report.error_code = code;
+            }
+            if alone || untold || is_open {
+                axis.note_error(code);
             }
         }
     }

@@ -130,6 +130,8 @@ pub struct AxisReport {
     pub measures_torque: bool,
     /// It knows its absolute position.
     pub homed: bool,
+    /// Number of times in this run that its place was taken as its home ([`AxisCommand::home`]).
+    pub homed_by_hand: u32,
     /// Its drive is looking for its home: it has the axis, set-points are ignored, and the phase is
     /// [`motion::AxisPhase::HoldingAt`] wherever the axis is.
     pub homing: bool,
@@ -236,7 +238,16 @@ pub struct AxisCommand {
     /// is not enabled. Its position jumps, and [`AxisReport::homed`] shows it; enabled, it reports
     /// [`motion::AxisPhase::HoldingAt`] for a cycle. Where the drive finds its home by itself, it begins to, if it is
     /// enabled and may be moved: [`AxisReport::homing`] shows it, and any request but [`Request::Enable`] ends it.
+    ///
+    /// An axis with position limits that is homed already ignores a homing that takes its actual position (by
+    /// hand, or methods 35 and 37 of its drive): its limits would move with it. One without [`Homing`] ignores
+    /// every homing.
+    ///
+    /// [`Homing`]: motion::homing::Homing
     pub home: bool,
+    /// With `home`: the operator requests it, of an axis that is homed already as well. The controllers crate
+    /// sets it for `onbeat control home` only; a controller process cannot set it.
+    pub home_again: bool,
     /// Another mode, from this cycle on: its set-point is one of that mode already, a position within a step of where the axis is. Taken
     /// once, where its drive maps 0x6060, 0x6061 and the target of that mode: of modes that are no profile modes also while the axis moves
     /// and supervision has not stopped it, else at rest, and profile modes of [`AxisConfiguration::modes`](crate::axis::AxisConfiguration::modes)

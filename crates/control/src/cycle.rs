@@ -489,9 +489,10 @@ impl<L: Link, C: Clock> Cycle<L, C> {
             elapsed: Seconds(elapsed),
             stale: is_over,
             at_rest,
-            ending: self.phase.ending(),
+            ending: self.phase.ending_with(self.output.rests),
             active: usize::from(self.output.control.active),
             rests: self.output.rests,
+            lost: self.output.left_in_use,
         });
         self.finish(Phase::Update);
     }

@@ -1,8 +1,8 @@
 //! Digital inputs that stop axes, or permit them to be enabled, jogged, or moved automatically.
 //!
 //! Held by supervision, over any controller, and fail-safe: an input that is low, or not fresh for
-//! more than [`BLIND_CYCLES`](motion::supervision::BLIND_CYCLES), stops or forbids. A signal that is forced may withdraw a permission,
-//! never grant one. This is no safety function in the sense of ISO 13849 or IEC 62061: it runs in
+//! more than [`BLIND_CYCLES`](motion::supervision::BLIND_CYCLES), stops or forbids. A signal that is
+//! forced may withdraw a permission, never grant one. This is no safety function in the sense of ISO 13849 or IEC 62061: it runs in
 //! an ordinary program on an ordinary computer.
 
 use ethercat::main_device::MainDevice;

@@ -203,6 +203,7 @@ mod tests {
             },
             measures_torque: number % 11 == 0,
             homed: number % 5 == 0,
+            homed_by_hand: number as u32 % 3,
             homing: number % 7 == 0,
             stop: StopReason::ALL.get(number as usize % (StopReason::ALL.len() + 1)).copied(),
             held: number as u32,

@@ -157,6 +157,14 @@ impl ShutdownPhase {
         }
     }
 
+    /// The same if a request brings the axes to rest while the cycle goes on.
+    pub(crate) fn ending_with(self, rests: bool) -> Ending {
+        match self.ending() {
+            Ending::No if rests => Ending::Asked,
+            ending => ending,
+        }
+    }
+
     /// True if axes that still move are brought to rest by their drives' quick stop; otherwise, all are without torque.
     pub(crate) fn stops_quickly(self, now: Instant) -> bool {
         matches!(self, Self::Disabling { since } if now.since(since) < QUICK_STOP_TIMEOUT)

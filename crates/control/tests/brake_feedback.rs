@@ -53,7 +53,7 @@ const END: u64 = 2_200;
 /// Cycle of the second request to stop.
 const HURRIED: u64 = 3_600;
 
-/// What goes wrong with the brake.
+/// Trouble of the brake.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(u8)]
 enum Trouble {
@@ -171,7 +171,7 @@ impl Play {
     }
 }
 
-struct Mover {
+struct Lift {
     play: Play,
     trouble: Arc<AtomicU8>,
     cycles: u64,
@@ -180,7 +180,7 @@ struct Mover {
     see: Sender<(u64, Instant, AxisReport)>,
 }
 
-impl Controller for Mover {
+impl Controller for Lift {
     fn update(&mut self, info: CycleInfo, io: &mut Io<'_>) {
         let (reports, commands) = io.split();
         let (report, command) = (reports[0], &mut commands[0]);
@@ -297,7 +297,7 @@ fn play(play: Play) -> Outcome {
     let (see, seen) = channel();
     let stop = StopHandle::new();
     let axes = [axis(play.holds_load, play.with_closed)];
-    let mover = Mover { play, trouble, cycles: 0, position: 0.0, stop: stop.clone(), see };
+    let mover = Lift { play, trouble, cycles: 0, position: 0.0, stop: stop.clone(), see };
     let configuration = CycleConfiguration { cycles: Some(END), ..CycleConfiguration::every(PERIOD) };
     let (cycle, mut observer) = cycle_of(link, clock, &axes, mover, configuration);
     let ended = cycle.run(&stop);
@@ -316,6 +316,14 @@ fn play(play: Play) -> Outcome {
 
 /// The load falls by 0.5 m rad while the brake closes and the drive gives way, and by 5 rad/s^2 or more later.
 const STANDS: f64 = 0.02;
+
+#[test]
+fn a_sound_brake_stops_nothing() {
+    let out = play(Play::of(Trouble::None).disabled(TROUBLE, TROUBLE + 200));
+    assert_eq!((&out.stops[..], &out.findings[..]), (&[][..], &[][..]));
+    assert!(out.way(200, TROUBLE) > 0.3 && out.way(TROUBLE + 400, RESET) > 0.3, "it moves");
+    assert!(out.way(TROUBLE + 80, TROUBLE + 200) < STANDS, "the brake holds its load");
+}
 
 // feature(axes): a brake that does not open, or closes by itself, stops its axis (brake.feedback)
 #[test]

@@ -413,6 +413,31 @@ fn while_it_is_homed_anew_nobody_vouches_for_its_position_nor_when_that_was_inte
 }
 
 #[test]
+fn methods_that_take_the_position_home_again_only_by_request() {
+    let case = Case::of(37);
+    for (method, homes_on_a_switch, again, at) in
+        [(37, false, false, 0.0), (37, false, true, MARK), (35, false, false, 0.0), (34, true, false, MARK)]
+    {
+        let case = Case { method, ..case.clone() };
+        let mut axis = case.axis();
+        let limits = &mut axis.supervision.as_mut().unwrap().limits;
+        limits.position = Some((Radians(-10.0), Radians(10.0)));
+        axis.position_sense = PositionSense { homes_on_a_switch, ..PositionSense::default() };
+        let script = move |cycle: u64, _: &AxisReport, command: &mut AxisCommand| {
+            command.setpoint.position.0 += if (1_500..2_000).contains(&cycle) { 1e-3 } else { 0.0 };
+            command.home = cycle == 100 || cycle == 2_500;
+            command.home_again = again;
+        };
+        let look = |scene: &Scene<'_>| (scene.cycles > 0 && !scene.stopping).then_some(*scene.report);
+        let seen = play(case.segment(mapping()), &[axis], 6_000, script, look);
+        assert!(seen[1_490].homed, "{method}");
+        let last = seen.last().unwrap();
+        let place = last.feedback.position.0;
+        assert!(last.homed && (place - at).abs() < 0.11, "{method}, again {again}: {place} rad");
+    }
+}
+
+#[test]
 fn a_run_that_ends_in_the_middle_brings_the_axis_to_rest_before_the_torque_goes() {
     let seen = Case { cycles: 500, ..Case::of(17) }.run(|cycle, _, command| command.home = cycle == 100);
     let stopping = first(&seen, 0, "stopping", |it| it.stopping);

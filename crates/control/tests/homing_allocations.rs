@@ -1,4 +1,4 @@
-//! A counting allocator sees a drive home, and a brake on an output before and after it.
+//! A counting allocator sees a drive home, and a brake on an output, with feedback, before and after it.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 mod support;
@@ -12,16 +12,18 @@ use ethercat::sii::Identity;
 use motion::brake::BrakeTimes;
 use motion::homing::Homing;
 use motion::{AxisPhase, Radians, Seconds};
-use onbeat_control::axis::{AxisConfiguration, BrakeConfiguration, DigitalOutput};
+use onbeat_control::axis::{
+    AxisConfiguration, BrakeConfiguration, BrakeFeedback, DigitalOutput, FeedbackInput,
+};
 use onbeat_control::clock::MonotonicClock;
 use onbeat_control::controller::{Controller, CycleInfo};
 use onbeat_control::cycle::CycleConfiguration;
 use onbeat_control::link::SimulatedLink;
 use onbeat_control::signal::Io;
 use onbeat_control::stop::StopHandle;
-use simulator::application::digital::{DigitalOutputs, Wires};
+use simulator::application::digital::{DigitalInputs, DigitalOutputs, Wires};
 use simulator::application::servo::{ServoDescription, ServoDrive, default_mapping};
-use simulator::application::sii::{digital_outputs, with_coe};
+use simulator::application::sii::{digital_inputs, digital_outputs, with_coe};
 use simulator::coe::DeviceDescription;
 use simulator::{EscDescription, Segment, SubDevice};
 use support::{PERIOD, cycle_of, supervised};
@@ -35,12 +37,17 @@ static ALLOCATOR: CountingAllocator = allocations::COUNTED;
 /// Cycles after which a machine too busy to bring the bus to Op is given up.
 const TOO_MANY: u64 = 60_000;
 
-/// A terminal with outputs, and a drive that is at home wherever it is told to (method 37, as it is delivered).
+/// A terminal with outputs, a drive that is at home wherever it is told to (method 37, as it is delivered), and a terminal
+/// with inputs that follow the outputs.
 fn segment() -> Segment {
     let identity = Identity { vendor_id: 0xFFFF_0B01, product_code: 0x0402, revision: 1, serial: 0 };
-    let outputs = DigitalOutputs::new(2, Wires::new()).unwrap();
+    let wires = Wires::new();
+    let outputs = DigitalOutputs::new(2, wires.clone()).unwrap();
     let sii = digital_outputs(identity, "Outputs", 2).image().emit();
     let terminal = SubDevice::new(EscDescription::default(), sii, Box::new(outputs));
+    let inputs = DigitalInputs::new(2, wires).unwrap();
+    let sii = digital_inputs(identity, "Inputs", 2).image().emit();
+    let feedback = SubDevice::new(EscDescription::default(), sii, Box::new(inputs));
     let mut mapping = default_mapping();
     let mode = |index: u16| PdoEntry::from_mapping_value(u32::from(index) << 16 | 8);
     mapping.outputs[0].entries.push(mode(MODES_OF_OPERATION));
@@ -49,7 +56,7 @@ fn segment() -> Segment {
     let description = ServoDescription { mapping: mapping.clone(), ..ServoDescription::new(device) };
     let drive = ServoDrive::new(&description).unwrap();
     let sii = with_coe(identity, "Servo", mapping).image().emit();
-    Segment::new(vec![terminal, SubDevice::new(EscDescription::default(), sii, Box::new(drive))])
+    Segment::new(vec![terminal, SubDevice::new(EscDescription::default(), sii, Box::new(drive)), feedback])
 }
 
 /// Homes its axis again and again, and is watched from the first time it is enabled on.
@@ -96,7 +103,10 @@ fn run(leaks: bool) -> (u64, u64) {
         brake: Some(BrakeConfiguration {
             times,
             output: Some(DigitalOutput { sub_device: 0, channel: 2 }),
-            ..BrakeConfiguration::default()
+            feedback: BrakeFeedback {
+                released: Some(FeedbackInput { sub_device: 2, channel: 2, inverted: false }),
+                closed: None,
+            },
         }),
         ..supervised(1).remove(0)
     };

@@ -3,6 +3,8 @@
 //! bears a later stamp: a busy computer makes no command stale.
 use crate::support;
 
+mod held_key;
+mod not_homed;
 mod torque;
 
 use std::sync::Arc;

@@ -59,6 +59,8 @@ const STEPS: [f64; 3] = [1e-3, -2e-3, 3e-3];
 enum Act {
     /// An axis of the first drive, from 0, has a fault with this error code.
     Fault(usize, u16),
+    /// The first drive reports this error code without a fault.
+    Error(u16),
     /// The first drive loses its power for a moment.
     PowerCycle,
     /// The controller resets its axis of this place.
@@ -78,6 +80,9 @@ impl ethercat::link::Segment for Wired {
             match act {
                 Act::Fault(axis, code) => {
                     self.segment.sub_device_mut(0).unwrap().servo_mut().unwrap().raise_fault(axis, code);
+                }
+                Act::Error(code) => {
+                    self.segment.sub_device_mut(0).unwrap().servo_mut().unwrap().report_error(0, code);
                 }
                 Act::PowerCycle => assert!(self.segment.power_cycle(0)),
                 Act::Reset(_) | Act::Home(_) => {}
@@ -208,6 +213,26 @@ fn two_faults_at_once_or_one_by_one_have_their_own_error_codes() {
         assert_eq!([0, 1, 2].map(|axis| last[axis].error_code), [0x4210, 0x2310, 0], "{second}");
         assert_eq!([0, 1].map(|axis| last[axis].state), [Some(State::Fault); 2]);
         assert_eq!(faults(&told), [(0, 0, 0x4210), (1, 0, 0x2310)]);
+    }
+}
+
+#[test]
+fn a_late_sensor_fault_of_an_unknown_axis_counts_for_both() {
+    let mut axes = axes();
+    for axis in &mut axes {
+        let settings = axis.supervision.as_mut().unwrap();
+        settings.limits.position = Some((Radians(-100.0), Radians(100.0)));
+    }
+    let known = [(300, Act::Fault(0, 0x7305))];
+    let late = [(300, Act::Fault(0, 0xFF00)), (400, Act::Reset(0)), (600, Act::Error(0x7305))];
+    for (acts, expected) in [(&known[..], [true, false, false]), (&late[..], [true, true, false])] {
+        let (seen, _) = run(&axes, 900, acts);
+        let last = seen.last().unwrap();
+        let found = last.map(|it| it.stop == Some(StopReason::UnreferencedSensor));
+        let stops = last.map(|it| it.stop);
+        // A fault comes before it.
+        let is_faulted = last[0].state == Some(State::Fault);
+        assert_eq!([found[0] || is_faulted, found[1], found[2]], expected, "{stops:?}");
     }
 }
 

@@ -8,7 +8,7 @@ use ethercat::main_device::BringUpPhase;
 use ethercat::sii::Identity;
 use ethercat::time::Instant;
 use motion::supervision::StopReason;
-use motion::{AxisPhase, NewtonMetres, Radians, RadiansPerSecond};
+use motion::{AxisPhase, NewtonMetres, Radians, RadiansPerSecond, RadiansPerSecondSquared};
 use onbeat_control::axis::AxisConfiguration;
 use onbeat_control::clock::{Clock, VirtualClock};
 use onbeat_control::controller::{Controller, CycleInfo};
@@ -17,6 +17,7 @@ use onbeat_control::link::DirectLink;
 use onbeat_control::observer::Happening;
 use onbeat_control::signal::Io;
 use onbeat_control::stop::StopHandle;
+use onbeat_control::verdict::{Circumstances, Finding};
 use simulator::application::servo::{ServoDescription, ServoDrive, Taken, default_mapping};
 use simulator::application::sii::with_coe;
 use simulator::coe::DeviceDescription;
@@ -52,6 +53,8 @@ struct Deaf {
     clock: VirtualClock,
     asked: std::sync::mpsc::Sender<Instant>,
     cycles: u64,
+    /// Time of the host that a cycle takes once the stop is hurried.
+    lasts: Duration,
 }
 
 impl Controller for Deaf {
@@ -82,6 +85,9 @@ impl Controller for Deaf {
         if self.hurry_after.is_some_and(|after| self.cycles == STOP_AT + after) {
             self.stop.hurry();
         }
+        if self.hurry_after.is_some_and(|after| self.cycles >= STOP_AT + after) {
+            std::thread::sleep(self.lasts);
+        }
     }
 }
 
@@ -90,6 +96,15 @@ struct Ran {
     asked: Instant,
     ended: Instant,
     ending: bool,
+    /// Exit code of what went wrong.
+    exit_code: u8,
+}
+
+/// A run whose cycles do not wait, as with `--time fast`, on a host that needs `lasts` for each.
+#[derive(Clone, Copy, Default)]
+struct Patient {
+    lasts: Duration,
+    deceleration: Option<f64>,
 }
 
 fn run(mode: CyclicMode, velocity: f64, hurry_after: Option<u64>) -> Ran {
@@ -97,6 +112,16 @@ fn run(mode: CyclicMode, velocity: f64, hurry_after: Option<u64>) -> Ran {
 }
 
 fn run_with(mode: CyclicMode, velocity: f64, hurry_after: Option<u64>, way: Way) -> Ran {
+    play(mode, velocity, hurry_after, way, Patient::default())
+}
+
+fn play(
+    mode: CyclicMode,
+    velocity: f64,
+    hurry_after: Option<u64>,
+    way: Way,
+    Patient { lasts, deceleration }: Patient,
+) -> Ran {
     let clock = VirtualClock::default();
     clock.advance(Duration::from_secs(1000));
     let identity = Identity { vendor_id: 0xFFFF_0B01, product_code: 0x0402, revision: 1, serial: 0 };
@@ -109,15 +134,33 @@ fn run_with(mode: CyclicMode, velocity: f64, hurry_after: Option<u64>, way: Way)
     let link = DirectLink::new(segment, clock.clone(), Duration::from_micros(60));
     let stop = StopHandle::new();
     let (asked, was_asked) = std::sync::mpsc::channel();
-    let controller =
-        Deaf { velocity, way, stop: stop.clone(), hurry_after, clock: clock.clone(), asked, cycles: 0 };
+    let controller = Deaf {
+        velocity,
+        way,
+        stop: stop.clone(),
+        hurry_after,
+        clock: clock.clone(),
+        asked,
+        cycles: 0,
+        lasts,
+    };
     let mut axis: AxisConfiguration = supervised(1).remove(0);
     axis.mode = mode.into();
     let settings = axis.supervision.as_mut().unwrap();
     settings.mode = mode.into();
-    let (cycle, mut observer) =
+    if let Some(deceleration) = deceleration {
+        settings.limits.deceleration = RadiansPerSecondSquared(deceleration);
+        settings.limits.acceleration = RadiansPerSecondSquared(deceleration);
+    }
+    let (mut cycle, mut observer) =
         cycle_of(link, clock.clone(), &[axis], controller, CycleConfiguration::every(PERIOD));
+    if deceleration.is_some() {
+        cycle = cycle.with_patience();
+    }
     let over = cycle.run(&stop);
+    let hurried = hurry_after.is_some();
+    let findings = over.findings(Circumstances { period: PERIOD, hurried, resumes: false });
+    let exit_code = findings.iter().map(Finding::exit_code).max().unwrap_or(0);
     assert_eq!(over.failure, None);
     assert_eq!(over.main_device.phase(), BringUpPhase::Down);
     assert_eq!(over.controller_panic.as_deref(), (way == Way::Panics).then_some("out of its depth"));
@@ -125,7 +168,7 @@ fn run_with(mode: CyclicMode, velocity: f64, hurry_after: Option<u64>, way: Way)
     let ending = events
         .map(|it| it.what)
         .any(|what| matches!(what, Happening::AxisStopped { axis: 0, reason: StopReason::Ending, .. }));
-    Ran { taken: record.taken(), asked: was_asked.recv().unwrap(), ended: clock.now(), ending }
+    Ran { taken: record.taken(), asked: was_asked.recv().unwrap(), ended: clock.now(), ending, exit_code }
 }
 
 /// Speed of the shaft at the last step of which the drive followed its set-points, rad/s.
@@ -177,6 +220,20 @@ fn in_a_hurry_it_is_braked_at_once_and_all_ends_within_two_seconds() {
         let took = ran.ended.since(ran.asked);
         assert!(took < Duration::from_millis(600), "{mode:?}: {took:?}");
     }
+}
+
+// feature(axes): a stop is kept by supervision, in time and within the limits; hurried within two seconds
+#[test]
+fn a_hurried_stop_in_bus_time_ends_within_two_seconds_of_the_host() {
+    // At this deceleration, the way to standstill takes 10 s of bus time, and a hurried stop 1.2 s.
+    let lasts = Duration::from_millis(5);
+    let slow = Patient { lasts, deceleration: Some(0.1) };
+    let ran = play(CyclicMode::Position, 1.0, Some(20), Way::Ignores, slow);
+    let cycles = ran.ended.since(ran.asked).as_nanos() / PERIOD.as_nanos();
+    // A busy computer passes fewer cycles in that time.
+    assert!(cycles <= 20 + 2_000 / 5, "{cycles} cycles of 5 ms or more");
+    assert_eq!(ran.exit_code, 0, "it was asked for, and its drive is off");
+    assert_eq!(ran.taken.last().unwrap().state, State::SwitchOnDisabled);
 }
 
 // feature(axes): a controller that panics loses its axes: they are braked within their limits, then the bus goes to Init

@@ -84,6 +84,42 @@ fn an_enabled_axis_that_stands_is_homed_where_it_stands_without_a_jerk() {
     assert!((-1.95..-1.75).contains(&last.report.feedback.position.0), "{last:?}");
 }
 
+// feature(axes): no controller moves position limits by homing: it homes by hand only what is not homed
+#[test]
+fn a_controller_that_homes_again_and_again_stays_within_limits() {
+    let by_hand = Homing::CurrentPosition { position: Radians::ZERO };
+    for (homing, again, farthest) in [
+        (Homing::Never, false, 0.5),
+        (Homing::Never, true, 0.5),
+        (by_hand, false, 0.5),
+        (by_hand, true, 1.0),
+    ] {
+        let cell = format!("{homing:?}, at its operator's request {again}");
+        let seen = run(
+            |axis| {
+                axis.homing = homing;
+                let limits = &mut axis.supervision.as_mut().unwrap().limits;
+                limits.position = Some((Radians(-0.5), Radians(0.5)));
+            },
+            2_000,
+            move |cycle, report, command| {
+                let position = report.feedback.position.0;
+                command.setpoint.position.0 +=
+                    if (100..900).contains(&(cycle % 1_000)) { 1e-3 } else { 0.0 };
+                if report.stop.is_some() || cycle % 1_000 == 999 {
+                    (command.request, command.setpoint.position.0) = (Request::FaultReset, position);
+                }
+                command.home = cycle % 1_000 == 50 || cycle % 1_000 == 950;
+                command.home_again = again && command.home;
+            },
+        );
+        let place = |it: &Seen| it.report.counts.map_or(0.0, |(counts, per)| f64::from(counts) / per);
+        let most = seen.iter().map(place).fold(0.0, f64::max);
+        assert!((most - farthest).abs() < 0.02, "{cell}: {most} rad");
+        assert_eq!(seen.last().unwrap().report.homed, homing != Homing::Never, "{cell}");
+    }
+}
+
 // feature(axes): homing on the spot and by absolute encoder; brakes
 #[test]
 fn a_brake_lets_nothing_move_before_it_is_open_and_holds_before_the_torque_goes() {

@@ -39,6 +39,8 @@ enum What {
     Recount { turns: f64 },
     /// It reports a fault of its position sensor.
     SensorFault,
+    /// The same, but its error code comes 50 ms later, and the controller has reset the fault by then.
+    LateSensorFault,
     /// Its cable is out for 50 ms; the drive keeps its power.
     Cable,
 }
@@ -85,6 +87,8 @@ impl Bench {
             }
             What::Recount { turns } if first => drive(&mut self.segment, &|it| it.shift_count(0, turns)),
             What::SensorFault if first => drive(&mut self.segment, &|it| it.raise_fault(0, 0x7305)),
+            What::LateSensorFault if first => drive(&mut self.segment, &|it| it.raise_fault(0, 0xFF00)),
+            What::LateSensorFault => drive(&mut self.segment, &|it| it.report_error(0, 0x7305)),
             What::Cable if first => assert!(self.segment.disconnect(1, 0)),
             What::Cable => assert!(self.segment.connect(1, 0)),
             What::Recount { .. } | What::SensorFault => {}
@@ -107,6 +111,8 @@ impl ethercat::link::Segment for Bench {
 struct Stubborn {
     cycle: Arc<AtomicU64>,
     enabled: u64,
+    /// It resets a fault in the next cycle.
+    is_prompt: bool,
     origins: [Option<(f64, f64)>; 2],
     see: Sender<[AxisReport; 2]>,
 }
@@ -119,6 +125,7 @@ impl Controller for Stubborn {
         self.cycle.store(self.enabled, Ordering::Relaxed);
         for (number, (report, command)) in reports.iter().zip(commands).enumerate() {
             let resets = self.enabled >= RESETS && self.enabled % 200 < 10;
+            let resets = resets || self.is_prompt && report.state.is_some_and(State::is_faulted);
             command.request = if resets { Request::FaultReset } else { Request::Enable };
             let asks = self.enabled >= RESETS && self.enabled % 500 == 0;
             command.home = asks && number == 0 && report.stop.is_some_and(StopReason::is_unreferenced);
@@ -212,7 +219,8 @@ fn run(what: What, range: Option<f64>, limit: f64) -> Seen {
     }
     axes[0].stops = vec![1];
     let (see, seen) = channel();
-    let controller = Stubborn { cycle, enabled: 0, origins: [None; 2], see };
+    let is_prompt = what == What::LateSensorFault;
+    let controller = Stubborn { cycle, enabled: 0, is_prompt, origins: [None; 2], see };
     let configuration = CycleConfiguration { cycles: Some(CYCLES), ..CycleConfiguration::every(PERIOD) };
     let (cycle, _observer) = cycle_of(link, clock, &axes, controller, configuration);
     let ended = cycle.run(&StopHandle::new());
@@ -296,8 +304,10 @@ fn another_count_in_op_leaves_it_unreferenced() {
 
 #[test]
 fn a_fault_of_the_position_sensor_leaves_it_unreferenced() {
-    let seen = run(What::SensorFault, MULTI_TURN, LIMIT);
-    assert_unreferenced(&seen, StopReason::UnreferencedSensor, "sensor fault");
+    for what in [What::SensorFault, What::LateSensorFault] {
+        let seen = run(what, MULTI_TURN, LIMIT);
+        assert_unreferenced(&seen, StopReason::UnreferencedSensor, &format!("{what:?}"));
+    }
 }
 
 #[test]

@@ -21,6 +21,15 @@ impl Controller for Hold {
 /// Enables an axis and keeps it in place.
 pub(crate) fn hold(report: &AxisReport, command: &mut AxisCommand) {
     command.request = Request::Enable;
+    hold_set_point(report, command);
+}
+
+/// Keeps axes in place that are shown as held, whatever is requested of their drives.
+pub(crate) fn hold_set_points(reports: &[AxisReport], commands: &mut [AxisCommand]) {
+    reports.iter().zip(commands).for_each(|(report, command)| hold_set_point(report, command));
+}
+
+fn hold_set_point(report: &AxisReport, command: &mut AxisCommand) {
     if let AxisPhase::HoldingAt(position) = report.feedback.phase {
         command.setpoint = AxisSetpoint { position, ..AxisSetpoint::default() };
     }

@@ -10,14 +10,17 @@
 //!   it; if one does not take it, all go back to the modes of the controller before.
 //! * One request is processed at a time; *stop*, *disable* and *deactivate* replace the one in progress.
 //! * After *deactivate* no controller is active, and all axes are held until one is switched to.
-//! * After *stop* the active controller ignores the command valid then, until another is given or it goes
-//!   stale: a joystick that still says "ahead" moves nothing.
+//! * After *stop*, and after *reset faults* or *enable* that ended a stop, the active controller ignores the
+//!   command valid then, until another is given or it goes stale: a joystick that still says "ahead" moves
+//!   nothing.
 //! * *Enable* is the start request of axes that wait for one ([`StopReason::AwaitsStart`]).
-//! * After *reset faults* drives that were requested to be enabled are enabled again, and hold.
+//! * After *reset faults* drives that were requested to be enabled are enabled again, and hold. A controller
+//!   that moves by itself, such as a sinusoid, moves them again.
 
 mod modes;
 mod orders;
 mod requests;
+mod rest;
 
 use control::controller::{
     AcceptedRequest, AxisCommand, AxisReport, Controller, ControllerOutput, CycleInfo, ExternalCommand,
@@ -32,10 +35,10 @@ use motion::supervision::{STANDS, StopReason};
 use motion::{AxisPhase, AxisSetpoint, Radians, RadiansPerSecond};
 
 use self::modes::changes_modes;
-use self::requests::{Doing, Job};
+use self::requests::{ANSWER_CYCLES, Doing, FAULT_TIME, Job};
 use crate::axis::elapsed;
 use crate::base::BaseController;
-use crate::hold::hold;
+use crate::hold::{hold, hold_set_points};
 use crate::port::Port;
 use crate::trajectory::JointTrajectory;
 
@@ -77,6 +80,8 @@ pub struct ControllerManager {
     job: Option<Job>,
     /// A request brings the axes to rest in this cycle.
     rests: bool,
+    /// The active controller does not bring its axes to rest: they are held.
+    hold: rest::MemberHold,
     /// Request that was accepted in this cycle.
     accepted: Option<AcceptedRequest>,
     /// Ports of requests: `control`, then `stop`.
@@ -87,6 +92,9 @@ pub struct ControllerManager {
     shown: Vec<AxisReport>,
     /// Set-points of the previous cycle.
     last: Vec<AxisSetpoint>,
+    /// Axes whose stop or fault was there when the request in progress began, and still is: that
+    /// request acknowledges no other.
+    acknowledges: Vec<bool>,
     /// Cycles for which all axes have been at rest.
     standing: u32,
     /// Members have axes in different modes.
@@ -116,12 +124,14 @@ impl ControllerManager {
             unwanted: false,
             job: None,
             rests: false,
+            hold: rest::MemberHold::default(),
             accepted: None,
             control: Vec::new(),
             trajectory: None,
             bound: false,
             shown: vec![AxisReport::default(); axes.len()],
             last: vec![AxisSetpoint::default(); axes.len()],
+            acknowledges: vec![false; axes.len()],
             standing: 0,
             deaf: nothing.clone(),
             is_deaf: false,
@@ -170,22 +180,50 @@ impl ControllerManager {
     /// Sets the requests to the drives, which override those of the controller.
     fn request(&mut self, commands: &mut [AxisCommand]) {
         let doing = self.job.map(|job| job.doing);
-        for (command, report) in commands.iter_mut().zip(&self.shown) {
+        let early = self.job.is_some_and(|job| job.cycles <= ANSWER_CYCLES);
+        let in_time = self.job.is_some_and(|job| job.since <= FAULT_TIME);
+        let axes = commands.iter_mut().zip(&self.shown).zip(&self.acknowledges);
+        for ((command, report), acknowledges) in axes {
             let wanted = match doing {
-                Some(Doing::Resetting) if is_in_fault(report) || is_latched(report) => Request::FaultReset,
-                Some(Doing::Enabling) if awaits_start(report, &self.shown) => Request::FaultReset,
+                // A stop is acknowledged once. A drive may take longer to leave its fault.
+                Some(_) if *acknowledges && (early || in_time && is_in_fault(report)) => {
+                    Request::FaultReset
+                }
                 _ if !self.enabled => Request::Disable,
                 // The drive moves the axis, not a controller that could bring it to rest.
                 Some(doing) if doing.brings_to_rest() && report.homing => Request::Halt,
                 _ => command.request,
             };
             command.request = wanted;
+            command.home_again = false;
         }
         self.unwanted = !commands.is_empty() && commands.iter().all(|it| it.request == Request::Disable);
-        if let Some(Job { doing: Doing::Homing { axis, .. }, cycles: 0, .. }) = self.job {
-            if let Some(command) = commands.get_mut(axis) {
-                command.home = true;
+        if let Some(Job { doing: Doing::Homing { axis, begun, before }, cycles, .. }) = self.job {
+            let by_hand = self.axes.get(axis).is_some_and(|it| it.homing == HomedBy::Hand);
+            // Until the place was taken: a reply may be lost.
+            let is_open = |it: &AxisReport| by_hand && !begun && it.homed_by_hand == before;
+            let asks = cycles == 0 || self.shown.get(axis).is_some_and(is_open);
+            if let Some(command) = commands.get_mut(axis).filter(|_| asks) {
+                (command.home, command.home_again) = (true, true);
             }
+        }
+    }
+
+    /// Notes the axes whose stop or fault the request in progress acknowledges. What comes during the
+    /// request needs another one: power, safe torque off or an axis that was stopped meanwhile.
+    fn note_acknowledged(&mut self) {
+        let job = self.job.filter(|job| matches!(job.doing, Doing::Enabling | Doing::Resetting));
+        let Some(Job { doing, cycles, .. }) = job else { return self.acknowledges.fill(false) };
+        for (acknowledges, report) in self.acknowledges.iter_mut().zip(&self.shown) {
+            let waits = match doing {
+                Doing::Enabling => awaits_start(report, &self.shown),
+                _ => is_in_fault(report) || is_latched(report),
+            };
+            *acknowledges = waits && (cycles == 0 || *acknowledges);
+        }
+        if cycles == 0 && self.acknowledges.contains(&true) {
+            // The command is from before: a joystick that still says "ahead" moves nothing.
+            self.turn_deaf();
         }
     }
 
@@ -242,10 +280,12 @@ impl Controller for ControllerManager {
         }
         self.accepted = None;
         self.take_requests(&info, io.commands());
-        self.show(io.axes());
-        self.listen();
         let resting = self.job.is_some_and(|job| job.doing.brings_to_rest());
         self.rests = resting;
+        self.watch_rest(io.axes());
+        self.show(io.axes());
+        self.note_acknowledged();
+        self.listen();
         let info = CycleInfo { stopping: info.stopping || resting, ..info };
         self.take_orders(&info);
         let homing = matches!(self.job, Some(Job { doing: Doing::Homing { .. }, .. }));
@@ -268,6 +308,10 @@ impl Controller for ControllerManager {
                 }
             }
             member.controller().update(info, &mut io.with_axes(shown));
+            if self.hold.holds {
+                // Only set-points: a controller may always disable its axes.
+                hold_set_points(shown, io.commands());
+            }
         } else {
             shown.iter().zip(io.commands().iter_mut()).for_each(|(report, command)| hold(report, command));
         }

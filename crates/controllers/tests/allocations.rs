@@ -221,6 +221,7 @@ fn no_controller_asks_for_memory_once_it_is_made() {
                 (true, _) => AxisPhase::Following,
             };
             report.feedback.fresh = true;
+            report.homed_by_hand += u32::from(command.home);
         }
         for axis in 0..AXES {
             let feedback = &mut reports[axis].feedback;

@@ -6,6 +6,8 @@ mod bases;
 mod manager_troubles;
 mod requests;
 mod rig;
+mod start_requests;
+mod stop_requests;
 mod tools;
 mod trajectories;
 mod trajectory_troubles;

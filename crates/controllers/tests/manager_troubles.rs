@@ -133,12 +133,23 @@ fn a_brake_that_contradicts_refuses_the_reset() {
         let reset = bench.request(Action::ResetFaults);
         bench.run(150);
         assert_eq!(bench.reply(reset), Some(Err(Refusal::Held)), "{reason}");
-        let reset = bench.request(Action::ResetFaults);
-        bench.run(20);
         bench.troubles[0] = Trouble::None;
+        let reset = bench.request(Action::ResetFaults);
         bench.run(20);
         assert_eq!(bench.reply(reset), Some(Ok(())), "{reason}");
     }
+}
+
+#[test]
+fn a_drive_that_holds_a_load_refuses_to_be_disabled() {
+    let mut bench = bench();
+    bench.troubles[0] = Trouble::Deaf;
+    let disable = bench.request(Action::Disable);
+    bench.run(100);
+    assert_eq!(bench.reply(disable), None);
+    bench.reports[0].stop = Some(StopReason::BrakeNotClosed);
+    bench.run(2);
+    assert_eq!(bench.reply(disable), Some(Err(Refusal::Held)));
 }
 
 #[test]
@@ -299,9 +310,10 @@ fn homing_a_wheel_moves_its_position_and_not_the_base() {
             assert!((before.x.0 - 0.01 * f64::from(round)).abs() < 2e-3, "{before:?}");
             let home = bench.request(Action::Home(0));
             bench.run(1);
-            assert!(bench.commands[0].home);
+            assert!(bench.commands[0].home && bench.commands[0].home_again);
             // Visible one cycle later.
             bench.run(1);
+            assert!(!bench.commands[0].home_again);
             bench.reports[0].feedback.position = Radians(mark);
             bench.run(1);
             bench.commands[0].home = false;

@@ -349,6 +349,37 @@ fn an_axis_is_homed_at_rest_where_it_stands() {
     assert!(velocities.fold(0.0, f64::max) < VELOCITY * 1.1, "the jump moves nothing");
 }
 
+// feature(axes): homing by hand is answered *done* only once the position was taken
+#[test]
+fn homing_by_hand_is_done_once_the_position_was_taken() {
+    // The frame of each cycle around the request is lost once.
+    for lost in 1_996..2_003 {
+        let homing = Homing::CurrentPosition { position: Radians(1.0) };
+        let rig = Rig { homing, ..Rig::new(1, CyclicMode::Position) };
+        let log = rig.run(vec![positions(&[0])], move |world| {
+            world.losses.lose_frames(world.cycles == lost);
+            match world.cycles {
+                100 => _ = world.request(Action::Home(0)),
+                // To another mark.
+                500 => world.target(0, AxisTarget::Position(Radians(2.0))),
+                2_000 => {
+                    assert_eq!(world.reply(1), Some(Ok(())));
+                    assert!(world.reports[0].homed && world.reports[0].feedback.position.0 > 1.99);
+                    _ = world.request(Action::Home(0));
+                    world.command.axes[0] = None;
+                }
+                2_200 => return Flow::Over,
+                _ => {}
+            }
+            Flow::On
+        });
+        let reply = log.replies.iter().find(|reply| reply.0 == 2).unwrap().1;
+        let position = log.cycles.last().unwrap().reports[0].feedback.position.0;
+        assert_eq!(reply, Ok(()), "{lost}");
+        assert!((position - 1.0).abs() < 0.01, "{lost}: {position}");
+    }
+}
+
 #[test]
 fn absolute_encoders_are_not_homed_and_nonsense_is_answered() {
     let mut id = 0;

@@ -2,7 +2,7 @@
 use crate::rig;
 
 use control::controller::{AxisTarget, Controller, Freshness};
-use ethercat::cia402::CyclicMode;
+use ethercat::cia402::{CyclicMode, State};
 use ipc::message::control::Action;
 use ipc::state::Refusal;
 use motion::kinematics::{JointLimits, Line, LineSpeed, SerialArm, ToolPose};
@@ -181,7 +181,7 @@ fn a_stop_ends_on_the_line_and_the_command_of_before_is_not_obeyed_again() {
 
 // feature(axes): `cartesian`: a drive that falls out brings the tool to rest on its line
 #[test]
-fn while_a_drive_is_out_the_others_come_to_rest_and_the_target_is_taken_up_again() {
+fn while_a_drive_is_out_the_others_rest_until_a_target_after_it() {
     let mut bench = bent();
     let there = target(&BENT, [0.0, 0.2, -0.1]);
     bench.command.pose = Some(there);
@@ -194,6 +194,11 @@ fn while_a_drive_is_out_the_others_come_to_rest_and_the_target_is_taken_up_again
     smooth(&bench, 0..3);
     smooth(&bench, 4..6);
     bench.request(Action::ResetFaults);
+    bench.run(1_000);
+    assert_eq!(bench.reports[3].state, Some(State::OperationEnabled));
+    assert!(distance(tool(&joints(&bench)), tool(&rest)) < 1e-6, "the target from before moves nothing");
+    let there = target(&BENT, [0.0, 0.2, -0.08]);
+    bench.command.pose = Some(there);
     bench.run(4_000);
     let end = there.position.map(|it| it.0);
     assert!(distance(tool(&joints(&bench)), end) < 1e-6, "{:?}", bench.reports[3]);

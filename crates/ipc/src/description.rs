@@ -108,6 +108,18 @@ pub struct AxisDescription {
     /// Index of the SubDevice of its drive; none where the cycle does not report it.
     #[serde(default)]
     pub sub_device: Option<usize>,
+    /// Ways to make it ready while it is unreferenced; none where the cycle does not report them.
+    #[serde(default)]
+    pub referencing: Option<Referencing>,
+}
+
+/// Ways to make an unreferenced axis ready.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Referencing {
+    /// Its homing finds a switch.
+    pub by_switch: bool,
+    /// Its encoder is absolute: a measured position can be accepted.
+    pub by_measurement: bool,
 }
 
 /// Description of a digital input that shows whether a brake is open or closed.
@@ -147,6 +159,7 @@ impl AxisDescription {
             measures_effort: true,
             takes: None,
             sub_device: None,
+            referencing: None,
         }
     }
 }

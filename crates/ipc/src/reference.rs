@@ -62,6 +62,8 @@ codes! {
         KnowsBetter = 12, "it has position limits, and its absolute encoder or its homing method gives its position";
         /// Beyond the resolution of its drive's counts.
         TooFar = 13, "the position is farther than 1e8 rad from zero, where the counts of its drive cannot be resolved";
+        /// Nothing makes it ready in this run: neither a homing on a switch, nor an absolute encoder.
+        NoWayBack = 14, "its encoder is not absolute, and no homing of it finds a switch: add `homing` with a switch, or `encoder` and `encoder_range`, to the robot file; until then only a new start of `onbeat run` ends this, and takes the present reading as its position";
     }
 }
 

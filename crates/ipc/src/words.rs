@@ -10,8 +10,9 @@ use std::time::Duration;
 use types::InterlockKind;
 use types::state::is_communication_error;
 
-use crate::description::Description;
+use crate::description::{Description, Referencing};
 use crate::message::control;
+use crate::reference;
 use crate::state::{
     Axis, BringUpPhase, CommandState, DrivePhase, DriveState, InputLevel, Limit, LockState, QuickStopStep,
     Refusal, State, StopReason, TrajectoryStatus,
@@ -119,7 +120,7 @@ fn brake_input_of(axis: &Axis, description: &Description) -> Option<String> {
     Some(format!("{} {level}", brake_input(&it.name, &it.sub_device, it.channel)))
 }
 
-/// What to do at a fault of a brake.
+/// Remedy at a fault of a brake.
 #[must_use]
 pub const fn brake_remedy(reason: StopReason) -> Option<&'static str> {
     match reason {
@@ -246,7 +247,9 @@ pub fn hindrance(place: usize, state: &State, description: &Description) -> Opti
             (format!("its drive is in {}", drive_state(axis.drive_state)), format!("type `{ENABLE}`"))
         }
         (Some(StopReason::AwaitsStart), Some(why)) => (why, format!("type `{ENABLE}`")),
-        (Some(reason), Some(why)) if reason.is_unreferenced() => (why, UNREFERENCED.to_owned()),
+        (Some(reason), Some(why)) if reason.is_unreferenced() => {
+            (why, unreferenced(described.referencing).to_owned())
+        }
         (Some(reason), Some(why)) if brake_remedy(reason).is_some() => {
             (why, format!("{}, {reset}", brake_remedy(reason).unwrap_or_default()))
         }
@@ -293,7 +296,11 @@ pub fn refused(
     match causes.len() {
         0 => refusal.words().to_owned(),
         1..=MOST_CAUSES => causes.join("; "),
-        more => format!("{}; and {} more axes", causes[..MOST_CAUSES].join("; "), more - MOST_CAUSES),
+        count => {
+            let more = count - MOST_CAUSES;
+            let axes = if more == 1 { "axis" } else { "axes" };
+            format!("{}; and {more} more {axes}", causes[..MOST_CAUSES].join("; "))
+        }
     }
 }
 
@@ -303,9 +310,20 @@ const MOST_CAUSES: usize = 3;
 /// An axis at standstill after the end of the last command, as at the end of a jog.
 pub const NO_COMMAND: &str = "no command: the last command has ended, and the axis is at standstill";
 
-/// Remedy for an unreferenced axis.
-const UNREFERENCED: &str =
-    "home it on a switch, or measure its position and use `onbeat control accept-position`";
+/// Remedy for an unreferenced axis with these ways to make it ready.
+#[must_use]
+pub const fn unreferenced(referencing: Option<Referencing>) -> &'static str {
+    match referencing {
+        Some(Referencing { by_switch: false, by_measurement: false }) => {
+            reference::Refusal::NoWayBack.words()
+        }
+        Some(Referencing { by_switch: true, by_measurement: false }) => "home it on a switch",
+        Some(Referencing { by_switch: false, by_measurement: true }) => {
+            "measure its position and use `onbeat control accept-position`"
+        }
+        _ => "home it on a switch, or measure its position and use `onbeat control accept-position`",
+    }
+}
 
 const RESET: &str = "onbeat control reset";
 const ENABLE: &str = "onbeat control enable";

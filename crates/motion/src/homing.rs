@@ -14,7 +14,7 @@ pub const FARTHEST: Radians = Radians(1e8);
 /// Way in which an axis learns its absolute position.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Homing {
-    /// Not at all: zero is where its drive says, unchecked. It may still be homed by hand, to 0.
+    /// Not at all: zero is where its drive says, unchecked.
     #[default]
     Never,
     /// Its encoder is absolute: the drive's position plus this offset. Homed from the start.
@@ -72,15 +72,10 @@ impl Home {
         axis - self.offset
     }
 
-    /// Here is home: the drive stands at `drive`. Only for an axis that stands, for its position jumps. An absolute
-    /// encoder knows better, so does a drive that homes by itself, and a position that is no finite number is none: all
-    /// change nothing, and `false` says so.
+    /// Here is home: the drive stands at `drive`. Only for an axis that stands, for its position jumps. It changes
+    /// nothing, and returns `false`, unless the axis is homed by hand, and for a position that is not finite.
     pub fn take(&mut self, drive: Radians) -> bool {
-        let position = match self.homing {
-            Homing::Never => Radians::ZERO,
-            Homing::CurrentPosition { position } => position,
-            Homing::Absolute { .. } | Homing::Drive { .. } => return false,
-        };
+        let Homing::CurrentPosition { position } = self.homing else { return false };
         let offset = position - drive;
         if offset.is_finite() {
             self.offset = offset;
@@ -172,11 +167,10 @@ mod tests {
     }
 
     #[test]
-    fn an_axis_that_nobody_describes_may_still_be_homed_by_hand_to_zero() {
+    fn an_axis_without_homing_is_not_homed_by_hand() {
         let mut home = Home::new(Homing::Never);
-        assert!(!home.is_homed() && home.position(Radians(1.0)) == Radians(1.0));
-        assert!(home.take(Radians(7.0)) && home.is_homed());
-        assert_eq!(home.position(Radians(7.5)), Radians(0.5));
+        assert!(!home.take(Radians(7.0)) && !home.is_homed());
+        assert_eq!(home.position(Radians(7.5)), Radians(7.5));
     }
 
     #[test]

@@ -34,6 +34,13 @@ impl PositionSense {
     pub fn usual_tolerance(motor_revolution: Radians) -> Radians {
         Radians(Self::TOLERANCE.0.min(motor_revolution.0 / 4.0))
     }
+
+    /// True if something makes its axis ready while that is unreferenced: a homing on a switch, or
+    /// a measurement that an absolute encoder confirms.
+    #[must_use]
+    pub const fn has_way_back(&self) -> bool {
+        self.range.is_some() || self.homes_on_a_switch
+    }
 }
 
 impl Default for PositionSense {
@@ -114,6 +121,31 @@ impl RestartRule {
         }
         self.judge(moved, RadiansPerSecond::ZERO).map_err(|_| StopReason::UnreferencedMemory)
     }
+
+    /// Evaluates the position that the drive reports at the start of a run: the turn that it counts
+    /// from is not known then. Returns the whole ranges of the encoder between that position and the
+    /// one that reads alike and lies within the limits.
+    ///
+    /// # Errors
+    /// None of them does, and the axis may be beyond either limit.
+    pub fn judge_start(&self, position: Radians) -> Result<Radians, StopReason> {
+        let Some(range) = self.sense.range else { return Ok(Radians::ZERO) };
+        let (lowest, highest) = self.limits;
+        let allowed = self.allowed_change(RadiansPerSecond::ZERO);
+        let span = (highest - lowest).0;
+        let middle = lowest + (highest - lowest) * 0.5;
+        // Where two of them may lie within the limits, the file says which: its offset.
+        let is_unique = span + 2.0 * allowed.0 < range.0;
+        let turns = if is_unique { ((position - middle).0 / range.0).round() } else { 0.0 };
+        let ranges = range * turns;
+        let outside = (position - ranges - middle).abs().0 - span / 2.0;
+        // From each place within the limits it is less than half a range away: on this side.
+        let is_near = 2.0 * (span + outside) < range.0;
+        match outside <= allowed.0 || is_near {
+            true => Ok(ranges),
+            false => Err(StopReason::UnreferencedStart),
+        }
+    }
 }
 
 /// Time that a drive takes to notice the loss of its power, and to let its brake go.
@@ -173,6 +205,36 @@ mod tests {
         ] {
             let judged = judged.map(Radians).ok_or(StopReason::UnreferencedMemory);
             assert_eq!(rule(range).judge_kept(Radians(moved)), judged, "{range:?} {moved}");
+        }
+    }
+
+    #[test]
+    fn a_run_starts_at_the_position_within_the_limits() {
+        let wide = |range| RestartRule { limits: (Radians(0.0), Radians(5.5)), ..rule(range) };
+        for (rule, position, turns) in [
+            (wide(Some(TAU)), 5.45 - TAU, Some(-1.0)),
+            (wide(Some(TAU)), 0.5, Some(0.0)),
+            (wide(Some(TAU)), 0.5 + 3.0 * TAU, Some(3.0)),
+            (wide(Some(TAU)), -0.01, Some(0.0)),
+            (wide(Some(TAU)), 5.51 - TAU, Some(-1.0)),
+            // Beyond the lower limit, or beyond the upper one.
+            (wide(Some(TAU)), -0.1, None),
+            (wide(Some(TAU)), 5.6, None),
+            (wide(Some(TAU)), f64::NAN, None),
+            // It cannot have come round to the other side.
+            (rule(Some(TAU)), 1.5, Some(0.0)),
+            (rule(Some(TAU)), -1.5 - TAU, Some(-1.0)),
+            (rule(Some(TAU)), 2.2, None),
+            (wide(Some(4096.0 * TAU)), 300.0, Some(0.0)),
+            (wide(Some(4096.0 * TAU)), 4096.0 * TAU + 1.0, Some(1.0)),
+            // Several places within the limits read alike: the one of the offset counts.
+            (wide(Some(2.0)), 4.5, Some(0.0)),
+            (wide(Some(2.0)), 5.6, None),
+            (wide(None), -9.0, Some(0.0)),
+        ] {
+            let range = rule.sense.range.unwrap_or_default();
+            let judged = turns.map(|it| range * it).ok_or(StopReason::UnreferencedStart);
+            assert_eq!(rule.judge_start(Radians(position)), judged, "{range:?} {position}");
         }
     }
 

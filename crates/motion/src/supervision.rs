@@ -84,7 +84,9 @@ pub use ending::{END_TIME, Ending, FREE_TIME, HEED_TIME};
 pub use halting::is_enabled_meanwhile;
 pub use interlock::InterlockState;
 pub use jog::{FASTEST_JOG, Jog, JogLimits};
-pub use limits::{FollowingErrorLimit, Limits, OUTAGE_CYCLES, Outage, Settings, SettingsError, Written};
+pub use limits::{
+    FollowingErrorLimit, LARGEST_LIMIT, Limits, OUTAGE_CYCLES, Outage, Settings, SettingsError, Written,
+};
 pub use other_axis::OtherAxis;
 pub use profile::DriveProfile;
 pub use quick_stop::{ANSWER, QuickStopStep, StoppingMeans};
@@ -341,6 +343,9 @@ impl Supervisor {
 
     /// True if the axis has to be stopped, or may be let go.
     fn watch(&mut self, elapsed: Seconds, asked: AxisSetpoint, seen: &Seen) {
+        if seen.ending == Ending::No {
+            self.ending = None;
+        }
         if let Hold::Stopped { reason, .. } = self.hold {
             let gone = match reason {
                 StopReason::Stale => seen.stale.is_none(),
@@ -355,7 +360,8 @@ impl Supervisor {
                     self.other == OtherAxis::Free && (self.acknowledged || !self.awaits_reset)
                 }
                 StopReason::AwaitsStart => self.is_started(seen),
-                StopReason::Ending => false,
+                // A request that brought the axes to rest is over.
+                StopReason::Ending => seen.ending == Ending::No,
                 StopReason::Jog => true,
                 StopReason::NotHomed
                 | StopReason::OutsideLimits

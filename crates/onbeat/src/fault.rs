@@ -25,6 +25,7 @@ use std::time::Duration;
 
 use ethercat::al::AlState;
 use ethercat::al_status_code::AlStatusCode;
+use simulator::application::brake::Sticking;
 
 pub use frames::{FrameFaults, Share};
 pub use grammar::{FaultError, GRAMMAR};
@@ -196,6 +197,15 @@ pub enum Fault {
         /// Two of its phases are exchanged: it turns against its torque.
         reversed: bool,
     },
+    /// Brake of an axis of a servo drive.
+    Brake {
+        /// Position of the drive.
+        position: usize,
+        /// Axis of the drive, from 0.
+        axis: usize,
+        /// Place in which it sticks.
+        sticking: Sticking,
+    },
     /// An axis of a servo drive counts from elsewhere, with or without power.
     Encoder {
         /// Position.
@@ -266,6 +276,7 @@ impl Fault {
             Self::DrivePower { position, .. } => Self::DrivePower { position, on: true },
             Self::DriveLoad { position, axis, .. } => Self::DriveLoad { position, axis, torque: 0 },
             Self::DriveMotor { position, axis, .. } => Self::DriveMotor { position, axis, reversed: false },
+            Self::Brake { position, axis, .. } => Self::Brake { position, axis, sticking: Sticking::Free },
             Self::LoseFrames(_) => Self::LoseFrames(Share::NONE),
             Self::DelayFrames { .. } => Self::DelayFrames { by: Duration::ZERO, share: Share::NONE },
             Self::DuplicateFrames(_) => Self::DuplicateFrames(Share::NONE),

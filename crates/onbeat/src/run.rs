@@ -119,11 +119,10 @@ impl Settings {
         reporter: &mut dyn Reporter,
     ) -> Result<Summary, Error> {
         refuse_limited_processor_time()?;
-        let file = self.recording.create(reporter)?;
         let main_device = self.main_device(robot)?;
         // Before the link is open: what is changed may take it down for a moment, and its opening waits for a carrier.
         let nics = Nics::prepare(robot, &self.wire, reporter);
-        let summary = self.run_from(main_device, robot, control, file, &nics, reporter);
+        let summary = self.run_from(main_device, robot, control, &nics, reporter);
         nics.put_back(reporter);
         summary
     }
@@ -143,7 +142,6 @@ impl Settings {
         main_device: MainDevice,
         robot: &RobotConfig,
         control: Control<'_>,
-        file: Option<recorder::NewFile>,
         nics: &Nics,
         reporter: &mut dyn Reporter,
     ) -> Result<Summary, Error> {
@@ -151,6 +149,8 @@ impl Settings {
         let tell = &mut |notice: &_| reporter.notice(notice);
         let link::Opened { link, clock, name, faults } =
             link::open_with_faults(robot, &self.wire, &doing, tell)?;
+        // Only now: a run that is refused leaves no empty recording, and replaces none.
+        let file = self.recording.create(reporter)?;
         let prepared = self.prepare(robot, control, main_device, (link, clock, name), file, reporter)?;
         let ran = self.run_cycle(robot, prepared, nics, faults, reporter)?;
         Summary::of(ran, robot, &self.stop)

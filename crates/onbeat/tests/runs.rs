@@ -299,7 +299,7 @@ fn what_bounds_each_axis_in_its_drive_is_a_notice() {
         counts_per_revolution = 1000
         rated_torque = 2.4
         encoder = "multi_turn"
-        encoder_range = 4096
+        encoder_range = 4_294_968
         limits = { position = [-3.14159, 3.14159], velocity = 6.2832, acceleration = 62.832, torque = 2.4 }
     "#;
     let run = |text: &str| {

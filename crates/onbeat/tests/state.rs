@@ -135,6 +135,40 @@ fn a_position_that_matches_its_memory_is_known() {
     }
 }
 
+// feature(axes): an absolute encoder gives the position within the limits, whatever turn its drive counts from
+#[test]
+fn a_run_begins_at_the_position_within_the_limits() {
+    // The drive reads 0, and its encoder one turn of the load.
+    let axis = |offset: f64| {
+        let keys = "encoder = \"single_turn\"\nencoder_side = \"load\"\nhoming = { offset = OFFSET }";
+        let text = text(&keys.replace("OFFSET", &format!("{offset:?}")));
+        let limited = text.replace("position = [-3.0, 3.0]", "position = [0.0, 5.5]");
+        assert!(limited != text);
+        limited
+    };
+    let counts = 131_072;
+    let turn = std::f64::consts::TAU;
+    for (offset, position) in [(-0.83, turn - 0.83), (0.5, 0.5), (8.0, 8.0 - turn)] {
+        let without_memory = axis(offset).replace("position_memory = true", "");
+        let directory = Directory::new(&format!("within-{offset}"));
+        let alone = directory.run_text(&without_memory);
+        directory.run_text(&axis(offset));
+        directory.remember(counts);
+        let kept = [(), ()].map(|()| directory.run_text(&axis(offset)));
+        for ran in std::iter::once(&alone).chain(&kept) {
+            let shaft = ran.axis("shaft").unwrap();
+            assert!(ran.went_well() && shaft.homed && shaft.was_enabled, "{offset}: {:?}", ran.findings);
+            let away = (shaft.feedback.position.0 - position).abs();
+            assert!(away < 1e-3, "{offset}: {:?}", shaft.feedback.position);
+        }
+    }
+    // Between the limits lies no position: the axis may be beyond either of them.
+    let outside = Directory::new("within-none").run_text(&axis(-0.4).replace("position_memory = true", ""));
+    let shaft = outside.axis("shaft").unwrap();
+    assert_eq!((shaft.stop, shaft.homed), (Some(StopReason::UnreferencedStart), false));
+    assert!(!shaft.was_enabled && !outside.went_well());
+}
+
 // feature(axes): `position_memory`: another position, serial number or scale, or no flag, is unreferenced
 #[test]
 fn a_memory_that_does_not_match_leaves_it_unreferenced() {

@@ -198,11 +198,10 @@ fn positions(axis: &Axis) -> Result<(i32, i32), &'static str> {
     let room = velocity * velocity / (2.0 * axis.limits.deceleration.0) + axis.limits.step.0;
     let counts = |position: f64| (position - offset.0) * axis.scale.counts_per_radian();
     let ends = [counts(lowest.0 - room), counts(highest.0 + room)];
-    // After a restart the drive counts from one half of the range of its encoder to the other.
+    // A restart that shifts the count by whole ranges is accepted, and 0x607D would stay in place.
     let range = axis.position_sense.range.map_or(f64::INFINITY, |it| it.0);
-    let half = range / 2.0 * axis.scale.counts_per_radian().abs();
-    if ends.iter().any(|end| end.abs() > half) {
-        return Err("after a restart its encoder may count from elsewhere");
+    if (range * axis.scale.counts_per_radian().abs()).round() < COUNTS_OF_32_BITS {
+        return Err("after a restart its drive may count from another range of its encoder");
     }
     let (lowest, highest) = (ends[0].min(ends[1]).floor(), ends[0].max(ends[1]).ceil());
     if lowest < f64::from(i32::MIN) || highest > f64::from(i32::MAX) {
@@ -291,6 +290,9 @@ const FASTER: f64 = 1.2;
 
 /// Share of window and time of the following error: supervision is to act before the drive.
 const LATER: f64 = 1.5;
+
+/// Different values of 0x6064: an encoder with at least as many counts shifts by no whole range.
+const COUNTS_OF_32_BITS: f64 = 4_294_967_296.0;
 
 /// Objects in which a drive names the units of speeds and accelerations.
 const SI_UNIT_VELOCITY: u16 = SI_UNIT_POSITION + 1;

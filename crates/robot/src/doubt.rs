@@ -100,10 +100,21 @@ fn of_encoder(axis: &Axis) -> Option<String> {
     let engage = axis.brake.map_or(Seconds::ZERO, |brake| brake.times.engage);
     let rule = RestartRule::of(axis.position_sense, &axis.limits, engage)?;
     let name = &axis.name;
+    let no_way_back = if rule.sense.has_way_back() {
+        ""
+    } else {
+        ", and nothing makes it ready but a new start of `onbeat run`: no homing of it finds a switch"
+    };
     if axis.encoder.is_none() {
         return Some(format!(
             "axis \"{name}\": limits.position without encoder: each restart of its drive leaves it unreferenced, as of an \
-             incremental encoder; add encoder = \"incremental\", \"single_turn\" or \"multi_turn\""
+             incremental encoder{no_way_back}; add encoder = \"incremental\", \"single_turn\" or \"multi_turn\""
+        ));
+    }
+    if !rule.sense.has_way_back() {
+        return Some(format!(
+            "axis \"{name}\": limits.position with an incremental encoder: each restart of its drive leaves it \
+             unreferenced{no_way_back}; add homing with a switch, or correct encoder if it is absolute"
         ));
     }
     let (range, (lowest, highest)) = (rule.sense.range?, rule.limits);

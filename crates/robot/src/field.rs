@@ -13,6 +13,10 @@ use serde::de::{Deserialize, Deserializer, Error, Unexpected, Visitor};
 use crate::duration;
 use crate::error::SEPARATOR;
 
+/// Largest limit of an axis, in its unit. Those that follow from others are at most 16 times larger,
+/// which [`motion::supervision::LARGEST_LIMIT`] allows.
+pub(crate) const LARGEST_LIMIT: f64 = 1e12;
+
 /// Stands for the key of a value in the words about it.
 pub(crate) const KEY: &str = "{key}";
 
@@ -127,6 +131,8 @@ real!(
     finite, "a finite number", |_| true;
     /// A finite number above zero.
     positive, "a finite number above 0", |number| number > 0.0;
+    /// A limit of an axis: squares and products of such are finite.
+    limit, "a number above 0, at most 1e12", |number| number > 0.0 && number <= LARGEST_LIMIT;
     /// Rate error of a clock; the control loop of an ESC steers against 763 ppm at most.
     drift, "parts per million, -500 to 500", |number| (-500.0..=500.0).contains(&number);
     /// A finite number, zero or above.

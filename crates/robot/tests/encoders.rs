@@ -27,7 +27,15 @@ fn limits_without_an_encoder_are_doubted() {
     let found = doubts("");
     assert_eq!(found.len(), 1, "{found:?}");
     assert!(found[0].contains("limits.position without encoder"), "{found:?}");
-    assert_eq!(doubts("encoder = \"incremental\"\n"), [""; 0]);
+    assert!(found[0].contains("no homing of it finds a switch"), "{found:?}");
+}
+
+// feature(program): `check` names an axis that nothing makes ready after a restart of its drive
+#[test]
+fn an_incremental_encoder_without_a_switch_is_doubted() {
+    let found = doubts("encoder = \"incremental\"\n");
+    let dead_end = "nothing makes it ready but a new start of `onbeat run`: no homing of it finds a switch";
+    assert!(found.len() == 1 && found[0].contains(dead_end), "{found:?}");
 }
 
 #[test]

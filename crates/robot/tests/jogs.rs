@@ -63,7 +63,7 @@ fn a_jog_is_slow_unless_the_file_says_otherwise() {
 
 // feature(axes): homing.required: no controller moves an axis before it is homed
 #[test]
-fn homing_is_required_where_it_finds_a_switch_for_limits() {
+fn homing_is_required_for_limits_without_an_absolute_encoder() {
     const LIMITS: &str = ", position = [-2.0, 2.0]";
     let by = |keys: &str| format!("homing = {{ {keys} }}");
     for (limits, homing, keys, required) in [
@@ -73,15 +73,27 @@ fn homing_is_required_where_it_finds_a_switch_for_limits() {
         (LIMITS, by("method = 17, required = false"), "", false),
         ("", by("method = 17"), "", false),
         ("", by("method = 17, required = true"), "", true),
-        (LIMITS, by("method = 37"), "", false),
-        (LIMITS, by("position = 0.5"), "", false),
-        (LIMITS, by("position = 0.5, required = true"), "", true),
+        (LIMITS, by("method = 35"), "", true),
+        (LIMITS, by("method = 37"), "", true),
+        (LIMITS, by("method = 37, required = false"), "", false),
+        (LIMITS, by("method = 37"), "encoder = \"multi_turn\"\nencoder_range = 8", false),
+        (LIMITS, by("position = 0.5"), "", true),
+        (LIMITS, by("position = 0.5"), "encoder = \"incremental\"", true),
+        (LIMITS, by("position = 0.5"), "encoder = \"single_turn\"", false),
+        (LIMITS, by("position = 0.5, required = false"), "", false),
+        ("", by("position = 0.5"), "", false),
+        ("", by("position = 0.5, required = true"), "", true),
+        (LIMITS, by("offset = 0.5"), "", false),
         (LIMITS, String::new(), "", false),
     ] {
         let objects = "simulate = { kind = \"servo_drive\", limit_switches = [-3.0, 4.0] }";
         let text = text(limits, &homing, keys).replace(objects, &format!("{objects}\n{PDOS}"));
-        let found = RobotConfig::parse(&text, "r.toml").unwrap().axes[0].needs_homing;
-        assert_eq!(found, required, "{limits} {homing} {keys}");
+        let robot = RobotConfig::parse(&text, "r.toml").unwrap();
+        assert_eq!(robot.axes[0].needs_homing, required, "{limits} {homing} {keys}");
+        // Nothing makes the others ready after a restart of the drive.
+        let finds_none = |doubt: &String| doubt.contains("no homing of it finds a switch");
+        let doubted = limits == LIMITS && !homing.contains("method = 17");
+        assert_eq!(robot.doubts().iter().any(finds_none), doubted, "{limits} {homing} {keys}");
     }
     let found = refused(LIMITS, &by("offset = 0.5, required = true"), "");
     assert!(found.contains("required = true and offset, expected a homing to wait for"), "{found}");

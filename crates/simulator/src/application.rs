@@ -5,6 +5,7 @@
 
 pub mod analogue;
 pub mod analogue_output;
+pub mod brake;
 pub mod coe_application;
 pub mod description;
 pub mod digital;
@@ -28,6 +29,7 @@ use ethercat::wire::mailbox::MailboxError;
 
 pub use analogue::AnalogueInputs;
 pub use analogue_output::AnalogueOutputs;
+pub use brake::ShaftBrake;
 pub use coe_application::CoeApplication;
 pub use description::DescriptionError;
 pub use digital::{DigitalInputs, DigitalOutputs, Wires};

@@ -380,8 +380,10 @@ impl SubDevice {
         };
         // SyncManagers must be open for the outputs that are awaited.
         self.switch_sync_managers();
-        self.await_outputs(now);
-        self.switch_sync_managers();
+        if let Some(deadline) = self.awaits_outputs {
+            self.await_outputs(now, deadline);
+            self.switch_sync_managers();
+        }
     }
 
     fn switch_sync_managers(&mut self) {
@@ -440,8 +442,7 @@ impl SubDevice {
     }
 
     /// Completes a change to Op once outputs have come, or refuses it after the timeout.
-    fn await_outputs(&mut self, now: Instant) {
-        let Some(deadline) = self.awaits_outputs else { return };
+    fn await_outputs(&mut self, now: Instant, deadline: Instant) {
         let runs = self.sync0_runs(now);
         let flow = !setup::watches_outputs(&self.esc)
             || setup::outputs_came(&self.esc) && self.esc.process_data_watchdog_ok();

@@ -179,8 +179,8 @@ codes! {
         Interlock = 11, "a stop signal (interlock)";
         /// The permission to enable is missing.
         NotPermitted = 12, "the permission to enable is missing (interlock)";
-        /// The cycle is ending, and the controller did not bring the axis to rest.
-        Ending = 13, "the cycle ends, and the controller did not bring the axis to rest";
+        /// The cycle ends, or a request stops the axes, and the controller did not bring the axis to rest.
+        Ending = 13, "the controller did not bring the axis to rest when it was asked to";
         /// Another axis was stopped that this one is to be stopped with.
         OtherAxis = 14, "another axis was stopped, and this one with it";
         /// The SubDevice that holds its brake open takes no outputs any more.
@@ -211,6 +211,8 @@ codes! {
         BrakeNotOpen = 25, "its brake is not open, as its feedback shows";
         /// The feedback of its brake does not show that the brake is closed, which it should be.
         BrakeNotClosed = 26, "its brake is not closed, as its feedback shows";
+        /// Unreferenced at the start of the run: none of the positions that read alike is within the limits.
+        UnreferencedStart = 27, "unreferenced: the position that its drive reports at the start may be beyond either of its limits";
         /// A jog moves it: no controller has it.
         Jog = 30, "a jog moves it";
         /// The torque was above the limit of a jog.
@@ -299,6 +301,7 @@ impl StopReason {
                 | Self::UnreferencedCount
                 | Self::UnreferencedSensor
                 | Self::UnreferencedMemory
+                | Self::UnreferencedStart
         )
     }
 }

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use ethercat::main_device::{CycleReport, MainDevice};
 use ethercat::register::FMMU;
 use ethercat::register::fmmu::{self, Fmmu, FmmuDirection};
-use ethercat::wire::{Command, Frame, frame};
+use ethercat::wire::frame::Datagram;
+use ethercat::wire::{Command, frame};
 
 /// A frame of this cycle that carries process data.
 #[derive(Debug)]
@@ -30,26 +31,24 @@ impl Freshness {
         self.cycle.clear();
     }
 
-    /// The MainDevice sends this.
-    pub(crate) fn sent(&mut self, frame: &Frame<'_>, bytes: &[u8]) {
-        for datagram in frame.datagrams() {
-            let offset = usize::from(datagram.header.ado().wrapping_sub(FMMU));
-            if !datagram.header.command.writes()
-                || datagram.header.command.is_logical()
-                || offset >= FMMU_BYTES
-            {
-                continue;
-            }
-            if datagram.header.command == Command::Bwr {
-                self.fmmus.clear();
-            } else {
-                let registers = self.fmmus.entry(datagram.header.adp()).or_insert([0; FMMU_BYTES]);
-                super::script::write(registers, offset, datagram.data);
-            }
+    /// The MainDevice sends this datagram.
+    pub(crate) fn requested(&mut self, datagram: &Datagram<'_>) {
+        let header = datagram.header;
+        let offset = usize::from(header.ado().wrapping_sub(FMMU));
+        if !header.command.writes() || header.command.is_logical() || offset >= FMMU_BYTES {
+            return;
         }
-        if frame.datagrams().any(|it| it.header.command.is_logical()) {
-            self.cycle.push(Sent { bytes: bytes.to_vec(), replies: Vec::new() });
+        if header.command == Command::Bwr {
+            self.fmmus.clear();
+        } else {
+            let registers = self.fmmus.entry(header.adp()).or_insert([0; FMMU_BYTES]);
+            super::script::write(registers, offset, datagram.data);
         }
+    }
+
+    /// The MainDevice sends this frame with process data.
+    pub(crate) fn sent(&mut self, bytes: &[u8]) {
+        self.cycle.push(Sent { bytes: bytes.to_vec(), replies: Vec::new() });
     }
 
     /// The MainDevice is handed this.

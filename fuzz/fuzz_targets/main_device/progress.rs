@@ -8,7 +8,8 @@ use core::time::Duration;
 use ethercat::main_device::BringUpPhase;
 use ethercat::register::dc;
 use ethercat::time::Instant;
-use ethercat::wire::{Command, Frame};
+use ethercat::wire::Command;
+use ethercat::wire::frame::Datagram;
 
 #[derive(Debug)]
 pub(crate) struct Progress {
@@ -37,30 +38,35 @@ impl Progress {
     /// The MainDevice is there.
     pub(crate) fn at(&mut self, phase: BringUpPhase, now: Instant) {
         if phase != self.phase {
-            (self.phase, self.asked) = (phase, Requests::default());
+            self.phase = phase;
+            self.asked.clear();
             self.made(now);
         }
     }
 
-    /// The MainDevice sends this.
-    pub(crate) fn sent(&mut self, frame: &Frame<'_>, now: Instant) {
+    /// The MainDevice sends a frame.
+    pub(crate) fn sent(&mut self) {
         self.repeated += 1;
-        for datagram in frame.datagrams() {
-            let header = datagram.header;
-            if header.command == Command::Nop || header.command.is_logical() {
-                continue;
-            }
-            // When SYNC0 is to start is another time with each attempt.
-            let tells = header.command.writes() && header.ado() != dc::START_TIME;
-            let written = if tells { datagram.data } else { &[] };
-            let mut request = Fnv::default();
-            request.write(&[header.command.number()]);
-            request.write(&header.address.to_le_bytes());
-            request.write(&header.length.to_le_bytes());
-            request.write(written);
-            if self.asked.insert(request.finish()) {
-                self.made(now);
-            }
+    }
+
+    /// This is in it.
+    pub(crate) fn requested(&mut self, datagram: &Datagram<'_>, now: Instant) {
+        let header = datagram.header;
+        if header.command == Command::Nop || header.command.is_logical() {
+            return;
+        }
+        // When SYNC0 is to start is another time with each attempt.
+        let tells = header.command.writes() && header.ado() != dc::START_TIME;
+        let written = if tells { datagram.data } else { &[] };
+        let target = u64::from(header.address) << 24 | u64::from(header.length) << 8;
+        let mut request = mixed(0, target | u64::from(header.command.number()));
+        for bytes in written.chunks(8) {
+            let mut word = [0; 8];
+            word[..bytes.len()].copy_from_slice(bytes);
+            request = mixed(request, u64::from_le_bytes(word));
+        }
+        if self.asked.insert(request) {
+            self.made(now);
         }
     }
 
@@ -91,24 +97,29 @@ impl Progress {
 /// Frames that ask for nothing new, after which time passes faster: what takes long is to take few of them.
 const MANY_FRAMES: u32 = 40;
 
-/// Requests by their number ([`Fnv`]).
-type Requests = HashSet<u64, BuildHasherDefault<Fnv>>;
+/// Requests by their number, which is mixed well enough to be its own hash.
+type Requests = HashSet<u64, BuildHasherDefault<Unchanged>>;
 
-/// FNV-1a: shorter than the standard library's for these few bytes, and the same in each run.
-#[derive(Clone, Copy, Debug)]
-struct Fnv(u64);
-
-impl Default for Fnv {
-    fn default() -> Self {
-        Self(0xCBF2_9CE4_8422_2325)
-    }
+/// Number of what was before, and then `word`: the same in each run, and a word at a time.
+fn mixed(before: u64, word: u64) -> u64 {
+    let product = u128::from((before ^ word).wrapping_add(ODD)) * u128::from(ODD);
+    (product as u64) ^ (product >> 64) as u64
 }
 
-impl Hasher for Fnv {
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3);
-        }
+/// Two to the 64th, divided by the golden ratio.
+const ODD: u64 = 0x9E37_79B9_7F4A_7C15;
+
+/// Hash of a number: the number.
+#[derive(Clone, Copy, Debug, Default)]
+struct Unchanged(u64);
+
+impl Hasher for Unchanged {
+    fn write_u64(&mut self, number: u64) {
+        self.0 = number;
+    }
+
+    fn write(&mut self, _: &[u8]) {
+        unreachable!("only numbers are hashed");
     }
 
     fn finish(&self) -> u64 {

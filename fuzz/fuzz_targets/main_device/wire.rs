@@ -10,8 +10,9 @@ use ethercat::main_device::{
     BringUpPhase, Configuration, CycleReport, Event, MailboxRequest, MailboxService, MainDevice,
 };
 use ethercat::time::Instant;
+use ethercat::wire::Frame;
 use ethercat::wire::coe::{ListType, ValueInfo};
-use ethercat::wire::{Frame, frame};
+use ethercat::wire::frame::{self, DatagramPlace};
 use simulator::Segment;
 use testkit::allocations;
 
@@ -52,6 +53,10 @@ pub(crate) struct Wire<'a> {
     older: VecDeque<Vec<u8>>,
     /// The frame being made.
     buffer: Vec<u8>,
+    /// Buffers of frames that have arrived, for the next ones.
+    spare: Vec<Vec<u8>>,
+    /// When the MainDevice had nothing to send, if nothing but time has passed since.
+    had_nothing_at: Option<Instant>,
     freshness: Freshness,
     pub(crate) progress: Progress,
     pub(crate) failed: bool,
@@ -78,6 +83,8 @@ impl<'a> Wire<'a> {
             travelling: Vec::new(),
             older: VecDeque::new(),
             buffer: vec![0; MAXIMUM_FRAME_LENGTH],
+            spare: Vec::new(),
+            had_nothing_at: None,
             freshness: Freshness::default(),
             progress: Progress::new(now),
             failed: false,
@@ -99,7 +106,9 @@ impl<'a> Wire<'a> {
 
     /// Sends and receives without cycles until the next thing is due.
     pub(crate) fn pump(&mut self) {
-        self.transmit();
+        if self.had_nothing_at != Some(self.now) {
+            self.transmit();
+        }
         let soonest = self.now + SHORTEST_WAIT;
         let latest = self.now + Duration::from_millis(10);
         let due = self.main_device.poll_timeout().map_or(latest, |due| due.clamp(soonest, latest));
@@ -118,6 +127,7 @@ impl<'a> Wire<'a> {
         self.pass_to(now + period * times);
         let now = self.now;
         let report = self.quietly(|main_device| main_device.end_cycle(now));
+        self.had_nothing_at = None;
         self.freshness.judge(&self.main_device, &report);
         self.look_at_the_phase();
         report
@@ -125,6 +135,7 @@ impl<'a> Wire<'a> {
 
     pub(crate) fn ask_for(&mut self, state: AlState) {
         self.main_device.request_state(state);
+        self.had_nothing_at = None;
         self.look_at_the_phase();
     }
 
@@ -160,11 +171,20 @@ impl<'a> Wire<'a> {
             sent += 1;
             assert!(sent <= MOST_FRAMES_AT_ONCE, "frames without end");
             let frame = Frame::parse(&buffer[..length]).expect("a frame of ours is whole");
-            self.freshness.sent(&frame, &buffer[..length]);
-            self.progress.sent(&frame, now);
+            self.progress.sent();
+            let mut carries_process_data = false;
+            for datagram in frame.datagrams() {
+                carries_process_data |= datagram.header.command.is_logical();
+                self.freshness.requested(&datagram);
+                self.progress.requested(&datagram, now);
+            }
+            if carries_process_data {
+                self.freshness.sent(&buffer[..length]);
+            }
             self.request(&buffer[..length]);
         }
         self.buffer = buffer;
+        self.had_nothing_at = Some(now);
     }
 
     /// A frame passes the segment, and its reply goes on its way.
@@ -172,7 +192,7 @@ impl<'a> Wire<'a> {
         if count_down(&mut self.lost_requests) || self.silent {
             return self.calm = false;
         }
-        let mut bytes = bytes.to_vec();
+        let mut bytes = self.copy(bytes);
         if self.segment.process_frame(self.now, &mut bytes) {
             self.reply(bytes);
         }
@@ -184,13 +204,9 @@ impl<'a> Wire<'a> {
         if count_down(&mut self.lost_replies) {
             return self.calm = false;
         }
-        let told = if self.lies.is_empty() { Vec::new() } else { frame::places(&bytes).collect() };
-        for place in &told {
-            let (data, counter) =
-                bytes[place.data().start..place.end()].split_at_mut(place.header.length.into());
-            for lie in &mut self.lies {
-                lie.tell(place.header.command, place.header.ado(), data, counter);
-            }
+        self.lies.retain(|lie| lie.left > 0);
+        if !self.lies.is_empty() {
+            self.tell_lies(&mut bytes);
         }
         while self.true_replies == 0 {
             let Some(deed) = self.script.next() else {
@@ -222,15 +238,38 @@ impl<'a> Wire<'a> {
         }
         self.true_replies = self.true_replies.saturating_sub(1);
         if !self.script.is_done() {
-            self.older.truncate(OLDER - 1);
-            self.older.push_front(bytes.clone());
+            if self.older.len() == OLDER {
+                self.spare.extend(self.older.pop_back());
+            }
+            let copy = self.copy(&bytes);
+            self.older.push_front(copy);
         }
         self.travelling.push((arrival, bytes));
     }
 
+    fn tell_lies(&mut self, bytes: &mut [u8]) {
+        let end = frame::checked_end(bytes).unwrap_or(0);
+        let mut offset = Some(frame::DATAGRAMS_OFFSET);
+        // Lies change no header: the places stay.
+        while let Some(Ok(place)) = offset.map(|offset| frame::place_at(bytes, offset, end)) {
+            let (data, counter) =
+                bytes[place.data().start..place.end()].split_at_mut(place.header.length.into());
+            for lie in &mut self.lies {
+                lie.tell(place.header.command, place.header.ado(), data, counter);
+            }
+            offset = place.header.more_follows.then_some(place.end());
+        }
+    }
+
+    /// A copy in a spare buffer.
+    fn copy(&mut self, bytes: &[u8]) -> Vec<u8> {
+        let mut copy = self.spare.pop().unwrap_or_default();
+        copy.clear();
+        copy.extend_from_slice(bytes);
+        copy
+    }
+
     fn carry_out(&mut self, deed: Deed, bytes: &mut Vec<u8>, arrival: &mut Instant) {
-        let places: Vec<_> = frame::places(bytes).collect();
-        let place_of = |number: u8| places.get(usize::from(number) % places.len().max(1));
         match deed {
             Deed::RequestLost(more) => self.lost_requests = more + 1,
             Deed::True(_) | Deed::ReplyLost(_) => {}
@@ -242,12 +281,12 @@ impl<'a> Wire<'a> {
                     .push((*arrival + Duration::from_micros(250) * quarters.into(), bytes.clone()));
             }
             Deed::WorkingCounter { datagram, value } => {
-                if let Some(place) = place_of(datagram) {
+                if let Some(place) = place_of(bytes, datagram) {
                     write(bytes, place.working_counter(), &u16::from(value).to_le_bytes());
                 }
             }
             Deed::Bytes { datagram, at, bytes: other } => {
-                if let Some(place) = place_of(datagram) {
+                if let Some(place) = place_of(bytes, datagram) {
                     write(&mut bytes[place.data()], at.into(), &other);
                 }
             }
@@ -327,11 +366,18 @@ impl<'a> Wire<'a> {
             self.freshness.received(&bytes);
             let now = self.now;
             self.quietly(|main_device| main_device.handle_frame(now, &bytes));
+            self.spare.push(bytes);
             self.transmit();
         }
         self.now = self.now.max(end);
         self.segment.advance(self.now);
     }
+}
+
+/// The datagram of this number, counted round and round.
+fn place_of(bytes: &[u8], number: u8) -> Option<DatagramPlace> {
+    let count = frame::places(bytes).count();
+    frame::places(bytes).nth(usize::from(number) % count.max(1))
 }
 
 /// True if there was one left.

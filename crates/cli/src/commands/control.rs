@@ -49,9 +49,11 @@ enum Wanted {
     Enable,
     /// Bring all axes to rest, then disable all drives
     Disable,
-    /// Reset faults of drives and stops of axes; the axes hold their positions
+    /// Reset faults of drives and stops of axes; the axes hold their positions until a new command comes,
+    /// or until a controller that needs none moves them
     Reset,
-    /// Bring the axes to rest and drop their motion; drives stay enabled
+    /// Bring the axes to rest and drop their motion; drives stay enabled, and a controller that moves by
+    /// itself is held until `enable`, `reset` or `switch`
     Stop,
     /// Bring the axes to rest and leave no controller active: they are held, whatever is commanded, until `switch`
     Deactivate,

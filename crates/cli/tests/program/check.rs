@@ -18,9 +18,9 @@ fn a_file_is_checked_and_nothing_is_started() {
                     controllers: trajectories (joint_trajectory), positions (joint_position), tool (cartesian)\n\
                     asked of the machine: profile PM, priority 80; `onbeat doctor` looks whether it can\n\
                     rights: CAP_SYS_NICE for its priority, CAP_IPC_LOCK for locked memory, CAP_NET_RAW for --iface\n\
-                    axes \"axis-1\", \"axis-2\", \"axis-3\", \"axis-4\" and 2 more: bounded in the drive by 0x607D:01 = -6475179, \
-                    0x607D:02 = 6475179, 0x6065 = 131072 of startup, 0x6066 = 50 of startup, 0x6072 = 2000; not by 0x607F, \
-                    0x6085 (only if the drive names its unit)\n";
+                    axes \"axis-1\", \"axis-2\", \"axis-3\", \"axis-4\" and 2 more: bounded in the drive by \
+                    0x6065 = 131072 of startup, 0x6066 = 50 of startup, 0x6072 = 2000; not by 0x607D:01, 0x607D:02 \
+                    (after a restart its drive may count from another range of its encoder), 0x607F, 0x6085 (only if the drive names its unit)\n";
     assert_eq!(ran.stdout, expected);
     let asked = "[ipc]\ngroup = \"robots\"\n\n[[peripheral]]\nkind = \"range_finder\"\nname = \"eye\"\ndevice = \"/dev/ttyEYE\"\n\n[cycle]";
     let path = six_axis_with("check-rights.toml", "[cycle]", asked);

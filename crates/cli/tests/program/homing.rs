@@ -301,6 +301,33 @@ fn a_measured_position_makes_an_unreferenced_axis_ready() {
     robot.interrupt();
 }
 
+// feature(program): refusals name what the robot file needs if nothing makes an unreferenced axis ready
+#[test]
+fn an_axis_without_a_way_back_is_told_apart_in_each_refusal() {
+    let _shared = shared();
+    let text = measured().replace("encoder = \"multi_turn\"\nencoder_range = 4096", "");
+    let mut robot = Robot::start("no-way-back", &text);
+    let mut fault = onbeat();
+    fault.args(["fault", "--of", &bus("no-way-back"), "drive", "fault", "drive", "0x7305"]);
+    assert_eq!(fault.status().unwrap().code(), Some(0));
+    robot.until("in fault", |state| state.axes[0].drive_state == 8);
+    assert_eq!(robot.ask(Action::ResetFaults), Err(Refusal::Held));
+    let needs = "add `homing` with a switch, or `encoder` and `encoder_range`, to the robot file";
+    let until = "only a new start of `onbeat run` ends this";
+    let names = |(code, text): (Option<i32>, String)| {
+        assert!(code == Some(1) && text.contains(needs) && text.contains(until), "{text}");
+        assert!(!text.contains("accept-position") && !text.contains("set-position"), "{text}");
+    };
+    names(control(&robot, &["enable"]));
+    names(control(&robot, &["home", "slide"]));
+    assert_eq!(robot.ask(Action::Disable), Ok(()));
+    let here = robot.until("disabled", |it| it.axes[0].drive_state == 2).axes[0].position;
+    names(control(&robot, &["set-position", "slide", "0.5"]));
+    let (code, text) = accept(&robot, here);
+    assert!(code == Some(1) && text.contains(needs) && text.contains(until), "{text}");
+    robot.interrupt_stopped();
+}
+
 // feature(axes): accept-position makes an unreferenced axis ready; set-position is for axes without homing
 #[test]
 fn set_position_prints_the_old_and_the_new_value() {

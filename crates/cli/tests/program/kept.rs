@@ -155,12 +155,16 @@ fn faults_of_a_crash_are_reset_three_times_on_a_wire() {
     let (path, state) = (file("reset-faults.toml", &text), folder("reset-faults"));
     let [path, state] = [&path, &state].map(|it| it.to_str().expect("UTF-8"));
     let Some(wire) = Wire::with(path) else { return };
+    let start = || wire.onbeat(&["run", path, "--state", state, "--cycles", "1500", "--no-ipc"]);
     let run = |code: &str| {
         assert_eq!(wire.onbeat(&["sdo", "write", "2", "0x2f00:2", code]).code, Some(0));
-        wire.onbeat(&["run", path, "--state", state, "--cycles", "1500", "--no-ipc"])
+        start()
     };
-    let waits =
-        "axis-3: communication faults of before are reset; the axes wait for `onbeat control enable`";
+    // Without a fault to reset, too.
+    let ran = start();
+    assert!(ran.stderr.contains("the axes wait for `onbeat control enable`"), "{}", ran.stderr);
+    assert!(ran.code == Some(3) && !ran.stderr.contains("Operation enabled"), "{}", ran.stderr);
+    let waits = "axis-3: communication faults of before are reset";
     for number in 0..3 {
         let ran = run("0x7500");
         assert!(ran.stderr.contains(waits), "{number}: {}", ran.stderr);
@@ -177,7 +181,7 @@ fn faults_of_a_crash_are_reset_three_times_on_a_wire() {
     assert!(ran.stderr.contains(more) && ran.stderr.contains("ended in Fault"), "{}", ran.stderr);
     fs::remove_dir_all(state).expect("removed");
     // The fault of before is still there, and another one is not reset.
-    let reset = wire.onbeat(&["run", path, "--state", state, "--cycles", "1500", "--no-ipc"]);
+    let reset = start();
     assert!(reset.stderr.contains(waits), "{}", reset.stderr);
     let ran = run("0x2310");
     assert!(
@@ -186,4 +190,5 @@ fn faults_of_a_crash_are_reset_three_times_on_a_wire() {
         ran.stderr
     );
     assert!(ran.stderr.contains("ended in Fault"), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("Operation enabled"), "no other axis is enabled: {}", ran.stderr);
 }

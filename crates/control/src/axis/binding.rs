@@ -56,6 +56,8 @@ pub(super) struct Axis {
     plausibility: Option<Plausibility>,
     stands: bool,
     home: Home,
+    /// Number of times that its place was taken as its home.
+    homed_by_hand: u32,
     /// No controller moves it before it is homed.
     needs_homing: bool,
     /// Rule for its position after a restart of its drive; `None` without position limits.
@@ -70,6 +72,8 @@ pub(super) struct Axis {
     memory: Option<Arc<MemoryGate>>,
     /// It waits for that thread before its drive is enabled.
     held_back: bool,
+    /// The turn that its drive counts from is still to be found.
+    turn_is_open: bool,
     /// Its place before the restart of its drive, or of Onbeat, until the drive reports one again.
     restarted: Option<Restarted>,
     /// The larger of the speed it reported last and the speed its drive was sent then.
@@ -186,6 +190,8 @@ impl Axis {
             error_code: 0,
             memory: None,
             held_back: false,
+            homed_by_hand: 0,
+            turn_is_open: true,
             restarted: None,
             speed: RadiansPerSecond::ZERO,
             searching: None,
@@ -257,12 +263,23 @@ impl Axis {
         }
     }
 
+    /// Its controller is lost: a drive that has no torque is not enabled. Its last request stays as it
+    /// is, so that this counts as no rising request for a start.
+    pub(super) fn keep_off(&mut self) {
+        let has_torque = self.state().is_none_or(State::is_powered);
+        if matches!(self.command.request, Request::Enable | Request::Halt) && !has_torque {
+            self.command.request = Request::Disable;
+            self.safety.hold_back();
+        }
+    }
+
     pub(super) fn read(&mut self, main_device: &MainDevice, moment: Moment, report: &mut AxisReport) {
         let sub_device = main_device.sub_devices().get(self.sub_device);
         report.absent = sub_device.is_some_and(SubDevice::is_absent)
             || main_device.waits_for_its_group(self.sub_device);
         report.measures_torque = self.inputs.torque.is_some();
         report.homed = self.home.is_homed();
+        report.homed_by_hand = self.homed_by_hand;
         report.homing = self.drive.is_homing() || self.searching.is_some();
         self.since_input = self.since_input.saturating_add(moment.elapsed);
         let came = main_device.inputs_fresh(self.sub_device) && !moment.outdated;
@@ -282,6 +299,7 @@ impl Axis {
             knows_velocity = self.inputs.velocity.is_some() || elapsed <= self.longest_step;
             self.judge_restart(main_device.inputs(self.sub_device));
             self.take_input(main_device.inputs(self.sub_device), elapsed, report);
+            self.judge_start();
         }
         self.feedback.fresh = self.exchanged && knows_velocity;
         self.note_speed(fresh && knows_velocity);
@@ -419,9 +437,11 @@ impl Axis {
         self.change_mode(asked.mode);
         let counts = self.counts.unwrap_or(0);
         let may = self.input.is_some() && (self.stands || self.feedback.phase == AxisPhase::NotEnabled);
+        let may = may && (asked.home_again || !self.limits_would_move());
         if asked.home && may && self.home.timeout().is_some() {
             self.begin_homing(asked.request);
         } else if asked.home && may && self.may_take_home() && self.home.take(self.drive_position(counts)) {
+            self.homed_by_hand = self.homed_by_hand.wrapping_add(1);
             self.feedback.position = self.position(counts);
             self.safety.anchor();
         }
@@ -655,6 +675,12 @@ impl Axis {
         self.safety.unreferenced().is_none() && self.restarted.is_none()
     }
 
+    /// True if a homing would take the actual position of an axis that is homed: its position limits would move
+    /// along.
+    fn limits_would_move(&self) -> bool {
+        self.home.is_homed() && self.restart_rule.is_some_and(|it| !it.sense.homes_on_a_switch)
+    }
+
     /// Evaluates the position that the drive reports after its restart, once it has started up.
     fn judge_restart(&mut self, image: &[u8]) {
         let Some((Restarted { counts: before, speed, is_kept }, rule)) =
@@ -663,7 +689,7 @@ impl Axis {
             return;
         };
         let state = Statusword(self.inputs.statusword.read(image) as u16).state();
-        if !self.exchanged || matches!(state, None | Some(State::NotReadyToSwitchOn)) {
+        if !self.exchanged || !has_started_up(state) {
             return;
         }
         self.restarted = None;
@@ -677,10 +703,38 @@ impl Axis {
         self.safety.anchor();
     }
 
+    /// Finds the turn that the drive of an absolute encoder counts from: its position is the one within
+    /// the limits. A zero that is set in the run has no such turn.
+    fn judge_start(&mut self) {
+        let (Some(rule), Some(counts)) = (self.restart_rule.filter(|_| self.turn_is_open), self.counts)
+        else {
+            return;
+        };
+        if self.restarted.is_some() || !self.exchanged || !has_started_up(self.state()) {
+            return;
+        }
+        self.turn_is_open = false;
+        if !matches!(self.home.homing(), Homing::Absolute { .. } | Homing::Never) {
+            return;
+        }
+        match rule.judge_start(self.position(counts)) {
+            Ok(ranges) => self.home.shift(ranges),
+            // Without an offset its position is not claimed to be known.
+            Err(reason) if self.home.is_homed() => self.unreference(reason),
+            Err(_) => {}
+        }
+        self.feedback.position = self.position(counts);
+        self.safety.anchor();
+    }
+
     /// Its position may be another one than reported.
     fn unreference(&mut self, reason: StopReason) {
         self.home.distrust();
         self.safety.unreference(reason);
+        // Its position may have got another name.
+        self.safety.anchor();
+        self.turn_is_open = true;
+        self.judge_start();
     }
 
     /// The speed that counts if the drive is off after this cycle.
@@ -693,8 +747,15 @@ impl Axis {
 
     /// After a fault of its position sensor a drive may count from another origin.
     fn watch_sensor(&mut self, report: &AxisReport) {
-        let failed = report.state.is_some_and(State::is_faulted) && report.error_code >> 8 == SENSOR_FAULTS;
-        if failed && self.restart_rule.is_some() && self.safety.unreferenced().is_none() {
+        if report.state.is_some_and(State::is_faulted) {
+            self.note_error(report.error_code);
+        }
+    }
+
+    /// Its drive has reported this error code. It may come late, when the fault was reset already.
+    pub(super) fn note_error(&mut self, code: u16) {
+        let failed = is_sensor_fault(code) && self.restart_rule.is_some();
+        if failed && self.safety.unreferenced().is_none() {
             self.unreference(StopReason::UnreferencedSensor);
         }
     }
@@ -915,8 +976,15 @@ impl Axis {
     }
 }
 
-/// Upper byte of the error codes of position sensors (IEC 61800-7-201, 0x603F).
-const SENSOR_FAULTS: u16 = 0x73;
+/// True of the error codes of position sensors (IEC 61800-7-201, 0x603F).
+pub(super) const fn is_sensor_fault(code: u16) -> bool {
+    code >> 8 == 0x73
+}
+
+/// True once a drive reports the position of its encoder.
+fn has_started_up(state: Option<State>) -> bool {
+    !matches!(state, None | Some(State::NotReadyToSwitchOn))
+}
 
 /// The position next to `counts` that the 32 bits of `position` can mean.
 fn continued(counts: i64, position: i32) -> i64 {

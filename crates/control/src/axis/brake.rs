@@ -14,7 +14,7 @@ use crate::digital_input::DigitalInput;
 #[derive(Debug)]
 pub(super) struct BoundBrake {
     pub(super) brake: Brake,
-    /// What it does in this cycle.
+    /// Its wish in this cycle.
     pub(super) now: Braked,
     /// Feedback of this cycle.
     pub(super) reading: BrakeReading,

@@ -20,8 +20,10 @@ struct FaultCode {
     service: MailboxService,
     /// Room for the answer; away while it is asked.
     buffer: Option<Vec<u8>>,
-    /// It was asked for in this fault.
-    asked: bool,
+    /// Its drive is in fault, as far as is known.
+    is_faulted: bool,
+    /// It is to be asked for, once the request is accepted.
+    is_wanted: bool,
 }
 
 impl FaultCodes {
@@ -36,24 +38,27 @@ impl FaultCodes {
                 complete_access: false,
             },
             buffer: (!axis.maps_error_code()).then(|| Vec::with_capacity(LENGTH)),
-            asked: false,
+            is_faulted: false,
+            is_wanted: false,
         };
         Self { axes: axes.axes.iter().map(code).collect() }
     }
 
-    /// Asks for those of axes whose drives have gone into fault.
+    /// Asks for those of axes whose drives have gone into fault. A request that is refused is made again, also after the
+    /// fault was reset: it may have been one of the position sensor.
     pub(crate) fn ask(&mut self, axes: &Axes, main_device: &mut MainDevice) {
         for (axis, report) in self.axes.iter_mut().zip(axes.reports()) {
             let fault = report.state == Some(State::Fault);
-            axis.asked &= fault;
-            if !fault || axis.asked || !report.feedback.fresh {
+            axis.is_wanted |= fault && !axis.is_faulted;
+            axis.is_faulted = fault;
+            if !axis.is_wanted || !report.feedback.fresh {
                 continue;
             }
             let Some(data) = axis.buffer.take() else { continue };
-            axis.asked = true;
             let request = MailboxRequest { position: axis.position, service: axis.service, data };
-            if let Err(refused) = main_device.submit(request) {
-                axis.buffer = Some(refused.request.data);
+            match main_device.submit(request) {
+                Ok(()) => axis.is_wanted = false,
+                Err(refused) => axis.buffer = Some(refused.request.data),
             }
         }
     }

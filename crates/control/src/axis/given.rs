@@ -43,7 +43,7 @@ impl Axis {
             return Err(Refusal::Referenced);
         }
         if sense.range.is_none() {
-            return Err(Refusal::Incremental);
+            return Err(if sense.has_way_back() { Refusal::Incremental } else { Refusal::NoWayBack });
         }
         if here < lowest || here > highest {
             return Err(Refusal::OutsideLimits);
@@ -54,7 +54,8 @@ impl Axis {
 
     fn may_set(&self) -> Result<(), Refusal> {
         if self.is_unreferenced() {
-            return Err(Refusal::Unreferenced);
+            let has_way_back = self.restart_rule().is_none_or(|it| it.sense.has_way_back());
+            return Err(if has_way_back { Refusal::Unreferenced } else { Refusal::NoWayBack });
         }
         let homes = matches!(self.homing(), Homing::Drive { .. } | Homing::Absolute { .. });
         let knows = |rule: RestartRule| rule.sense.range.is_some() || homes;

@@ -279,7 +279,7 @@ impl AxisSafety {
         (command, reason)
     }
 
-    /// Brake of this cycle, and what it leaves of the `command`. Returns the fault that its feedback shows.
+    /// Steps the brake, and limits the `command` by it. Returns the fault that its feedback shows.
     fn step_brake(&mut self, elapsed: Seconds, command: &mut AxisCommand) -> Option<StopReason> {
         let gives_way = self.hurries || !self.holds_load && self.may_give_way();
         let brake = self.brake.as_mut()?;
@@ -314,8 +314,8 @@ impl AxisSafety {
         brake.brake.fault().map(|it| it.reason)
     }
 
-    /// True where the torque of an axis without a load goes, though its brake does not close: at the end of the run, and
-    /// without the permission of an interlock.
+    /// True where the torque of an axis without a load goes, though its brake does not close: at the
+    /// end of the run, and without the permission of an interlock.
     fn may_give_way(&self) -> bool {
         self.seen.ending != Ending::No || self.seen.interlock >= InterlockState::NotPermitted
     }

@@ -54,6 +54,7 @@ pub(crate) fn report(axis: &state::Axis, drive: &Drive) -> AxisReport {
             fresh: axis.fresh,
         },
         homed: axis.homed,
+        homed_by_hand: 0,
         ended: axis.ended,
         homing,
         stop: StopReason::from_code(axis.stop),

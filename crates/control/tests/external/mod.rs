@@ -1,5 +1,6 @@
 //! A controller in a process of its own, in virtual time: answers that come in time, late, never, twice, torn, or are wild.
 mod fake;
+mod homing;
 mod hostile;
 use crate::support;
 
@@ -14,6 +15,7 @@ use ipc::command::AxisTarget;
 use ipc::controller::{Answer, AxisAnswer, ControllerCounters, DriveRequest, Request as Question, Wrong};
 use ipc::units::{Radians, RadiansPerSecond};
 use motion::supervision::StopReason;
+use onbeat_control::axis::AxisConfiguration;
 use onbeat_control::clock::{Clock, VirtualClock};
 use onbeat_control::controller::{AxisCommand, AxisReport, Controller, ControllerOutput, CycleInfo};
 use onbeat_control::cycle::{CycleConfiguration, Ended, FrameOrder};
@@ -95,12 +97,24 @@ fn play_from(
     follows_after: u64,
     process: impl Process + 'static,
 ) -> Played {
+    let bus = (segment(DRIVES), &supervised(DRIVES)[..]);
+    play_on(bus, order, cycles, (is_attached, follows_after), process)
+}
+
+/// The same on another bus, with its axes.
+fn play_on(
+    (segment, axes): (Segment, &[AxisConfiguration]),
+    order: FrameOrder,
+    cycles: u64,
+    (is_attached, follows_after): (bool, u64),
+    process: impl Process + 'static,
+) -> Played {
     static RUNS: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
     let run = RUNS.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
     let folder = IpcFolder::new(&format!("external-{run}"));
     let clock = VirtualClock::default();
     clock.advance(Duration::from_secs(1000));
-    let link = DirectLink::new(segment(DRIVES), clock.clone(), Duration::from_micros(60));
+    let link = DirectLink::new(segment, clock.clone(), Duration::from_micros(60));
     let (ipc, _server, client) = ipc(&folder, rules(DRIVES));
     let (seen, told) = channel();
     let (counters, counted): (_, Receiver<ControllerCounters>) = channel();
@@ -126,7 +140,7 @@ fn play_from(
     };
     let configuration =
         CycleConfiguration { order, cycles: Some(cycles), ..CycleConfiguration::every(PERIOD) };
-    let (cycle, _observer) = cycle_of(link, clock, &supervised(DRIVES), controller, configuration);
+    let (cycle, _observer) = cycle_of(link, clock, axes, controller, configuration);
     let ended = cycle.with_ipc(ipc).run(&StopHandle::new());
     assert_eq!(ended.failure, None);
     Played { seen: told.try_iter().collect(), counters: counted.try_iter().last().unwrap(), ended }
@@ -296,6 +310,25 @@ impl End {
             Self::Torn => Wrong::Torn,
             Self::WrongKind => Wrong::Axis,
         })
+    }
+}
+
+// feature(ipc): a controller process that is lost before its drives are enabled enables none
+#[test]
+fn a_process_that_is_lost_enables_no_drive() {
+    for order in ORDERS {
+        for end in [End::Gone, End::Hangs] {
+            let mut turner = Turner::new(0.0);
+            let mut answered = false;
+            let played = play(order, 300, move |request: &Question| {
+                let first = !std::mem::replace(&mut answered, true);
+                let answer = turner.answer(request);
+                if first { Some(vec![(AT_ONCE, Ok(answer))]) } else { end.answer(answer) }
+            });
+            assert!(played.seen.iter().any(|it| it.lost), "{end:?}");
+            let enabled = |it: &Seen| it.reports[0].state == Some(State::OperationEnabled);
+            assert!(!played.seen.iter().any(enabled), "{order:?}, {end:?}: enabled without a process");
+        }
     }
 }
 

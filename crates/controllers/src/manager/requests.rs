@@ -7,6 +7,7 @@ use ipc::state::InputLevel;
 use motion::supervision::StopReason;
 use motion::{AxisPhase, Seconds};
 
+use super::rest::MemberHold;
 use super::{ControllerManager, HomedBy, NONE, id_of, is_in_fault, is_latched};
 
 /// Origin of a request.
@@ -39,10 +40,12 @@ pub(super) enum Doing {
     /// The axes come to rest before no controller is active.
     Deactivating,
     Resetting,
-    /// `begun`: the drive has been seen homing.
+    /// `begun`: the drive has been seen homing, or the place of the axis was taken, which was taken
+    /// `before` times before.
     Homing {
         axis: usize,
         begun: bool,
+        before: u32,
     },
     /// The axes are brought to the modes of this controller.
     Switching {
@@ -125,7 +128,10 @@ impl ControllerManager {
             Action::Enable if self.shown.iter().any(is_forbidden) => return Some(Err(Refusal::Interlock)),
             Action::Enable => Doing::Enabling,
             Action::ResetFaults => Doing::Resetting,
-            Action::SwitchController(index) if index as usize == self.active => return Some(Ok(())),
+            Action::SwitchController(index) if index as usize == self.active => {
+                self.hold = MemberHold::default();
+                return Some(Ok(()));
+            }
             Action::SwitchController(_) if !self.stands() => return Some(Err(Refusal::Moving)),
             Action::SwitchController(index) if self.changes_modes => {
                 self.leave(commands);
@@ -143,13 +149,19 @@ impl ControllerManager {
                 return Some(Err(Refusal::NotEnabled));
             }
             Action::Home(_) if !self.stands() => return Some(Err(Refusal::Moving)),
-            Action::Home(axis) => Doing::Homing { axis: axis as usize, begun: false },
+            Action::Home(axis) => {
+                let axis = axis as usize;
+                Doing::Homing { axis, begun: false, before: self.shown[axis].homed_by_hand }
+            }
         };
         if let Some(job) = self.job.take() {
             self.reply(job.from, Err(Refusal::Replaced));
         }
         if doing == Doing::Enabling {
             self.enabled = true;
+        }
+        if matches!(doing, Doing::Enabling | Doing::Resetting) {
+            self.hold = MemberHold::default();
         }
         let by = self.control.get(from.port).and_then(|port| port.client());
         self.accepted = Some(AcceptedRequest { what, by });
@@ -166,6 +178,7 @@ impl ControllerManager {
     }
 
     fn enter(&mut self, index: usize) {
+        self.hold = MemberHold::default();
         self.active = index;
         self.entering = true;
     }
@@ -212,11 +225,18 @@ impl ControllerManager {
             Doing::SteppingDown => {
                 let off = [State::NotReadyToSwitchOn, State::SwitchOnDisabled, State::Fault];
                 let down = reports.iter().all(|it| it.state.is_none_or(|state| off.contains(&state)));
-                (settled && down).then_some(Ok(()))
+                // A drive keeps its torque at a brake that does not close.
+                let keeps = |it: &AxisReport| is_enabled(it) && it.stop == Some(StopReason::BrakeNotClosed);
+                match settled {
+                    true if down => Some(Ok(())),
+                    true if reports.iter().any(keeps) => Some(Err(Refusal::Held)),
+                    _ => None,
+                }
             }
             Doing::Stopping => self.stands().then(|| {
                 self.leave_trajectory();
                 self.turn_deaf();
+                self.hold_after_stop();
                 Ok(())
             }),
             Doing::Deactivating => self.stands().then(|| {
@@ -238,23 +258,34 @@ impl ControllerManager {
                     of_brake || (!is_in_fault(report) && unreferenced)
                 };
                 let held = late_enough(job.cycles) && reports.iter().any(needs_more);
+                // Stops and faults that came later have not been acknowledged.
+                let later = late_enough(job.cycles) && !self.acknowledges.contains(&true);
+                let stays = job.since > FAULT_TIME;
                 match settled {
                     true if all == 0 => Some(Ok(())),
                     true if kept > 0 && (all == kept || job.since > HELD) => Some(Err(Refusal::Interlock)),
-                    _ if held => Some(Err(Refusal::Held)),
+                    _ if (later || stays) && reports.iter().any(is_in_fault) => Some(Err(Refusal::Fault)),
+                    _ if held || later => Some(Err(Refusal::Held)),
                     _ => None,
                 }
             }
-            Doing::Homing { axis, begun } => {
+            Doing::Homing { axis, begun, before } => {
                 let Some(report) = reports.get(axis) else { return };
-                let begun = begun || report.homing;
-                self.job = Some(Job { doing: Doing::Homing { axis, begun }, ..job });
+                let begun = begun || report.homing || report.homed_by_hand != before;
+                self.job = Some(Job { doing: Doing::Homing { axis, begun, before }, ..job });
                 if report.homing {
                     // The axis supervises the time of its drive.
                     return;
                 }
-                let begun = begun || self.axes[axis].homing == HomedBy::Hand;
-                settled.then(|| homed(report, begun))
+                let is_taken = self.axes[axis].homing == HomedBy::Drive || begun;
+                match settled {
+                    // A place is taken only from a reply that came.
+                    true if !is_taken && report.stop.is_none() => {
+                        late_enough(job.cycles).then_some(Err(Refusal::TimedOut))
+                    }
+                    true => Some(homed(report, begun)),
+                    false => None,
+                }
             }
             Doing::Switching { to } => {
                 let differs = |(axis, report)| self.shows_another(to, axis, report);
@@ -276,7 +307,7 @@ impl ControllerManager {
     }
 
     /// Ignores the present command from now on.
-    fn turn_deaf(&mut self) {
+    pub(super) fn turn_deaf(&mut self) {
         self.deaf.clone_from(&self.command);
         self.is_deaf = true;
     }
@@ -324,11 +355,15 @@ const TIMEOUT: Seconds = Seconds(10.0);
 /// Time after which a stop that is to be reset is reported.
 const HELD: Seconds = Seconds(0.5);
 
+/// Time within which a drive leaves its fault. What ends the fault later, such as main power that
+/// returns, needs another reset.
+pub(super) const FAULT_TIME: Seconds = Seconds(3.0);
+
 /// Timeout of a change of modes: an axis gives a drive 0.1 s for it.
 const MODE_TIMEOUT: Seconds = Seconds(0.5);
 
 /// Cycles until drives show the effect of a request.
-const ANSWER_CYCLES: u32 = 8;
+pub(super) const ANSWER_CYCLES: u32 = 8;
 
 /// Cycles until an axis that a reset did not make ready is reported.
 const RESET_CYCLES: u32 = 100;

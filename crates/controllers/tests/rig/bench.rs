@@ -147,6 +147,7 @@ impl Bench {
         }
         if command.home {
             report.homed = true;
+            report.homed_by_hand += 1;
         }
         let feedback = &mut report.feedback;
         let enabled = report.state == Some(State::OperationEnabled);

@@ -4,6 +4,8 @@
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 pub mod bench;
+pub mod headstrong;
+pub mod loss;
 pub mod ports;
 pub mod way;
 
@@ -46,6 +48,7 @@ use simulator::application::sii::with_coe;
 use simulator::coe::DeviceDescription;
 use simulator::{EscDescription, Segment, SubDevice};
 
+use loss::{Losses, LossySegment};
 use ports::Client;
 
 pub const PERIOD: Duration = Duration::from_millis(1);
@@ -88,7 +91,9 @@ impl Rig {
         clock.advance(Duration::from_secs(1000));
         let stop = StopHandle::new();
         let log = Arc::new(Mutex::new(Log::default()));
+        let losses = Losses::of(axes.len());
         let world = World {
+            losses: losses.clone(),
             cycles: 0,
             now_ns: 0,
             reports: Vec::new(),
@@ -106,7 +111,8 @@ impl Rig {
             over: false,
             timeout: self.timeout,
         };
-        let mut link = DirectLink::new(segment(&self.modes), clock.clone(), Duration::from_micros(60));
+        let segment = LossySegment { segment: segment(&self.modes), losses };
+        let mut link = DirectLink::new(segment, clock.clone(), Duration::from_micros(60));
         let configuration =
             Configuration { target: AlState::Op, period: PERIOD, ..Configuration::default() };
         let mut main_device = MainDevice::new(configuration).unwrap();
@@ -190,8 +196,8 @@ fn mapping() -> PdoMapping {
 
 fn switch_axis(mode: CyclicMode, homing: Homing) -> ManagedAxis {
     let homing = match homing {
-        Homing::Absolute { .. } => HomedBy::Nobody,
-        Homing::Never | Homing::CurrentPosition { .. } => HomedBy::Hand,
+        Homing::Never | Homing::Absolute { .. } => HomedBy::Nobody,
+        Homing::CurrentPosition { .. } => HomedBy::Hand,
         Homing::Drive { .. } => HomedBy::Drive,
     };
     ManagedAxis { mode: mode.into(), velocity_limit: RadiansPerSecond(VELOCITY), homing }
@@ -229,6 +235,8 @@ pub struct World {
     pub output: ControllerOutput,
     /// Command; stays until it is changed.
     pub command: ExternalCommand,
+    /// Losses of the bus.
+    pub losses: Losses,
     client: Client,
 }
 

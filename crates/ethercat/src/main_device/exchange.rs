@@ -418,12 +418,8 @@ impl Exchange {
 
     /// The next frame of `purpose` that was sent at least `age` before `now`; it is lost from here on.
     pub(super) fn expire(&mut self, purpose: Purpose, now: Instant, age: Duration) -> Option<usize> {
-        if self.numbers.in_flight[purpose as usize] == 0 {
-            return None;
-        }
-        let is_expired =
-            |slot: &Slot| slot.state == SlotState::InFlight(purpose) && now.since(slot.sent_at) >= age;
-        let index = self.slots.iter().position(is_expired)?;
+        let is_expired = |&index: &usize| now.since(self.slots[index].sent_at) >= age;
+        let index = self.slots_in_flight(purpose).find(is_expired)?;
         self.slots[index].state = SlotState::Over(purpose);
         self.numbers.in_flight[purpose as usize] -= 1;
         self.counters.lost += 1;
@@ -435,8 +431,18 @@ impl Exchange {
 
     /// When the oldest frame of `purpose` was sent.
     pub(super) fn oldest(&self, purpose: Purpose) -> Option<Instant> {
-        let in_flight = |slot: &&Slot| slot.state == SlotState::InFlight(purpose);
-        self.slots.iter().filter(in_flight).map(|slot| slot.sent_at).min()
+        self.slots_in_flight(purpose).map(|index| self.slots[index].sent_at).min()
+    }
+
+    /// Slots with a frame of `purpose` on its way. The search starts at the end where such frames
+    /// are placed, and stops at the last of them: mostly it visits one or two slots.
+    fn slots_in_flight(&self, purpose: Purpose) -> impl Iterator<Item = usize> {
+        let place = move |turn| match purpose {
+            Purpose::ProcessData => turn,
+            Purpose::Service => SLOTS - 1 - turn,
+        };
+        let is_in_flight = move |&index: &usize| self.slots[index].state == SlotState::InFlight(purpose);
+        (0..SLOTS).map(place).filter(is_in_flight).take(self.in_flight(purpose))
     }
 }
 

@@ -382,11 +382,10 @@ impl Worker {
             self.stuck_since = None;
         }
         let lasted = now.since(*self.stuck_since.get_or_insert(now));
-        match self.awaited() {
-            Some(awaited) if lasted >= self.limits.stuck() => {
-                Outcome::Failed(SubDeviceError::Stuck { awaited, after: lasted })
-            }
-            _ => Outcome::Nothing,
+        let stuck_at = if lasted < self.limits.stuck() { None } else { self.awaited() };
+        match stuck_at {
+            Some(awaited) => Outcome::Failed(SubDeviceError::Stuck { awaited, after: lasted }),
+            None => Outcome::Nothing,
         }
     }
 

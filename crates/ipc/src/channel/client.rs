@@ -52,7 +52,9 @@ impl Channel {
         match self.wait(PollFlags::IN, longest)? {
             false => Ok(None),
             true => match self.receive(buffer, RecvFlags::DONTWAIT) {
-                Ok(0) if !buffer.is_empty() => Err(ErrorKind::UnexpectedEof.into()),
+                Ok(0) if !buffer.is_empty() => {
+                    Err(io::Error::new(ErrorKind::UnexpectedEof, "the cycle has ended"))
+                }
                 Ok(length) => Ok(Some(length)),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(None),
                 Err(error) => Err(error),

@@ -232,6 +232,27 @@ mod tests {
     use crate::command::{AxisTarget, ToolPose, Twist};
     use crate::state::{Axis, Freshness, Signal};
 
+    #[test]
+    fn the_page_for_other_languages_has_this_version_and_layout() {
+        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/controller-process.md");
+        let page = std::fs::read_to_string(page).unwrap();
+        let version = crate::controller::VERSION;
+        let (axis, drive) = (state::AXIS, state::AXIS + DRIVE);
+        let lines = [
+            format!("then a u16: version {version} of this page"),
+            format!("in word 0, version {version} in word 1, {} slots", REQUEST.slots),
+            format!("| {REQUEST_HEAD} + {axis} i | axis i,"),
+            format!("| {REQUEST_HEAD} + {axis} A + {DRIVE} i | drive i:"),
+            format!("| {REQUEST_HEAD} + {drive} A + {ROW} i | command for axis i:"),
+            format!("| {REQUEST_HEAD} + {REQUEST_AXIS} A + {} i | signal i,", state::SIGNAL),
+            format!("| {ANSWER_HEAD} + {ROW} i | axis i:"),
+            format!("| {ANSWER_HEAD} + {ROW} A + {ROW} i | signal i:"),
+        ];
+        for line in lines {
+            assert!(page.contains(&line), "docs/controller-process.md lacks: {line}");
+        }
+    }
+
     const ROWS: Rows = Rows { axes: 5, signals: 3, interlocks: 0 };
 
     fn every_answer() -> Answer {

@@ -1,8 +1,8 @@
 //! Torque limit in the drive during a jog and in set-up mode, where the cycle can set it.
 //!
-//! The limit is low from standstill on: an axis that moves at full speed brakes with its full torque.
-//! It is not lowered below the torque that the axis needs at standstill, or its load would fall. The
-//! watch over the torque of a jog then stops the axis.
+//! The limit is low from standstill on: an axis that moves at full speed brakes with its full
+//! torque. It is not lowered below the torque that the axis needs at standstill, or its load would
+//! fall. The watch over the torque of a jog then stops the axis.
 
 use super::{NewtonMetres, STANDS, Seconds, Seen, StopReason, Supervisor};
 use crate::axis::AxisPhase;
@@ -18,8 +18,8 @@ pub(super) struct DriveTorque {
 }
 
 impl Supervisor {
-    /// The same for an axis whose cycle sets the torque limit of its drive: `limit` during a jog and in
-    /// set-up mode.
+    /// The same for an axis whose cycle sets the torque limit of its drive: `limit` during a jog and
+    /// in set-up mode.
     #[must_use]
     pub fn with_drive_torque(mut self, limit: NewtonMetres) -> Self {
         self.drive_torque = Some(DriveTorque { limit, settled: Seconds::ZERO, is_low: false });

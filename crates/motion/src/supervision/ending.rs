@@ -1,9 +1,11 @@
-//! The end of the cycle: a controller that does not bring its axis to rest loses it.
+//! The end of the cycle, and requests that bring the axes to rest: a controller that does not do that
+//! with its axis loses it.
 
 use super::{CyclicMode, STANDS, Seen, Supervisor};
 use crate::units::{RadiansPerSecond, Seconds};
 
-/// True if the cycle ends, and how long its controller may take to bring the axis to rest by its own profile.
+/// True if the cycle ends or a request brings the axes to rest, and how long its controller may take
+/// to bring the axis to rest by its own profile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ending {
     /// It goes on.
@@ -19,7 +21,6 @@ impl Supervisor {
     /// True if the cycle ends and the controller does not bring the axis to rest.
     pub(super) fn ignores_the_end(&mut self, elapsed: Seconds, seen: &Seen) -> bool {
         if seen.ending == Ending::No {
-            self.ending = None;
             return false;
         }
         let now = self.motion(seen.feedback.velocity);

@@ -29,6 +29,9 @@ pub struct Limits {
     pub step: Radians,
 }
 
+/// Largest number of a limit, in its unit: squares and products of larger ones may be infinite.
+pub const LARGEST_LIMIT: f64 = 1e14;
+
 /// Limits that the robot file gives. Limits that are not given are usual values for planning: no
 /// set-point is clamped to them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -103,7 +106,7 @@ impl Settings {
         let Limits { position, velocity, acceleration, deceleration, jerk, torque, step, written: _ } =
             self.limits;
         let positive = |name, value: f64| {
-            let fits = value.is_finite() && value > 0.0;
+            let fits = value > 0.0 && value <= LARGEST_LIMIT;
             if fits { Ok(()) } else { Err(SettingsError::NotPositive { name, value }) }
         };
         positive("velocity limit", velocity.0)?;
@@ -116,7 +119,8 @@ impl Settings {
         positive("torque limit", torque.0)?;
         positive("largest step", step.0)?;
         if let Some((lowest, highest)) = position {
-            if !(lowest.is_finite() && highest.is_finite() && lowest < highest) {
+            let fits = lowest.abs().0 <= LARGEST_LIMIT && highest.abs().0 <= LARGEST_LIMIT;
+            if !(fits && lowest < highest) {
                 return Err(SettingsError::Positions { lowest: lowest.0, highest: highest.0 });
             }
         }
@@ -137,8 +141,8 @@ impl Settings {
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum SettingsError {
-    /// A number that has to be finite and above 0.
-    #[error("{name}: expected a finite number above 0, found {value}")]
+    /// A number that has to be above 0, and at most [`LARGEST_LIMIT`].
+    #[error("{name}: expected a number above 0, at most {LARGEST_LIMIT:e}, found {value:e}")]
     NotPositive {
         /// Name of the limit.
         name: &'static str,
@@ -156,7 +160,10 @@ pub enum SettingsError {
         acceleration: RadiansPerSecondSquared,
     },
     /// Position limits that hold no position.
-    #[error("position limits: expected a lowest and a highest position, found {lowest} to {highest} rad")]
+    #[error(
+        "position limits: expected a lowest and a highest position, each between -{LARGEST_LIMIT:e} and \
+         {LARGEST_LIMIT:e} rad, found {lowest:e} to {highest:e} rad"
+    )]
     Positions {
         /// rad.
         lowest: f64,

@@ -1,5 +1,6 @@
 //! The simulated SubDevices of a robot, and the cables between them.
 
+mod brakes;
 mod promises;
 
 use std::array;
@@ -33,6 +34,7 @@ pub use promises::check_images;
 
 use super::sii_files::{SiiFiles, image_file, is_xml};
 use crate::{Error, SimulationError};
+use brakes::Brakes;
 
 /// Clocks gain or lose up to this much where nothing else is said, each another amount: 20 ppm, as inexpensive crystals do.
 const DRIFT_PPM: [f64; 5] = [0.0, 11.0, -17.0, 6.0, -20.0];
@@ -55,6 +57,7 @@ pub fn segment_keeping(robot: &RobotConfig, files: Option<&SiiFiles>) -> Result<
     let mut levels: [Level; analogue_output::MAXIMUM_CHANNELS] = Default::default();
     let shafts: HashMap<&str, Level> =
         robot.bus.sub_devices.iter().map(|it| (it.name.as_str(), Level::default())).collect();
+    let brakes = Brakes::of(robot);
     let mut devices = Vec::new();
     let mut attachments = Vec::new();
     let mut ports = Vec::new();
@@ -94,8 +97,15 @@ pub fn segment_keeping(robot: &RobotConfig, files: Option<&SiiFiles>) -> Result<
         let shaft = |name: &str| shafts.get(name).cloned().unwrap_or_default();
         let axes = || robot.axes.iter().filter(|axis| axis.sub_device == position);
         let encoders = axes().map(|axis| (usize::from(axis.drive_axis), encoder_of(axis))).collect();
-        let around =
-            Around { wires: &wires, levels: &levels, own: shaft(&it.name), shaft: &shaft, encoders };
+        let around = Around {
+            position,
+            wires: &wires,
+            levels: &levels,
+            own: shaft(&it.name),
+            shaft: &shaft,
+            encoders,
+            brakes: &brakes,
+        };
         let application = application(simulation, &description, &around).map_err(|source| {
             let (robot, name) = (robot.name.clone(), it.name.clone());
             SimulationError::Application { robot, position, name, source }
@@ -204,6 +214,8 @@ fn assigned(mapping: &PdoMapping) -> PdoMapping {
 
 /// Physical quantities beside a SubDevice, which it drives or reads.
 struct Around<'a> {
+    /// Position of the SubDevice.
+    position: usize,
     wires: &'a Wires,
     levels: &'a [Level],
     /// Its own shaft.
@@ -212,6 +224,7 @@ struct Around<'a> {
     shaft: &'a dyn Fn(&str) -> Level,
     /// Encoders of its axes, by their numbers.
     encoders: Vec<(usize, Encoder)>,
+    brakes: &'a Brakes<'a>,
 }
 
 fn application(
@@ -224,12 +237,16 @@ fn application(
     let is = |model| simulation.terminal == Some(model);
     Ok(match simulation.application {
         ApplicationKind::Coupler => Box::new(NoApplication),
-        ApplicationKind::DigitalOutputs => Box::new(DigitalOutputs::new(channels, wires.clone())?),
+        ApplicationKind::DigitalOutputs => {
+            let outputs = DigitalOutputs::new(channels, wires.clone())?;
+            Box::new(around.brakes.power(around.position, outputs))
+        }
         ApplicationKind::DigitalInputs if is(TerminalModel::El1252) => {
             Box::new(TimeStampedInputs::new(wires.clone()))
         }
         ApplicationKind::DigitalInputs => {
             let inputs = DigitalInputs::new(channels, wires.clone())?;
+            let inputs = around.brakes.show(around.position, inputs);
             Box::new(inputs.with_initial(&simulation.initial))
         }
         ApplicationKind::AnalogueInput => {
@@ -270,6 +287,7 @@ fn application(
             for &(axis, encoder) in &around.encoders {
                 drive.set_encoder(axis, encoder);
             }
+            around.brakes.attach(around.position, &mut drive);
             Box::new(drive.with_shaft(around.own.clone()))
         }
     })

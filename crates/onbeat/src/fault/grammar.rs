@@ -7,6 +7,7 @@ use ethercat::al::AlState;
 use ethercat::al_status_code::AlStatusCode;
 use ethercat::register::dl::PORTS;
 use robot::{duration, nearest};
+use simulator::application::brake::Sticking;
 use thiserror::Error;
 
 use super::frames::fixed;
@@ -14,7 +15,7 @@ use super::targets::Target;
 use super::{Fault, OtherIdentity, Port, Share, Targets, Timed};
 
 /// Forms of a fault, and what each does. SUBDEVICE is a name, in quotes if it has spaces, or a position.
-pub const GRAMMAR: [(&str, &str); 29] = [
+pub const GRAMMAR: [(&str, &str); 30] = [
     ("power off|on|cycle SUBDEVICE", "power of a SubDevice; frames do not pass one without"),
     ("cable pull|plug SUBDEVICE:PORT", "cable at a port; 0:0 is that of the MainDevice"),
     ("crc SUBDEVICE:PORT [COUNT]", "invalid frames, with a wrong check sequence, in the port's counter"),
@@ -48,6 +49,10 @@ pub const GRAMMAR: [(&str, &str); 29] = [
     (
         "drive motor reversed|forward SUBDEVICE[:AXIS]",
         "two phases of the motor are exchanged: it turns against its torque",
+    ),
+    (
+        "brake stuck-closed|stuck-open|free SUBDEVICE[:AXIS]",
+        "the brake of an axis with brake.feedback sticks; free: it works",
     ),
     (
         "encoder SUBDEVICE[:AXIS] off|turned by NUMBER turns",
@@ -113,7 +118,7 @@ type Read<W> = fn(&mut W) -> Found<Fault>;
 
 impl Words<'_> {
     /// First words, and what follows them.
-    const SUBJECTS: [(&'static str, Read<Self>); 16] = [
+    const SUBJECTS: [(&'static str, Read<Self>); 17] = [
         ("power", Self::power),
         ("cable", Self::cable),
         ("crc", Self::invalid_frames),
@@ -127,6 +132,7 @@ impl Words<'_> {
         ("latch", Self::latch),
         ("input", Self::input),
         ("drive", Self::drive),
+        ("brake", Self::brake),
         ("encoder", Self::encoder),
         ("frames", Self::frames),
         ("seed", Self::seed),
@@ -308,6 +314,21 @@ impl Words<'_> {
         }
     }
 
+    fn brake(&mut self) -> Found<Fault> {
+        let sticking = self.choice(&[
+            ("stuck-closed", Sticking::Closed),
+            ("stuck-open", Sticking::Open),
+            ("free", Sticking::Free),
+        ])?;
+        let word = self.words.get(self.next).copied();
+        let (position, axis) = self.servo_axis()?;
+        let has_brake = self.targets.get(position).is_some_and(|it| it.brakes.contains(&axis));
+        match word.filter(|_| !has_brake) {
+            None => Ok(Fault::Brake { position, axis, sticking }),
+            Some(word) => Err(word.is_not(WITH_BRAKE, "name another")),
+        }
+    }
+
     fn encoder(&mut self) -> Found<Fault> {
         let (position, axis) = self.servo_axis()?;
         let turned = self.choice(&[("off", false), ("turned", true)])?;
@@ -357,6 +378,7 @@ impl Words<'_> {
 
 const WITH_MAILBOX: &str = "a SubDevice with a mailbox";
 const WITH_CLOCK: &str = "a SubDevice with a distributed clock";
+const WITH_BRAKE: &str = "the drive of an axis with brake.feedback";
 const JUMP: &str = "a time with its sign, as +1ms or -200us";
 const TURNS: &str = "a number of turns of the motor to three decimals, as 0.5";
 const TORQUE: &str = "a torque to three decimals, as 0.5Nm";

@@ -8,7 +8,7 @@ use ethercat::link;
 use ethercat::time::Instant;
 use ipc::text::Server;
 use simulator::application::ServoDrive;
-use simulator::application::servo::Encoder;
+use simulator::application::servo::{Encoder, ServoAxis};
 use simulator::{Segment, SubDevice};
 use thiserror::Error;
 
@@ -299,6 +299,11 @@ impl FaultySegment {
             Fault::DriveMotor { position, axis, reversed } => {
                 self.drive(position, |drive| drive.set_reversed(axis, reversed));
             }
+            Fault::Brake { position, axis, sticking } => self.drive(position, |drive| {
+                if let Some(brake) = drive.axes().get(axis).and_then(ServoAxis::brake) {
+                    brake.stick(sticking);
+                }
+            }),
             Fault::Encoder { position, axis, by, turned } => self.drive(position, |drive| {
                 let turns = f64::from(by) / 1e3;
                 let unlimited = drive.axes().get(axis).is_some_and(|it| it.encoder() == Encoder::Unlimited);

@@ -3,6 +3,7 @@
 use ethercat::register::dl::PORTS;
 use robot::RobotConfig;
 use simulator::Segment;
+use simulator::application::ServoDrive;
 
 /// SubDevices by position.
 #[derive(Clone, Debug, Default)]
@@ -16,6 +17,8 @@ pub(super) struct Target {
     pub(super) cables: [bool; PORTS],
     /// Axes of a servo drive; 0 of anything else.
     pub(super) axes: usize,
+    /// Axes of the drive, from 0, with a simulated brake.
+    pub(super) brakes: Vec<usize>,
     /// Inputs of a terminal with digital inputs; 0 of anything else.
     pub(super) inputs: u8,
     pub(super) has_mailbox: bool,
@@ -42,6 +45,7 @@ impl Targets {
                 has_mailbox: device.has_mailbox(),
                 has_clock: device.has_clock(),
                 axes: device.servo_mut().map_or(0, |it| it.axes().len()),
+                brakes: device.servo_mut().map_or_else(Vec::new, |it| braked(it)),
                 inputs: device.digital_inputs_mut().map_or(0, |it| it.channels()),
             }
         };
@@ -75,10 +79,17 @@ impl Targets {
             name: (*name).to_owned(),
             cables: [true, position < last, false, false],
             axes: if name.starts_with("drive") { 2 } else { 0 },
+            brakes: if name.starts_with("drive") { vec![1] } else { Vec::new() },
             inputs: if name.starts_with("last") { 8 } else { 0 },
             has_mailbox: !name.starts_with("plain"),
             has_clock: !name.starts_with("plain"),
         };
         Self(names.iter().enumerate().map(target).collect())
     }
+}
+
+/// Axes with a simulated brake.
+fn braked(drive: &ServoDrive) -> Vec<usize> {
+    let axes = drive.axes().iter().enumerate();
+    axes.filter(|(_, axis)| axis.brake().is_some()).map(|(number, _)| number).collect()
 }

@@ -3,6 +3,7 @@ use std::time::Duration;
 use ethercat::al::AlState;
 use ethercat::al_status_code::AlStatusCode;
 use proptest::prelude::*;
+use simulator::application::brake::Sticking;
 
 use super::grammar::GRAMMAR;
 use super::{Fault, OtherIdentity, Port, Script, Share, Targets, Timed};
@@ -64,6 +65,15 @@ fn a_line_says_a_fault() {
         let error = parse(line).unwrap_err();
         assert!(error.contains(expected), "{line}: {error}");
     }
+    let brake = |sticking| Fault::Brake { position: 2, axis: 1, sticking };
+    assert_eq!(fault("brake stuck-closed drive-2:2"), brake(Sticking::Closed));
+    let timed = parse("brake stuck-open 2:2 for 2s").unwrap();
+    assert_eq!(timed.fault, brake(Sticking::Open));
+    assert_eq!(timed.fault.end(), Some(fault("brake free 2:2")));
+    let error = parse("brake stuck-open drive-2").unwrap_err();
+    let expected =
+        "column 18: found \"drive-2\", expected the drive of an axis with brake.feedback: name another";
+    assert_eq!(error, expected);
     let encoder = |by, turned| Fault::Encoder { position: 2, axis: 0, by, turned };
     assert_eq!(fault("encoder 2 off by 1 turn"), encoder(1_000, false));
     assert_eq!(fault("encoder 2 turned by -0.5 turns"), encoder(-500, true));
@@ -248,6 +258,8 @@ fn any_fault() -> impl Strategy<Value = Fault> {
         (drive.clone(), any::<bool>()).prop_map(|(position, on)| Fault::DrivePower { position, on }),
         (drive.clone(), 0..2_usize, any::<bool>())
             .prop_map(|(position, axis, reversed)| Fault::DriveMotor { position, axis, reversed }),
+        (drive.clone(), prop_oneof![Just(Sticking::Free), Just(Sticking::Closed), Just(Sticking::Open)])
+            .prop_map(|(position, sticking)| Fault::Brake { position, axis: 1, sticking }),
         (drive, 0..2_usize, any::<i32>()).prop_map(|(position, axis, torque)| Fault::DriveLoad {
             position,
             axis,

@@ -4,6 +4,7 @@ use std::fmt;
 
 use ethercat::al_status_code::AlStatusCode;
 use robot::duration;
+use simulator::application::brake::Sticking;
 
 use super::frames::Fixed;
 use super::grammar::QUOTE;
@@ -139,6 +140,14 @@ impl fmt::Display for Shown<'_> {
             Fault::DriveMotor { position, axis, reversed } => {
                 let turns = one_of(reversed, "reversed", "forward");
                 write!(f, "drive motor {turns} {}", self.axis(position, axis))
+            }
+            Fault::Brake { position, axis, sticking } => {
+                let verb = match sticking {
+                    Sticking::Free => "free",
+                    Sticking::Closed => "stuck-closed",
+                    Sticking::Open => "stuck-open",
+                };
+                write!(f, "brake {verb} {}", self.axis(position, axis))
             }
             Fault::Encoder { position, axis, by, turned } => {
                 let (turns, verb) =

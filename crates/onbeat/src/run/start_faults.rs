@@ -1,7 +1,6 @@
 //! Faults of drives that a crash has left: which of them are reset at the start of a run (`reset_faults`).
 
 use control::axis::AxisConfiguration;
-use control::axis::start::AxisStart;
 use control::bring_up::{BringUpError, Pump};
 use control::bus::error_code;
 use control::clock::Clock;
@@ -24,7 +23,7 @@ struct Fault {
 }
 
 /// Has the faults that a crash has left reset once the bus is in Op. On a wire, all axes then wait for a
-/// start request.
+/// start request, also where there is no fault to reset: a service may have started the run.
 ///
 /// # Errors
 /// The bus fails.
@@ -39,6 +38,23 @@ pub(super) fn allow<L: Link + ?Sized, C: Clock>(
     if robot.cycle.reset_faults == ResetFaults::None {
         return Ok(());
     }
+    mark(robot, pump, kept, axes, reporter)?;
+    if is_real {
+        axes.iter_mut().for_each(|it| it.start.waits = true);
+        let sentence = "the axes wait for `onbeat control enable` (reset_faults in [cycle])";
+        reporter.notice(&Notice::Remark(sentence.to_owned()));
+    }
+    Ok(())
+}
+
+/// Marks the axes with a fault that is to be reset.
+fn mark<L: Link + ?Sized, C: Clock>(
+    robot: &RobotConfig,
+    pump: &mut Pump<'_, L, C>,
+    kept: Option<&mut KeptState>,
+    axes: &mut [AxisConfiguration],
+    reporter: &mut dyn Reporter,
+) -> Result<(), BringUpError> {
     let mut faults = Vec::new();
     for (axis, configuration) in axes.iter().enumerate() {
         faults.extend(look(pump, axis, configuration)?);
@@ -76,11 +92,7 @@ pub(super) fn allow<L: Link + ?Sized, C: Clock>(
     for fault in &may {
         axes[fault.axis].start.reset = Some(fault.code);
     }
-    if is_real {
-        axes.iter_mut().for_each(|it| it.start = AxisStart { waits: true, ..it.start });
-    }
-    let then = if is_real { "; the axes wait for `onbeat control enable`" } else { "" };
-    tell(format!("{names}: communication faults of before are reset{then}"));
+    tell(format!("{names}: communication faults of before are reset"));
     Ok(())
 }
 

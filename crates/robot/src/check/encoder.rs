@@ -36,7 +36,7 @@ pub(super) fn check_memory(axis: &Axis, cycle: &Cycle, entry: Place<'_>) -> Chec
 
 /// Checks that an axis with a memory can become referenced: it is unreferenced at its first start.
 pub(super) fn check_way_back(axis: &Axis, sense: &PositionSense, entry: Place<'_>) -> Checked<()> {
-    if !axis.position_memory || sense.range.is_some() || sense.homes_on_a_switch {
+    if !axis.position_memory || sense.has_way_back() {
         return Ok(());
     }
     let found = "position_memory with an encoder that is not absolute, and no homing on a switch";

@@ -75,9 +75,10 @@ fn by_drive(it: &mut HomingSettings, limits: &Limits, entry: Place<'_>) -> Check
 }
 
 /// True if no controller may move the axis before it is homed: as the file says; else where it has position limits, an
-/// encoder that is not absolute, and a homing that finds a switch, or an index of which only one lies within the limits.
+/// encoder that is not absolute, and a homing by request.
 pub(super) fn is_required(axis: &Axis, sense: &PositionSense) -> bool {
-    let usual = axis.limits.position.is_some() && sense.range.is_none() && sense.homes_on_a_switch;
+    let by_request = matches!(axis.homing, Homing::CurrentPosition { .. } | Homing::Drive { .. });
+    let usual = by_request && axis.limits.position.is_some() && sense.range.is_none();
     axis.homing_settings.map_or(usual, |it| it.required.unwrap_or(usual))
 }
 

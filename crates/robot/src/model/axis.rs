@@ -16,7 +16,8 @@ use types::{AxisMode, Encoder, EncoderSide, OnStale};
 use super::bus::{LARGEST_FIRST, MOST_SUB_DEVICES};
 use super::usual;
 use crate::field::{
-    KEY, Number, finite, not_negative, not_zero, positive, refused, time_within, two, whole,
+    KEY, LARGEST_LIMIT, Number, finite, limit, not_negative, not_zero, positive, refused, time_within, two,
+    whole,
 };
 
 /// `[[axis]]`: a servo drive and the scale of its numbers.
@@ -62,7 +63,7 @@ pub struct Axis {
     /// the file does not say.
     #[serde(default)]
     pub encoder: Option<Encoder>,
-    #[serde(default, deserialize_with = "positive")]
+    #[serde(default, deserialize_with = "limit")]
     pub(crate) encoder_range: Option<f64>,
     #[serde(default)]
     pub(crate) encoder_side: EncoderSide,
@@ -243,17 +244,17 @@ fn limits<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Limits, D::Error
     struct Keys {
         #[serde(default, deserialize_with = "positions")]
         position: Option<(Radians, Radians)>,
-        #[serde(deserialize_with = "positive")]
+        #[serde(deserialize_with = "limit")]
         velocity: RadiansPerSecond,
-        #[serde(default, deserialize_with = "positive")]
+        #[serde(default, deserialize_with = "limit")]
         acceleration: Option<RadiansPerSecondSquared>,
-        #[serde(default, deserialize_with = "positive")]
+        #[serde(default, deserialize_with = "limit")]
         jerk: Option<RadiansPerSecondCubed>,
-        #[serde(default, deserialize_with = "positive")]
+        #[serde(default, deserialize_with = "limit")]
         stop_deceleration: Option<RadiansPerSecondSquared>,
-        #[serde(deserialize_with = "positive")]
+        #[serde(deserialize_with = "limit")]
         torque: NewtonMetres,
-        #[serde(default, deserialize_with = "positive")]
+        #[serde(default, deserialize_with = "limit")]
         maximum_step: Option<Radians>,
     }
     let keys = Keys::deserialize(deserializer)?;
@@ -268,11 +269,13 @@ fn limits<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Limits, D::Error
 
 fn positions<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<(Radians, Radians)>, D::Error> {
     let (lowest, highest) = two::<_, f64>(deserializer)?;
-    if lowest.is_finite() && highest.is_finite() && lowest < highest {
-        return Ok(Some((Radians(lowest), Radians(highest))));
-    }
     let found = format_args!("{KEY} = [{}, {}]", Number(lowest), Number(highest));
-    Err(refused(found, "the lowest and the highest position in rad", format_args!("correct {KEY}")))
+    let expected = match lowest.abs() <= LARGEST_LIMIT && highest.abs() <= LARGEST_LIMIT {
+        true if lowest < highest => return Ok(Some((Radians(lowest), Radians(highest)))),
+        true => "the lowest and the highest position in rad",
+        false => "two positions between -1e12 and 1e12 rad",
+    };
+    Err(refused(found, expected, format_args!("correct {KEY}")))
 }
 
 fn following_error<'de, D: Deserializer<'de>>(

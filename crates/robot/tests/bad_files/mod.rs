@@ -131,6 +131,39 @@ fn durations_say_their_units() {
     );
 }
 
+// feature(program): errors with place, expected, found
+#[test]
+fn limits_of_an_axis_have_a_largest_number() {
+    let keys = ["velocity", "acceleration", "jerk", "stop_deceleration", "torque", "maximum_step"];
+    for (key, number) in keys.iter().flat_map(|key| [(key, "1.1e12"), (key, "1e308")]) {
+        let other = if *key == "velocity" { "torque = 1.0" } else { "velocity = 2.0" };
+        let second =
+            if ["velocity", "torque"].contains(key) { other } else { "velocity = 2.0, torque = 1.0" };
+        let found = sentence(LIMITS, &format!("limits = {{ {second}, {key} = {number} }}"));
+        let expected =
+            format!("{key} = {}, expected a number above 0, at most 1e12: correct {key}", shown(number));
+        assert!(found.ends_with(&expected), "{found}");
+    }
+    for ends in ["[-1.7e308, 1.7e308]", "[0.0, 1e13]", "[-1e13, 0.0]"] {
+        let found =
+            sentence(LIMITS, &format!("limits = {{ position = {ends}, velocity = 2.0, torque = 1.0 }}"));
+        let expected = ", expected two positions between -1e12 and 1e12 rad: correct position";
+        assert!(found.ends_with(expected), "{found}");
+    }
+    let range = format!("{LIMITS}\nencoder = \"multi_turn\"\nencoder_range = 1e308");
+    let found = sentence(LIMITS, &range);
+    let expected = "encoder_range = 1e308, expected a number above 0, at most 1e12: correct encoder_range";
+    assert!(found.ends_with(expected), "{found}");
+}
+
+/// Limits of [`GOOD`].
+const LIMITS: &str = "limits = { velocity = 10.0, torque = 2.0 }";
+
+/// A number as a sentence shows it.
+fn shown(number: &str) -> String {
+    if number == "1.1e12" { "1100000000000".to_owned() } else { number.to_owned() }
+}
+
 #[test]
 fn numbers_have_ranges() {
     assert_eq!(

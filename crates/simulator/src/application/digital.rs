@@ -2,13 +2,16 @@
 //!
 //! An output terminal drives [`Wires`], an input terminal reads them: with the same wires, inputs
 //! loop back outputs; with separate wires, code sets the inputs and reads the outputs. An input
-//! that is set ([`DigitalInputs::set`]) has its own level, whatever the wires have.
+//! that is set ([`DigitalInputs::set`]) has its own level, whatever the wires have. An output may
+//! power a brake, and inputs may show its state.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use ethercat::time::Instant;
+use types::state::BrakeInput;
 
+use super::brake::ShaftBrake;
 use super::description::{DescriptionError, channels};
 use super::{Application, ProcessDataLengths};
 
@@ -42,7 +45,7 @@ impl Wires {
 
     /// Sets one wire; numbers above 63 have no effect.
     pub fn set(&self, wire: u8, high: bool) {
-        let bit = 1_u64.checked_shl(u32::from(wire)).unwrap_or(0);
+        let bit = bit(wire);
         if high {
             self.levels.fetch_or(bit, Ordering::Relaxed);
         } else {
@@ -56,6 +59,8 @@ impl Wires {
 pub struct DigitalOutputs {
     channels: u8,
     wires: Wires,
+    /// Brakes with their outputs, from 0.
+    coils: Vec<(u8, ShaftBrake)>,
 }
 
 impl DigitalOutputs {
@@ -64,7 +69,14 @@ impl DigitalOutputs {
     /// # Errors
     /// [`DescriptionError::Value`] for another number of channels.
     pub fn new(channels: u8, wires: Wires) -> Result<Self, DescriptionError> {
-        Ok(Self { channels: checked(channels)?, wires })
+        Ok(Self { channels: checked(channels)?, wires, coils: Vec::new() })
+    }
+
+    /// The same whose `output`, from 0, powers the coil of a brake.
+    #[must_use]
+    pub fn with_coil(mut self, output: u8, brake: ShaftBrake) -> Self {
+        self.coils.push((output, brake));
+        self
     }
 }
 
@@ -77,14 +89,18 @@ impl Application for DigitalOutputs {
         true
     }
 
-    fn step(&mut self, _now: Instant, outputs: Option<&[u8]>, _inputs: &mut [u8]) {
+    fn step(&mut self, now: Instant, outputs: Option<&[u8]>, _inputs: &mut [u8]) {
         let mut raw = [0; 8];
         for (byte, output) in raw.iter_mut().zip(outputs.unwrap_or(&[])) {
             *byte = *output;
         }
         let own = mask(self.channels);
         let others = self.wires.levels() & !own;
-        self.wires.set_levels(others | u64::from_le_bytes(raw) & own);
+        let levels = others | u64::from_le_bytes(raw) & own;
+        self.wires.set_levels(levels);
+        for (output, brake) in &self.coils {
+            brake.set_power(now, levels & bit(*output) != 0);
+        }
     }
 }
 
@@ -99,6 +115,31 @@ pub struct DigitalInputs {
     own: u64,
     /// Level of each of them.
     levels: u64,
+    contacts: Vec<Contact>,
+}
+
+/// Contact of a brake at an input.
+#[derive(Clone, Debug)]
+pub struct Contact {
+    /// The input, from 0.
+    pub input: u8,
+    /// The brake.
+    pub brake: ShaftBrake,
+    /// State of the brake in which the input is on.
+    pub shows: BrakeInput,
+    /// The input is low while it is on.
+    pub inverted: bool,
+}
+
+impl Contact {
+    fn level(&self, now: Instant) -> bool {
+        let state = self.brake.look(now);
+        let is_on = match self.shows {
+            BrakeInput::Released => state.released,
+            BrakeInput::Closed => state.closed,
+        };
+        is_on != self.inverted
+    }
 }
 
 impl DigitalInputs {
@@ -107,7 +148,21 @@ impl DigitalInputs {
     /// # Errors
     /// [`DescriptionError::Value`] for another number of channels.
     pub fn new(channels: u8, wires: Wires) -> Result<Self, DescriptionError> {
-        Ok(Self { channels: checked(channels)?, wires, initial: Vec::new(), own: 0, levels: 0 })
+        Ok(Self {
+            channels: checked(channels)?,
+            wires,
+            initial: Vec::new(),
+            own: 0,
+            levels: 0,
+            contacts: Vec::new(),
+        })
+    }
+
+    /// The same with the contact of a brake at an input.
+    #[must_use]
+    pub fn with_contact(mut self, contact: Contact) -> Self {
+        self.contacts.push(contact);
+        self
     }
 
     /// The same with levels of the first inputs from the start.
@@ -127,7 +182,7 @@ impl DigitalInputs {
     /// Sets an input, from 0, to a level. `None` sets it to its level from the start, or without
     /// one to its wire's.
     pub fn set(&mut self, input: u8, level: Option<bool>) {
-        let bit = 1_u64.checked_shl(u32::from(input)).unwrap_or(0);
+        let bit = bit(input);
         let level = level.or_else(|| self.initial.get(usize::from(input)).copied());
         self.own = if level.is_some() { self.own | bit } else { self.own & !bit };
         self.levels = if level == Some(true) { self.levels | bit } else { self.levels & !bit };
@@ -139,8 +194,13 @@ impl Application for DigitalInputs {
         ProcessDataLengths { outputs: 0, inputs: bytes(self.channels) }
     }
 
-    fn step(&mut self, _now: Instant, _outputs: Option<&[u8]>, inputs: &mut [u8]) {
-        let wired = self.wires.levels() & !self.own;
+    fn step(&mut self, now: Instant, _outputs: Option<&[u8]>, inputs: &mut [u8]) {
+        let mut wired = self.wires.levels();
+        for contact in &self.contacts {
+            let (bit, high) = (bit(contact.input), contact.level(now));
+            wired = if high { wired | bit } else { wired & !bit };
+        }
+        let wired = wired & !self.own;
         let levels = (wired | self.levels & self.own) & mask(self.channels);
         for (input, byte) in inputs.iter_mut().zip(levels.to_le_bytes()) {
             *input = byte;
@@ -158,6 +218,11 @@ fn checked(number: u8) -> Result<u8, DescriptionError> {
 
 fn bytes(channels: u8) -> usize {
     usize::from(channels).div_ceil(8)
+}
+
+/// Bit of a channel, from 0; none above 63.
+fn bit(channel: u8) -> u64 {
+    1_u64.checked_shl(u32::from(channel)).unwrap_or(0)
 }
 
 fn mask(channels: u8) -> u64 {

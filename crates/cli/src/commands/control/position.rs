@@ -138,7 +138,8 @@ impl Move {
         let seconds = seconds.fold(SHORTEST.as_secs_f64(), f64::max);
         Duration::try_from_secs_f64(seconds).ok().filter(|&it| it <= LONGEST).ok_or_else(|| {
             Failure::new(format!(
-                "the motion would take {seconds:.0} s, expected at most {} s: give nearer positions, or a higher --speed",
+                "the motion would take {}, expected at most {} s: give nearer positions, or a higher --speed",
+                if seconds < 1e9 { format!("{seconds:.0} s") } else { format!("{seconds:.0e} s") },
                 LONGEST.as_secs()
             ))
         })

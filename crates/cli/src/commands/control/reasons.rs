@@ -69,11 +69,12 @@ pub(super) fn refused(cycle: &Client, what: Action, refusal: Refusal) -> Failure
     let Ok(state) = cycle.state().read() else { return Failure::new(refusal) };
     let description = cycle.description();
     if let (Action::Home(axis), Refusal::NotPossible) = (what, refusal) {
-        return without_homing(axis, description);
+        return without_homing(axis, &state, description);
     }
     let why = words::refused(refusal, what, &state, description);
     let not = match what {
         Action::Enable => "not enabled",
+        Action::Disable => "not disabled",
         Action::ResetFaults => "not reset",
         Action::Home(_) => "not homed",
         _ => return Failure::new(refusal),
@@ -89,8 +90,17 @@ pub(super) fn refused(cycle: &Client, what: Action, refusal: Refusal) -> Failure
 }
 
 /// The refusal to home an axis for which the robot file has no homing, with the remedy.
-fn without_homing(axis: u32, description: &Description) -> Failure {
-    let name = description.axes.get(axis as usize).map_or("", |it| &it.name);
+fn without_homing(axis: u32, state: &State, description: &Description) -> Failure {
+    let place = axis as usize;
+    let described = description.axes.get(place);
+    let name = described.map_or("", |it| &it.name);
+    let stop = state.axes.get(place).and_then(|it| StopReason::from_code(it.stop));
+    if stop.is_some_and(StopReason::is_unreferenced) {
+        let remedy = words::unreferenced(described.and_then(|it| it.referencing));
+        return Failure::new(format!(
+            "axis \"{name}\" is unreferenced, and has no homing in the robot file: {remedy}"
+        ));
+    }
     Failure::new(format!(
         "axis \"{name}\" has no homing in the robot file: `onbeat control set-position {name} VALUE` sets its \
          position, with its drive disabled; an absolute encoder needs none"

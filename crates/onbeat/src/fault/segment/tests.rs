@@ -360,3 +360,60 @@ fn a_shaft_that_turns_without_power_is_seen_as_by_its_encoder() {
         assert!((after.1 - before.1 - seen).abs() < 1e-3, "{encoder}: {before:?} {after:?}");
     }
 }
+
+/// A drive with a load, and its brake with feedback.
+const LIFT: &str = r#"
+[cycle]
+period = "1ms"
+
+[[bus.sub_device]]
+name = "drive"
+simulate = { kind = "servo_drive" }
+
+[[bus.sub_device]]
+name = "outputs"
+simulate = { kind = "digital_outputs", channels = 1 }
+
+[[bus.sub_device]]
+name = "inputs"
+simulate = { kind = "digital_inputs", channels = 1 }
+
+[[axis]]
+name = "lift"
+sub_device = "drive"
+mode = "csp"
+counts_per_revolution = 4096
+rated_torque = 1.0
+limits = { velocity = 10.0, torque = 2.0 }
+
+[axis.brake]
+release = "80ms"
+engage = "50ms"
+output = { sub_device = "outputs", channel = 1 }
+feedback.closed = { sub_device = "inputs", channel = 1 }
+"#;
+
+// feature(simulator): simulated brakes follow their coils, show it at digital inputs, and stick (`onbeat fault brake`)
+#[test]
+fn a_load_falls_only_while_its_brake_is_open() {
+    let robot = RobotConfig::parse(LIFT, "lift.toml").unwrap();
+    let mut segment = compose::segment::segment(&robot).unwrap();
+    let targets = Targets::of(&robot, &mut segment);
+    let (link, _) = FaultControl::pair();
+    let (segment, handle) = FaultySegment::new(segment, link, &Script::default());
+    let mut rig = Rig { segment, handle, targets, now: Duration::ZERO };
+    rig.wait(10);
+    let angle = |rig: &mut Rig| rig.drive(0).axes()[0].plant().position();
+    rig.take("drive load drive 0.5Nm");
+    rig.wait(200);
+    assert_eq!(angle(&mut rig), 0.0, "the brake holds it");
+    rig.take("brake stuck-open drive for 100ms");
+    let from = rig.now.as_millis() as u64;
+    rig.wait(from + 90);
+    let fell = angle(&mut rig);
+    assert!(fell.abs() > 1.0, "{fell}");
+    rig.wait(from + 300);
+    let caught = angle(&mut rig);
+    rig.wait(from + 500);
+    assert_eq!(angle(&mut rig), caught, "it holds again");
+}

@@ -25,7 +25,7 @@ use super::set_point::{floor, wrapped};
 use super::settings::{Scale, Settings, units_per_radian};
 use super::touch_probe::TouchProbe;
 use super::{COMMUNICATION_LOSS, CONTROL_PERIOD, FOLLOWING_ERROR, ServoDescription, UNDER_VOLTAGE};
-use crate::application::Level;
+use crate::application::{Level, ShaftBrake};
 use crate::coe::ObjectDictionary;
 
 /// One axis of a servo drive: its part of the object dictionary, and its motor.
@@ -74,6 +74,9 @@ pub struct ServoAxis {
     torque: LimitedTorque,
     /// The motor turns against its torque.
     reversed: bool,
+    /// Brake at its shaft, and true if this drive powers it.
+    brake: Option<(ShaftBrake, bool)>,
+    is_braked: bool,
     record: Option<ServoRecord>,
     /// Values in the dictionary, as they were shown last.
     shown: [Option<i64>; SHOWN],
@@ -153,6 +156,8 @@ impl ServoAxis {
             reaction_time: Duration::ZERO,
             torque: LimitedTorque::default(),
             reversed: false,
+            brake: None,
+            is_braked: false,
             record: None,
             shown: [None; SHOWN],
             shaft: Level::default(),
@@ -211,6 +216,27 @@ impl ServoAxis {
     /// Exchanges two phases of its motor.
     pub(super) fn set_reversed(&mut self, reversed: bool) {
         self.reversed = reversed;
+    }
+
+    /// Sets the brake at its shaft; `is_powered`: by this drive, while its power stage is on.
+    pub(super) fn set_brake(&mut self, brake: ShaftBrake, is_powered: bool) {
+        self.brake = Some((brake, is_powered));
+    }
+
+    /// The brake at its shaft.
+    #[must_use]
+    pub fn brake(&self) -> Option<&ShaftBrake> {
+        self.brake.as_ref().map(|(brake, _)| brake)
+    }
+
+    /// Follows its brake, and powers it if that is up to this drive.
+    pub(super) fn follow_brake(&mut self, now: Instant) {
+        let Some((brake, is_powered)) = &self.brake else { return };
+        if *is_powered {
+            let on = matches!(self.machine.state(), State::OperationEnabled | State::QuickStopActive);
+            brake.set_power(now, on);
+        }
+        self.is_braked = brake.look(now).holds;
     }
 
     /// Turns the shaft by hand, by so many turns of the motor.
@@ -352,7 +378,7 @@ impl ServoAxis {
         self.choose_activity(dictionary);
         self.take_set_points(dictionary);
         self.torque = self.act();
-        self.plant.set_brake(self.settings.outputs & SET_BRAKE != 0);
+        self.plant.set_brake(self.settings.outputs & SET_BRAKE != 0 || self.is_braked);
         let before = self.plant.position();
         let torque = if self.reversed { -self.torque.torque } else { self.torque.torque };
         self.plant.advance(torque, self.settings.load_torque, CONTROL_PERIOD);

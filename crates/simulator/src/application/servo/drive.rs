@@ -12,8 +12,8 @@ use super::encoder::Encoder;
 use super::objects;
 use super::record::ServoRecord;
 use super::{CONTROL_PERIOD, MAXIMUM_CATCH_UP, MOST_AXES, ServoDescription, error_register};
-use crate::application::Level;
 use crate::application::description::{DescriptionError, not_negative, positive};
+use crate::application::{Level, ShaftBrake};
 use crate::coe::{CoeDevice, ObjectDictionary};
 
 /// A running servo drive.
@@ -95,6 +95,14 @@ impl ServoDrive {
         }
     }
 
+    /// Reports an error code of an axis without a fault, as a drive with a late diagnosis does. Nothing
+    /// happens for an axis that is not there.
+    pub fn report_error(&mut self, axis: usize, error_code: u16) {
+        if axis < self.axes.len() {
+            self.report(axis, error_code);
+        }
+    }
+
     /// Switches main power on or off, of all axes; without it they take no command that needs it.
     pub fn set_main_power(&mut self, on: bool) {
         for axis in &self.axes {
@@ -120,6 +128,13 @@ impl ServoDrive {
     pub fn set_reversed(&mut self, axis: usize, reversed: bool) {
         if let Some(axis) = self.axes.get_mut(axis) {
             axis.set_reversed(reversed);
+        }
+    }
+
+    /// Sets the brake at the shaft of an axis; `is_powered`: by the drive, while its power stage is on.
+    pub fn set_brake(&mut self, axis: usize, brake: ShaftBrake, is_powered: bool) {
+        if let Some(axis) = self.axes.get_mut(axis) {
+            axis.set_brake(brake, is_powered);
         }
     }
 
@@ -158,6 +173,7 @@ impl ServoDrive {
     /// Runs the plants and the loops up to `now`.
     fn run_until(&mut self, now: Instant) {
         let mut time = *self.time.get_or_insert(now);
+        self.axes.iter_mut().for_each(|axis| axis.follow_brake(now));
         if self.axes.iter().all(ServoAxis::stays) {
             let periods = now.since(time).as_nanos() / CONTROL_PERIOD.as_nanos();
             time = time + Duration::from_nanos((periods * CONTROL_PERIOD.as_nanos()) as u64);

@@ -270,7 +270,8 @@ fn stopped(axis: &Axis, picture: &Picture) -> String {
             | StopReason::UnreferencedChange
             | StopReason::UnreferencedCount
             | StopReason::UnreferencedSensor
-            | StopReason::UnreferencedMemory,
+            | StopReason::UnreferencedMemory
+            | StopReason::UnreferencedStart,
         ) => "unreferenced",
         Some(StopReason::Jog) => "jog",
         Some(StopReason::JogTorque) => "jog torque",

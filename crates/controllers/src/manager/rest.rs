@@ -1,0 +1,55 @@
+//! Controllers that do not bring their axes to rest, or move them again by themselves.
+//!
+//! While a request brings the axes to rest, supervision stops an axis whose controller does not slow it
+//! down ([`motion::supervision::Ending`]). Once all axes are slow, the manager holds them in place of such
+//! a controller. After *stop* it goes on holding them, until *enable*, *reset faults* or a switch.
+
+use control::controller::AxisReport;
+use motion::Seconds;
+use motion::supervision::{END_TIME, STANDS, StopReason};
+
+use super::{ControllerManager, MemberKind};
+
+/// Hold of the axes in place of the active controller.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct MemberHold {
+    /// The axes are held.
+    pub(super) holds: bool,
+    /// During the request in progress, supervision had to stop an axis, or the time was over.
+    ignored: bool,
+}
+
+impl ControllerManager {
+    /// Holds the axes of a controller that does not bring them to rest. Keeps to a hold.
+    pub(super) fn watch_rest(&mut self, reports: &[AxisReport]) {
+        match self.job.filter(|job| job.doing.brings_to_rest()) {
+            Some(job) => {
+                let is_stopped = |it: &AxisReport| it.stop == Some(StopReason::Ending);
+                self.hold.ignored |= reports.iter().any(is_stopped) || job.since > REST_TIME;
+                self.hold.holds |= self.hold.ignored && self.all_slow(reports);
+            }
+            None => self.hold.ignored = false,
+        }
+        // It is shown held axes as long as they are held, and once more.
+        self.entering |= self.hold.holds;
+    }
+
+    /// The axes rest after *stop*: holds them if their controller would move them again by itself.
+    pub(super) fn hold_after_stop(&mut self) {
+        let Some(member) = self.members.get(self.active) else { return };
+        // The others follow a command or a trajectory, which the stop has ended.
+        let by_itself = matches!(member.kind, MemberKind::Plain(_)) && !member.output().commanded;
+        let ignores = matches!(member.kind, MemberKind::Plain(_)) && self.hold.ignored;
+        self.hold.holds = by_itself || ignores;
+    }
+
+    fn all_slow(&self, reports: &[AxisReport]) -> bool {
+        let slow = |(axis, report): (&super::ManagedAxis, &AxisReport)| {
+            report.feedback.velocity.abs() <= axis.velocity_limit * STANDS
+        };
+        self.axes.iter().zip(reports).all(slow)
+    }
+}
+
+/// Time within which a controller brings its axes to rest, and supervision those of another.
+const REST_TIME: Seconds = END_TIME;
