@@ -133,7 +133,7 @@ fn axis(mode: CyclicMode) -> AxisConfiguration {
 
 // feature(axes): a motor that turns against its command loses its torque, also when another stop comes first
 #[test]
-fn a_fast_reversed_motor_is_braked_though_another_stop_comes_first() {
+fn a_reversed_motor_is_braked_though_another_stop_comes_first() {
     // In cst it turns at less than its velocity limit when it is reversed.
     for (mode, torque, reversal) in [(CyclicMode::Velocity, 0.0, REVERSED), (CyclicMode::Torque, 0.1, 60)] {
         let (device, record) = sub_device(mode, |_| ());

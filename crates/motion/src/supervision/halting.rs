@@ -5,7 +5,6 @@
 //! [`ANSWER`], until it has been at standstill once. If it gets faster, a motor with exchanged phases
 //! drives it: it runs away.
 
-use super::quick_stop::FASTER;
 use super::{
     ANSWER, ANSWER_CYCLES, BLIND_CYCLES, Braking, Hold, Intervention, RUNAWAY_TIME, STANDS, Seen,
     Supervisor,
@@ -18,7 +17,7 @@ use types::state::StopReason;
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Halting {
     /// Speed at the request.
-    before: f64,
+    pub(super) before: f64,
     /// Time for which it has been faster than at the request, without slowing down.
     faster: Seconds,
     /// Highest speed since it slowed down last.
@@ -77,10 +76,10 @@ impl Supervisor {
         } else if seen.missed > BLIND_CYCLES {
             self.halting = self.halting.filter(|_| ignored);
         } else if self.quick_stop.is_none() && !ignored && seen.has_power.is_none_or(|_| seen.enabled) {
-            let least = (limit * STANDS).min(self.settings.limits.deceleration.0 * ANSWER.0 / 2.0);
             if !(knows && seen.enabled) {
                 return;
             }
+            let (least, margin) = (self.least_slowing(), self.runaway_margin());
             let halting =
                 self.halting.get_or_insert(Halting { before: speed, highest: speed, ..Halting::default() });
             halting.rested |= speed <= limit * STANDS;
@@ -91,8 +90,10 @@ impl Supervisor {
                 halting.stuck += elapsed;
             }
             // The load of an axis without a brake may pull it: without torque it would fall.
-            let is_faster = speed > halting.before + limit * FASTER && !self.means.keeps_torque;
-            halting.faster = if is_faster { halting.faster + elapsed } else { Seconds::ZERO };
+            let is_faster = speed > halting.before + margin && !self.means.keeps_torque;
+            // After a late cycle one reply does not count for all the time.
+            let counted = Seconds(elapsed.0.min(self.period.0));
+            halting.faster = if is_faster { halting.faster + counted } else { Seconds::ZERO };
             if halting.faster >= RUNAWAY_TIME {
                 return self.stop(StopReason::Runaway, None);
             }
@@ -104,9 +105,10 @@ impl Supervisor {
         }
     }
 
-    /// Time for which a halted axis has got faster.
-    pub(super) fn faster_under_halt(&self) -> Seconds {
-        self.halting.map_or(Seconds::ZERO, |it| it.faster)
+    /// Least difference of speeds, in rad/s, by which an axis slows down.
+    pub(super) fn least_slowing(&self) -> f64 {
+        let limits = &self.settings.limits;
+        (limits.velocity.0 * STANDS).min(limits.deceleration.0 * ANSWER.0 / 2.0)
     }
 
     /// A stop goes on by the drive's quick stop.

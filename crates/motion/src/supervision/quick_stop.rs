@@ -11,9 +11,9 @@
 //! 4. Not at standstill in time, faster than before, or no trusted feedback: brake and Disable
 //!    voltage together.
 //!
-//! A drive that shows Quick stop active brakes by itself, unless its motor has exchanged phases: if the
-//! axis gets faster for [`ANSWER`] instead, or leaps from position to position in one direction, it is
-//! cut off as well. An outage is no sign of that.
+//! A drive that shows Quick stop active brakes by itself, unless its motor has exchanged phases. If the
+//! axis gets faster for [`ANSWER`] instead, or its positions leap in one direction, it is cut off as
+//! well. An outage is no sign of that, nor are other implausible positions.
 
 use core::mem;
 
@@ -54,10 +54,15 @@ pub(super) struct QuickStop {
     stuck: Seconds,
     /// Time enabled without trusted feedback.
     doubted: Seconds,
-    /// Time for which the axis has run on, faster than at the request.
+    /// Time for which the axis has run away, though its drive has the request.
     astray: Seconds,
-    /// Highest speed since it slowed down last, while the drive brakes by itself.
-    highest: RadiansPerSecond,
+    /// Speed from which it is faster: at the request, also of a halt before it that was ignored, or at
+    /// the end of an outage.
+    from: f64,
+    /// Highest speed since it slowed down last.
+    highest: f64,
+    /// Positions that have leapt in one direction, up to the last reply.
+    leaps: u64,
     /// Time since the drive was found not to carry out the quick stop.
     since: Seconds,
 }
@@ -143,6 +148,7 @@ impl Supervisor {
         let begins = self.quick_stop.is_none();
         self.after_quick_stop = true;
         let before = self.believed.unwrap_or(self.settings.limits.velocity);
+        let ignored_halt = self.halting.filter(|it| it.ignored);
         let mut stop = self.quick_stop.unwrap_or(QuickStop {
             course: Stage::Asked,
             way_back: None,
@@ -151,7 +157,9 @@ impl Supervisor {
             stuck: Seconds::ZERO,
             doubted: Seconds::ZERO,
             astray: self.astray_before(),
-            highest: before.abs(),
+            from: ignored_halt.map_or(before.0.abs(), |it| it.before),
+            highest: before.0.abs(),
+            leaps: 0,
             since: Seconds::ZERO,
         });
         if begins && !self.means.quick_stops {
@@ -181,26 +189,38 @@ impl Supervisor {
 
     /// Time for which it had run away already when its positions became implausible.
     fn astray_before(&self) -> Seconds {
-        match self.stopped() {
-            Some(_) if self.halting.is_some() => self.faster_under_halt(),
-            Some(StopReason::Implausible) => self.runaway.time(),
-            _ => Seconds::ZERO,
-        }
+        let is_implausible = self.stopped() == Some(StopReason::Implausible);
+        if is_implausible { self.runaway.time() } else { Seconds::ZERO }
     }
 
-    /// True once the axis has run on for [`ANSWER`], though its drive has the request.
+    /// True once the axis has run away for [`ANSWER`], though its drive has the request.
     fn runs_on(&self, stop: &mut QuickStop, elapsed: Seconds, seen: &Seen) -> bool {
-        let limit = self.settings.limits.velocity;
-        let speed = seen.feedback.velocity.abs();
-        let knows = seen.feedback.fresh && speed.is_finite();
-        let slows = knows && speed < stop.highest - limit * STANDS;
-        let is_faster = knows && seen.brakes && speed > stop.before.abs() + limit * FASTER;
-        let leaps = seen.leaps > 0 && (seen.brakes || seen.enabled);
-        if slows || (knows && !is_faster) {
-            (stop.highest, stop.astray) = (speed, Seconds::ZERO);
-        } else if is_faster || leaps {
-            stop.highest = if knows && speed > stop.highest { speed } else { stop.highest };
-            stop.astray += elapsed;
+        // After a late cycle one reply does not count for all the time.
+        let counted = Seconds(elapsed.0.min(self.period.0));
+        let speed = seen.feedback.velocity.0.abs();
+        if seen.feedback.fresh && speed.is_finite() {
+            if seen.missed > BLIND_CYCLES {
+                // Its drive brakes from here on: nothing is known of the outage.
+                stop.from = stop.from.max(speed);
+            }
+            // The load of an axis without a brake may pull it: without torque it would fall.
+            let is_faster =
+                seen.brakes && !self.means.keeps_torque && speed > stop.from + self.runaway_margin();
+            if !is_faster || speed < stop.highest - self.least_slowing() {
+                (stop.highest, stop.astray) = (speed, Seconds::ZERO);
+            } else {
+                stop.highest = stop.highest.max(speed);
+                stop.astray += counted;
+            }
+            stop.leaps = 0;
+        } else if seen.leaps > 0 && (seen.brakes || seen.enabled) {
+            if seen.leaps <= stop.leaps {
+                // One in the other direction: that is no motion.
+                stop.astray = Seconds::ZERO;
+            } else if seen.leaps > BLIND_CYCLES {
+                stop.astray += counted;
+            }
+            stop.leaps = seen.leaps;
         }
         stop.astray >= ANSWER && stop.course != Stage::CutOff
     }
@@ -378,4 +398,4 @@ pub const ANSWER: Seconds = Seconds(0.05);
 const MARGIN: Seconds = Seconds(0.5);
 
 /// Share of the velocity limit by which an axis counts as faster than before.
-pub(super) const FASTER: f64 = 0.05;
+const FASTER: f64 = 0.05;

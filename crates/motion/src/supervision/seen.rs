@@ -37,8 +37,8 @@ pub struct Seen {
     pub missed: u64,
     /// Replies in a row up to this cycle with a position that the axis cannot have come to; each is one of [`Seen::missed`].
     pub implausible: u64,
-    /// Of these, the last replies in a row that are each farther in one direction than the axis moves in the time
-    /// between them.
+    /// Of these, the last ones in a row that each lie farther in one direction than the axis moves
+    /// between them; 0 without a reply.
     pub leaps: u64,
     /// The drive has the axis, to find its home.
     pub homing: bool,
