@@ -159,6 +159,9 @@ pub struct AxisReport {
     /// The last command ended with all axes at standstill, as at the end of a jog: then a stop for
     /// [`StopReason::Stale`] is no failure.
     pub ended: bool,
+    /// System error that keeps its position memory from being written, while that holds its drive
+    /// back from being enabled; 0 for none.
+    pub memory_error: u8,
     /// Statusword 0x6041 as it came in last.
     pub statusword: Statusword,
     /// Mode of operation in effect (0x6061), or asked for where its drive does not map that; `None` before its first inputs.

@@ -220,6 +220,7 @@ mod tests {
                 .map(|&level| BrakeInputCause { place: number as usize % 3, level }),
             stalled: number as u32 % 23,
             ended: number % 29 == 0,
+            memory_error: (number % 31) as u8,
             statusword: Statusword(number as u16),
             mode: (number % 19 != 0).then(|| ModeOfOperation::from_number(number as i8)),
             error_code: !number as u16,

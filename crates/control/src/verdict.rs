@@ -306,7 +306,8 @@ fn stopped(
     let report = &reports[axis];
     // The phase of an axis that is stopped in this very cycle, after a stall, is still that of before.
     let lost = at_least(report.missed, LOST_AFTER, circumstances.period);
-    let held_back = report.feedback.phase == AxisPhase::Following && !lost;
+    let is_held = report.stop != Some(StopReason::InwardsOnly);
+    let held_back = report.feedback.phase == AxisPhase::Following && !lost && is_held;
     let told_to = circumstances.hurried && report.stop == Some(StopReason::Ending);
     // Process data are back, and it is about to resume by itself; one that stays stopped is not.
     let is_back = |it: &AxisReport| {
@@ -320,6 +321,7 @@ fn stopped(
         // Its operator has not given it back to its controller.
         StopReason::AfterSetUp => false,
         StopReason::NotHomed | StopReason::OutsideLimits => enabled,
+        StopReason::InwardsOnly => enabled || report.overshoot.is_some(),
         _ => stop.is_latched(),
     };
     let stop = report.stop.filter(|stop| fails(stop) && !held_back && !told_to && !goes_on)?;

@@ -59,7 +59,8 @@ impl ethercat::link::Segment for Machine {
     }
 }
 
-/// Commands a velocity and a torque, which begin softly, and resets the axis in one cycle.
+/// Commands a velocity and a torque, which begin softly, and resets the axis in one cycle; with
+/// [`AGAIN_AND_AGAIN`] in every 20th cycle in which it is stopped.
 struct Commands {
     velocity: f64,
     torque: f64,
@@ -80,10 +81,15 @@ impl Controller for Commands {
         let ease = if info.stopping { 0.0 } else { (self.cycles as f64 / 100.0).min(1.0) };
         command.setpoint.velocity = RadiansPerSecond(self.velocity * ease);
         command.setpoint.torque.0 = self.torque * ease;
-        command.request = if self.cycles == self.reset { Request::FaultReset } else { Request::Enable };
+        let again = self.reset == AGAIN_AND_AGAIN && report.stop.is_some() && self.cycles % 20 == 0;
+        let resets = self.cycles == self.reset || again;
+        command.request = if resets { Request::FaultReset } else { Request::Enable };
         let _ = self.see.send((self.cycles, report));
     }
 }
+
+/// See [`Commands`].
+const AGAIN_AND_AGAIN: u64 = u64::MAX - 1;
 
 struct Outcome {
     taken: Vec<Taken>,
@@ -248,4 +254,59 @@ fn an_overshoot_in_cst_is_an_event_with_its_size() {
     assert_eq!(stop, Some(StopReason::PositionLimit));
     let reported = reported.expect("a drive that brakes less than the file says");
     assert!(beyond > 0.01 && (reported - beyond).abs() < 0.01, "{beyond} rad, reported {reported}");
+}
+
+/// Outcome of an axis in cst with these position limits, whose controller commands this torque and resets every
+/// stop; the farthest and the last position of its drive in rad, and the sizes of the overshoots.
+fn pushed(limits: (f64, f64), torque: f64) -> (Outcome, [f64; 2], Vec<f64>) {
+    let (mut device, record) = sub_device(CyclicMode::Torque, |_| ());
+    let servo = device.servo_mut().unwrap();
+    let entry = servo.dictionary().find(PROFILE_DECELERATION, 0).unwrap();
+    let mut axis = axis(CyclicMode::Torque);
+    let scale = axis.scale.counts_per_radian();
+    servo.dictionary_mut().set(entry, (50.0 * scale) as i64);
+    let settings = &mut axis.supervision.as_mut().unwrap().limits;
+    settings.position = Some((Radians(limits.0), Radians(limits.1)));
+    (settings.acceleration, settings.deceleration) =
+        (RadiansPerSecondSquared(50.0), RadiansPerSecondSquared(50.0));
+    let out = play((Segment::new(vec![device]), record), axis, (0.0, torque, AGAIN_AND_AGAIN), None);
+    let places: Vec<_> = out.taken.iter().map(|it| f64::from(it.position) / scale).collect();
+    let farthest = places.iter().copied().fold(f64::MIN, f64::max);
+    let sizes = out.happenings.iter().filter_map(|it| match it {
+        Happening::Overshoot { by, .. } => Some(by.0),
+        _ => None,
+    });
+    let sizes = sizes.collect();
+    (out, [farthest, *places.last().unwrap()], sizes)
+}
+
+fn is_outside(finding: &Finding) -> bool {
+    matches!(finding, Finding::AxisStopped { reason: StopReason::InwardsOnly, .. })
+        && finding.exit_code() == 3
+}
+
+// feature(axes): outside its position limits an axis gets no outward torque, and says that it is outside
+#[test]
+fn resets_and_outward_torque_push_no_axis_out_of_its_limits() {
+    let (out, [farthest, last], sizes) = pushed((-1.0, 0.5), 0.3);
+    assert!(farthest > 0.5 && farthest < 0.6, "{farthest} rad");
+    assert!((last - farthest).abs() < 0.02, "it stays: {last} of {farthest} rad");
+    assert_eq!(sizes.len(), 1, "{sizes:?}");
+    assert!(out.findings.iter().any(is_outside), "{:?}", out.findings);
+}
+
+// feature(axes): outside its position limits an axis gets no outward torque, and says that it is outside
+#[test]
+fn limits_that_exclude_the_position_are_said_in_cst_and_left_inwards() {
+    for (torque, moves) in [(0.0, false), (-0.03, false), (0.03, true)] {
+        let (out, [farthest, _], _) = pushed((1.0, 2.0), torque);
+        assert_eq!(farthest > 0.1, moves, "{torque} Nm: {farthest} rad");
+        assert_eq!(out.findings.iter().any(is_outside), !moves, "{torque} Nm: {:?}", out.findings);
+        let events = out.happenings.iter().filter(
+            |it| matches!(it, Happening::AxisStopped { reason, .. } if *reason == StopReason::InwardsOnly),
+        );
+        assert_eq!(events.count(), 1, "{torque} Nm");
+        let lowest = out.seen.iter().map(|(_, it)| it.feedback.position.0).fold(f64::MAX, f64::min);
+        assert!(lowest > -0.01, "{torque} Nm: {lowest} rad");
+    }
 }

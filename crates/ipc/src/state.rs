@@ -290,6 +290,9 @@ pub struct Axis {
     /// True if the last command ended with all axes at standstill, as at the end of a jog: then a
     /// stop for [`StopReason::Stale`] is no failure.
     pub ended: bool,
+    /// System error (errno) that keeps its position memory from being written, while that holds its
+    /// drive back from being enabled; 0 for none, 127 for another one.
+    pub memory_error: u8,
     /// Reason for a stop by supervision, a code of [`StopReason`]; 0 if it is not stopped.
     pub stop: u8,
     /// Step that stopped it because its drive did not carry out a quick stop, a code of

@@ -10,12 +10,12 @@ use std::time::Duration;
 use types::InterlockKind;
 use types::state::is_communication_error;
 
-use crate::description::{Description, Referencing};
+use crate::description::{Description, InterlockDescription, Referencing};
 use crate::message::control;
 use crate::reference;
 use crate::state::{
-    Axis, BringUpPhase, CommandState, DrivePhase, DriveState, InputLevel, Limit, LockState, QuickStopStep,
-    Refusal, State, StopReason, TrajectoryStatus,
+    Axis, BringUpPhase, CommandState, DrivePhase, DriveState, InputLevel, Interlock, Limit, LockState,
+    QuickStopStep, Refusal, State, StopReason, TrajectoryStatus,
 };
 
 /// Text of a code.
@@ -212,6 +212,7 @@ pub fn waits_for(reason: StopReason, axis: &str) -> Option<String> {
     Some(match reason {
         StopReason::NotHomed => format!("type `onbeat control home {axis}`, or jog it"),
         StopReason::OutsideLimits => format!("jog it inwards: `onbeat control jog {axis}`"),
+        StopReason::InwardsOnly => "command it inwards, or move it by hand".to_owned(),
         StopReason::Jog => "end the jog".to_owned(),
         StopReason::SetUp => format!("jog it, or end set-up mode, then `{RESET}`"),
         StopReason::AfterSetUp => format!("type `{RESET}`"),
@@ -228,9 +229,22 @@ pub fn hindrance(place: usize, state: &State, description: &Description) -> Opti
     let name = &described.name;
     let drive = DriveState::from_code(axis.drive_state);
     let is_enabled = drive == Some(DriveState::OperationEnabled);
+    let is_faulted = drive.is_some_and(DriveState::is_faulted);
     let reset = format!("then `{RESET}`");
-    let (why, remedy) = match (StopReason::from_code(axis.stop), why_stopped(axis, state, description)) {
+    let stop = StopReason::from_code(axis.stop);
+    let waits =
+        matches!(stop, None | Some(StopReason::Stale | StopReason::AwaitsStart | StopReason::NotHomed));
+    let (why, remedy) = match (stop, why_stopped(axis, state, description)) {
         (Some(StopReason::Stale), _) if is_enabled => return None,
+        _ if waits && is_faulted => in_fault(axis),
+        _ if waits && axis.memory_error != 0 => (
+            format!("its position memory cannot be written ({})", system_error(axis.memory_error)),
+            format!("correct the state directory, which `onbeat run` names, then `{ENABLE}`"),
+        ),
+        (Some(StopReason::NotHomed), Some(why)) if set_up(place, state, description).is_some() => {
+            let cause = set_up(place, state, description).unwrap_or_default();
+            (format!("{why}; {cause}"), waits_for(StopReason::SetUp, name).unwrap_or_default())
+        }
         (Some(StopReason::Interlock | StopReason::NotPermitted), Some(why)) => {
             let it = axis.interlock.and_then(|it| state.interlocks.get(usize::from(it)));
             let kind = axis.interlock.and_then(|it| description.interlocks.get(usize::from(it)));
@@ -258,20 +272,48 @@ pub fn hindrance(place: usize, state: &State, description: &Description) -> Opti
         }
         (Some(_), Some(why)) if has_stalled(axis) => (why, format!("type `{RESET}`")),
         (_, Some(why)) => (why, format!("correct that, {reset}")),
-        _ if drive.is_some_and(DriveState::is_faulted) => {
-            let code = match axis.error_code {
-                0 => String::new(),
-                code => format!(", error code {code:#06x}"),
-            };
-            (
-                format!("its drive is in {}{code}", drive_state(axis.drive_state)),
-                format!("correct that, {reset}"),
-            )
-        }
         _ if is_enabled => return None,
         _ => (format!("its drive is in {}", drive_state(axis.drive_state)), format!("type `{ENABLE}`")),
     };
     Some(format!("{name}: {why}; {remedy}"))
+}
+
+/// Cause and remedy of an axis whose drive is in fault.
+fn in_fault(axis: &Axis) -> (String, String) {
+    let code = match axis.error_code {
+        0 => String::new(),
+        code => format!(", error code {code:#06x}"),
+    };
+    let why = format!("its drive is in {}{code}", drive_state(axis.drive_state));
+    (why, format!("correct that, then `{RESET}`"))
+}
+
+/// True if the reason of its stop says nothing about the fault of its drive.
+fn is_of_another_cause(axis: &Axis) -> bool {
+    StopReason::from_code(axis.stop).is_some_and(|it| {
+        let waits = it == StopReason::OutsideLimits || it == StopReason::AfterSetUp;
+        let with = matches!(it, StopReason::OtherAxis | StopReason::Chain | StopReason::SetUp);
+        it.is_unreferenced() || waits || with
+    })
+}
+
+/// Set-up mode of an axis, with the interlock that selects it.
+fn set_up(place: usize, state: &State, description: &Description) -> Option<String> {
+    let mut all = description.interlocks.iter().zip(&state.interlocks);
+    let selects = |(described, it): &(&InterlockDescription, &Interlock)| {
+        described.kind == InterlockKind::Automatic && !it.permits && described.axes.contains(&place)
+    };
+    let (described, it) = all.find(selects)?;
+    let level = InputLevel::from_code(it.level).unwrap_or(InputLevel::Unknown);
+    Some(format!("{} ({} {level})", StopReason::SetUp.words(), described.words()))
+}
+
+/// Text of a system error of [`Axis::memory_error`].
+fn system_error(number: u8) -> String {
+    match number {
+        127 => "an error of the system".to_owned(),
+        number => std::io::Error::from_raw_os_error(number.into()).to_string(),
+    }
 }
 
 /// Reason for which a request was refused, with the cause at each axis of the request, else at all.
@@ -287,9 +329,29 @@ pub fn refused(
         Action::Home(axis) => axis as usize..axis as usize + 1,
         _ => 0..description.axes.len(),
     };
+    // The axes that are the cause, before those that wait for them.
+    let cause = |axis: &usize| {
+        state.axes.get(*axis).is_some_and(|it| match refusal {
+            Refusal::Fault => DriveState::from_code(it.drive_state).is_some_and(DriveState::is_faulted),
+            Refusal::Interlock => {
+                [StopReason::Interlock as u8, StopReason::NotPermitted as u8].contains(&it.stop)
+            }
+            Refusal::TimedOut => it.memory_error != 0,
+            _ => false,
+        })
+    };
+    let found = axes.clone().any(|axis| cause(&axis));
+    let axes = axes.filter(|axis| !found || cause(axis));
     let causes: Vec<String> = match refusal {
         Refusal::Fault | Refusal::TimedOut | Refusal::NotEnabled | Refusal::Held | Refusal::Interlock => {
-            axes.filter_map(|axis| hindrance(axis, state, description)).collect()
+            let why = |axis: usize| match state.axes.get(axis) {
+                Some(it) if refusal == Refusal::Fault && found && is_of_another_cause(it) => {
+                    let (why, remedy) = in_fault(it);
+                    Some(format!("{}: {why}; {remedy}", description.axes.get(axis)?.name))
+                }
+                _ => hindrance(axis, state, description),
+            };
+            axes.filter_map(why).collect()
         }
         _ => Vec::new(),
     };
@@ -399,8 +461,7 @@ mod tests {
     use types::{CyclicMode, Takes};
 
     use super::*;
-    use crate::description::{AxisDescription, BrakeInputDescription, InterlockDescription};
-    use crate::state::Interlock;
+    use crate::description::{AxisDescription, BrakeInputDescription};
 
     #[test]
     fn every_code_has_its_own_words_and_an_unknown_one_is_shown_as_it_is() {
@@ -445,6 +506,52 @@ mod tests {
         assert_eq!(told(Some(Takes::default()), Refusal::Mode), sentence);
         assert_eq!(told(None, Refusal::Mode), format!("left: {}", Refusal::Mode.words()));
         assert_eq!(told(Some(velocity), Refusal::NotFinite), "left: a number is NaN or infinite");
+    }
+
+    // feature(program): refusals name the axis that is the cause, and the command that helps
+    #[test]
+    fn a_refusal_names_the_cause_instead_of_the_axes_that_wait() {
+        let axis = |name| AxisDescription::new(name, CyclicMode::Position, 1.0, 1.0);
+        let mode = InterlockDescription {
+            name: "auto".to_owned(),
+            kind: InterlockKind::Automatic,
+            sub_device: "in".to_owned(),
+            channel: 4,
+            inverted: false,
+            axes: vec![0],
+        };
+        let description = Description {
+            axes: vec![axis("x"), axis("y")],
+            interlocks: vec![mode],
+            ..Description::default()
+        };
+        let at = |drive: DriveState, stop: u8| Axis { drive_state: drive as u8, stop, ..Axis::default() };
+        let waits = StopReason::AwaitsStart as u8;
+        let state = |x, y, permits| {
+            let interlocks = vec![Interlock { level: InputLevel::Low as u8, permits }];
+            State { axes: vec![x, y], interlocks, ..State::default() }
+        };
+        let told = |refusal, what, state: &State| refused(refusal, what, state, &description);
+        let enable = |refusal, state: &State| told(refusal, control::Action::Enable, state);
+        let x = at(DriveState::SwitchOnDisabled, waits);
+        for stop in [0, waits, StopReason::OtherAxis as u8, StopReason::UnreferencedSensor as u8] {
+            let y = Axis { error_code: 0x7305, ..at(DriveState::Fault, stop) };
+            let expected =
+                "y: its drive is in Fault, error code 0x7305; correct that, then `onbeat control reset`";
+            assert_eq!(enable(control::Refusal::Fault, &state(x, y, true)), expected, "{stop}");
+        }
+        let not_homed = at(DriveState::OperationEnabled, StopReason::NotHomed as u8);
+        let home =
+            |permits| told(control::Refusal::Held, control::Action::Home(0), &state(not_homed, x, permits));
+        let expected = "set-up mode: only a jog moves it (interlock \"auto\" (in, channel 4) is low); \
+                        jog it, or end set-up mode, then `onbeat control reset`";
+        assert!(home(false).ends_with(expected), "{}", home(false));
+        assert!(home(true).ends_with("type `onbeat control home x`, or jog it"), "{}", home(true));
+        let y = Axis { memory_error: 28, ..at(DriveState::SwitchOnDisabled, 0) };
+        let full = enable(control::Refusal::TimedOut, &state(x, y, true));
+        let expected = "y: its position memory cannot be written (No space left on device (os error 28)); \
+                        correct the state directory, which `onbeat run` names, then `onbeat control enable`";
+        assert_eq!(full, expected);
     }
 
     #[test]

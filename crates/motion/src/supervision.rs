@@ -154,6 +154,8 @@ pub struct Supervisor {
     in_set_up: bool,
     /// It is on its way back into its position limits.
     returns: bool,
+    /// It is outside its position limits by more than its tolerance, and was not within them since.
+    is_outside: bool,
 }
 
 /// Holder of the axis.
@@ -208,6 +210,7 @@ impl Supervisor {
             not_ready: None,
             in_set_up: false,
             returns: false,
+            is_outside: false,
         })
     }
 
@@ -249,7 +252,7 @@ impl Supervisor {
                 let reason = self.pass(elapsed, asked, &seen.feedback);
                 // Only now: the clamp takes the difference to the set-point before.
                 self.asked = Some(asked.position);
-                reason
+                self.moves_inwards_only(seen).or(reason)
             }
             Hold::Free => {
                 self.asked = None;
@@ -541,7 +544,8 @@ impl Supervisor {
                 (slowed != wanted).then_some(StopReason::PositionLimit)
             }
             (CyclicMode::Torque, _) => {
-                let torque = NewtonMetres(asked.torque.0.clamp(-limits.torque.0, limits.torque.0));
+                let (lowest, highest) = self.torques(feedback.position);
+                let torque = NewtonMetres(asked.torque.0.clamp(lowest.0, highest.0));
                 self.move_on(RadiansPerSecond::ZERO, torque, feedback.position, elapsed);
                 None
             }

@@ -87,11 +87,33 @@ fn of_axis(axis: &Axis) -> Vec<String> {
             (highest.0 - lowest.0) / std::f64::consts::TAU
         ));
     }
+    doubts.extend(of_distances(axis));
     // Limits in another unit would be reported twice.
     if doubts.is_empty() {
         doubts.extend(of_encoder(axis));
     }
     doubts
+}
+
+/// Distances that count as no motion, and are farther than the axis goes, or its motor in a turn.
+fn of_distances(axis: &Axis) -> Vec<String> {
+    let Some((lowest, highest)) = axis.limits.position else { return Vec::new() };
+    let span = (highest - lowest).0;
+    let turn = std::f64::consts::TAU / axis.gear_ratio.abs();
+    let sense = &axis.position_sense;
+    let tolerance = ("position_tolerance", sense.tolerance.0, span.min(turn));
+    // A load sinks by more than a turn of the motor.
+    let distances = [tolerance, ("coast", sense.coast.0, span)];
+    let far = distances.into_iter().filter(|(_, found, most)| found > most);
+    let doubt = |(key, found, most): (&str, f64, f64)| {
+        let what = if most < span { "one turn of its motor" } else { "the span of limits.position" };
+        format!(
+            "axis \"{}\": {key} = {found} rad is more than {what}, {most:.3} rad: a restart of its \
+             drive may hide motion beyond the limits; is this another unit?",
+            axis.name
+        )
+    };
+    far.map(doubt).collect()
 }
 
 /// Effect of a restart of its drive on the position of an axis with limits, where the file leaves

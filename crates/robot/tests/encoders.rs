@@ -38,6 +38,28 @@ fn an_incremental_encoder_without_a_switch_is_doubted() {
     assert!(found.len() == 1 && found[0].contains(dead_end), "{found:?}");
 }
 
+// feature(program): `check` doubts a `position_tolerance` or a `coast` farther than the axis goes
+#[test]
+fn distances_beyond_the_limits_or_a_motor_turn_are_doubted() {
+    // 5.8 rad between the limits; 0.063 rad is a turn of the motor.
+    let multi = |keys: &str| doubts(&format!("encoder = \"multi_turn\"\nencoder_range = 4096\n{keys}\n"));
+    for (keys, sentence) in [
+        (
+            "position_tolerance = 10.0",
+            "position_tolerance = 10 rad is more than one turn of its motor, 0.0",
+        ),
+        ("position_tolerance = 0.07", "position_tolerance = 0.07 rad is more than one turn of its motor"),
+        ("coast = 10.0", "coast = 10 rad is more than the span of limits.position, 5.800 rad"),
+        ("coast = 1e308", "is more than the span of limits.position"),
+    ] {
+        let found = multi(keys);
+        assert!(found.len() == 1 && found[0].contains(sentence), "{keys}: {found:?}");
+    }
+    for keys in ["", "position_tolerance = 0.06", "coast = 5.0"] {
+        assert_eq!(multi(keys), [""; 0], "{keys}");
+    }
+}
+
 #[test]
 fn an_encoder_that_cannot_keep_the_position_is_doubted() {
     let found = doubts("encoder = \"single_turn\"\n");

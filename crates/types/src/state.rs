@@ -227,6 +227,8 @@ codes! {
         AfterSetUp = 35, "set-up mode has ended: a reset gives it back to its controller";
         /// An axis of the same chain is unreferenced, not homed, or too far outside its limits.
         Chain = 36, "its controller also moves an axis that is not ready";
+        /// It is outside its position limits in a mode without jogs: every source moves it inwards only.
+        InwardsOnly = 37, "it is outside its position limits: it can be moved inwards only";
     }
 }
 
@@ -275,6 +277,7 @@ impl StopReason {
                 | Self::OutsideLimits
                 | Self::SetUp
                 | Self::Chain
+                | Self::InwardsOnly
         )
     }
 
@@ -282,7 +285,15 @@ impl StopReason {
     #[must_use]
     pub const fn lets_home(self) -> bool {
         self.is_unreferenced()
-            || matches!(self, Self::Stale | Self::Jog | Self::NotHomed | Self::OutsideLimits | Self::Chain)
+            || matches!(
+                self,
+                Self::Stale
+                    | Self::Jog
+                    | Self::NotHomed
+                    | Self::OutsideLimits
+                    | Self::Chain
+                    | Self::InwardsOnly
+            )
     }
 
     /// True if the feedback of its brake contradicts what the brake was commanded.

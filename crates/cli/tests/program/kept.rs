@@ -98,6 +98,39 @@ fn killed_runs_leave_a_memory_that_is_right() {
     assert!(not_ended >= in_use, "{not_ended} of {in_use}");
 }
 
+// feature(program): `control enable` names a state directory that holds a drive back
+#[test]
+fn a_memory_that_cannot_be_written_is_named_by_enable() {
+    let _shared = shared();
+    let (name, state) = ("full-memory", folder("full-memory"));
+    let path = file("full-memory.toml", &with_memory(name));
+    assert_eq!(finished(run(&path, &state, &["--cycles", "300"])).code, Some(3), "no memory yet");
+    accept(&state, name);
+    let arguments = ["--state", state.to_str().expect("UTF-8")];
+    let robot = Robot::attached("full-memory", path.to_str().expect("UTF-8"), &arguments);
+    let ask = |request: &str| {
+        let mut command = onbeat();
+        command.args(["control", "--cycle"]).arg(robot.ipc.path()).arg(request);
+        finished(command)
+    };
+    robot.until("enabled", |state| state.axes[0].drive_state == 5);
+    assert_eq!(ask("disable").code, Some(0));
+    robot.until("flag written", |_| memory(&state, name)["at_rest"].is_number());
+    // No file takes the place of a folder with something in it.
+    let there = memory_file(&state, name);
+    fs::remove_file(&there).expect("a memory");
+    fs::create_dir_all(there.join("in-the-way")).expect("a folder");
+    let ran = ask("enable");
+    let expected = "not enabled: shaft: its position memory cannot be written (";
+    assert!(ran.code == Some(1) && ran.stderr.contains(expected), "{}", ran.stderr);
+    let remedy = "correct the state directory, which `onbeat run` names, then `onbeat control enable`";
+    assert!(ran.stderr.contains(remedy), "{}", ran.stderr);
+    fs::remove_dir_all(&there).expect("a folder");
+    let ran = ask("enable");
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    robot.end();
+}
+
 // feature(program): `events --kept` shows the first cause of a stop, and who reset, over restarts
 #[test]
 fn first_cause_and_who_reset_are_kept() {

@@ -545,6 +545,8 @@ impl Axis {
         let before = report.stop;
         (self.command, report.stop) = self.safety.step(elapsed);
         self.wait_for_memory();
+        let memory = self.memory.as_ref().filter(|_| self.held_back);
+        report.memory_error = memory.map_or(0, |it| it.error());
         report.quick_stop = self.safety.quick_stop_step();
         report.overshoot = self.safety.overshoot();
         report.brake = self.safety.brake_cause();

@@ -12,7 +12,7 @@
 //! | wanted | the flag is being removed | disabled; the cycle asks for it |
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU8, AtomicU64, Ordering};
 
 /// Position memory of an axis at the start of a run.
 #[derive(Clone, Debug)]
@@ -36,12 +36,14 @@ impl PartialEq for PositionMemory {
 pub struct MemoryGate {
     state: AtomicU8,
     place: AtomicU64,
+    /// System error of the last write; 0 after one that succeeded.
+    error: AtomicI32,
 }
 
 impl Default for MemoryGate {
     /// At the start of a run there may be a flag on the disk.
     fn default() -> Self {
-        Self { state: AtomicU8::new(STORED), place: AtomicU64::new(0) }
+        Self { state: AtomicU8::new(STORED), place: AtomicU64::new(0), error: AtomicI32::new(0) }
     }
 }
 
@@ -49,7 +51,7 @@ impl MemoryGate {
     /// For an axis without a writer: its drive may be enabled, and nothing is kept.
     #[must_use]
     pub fn without_writer() -> Self {
-        Self { state: AtomicU8::new(IN_USE), place: AtomicU64::new(0) }
+        Self { state: AtomicU8::new(IN_USE), place: AtomicU64::new(0), error: AtomicI32::new(0) }
     }
 }
 
@@ -90,6 +92,19 @@ impl MemoryGate {
         self.place.store(bits, Ordering::Release);
     }
 
+    /// System error of the last write; 0 after one that succeeded, 127 for one without a number or
+    /// with a larger one.
+    pub(crate) fn error(&self) -> u8 {
+        let error = self.error.load(Ordering::Relaxed);
+        u8::try_from(error).map_or(OTHER_ERROR, |it| it.min(OTHER_ERROR))
+    }
+
+    /// For the writer: result of its last write, by the number of the system error, -1 for one
+    /// without a number.
+    pub fn note(&self, written: Result<(), i32>) {
+        self.error.store(written.err().unwrap_or(0), Ordering::Relaxed);
+    }
+
     /// For the writer: the place that was shown last.
     #[must_use]
     pub fn place(&self) -> Option<Place> {
@@ -119,6 +134,9 @@ impl MemoryGate {
         self.state.compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 }
+
+/// System error that has no number of its own in the state.
+const OTHER_ERROR: u8 = 127;
 
 const OPEN: u8 = 0;
 const IN_USE: u8 = 1;

@@ -44,7 +44,7 @@ impl TorqueLimit {
 
 /// The nearest value of the object.
 fn units(scale: &AxisScale, torque: NewtonMetres) -> u16 {
-    scale.torque_units(torque).map_or(0, |units| units.value.unsigned_abs())
+    scale.torque_units(torque).map_or(0, |units| units.value.saturating_abs().unsigned_abs())
 }
 
 fn torque(scale: &AxisScale, units: u16) -> NewtonMetres {

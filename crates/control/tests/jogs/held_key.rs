@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What ends the jog in the cycles from 600 on, its key still held.
+/// Cause that ends the jog in the cycles from 600 on, its key still held.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Cause {
     /// A request brings all axes to rest.

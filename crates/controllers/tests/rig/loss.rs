@@ -1,11 +1,11 @@
-//! What drives and frames lose, and when it returns.
+//! Losses of drives and frames, and their return.
 
 use std::sync::{Arc, Mutex};
 
 use ethercat::time::Instant;
 use simulator::Segment;
 
-/// What a drive has.
+/// Supply of a drive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Loss {
     #[default]

@@ -389,6 +389,7 @@ pub(crate) fn axis_words(axis: &Axis) -> [u64; AXIS] {
             | u64::from(axis.brake_level & 0b111) << 18
             | u64::from(axis.quick_stop & QUICK_STOP) << 21
             | u64::from(axis.homed) << 24
+            | u64::from(axis.memory_error.min(0x7F)) << 25
             | u64::from(axis.stop) << 32
             | u64::from(axis.stopped_with.map_or(0, |place| place.saturating_add(1))) << 40
             | u64::from(axis.mode as u8) << 56,
@@ -418,6 +419,7 @@ pub(crate) fn axis(words: &[u64]) -> Axis {
         brake_level: (words[0] >> 18) as u8 & 0b111,
         brake_input: cause.filter(|_| is_of_brake),
         homed: words[0] >> 24 & 1 != 0,
+        memory_error: (words[0] >> 25) as u8 & 0x7F,
         stop,
         quick_stop: (words[0] >> 21) as u8 & QUICK_STOP,
         stopped_with: ((words[0] >> 40) as u16).checked_sub(1),

@@ -20,6 +20,11 @@ impl Supervisor {
         (self.overshoot.ended && self.overshoot.farthest > 0.0).then_some(Radians(self.overshoot.farthest))
     }
 
+    /// True if it passed a position limit in a mode of torques, and is not well within them again.
+    pub(super) fn overshoots(&self) -> bool {
+        self.overshoot.farthest > 0.0
+    }
+
     /// Looks how far the axis is beyond a limit. An axis without torque that a person moves does not overshoot.
     pub(super) fn watch_overshoot(&mut self, seen: &Seen) {
         let Some((lowest, highest)) = self.settings.limits.position else { return };

@@ -1,7 +1,10 @@
 //! Axes that a controller must not move: not homed, outside their limits, in set-up mode, or in a chain with
 //! an axis that is not ready. A jog moves them.
 
-use super::{Braking, CyclicMode, Hold, Limits, Radians, RadiansPerSecond, Seen, StopReason, Supervisor};
+use super::{
+    Braking, CyclicMode, Hold, Limits, NewtonMetres, Radians, RadiansPerSecond, Seen, StopReason,
+    Supervisor,
+};
 use crate::axis::{AxisFeedback, AxisPhase};
 
 impl Supervisor {
@@ -46,6 +49,10 @@ impl Supervisor {
             false => self.jogging.after_set_up && enabled && !self.acknowledged,
         };
         self.in_set_up = seen.set_up;
+        if seen.feedback.fresh {
+            let least = if self.is_outside { super::ROUNDING.0 } else { self.tolerance.0 };
+            self.is_outside = self.outside(seen.feedback.position) > least.max(super::ROUNDING.0);
+        }
         self.not_ready = match self.not_ready {
             _ if seen.not_homed => Some(StopReason::NotHomed),
             // A position that is not trusted says nothing new.
@@ -103,6 +110,23 @@ impl Supervisor {
         let Limits { velocity, deceleration, .. } = self.settings.limits;
         let most = velocity.0 * velocity.0 / (2.0 * deceleration.0) + self.tolerance.0;
         self.takes_jogs() && self.outside(feedback.position) > most
+    }
+
+    /// The reason of an axis outside its limits in a mode in which no jog brings it back, while it is enabled,
+    /// or if it passed a limit by its own torque.
+    pub(super) fn moves_inwards_only(&self, seen: &Seen) -> Option<StopReason> {
+        let enabled = seen.feedback.phase != AxisPhase::NotEnabled;
+        let counts = self.is_outside && !self.takes_jogs() && (enabled || self.overshoots());
+        counts.then_some(StopReason::InwardsOnly)
+    }
+
+    /// Lowest and highest torque: outside the position limits none that moves the axis farther out.
+    pub(super) fn torques(&self, place: Radians) -> (NewtonMetres, NewtonMetres) {
+        let Limits { position, torque, .. } = self.settings.limits;
+        let inwards_only = |is_outside| if is_outside { NewtonMetres::ZERO } else { torque };
+        let (below, above) =
+            position.map_or((false, false), |(lowest, highest)| (place < lowest, place > highest));
+        (NewtonMetres(-inwards_only(below).0), inwards_only(above))
     }
 
     /// Distance of a place from the position limits; 0 within them.

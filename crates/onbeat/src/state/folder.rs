@@ -70,6 +70,16 @@ pub enum StateError {
     },
 }
 
+impl StateError {
+    /// Number of the system error; `None` for another reason.
+    pub(crate) fn number(&self) -> Option<i32> {
+        match self {
+            Self::System { error, .. } => error.raw_os_error(),
+            _ => None,
+        }
+    }
+}
+
 impl Folder {
     /// Path of the folder of `robot` in the state directory `directory`. Simulated robots have folders
     /// of their own.

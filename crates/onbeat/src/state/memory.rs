@@ -132,10 +132,12 @@ impl AxisMemory {
         match folder.write(&self.file, &next) {
             Ok(()) => {
                 (self.now, self.is_new) = (next, false);
+                self.gate.note(Ok(()));
                 Ok(())
             }
             Err(error) => {
                 self.last = Some(Instant::now());
+                self.gate.note(Err(error.number().unwrap_or(-1)));
                 Err(error)
             }
         }

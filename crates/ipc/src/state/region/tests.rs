@@ -13,6 +13,7 @@ fn every_field() -> State {
         fresh: n % 2 == 0,
         homed: n % 2 == 1,
         ended: n % 3 == 0,
+        memory_error: n % 100 + 28,
         stop: n + 2,
         quick_stop: n % 7 + 1,
         stopped_with: Some(u16::from(n) + 3),

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What slows the axis, at its deceleration.
+/// Means that slows the axis, at its deceleration.
 #[derive(Clone, Copy, Debug, Default)]
 struct Obeys {
     halt: bool,
@@ -77,11 +77,10 @@ impl Drive {
 const HALTED: [AxisMode; 4] =
     [AxisMode::CyclicTorque, AxisMode::ProfileTorque, AxisMode::ProfilePosition, AxisMode::ProfileVelocity];
 
-/// Name of a cause of a stop, and the cause.
-type Cause = (&'static str, fn(&mut Drive));
+/// Name of a cause of a stop by a halt, and its effect.
+type NamedCause = (&'static str, fn(&mut Drive));
 
-/// Causes of a stop by a halt.
-fn causes() -> [Cause; 4] {
+fn causes() -> [NamedCause; 4] {
     [
         ("latched", |it| it.supervisor.stop_for(StopReason::NotFinite)),
         ("interlock", |it| it.seen.interlock = InterlockState::Stop),

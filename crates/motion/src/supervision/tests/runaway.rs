@@ -158,6 +158,53 @@ fn a_stop_or_an_axis_without_torque_is_not_evaluated() {
     assert_eq!(other.until(1.0, away), None, "within its velocity_error");
 }
 
+// feature(axes): outside its position limits an axis gets no outward torque, and says that it is outside
+#[test]
+fn outside_its_limits_an_axis_gets_inward_torque_only() {
+    for (place, side) in [(2.1, 1.0), (-1.1, -1.0)] {
+        let mut axis = Axis::new(CyclicMode::Torque);
+        axis.supervisor = Supervisor::new(settings(CyclicMode::Torque, OnStale::Hold), PERIOD).unwrap();
+        axis.seen.feedback.position = Radians(place);
+        for (asked, sent) in [(side, 0.0), (3.0 * side, 0.0), (-side, -side), (-9.0 * side, -3.0 * side)] {
+            let out = axis.cycle(asked, 0.0);
+            assert_eq!(
+                (out.setpoint.torque.0, out.intervention),
+                (sent, None),
+                "{asked} Nm at {place} rad"
+            );
+            assert_eq!(out.reason, Some(StopReason::InwardsOnly));
+            assert_eq!(axis.supervisor.stopped(), None);
+        }
+        axis.seen.feedback.position = Radians(0.0);
+        let out = axis.cycle(side, 0.0);
+        assert_eq!((out.setpoint.torque.0, out.reason), (side, None));
+    }
+}
+
+#[test]
+fn an_axis_outside_its_limits_is_reported_in_every_mode() {
+    use types::AxisMode::{ProfilePosition, ProfileTorque, ProfileVelocity};
+    for mode in [ProfilePosition, ProfileVelocity, ProfileTorque, CyclicMode::Torque.into()] {
+        let base = settings(CyclicMode::Position, OnStale::Hold);
+        let mut supervisor =
+            Supervisor::new(Settings { mode, ..base }, PERIOD).unwrap().with_tolerance(Radians(0.02));
+        let mut at = |place: f64, phase: AxisPhase| {
+            let position = Radians(place);
+            let feedback = AxisFeedback { position, phase, fresh: true, ..AxisFeedback::default() };
+            let asked = AxisSetpoint { position, ..AxisSetpoint::default() };
+            let seen = Seen { feedback, enabled: phase != AxisPhase::NotEnabled, ..Seen::default() };
+            supervisor.step(PERIOD, asked, &seen).reason
+        };
+        assert_eq!(at(-1.5, AxisPhase::NotEnabled), None, "{mode:?}: moved by hand");
+        for place in [-1.5, -1.01] {
+            let held = at(place, AxisPhase::HoldingAt(Radians(place)));
+            assert_eq!(held, Some(StopReason::InwardsOnly), "{mode:?} at {place} rad");
+        }
+        assert_eq!(at(-0.9, AxisPhase::Following), None, "{mode:?}");
+        assert_eq!(at(-1.01, AxisPhase::Following), None, "{mode:?}: noise at a limit");
+    }
+}
+
 #[test]
 fn an_overshoot_in_torque_mode_has_a_size() {
     let mut axis = Axis::new(CyclicMode::Torque);

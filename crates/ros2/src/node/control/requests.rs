@@ -123,7 +123,7 @@ impl<F> Requests<F> {
     }
 }
 
-/// What the answer to a reset says of the axes that it resets.
+/// Sentence of the answer to a reset about the axes that it resets.
 fn note(what: Action, moment: &Moment<'_>) -> String {
     match &moment.robot {
         Some(robot) if what == Action::ResetFaults => {

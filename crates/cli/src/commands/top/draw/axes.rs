@@ -276,7 +276,7 @@ fn stopped(axis: &Axis, picture: &Picture) -> String {
         Some(StopReason::Jog) => "jog",
         Some(StopReason::JogTorque) => "jog torque",
         Some(StopReason::NotHomed) => "not homed",
-        Some(StopReason::OutsideLimits) => "outside limits",
+        Some(StopReason::OutsideLimits | StopReason::InwardsOnly) => "outside limits",
         Some(StopReason::SetUp) => "set-up mode",
         Some(StopReason::AfterSetUp) => "after set-up",
         Some(StopReason::OtherAxis | StopReason::Chain) => {
