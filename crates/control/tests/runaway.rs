@@ -66,7 +66,7 @@ struct Commands {
     torque: f64,
     reset: u64,
     cycles: u64,
-    reversed: Option<Arc<AtomicBool>>,
+    reversed: Option<(u64, Arc<AtomicBool>)>,
     see: std::sync::mpsc::Sender<(u64, AxisReport)>,
 }
 
@@ -75,8 +75,8 @@ impl Controller for Commands {
         let (reports, commands) = io.split();
         let (report, command) = (reports[0], &mut commands[0]);
         self.cycles += u64::from(report.feedback.phase == AxisPhase::Following || self.cycles > 0);
-        if let Some(reversed) = &self.reversed {
-            reversed.store((REVERSED..self.reset).contains(&self.cycles), Ordering::Relaxed);
+        if let Some((cycle, reversed)) = &self.reversed {
+            reversed.store((*cycle..self.reset).contains(&self.cycles), Ordering::Relaxed);
         }
         let ease = if info.stopping { 0.0 } else { (self.cycles as f64 / 100.0).min(1.0) };
         command.setpoint.velocity = RadiansPerSecond(self.velocity * ease);
@@ -102,7 +102,8 @@ fn play(
     (segment, record): (Segment, ServoRecord),
     axis: AxisConfiguration,
     (velocity, torque, reset): (f64, f64, u64),
-    is_reversed: bool,
+    // Cycle in which the motor is reversed.
+    reversal: Option<u64>,
 ) -> Outcome {
     let clock = VirtualClock::default();
     clock.advance(Duration::from_secs(1000));
@@ -110,7 +111,7 @@ fn play(
     let machine = Machine { segment, reversed: Arc::clone(&reversed) };
     let link = DirectLink::new(machine, clock.clone(), Duration::from_micros(60));
     let (see, seen) = channel();
-    let reversed = is_reversed.then_some(reversed);
+    let reversed = reversal.map(|cycle| (cycle, reversed));
     let commands = Commands { velocity, torque, reset, cycles: 0, reversed, see };
     let configuration = CycleConfiguration { cycles: Some(END), ..CycleConfiguration::every(PERIOD) };
     let (cycle, mut observer) = cycle_of(link, clock, &[axis], commands, configuration);
@@ -136,6 +137,29 @@ fn axis(mode: CyclicMode) -> AxisConfiguration {
     axis
 }
 
+// feature(axes): a motor that turns against its command loses its torque, also when another stop comes first
+#[test]
+fn a_reversed_motor_is_braked_though_another_stop_comes_first() {
+    // In cst it turns at less than its velocity limit when it is reversed.
+    for (mode, torque, reversal) in [(CyclicMode::Velocity, 0.0, REVERSED), (CyclicMode::Torque, 0.1, 60)] {
+        let (device, record) = sub_device(mode, |_| ());
+        let axis = axis(mode);
+        let velocity = axis.supervision.unwrap().limits.velocity.0 / 2.0;
+        let scale = axis.scale.counts_per_radian();
+        let out =
+            play((Segment::new(vec![device]), record), axis, (velocity, torque, u64::MAX), Some(reversal));
+        let stopped = out.seen.iter().find(|(_, it)| it.stop.is_some()).unwrap();
+        let cut = out.taken.iter().find(|it| has_lost_torque(it, &out)).unwrap();
+        let reversed = out.taken.iter().find(|it| it.state == State::OperationEnabled).unwrap().now;
+        assert!(stopped.0 > reversal, "in cycle {}", stopped.0);
+        // The stop comes within 100 ms, and the torque goes within as much again.
+        let within = Duration::from_millis(300).as_millis() + u128::from(reversal);
+        assert!(cut.now.since(reversed).as_millis() < within, "{mode:?}");
+        let rests: Vec<_> = out.taken.iter().filter(|it| it.now.since(cut.now).as_millis() > 400).collect();
+        assert!(!rests.is_empty() && rests.iter().all(|it| (it.velocity / scale).abs() < 0.05));
+    }
+}
+
 // feature(axes): a motor that turns against its command loses its torque and is braked
 #[test]
 fn a_reversed_motor_in_csv_is_braked_at_once() {
@@ -144,7 +168,8 @@ fn a_reversed_motor_in_csv_is_braked_at_once() {
         let axis = axis(CyclicMode::Velocity);
         let limit = axis.supervision.unwrap().limits.velocity.0;
         let scale = axis.scale.counts_per_radian();
-        let out = play((Segment::new(vec![device]), record), axis, (limit / 2.0, 0.0, reset), true);
+        let out =
+            play((Segment::new(vec![device]), record), axis, (limit / 2.0, 0.0, reset), Some(REVERSED));
         let stopped = out.seen.iter().find(|(_, it)| it.stop.is_some()).unwrap();
         assert_eq!(stopped.1.stop, Some(StopReason::Runaway));
         // The drive needs a moment to run away, and its answer takes some cycles.
@@ -179,7 +204,7 @@ fn a_reversed_motor_in_cst_is_braked_at_once() {
     let mut axis = axis(CyclicMode::Torque);
     axis.velocity_error = Some(RadiansPerSecond(1.0));
     // It turns with 0.1 N m, and against them from then on.
-    let out = play((Segment::new(vec![device]), record), axis, (0.0, 0.1, u64::MAX), true);
+    let out = play((Segment::new(vec![device]), record), axis, (0.0, 0.1, u64::MAX), Some(REVERSED));
     let reasons: Vec<_> = out.seen.iter().filter_map(|(_, it)| it.stop).collect();
     assert_eq!(reasons.first(), Some(&StopReason::Runaway));
     let first = out.seen.iter().find(|(_, it)| it.stop.is_some()).unwrap();
@@ -193,7 +218,7 @@ fn a_sound_motor_is_never_taken_for_a_runaway() {
     for (mode, velocity, torque) in [(CyclicMode::Velocity, 8.0, 0.0), (CyclicMode::Torque, 0.0, 0.025)] {
         let (device, record) = sub_device(mode, |_| ());
         let out =
-            play((Segment::new(vec![device]), record), axis(mode), (velocity, torque, u64::MAX), false);
+            play((Segment::new(vec![device]), record), axis(mode), (velocity, torque, u64::MAX), None);
         let runaway = out.seen.iter().find(|(_, it)| it.stop == Some(StopReason::Runaway));
         assert!(runaway.is_none(), "{mode:?}: {runaway:?}");
     }
@@ -213,7 +238,7 @@ fn an_overshoot_in_cst_is_an_event_with_its_size() {
         limits.position = Some((Radians(-1.0), Radians(0.5)));
         (limits.acceleration, limits.deceleration) =
             (RadiansPerSecondSquared(50.0), RadiansPerSecondSquared(50.0));
-        let out = play((Segment::new(vec![device]), record), axis, (0.0, 0.03, u64::MAX), false);
+        let out = play((Segment::new(vec![device]), record), axis, (0.0, 0.03, u64::MAX), None);
         let farthest = out.taken.iter().map(|it| f64::from(it.position) / scale).fold(f64::MIN, f64::max);
         let reported = out.happenings.iter().find_map(|it| match it {
             Happening::Overshoot { by, .. } => Some(by.0),
@@ -244,7 +269,7 @@ fn pushed(limits: (f64, f64), torque: f64) -> (Outcome, [f64; 2], Vec<f64>) {
     settings.position = Some((Radians(limits.0), Radians(limits.1)));
     (settings.acceleration, settings.deceleration) =
         (RadiansPerSecondSquared(50.0), RadiansPerSecondSquared(50.0));
-    let out = play((Segment::new(vec![device]), record), axis, (0.0, torque, AGAIN_AND_AGAIN), false);
+    let out = play((Segment::new(vec![device]), record), axis, (0.0, torque, AGAIN_AND_AGAIN), None);
     let places: Vec<_> = out.taken.iter().map(|it| f64::from(it.position) / scale).collect();
     let farthest = places.iter().copied().fold(f64::MIN, f64::max);
     let sizes = out.happenings.iter().filter_map(|it| match it {

@@ -25,6 +25,9 @@ pub(super) struct Plausibility {
     doubted: Option<Doubted>,
     /// Replies in a row that were not believed.
     in_a_row: u64,
+    /// Of these, the last ones that each lie farther in one direction than the axis moves between
+    /// them; below 0 for the other direction.
+    leaps: i64,
 }
 
 /// The last position that was not believed, and the motion it is part of.
@@ -51,12 +54,18 @@ impl Plausibility {
             tolerance: TOLERANCE.0 * counts + ROUNDING,
             doubted: None,
             in_a_row: 0,
+            leaps: 0,
         }
     }
 
     /// Replies in a row that were not believed, up to now.
     pub(super) const fn in_a_row(&self) -> u64 {
         self.in_a_row
+    }
+
+    /// Of these, the last ones that each lie farther in one direction than the axis moves.
+    pub(super) const fn leaps(&self) -> u64 {
+        self.leaps.unsigned_abs()
     }
 
     /// Time has passed, whether a reply has come or not.
@@ -79,11 +88,15 @@ impl Plausibility {
         if self.leads(before, reported, first) {
             return self.believe();
         }
+        let last = self.doubted.map_or(before, |it| it.position);
+        let way = i64::from(reported.wrapping_sub(last).signum());
         let (is_near, stays, replies) = match self.doubted {
             Some(last) if self.leads(last.position, reported, last.age) => {
+                self.leaps = 0;
                 (last.is_near, last.stays.saturating_add(last.age), last.replies.saturating_add(1))
             }
             _ => {
+                self.leaps = if self.leaps.signum() == -way { way } else { self.leaps + way };
                 let furthest = elapsed.min(first.saturating_add(STAYS));
                 (may_jump || self.leads(before, reported, furthest), Duration::ZERO, 1)
             }
@@ -102,7 +115,7 @@ impl Plausibility {
     }
 
     fn believe(&mut self) -> Belief {
-        (self.doubted, self.in_a_row) = (None, 0);
+        (self.doubted, self.in_a_row, self.leaps) = (None, 0, 0);
         Belief::Here
     }
 
@@ -124,3 +137,34 @@ const ROUNDING: f64 = 16.0;
 /// that an axis nobody believes is thought to have moved on for at its fastest, as well.
 const STAYS: Duration = Duration::from_millis(100);
 const REPLIES: u32 = 8;
+
+#[cfg(test)]
+mod tests {
+    use motion::NewtonMetres;
+
+    use super::*;
+
+    const PERIOD: Duration = Duration::from_millis(1);
+
+    /// Positions that leap in one direction after each of these, which come after 0.
+    fn leaps(positions: &[i32]) -> Vec<u64> {
+        let scale = AxisScale::new(10_000.0, 1.0, NewtonMetres(1.0)).unwrap();
+        let mut it = Plausibility::new(RadiansPerSecond(1.0), &scale);
+        let mut elapsed = Duration::ZERO;
+        let judge = |&position: &i32| {
+            elapsed += PERIOD;
+            it.pass(PERIOD);
+            it.judge(Some(0), position, elapsed, false);
+            it.leaps()
+        };
+        positions.iter().map(judge).collect()
+    }
+
+    #[test]
+    fn only_leaps_in_one_direction_add_up() {
+        assert_eq!(leaps(&[5_000, 10_000, 15_000, 20_000]), [1, 2, 3, 4]);
+        assert_eq!(leaps(&[-5_000, -10_000, -5_000, -10_000]), [1, 2, 1, 1]);
+        assert_eq!(leaps(&[5_000, 5_000, 5_001, 10_000]), [1, 0, 0, 1], "at one place");
+        assert_eq!(leaps(&[5_000, 10_000, 0, 5_000]), [1, 2, 0, 1], "back where it was");
+    }
+}

@@ -2,9 +2,13 @@
 //!
 //! A halt brakes only if 0x605D says so, and if the drive obeys bit 8 of the controlword. Where it is
 //! known not to brake, the drive's quick stop is used. Otherwise the axis has to slow down within
-//! [`ANSWER`], until it has been at standstill once.
+//! [`ANSWER`], until it has been at standstill once. If it gets faster, a motor with exchanged phases
+//! drives it: it runs away.
 
-use super::{ANSWER, ANSWER_CYCLES, BLIND_CYCLES, Braking, Hold, Intervention, STANDS, Seen, Supervisor};
+use super::{
+    ANSWER, ANSWER_CYCLES, BLIND_CYCLES, Braking, Hold, Intervention, RUNAWAY_TIME, STANDS, Seen,
+    Supervisor,
+};
 use crate::units::Seconds;
 use types::CyclicMode;
 use types::state::StopReason;
@@ -12,6 +16,10 @@ use types::state::StopReason;
 /// One halt, from its request on.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Halting {
+    /// Speed at the request.
+    pub(super) before: f64,
+    /// Time for which it has been faster than at the request, without slowing down.
+    faster: Seconds,
     /// Highest speed since it slowed down last.
     highest: f64,
     /// Time without slowing down.
@@ -68,17 +76,26 @@ impl Supervisor {
         } else if seen.missed > BLIND_CYCLES {
             self.halting = self.halting.filter(|_| ignored);
         } else if self.quick_stop.is_none() && !ignored && seen.has_power.is_none_or(|_| seen.enabled) {
-            let least = (limit * STANDS).min(self.settings.limits.deceleration.0 * ANSWER.0 / 2.0);
-            let halting = self.halting.get_or_insert_default();
             if !(knows && seen.enabled) {
                 return;
             }
+            let (least, margin) = (self.least_slowing(), self.runaway_margin());
+            let halting =
+                self.halting.get_or_insert(Halting { before: speed, highest: speed, ..Halting::default() });
             halting.rested |= speed <= limit * STANDS;
             if speed < halting.highest - least {
-                (halting.highest, halting.stuck) = (speed, Seconds::ZERO);
+                (halting.highest, halting.stuck, halting.faster) = (speed, Seconds::ZERO, Seconds::ZERO);
             } else {
                 halting.highest = halting.highest.max(speed);
                 halting.stuck += elapsed;
+            }
+            // The load of an axis without a brake may pull it: without torque it would fall.
+            let is_faster = speed > halting.before + margin && !self.means.keeps_torque;
+            // After a late cycle one reply does not count for all the time.
+            let counted = Seconds(elapsed.0.min(self.period.0));
+            halting.faster = if is_faster { halting.faster + counted } else { Seconds::ZERO };
+            if halting.faster >= RUNAWAY_TIME {
+                return self.stop(StopReason::Runaway, None);
             }
             let answers = ANSWER + self.period * ANSWER_CYCLES;
             halting.ignored = !halting.rested && halting.stuck >= answers;
@@ -86,6 +103,12 @@ impl Supervisor {
                 self.stop_quickly();
             }
         }
+    }
+
+    /// Least difference of speeds, in rad/s, by which an axis slows down.
+    pub(super) fn least_slowing(&self) -> f64 {
+        let limits = &self.settings.limits;
+        (limits.velocity.0 * STANDS).min(limits.deceleration.0 * ANSWER.0 / 2.0)
     }
 
     /// A stop goes on by the drive's quick stop.

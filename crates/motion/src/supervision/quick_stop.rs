@@ -10,10 +10,14 @@
 //!    holds a load stays enabled.
 //! 4. Not at standstill in time, faster than before, or no trusted feedback: brake and Disable
 //!    voltage together.
+//!
+//! A drive that shows Quick stop active brakes by itself, unless its motor has exchanged phases. If the
+//! axis gets faster for [`ANSWER`] instead, or its positions leap in one direction, it is cut off as
+//! well. An outage is no sign of that, nor are other implausible positions.
 
 use core::mem;
 
-use super::{BLIND_CYCLES, Braking, CyclicMode, Hold, Intervention, STANDS, Seen, Supervisor};
+use super::{BLIND_CYCLES, Braking, CyclicMode, Hold, Intervention, STANDS, Seen, StopReason, Supervisor};
 use crate::axis::{AxisFeedback, AxisPhase};
 use crate::units::{NewtonMetres, Radians, RadiansPerSecond, Seconds};
 pub use types::state::QuickStopStep;
@@ -50,6 +54,15 @@ pub(super) struct QuickStop {
     stuck: Seconds,
     /// Time enabled without trusted feedback.
     doubted: Seconds,
+    /// Time for which the axis has run away, though its drive has the request.
+    astray: Seconds,
+    /// Speed from which it is faster: at the request, also of a halt before it that was ignored, or at
+    /// the end of an outage.
+    from: f64,
+    /// Highest speed since it slowed down last.
+    highest: f64,
+    /// Positions that have leapt in one direction, up to the last reply.
+    leaps: u64,
     /// Time since the drive was found not to carry out the quick stop.
     since: Seconds,
 }
@@ -135,6 +148,7 @@ impl Supervisor {
         let begins = self.quick_stop.is_none();
         self.after_quick_stop = true;
         let before = self.believed.unwrap_or(self.settings.limits.velocity);
+        let ignored_halt = self.halting.filter(|it| it.ignored);
         let mut stop = self.quick_stop.unwrap_or(QuickStop {
             course: Stage::Asked,
             way_back: None,
@@ -142,6 +156,10 @@ impl Supervisor {
             reference: before.abs(),
             stuck: Seconds::ZERO,
             doubted: Seconds::ZERO,
+            astray: self.astray_before(),
+            from: ignored_halt.map_or(before.0.abs(), |it| it.before),
+            highest: before.0.abs(),
+            leaps: 0,
             since: Seconds::ZERO,
         });
         if begins && !self.means.quick_stops {
@@ -169,7 +187,48 @@ impl Supervisor {
         })
     }
 
+    /// Time for which it had run away already when its positions became implausible.
+    fn astray_before(&self) -> Seconds {
+        let is_implausible = self.stopped() == Some(StopReason::Implausible);
+        if is_implausible { self.runaway.time() } else { Seconds::ZERO }
+    }
+
+    /// True once the axis has run away for [`ANSWER`], though its drive has the request.
+    fn runs_on(&self, stop: &mut QuickStop, elapsed: Seconds, seen: &Seen) -> bool {
+        // After a late cycle one reply does not count for all the time.
+        let counted = Seconds(elapsed.0.min(self.period.0));
+        let speed = seen.feedback.velocity.0.abs();
+        if seen.feedback.fresh && speed.is_finite() {
+            if seen.missed > BLIND_CYCLES {
+                // Its drive brakes from here on: nothing is known of the outage.
+                stop.from = stop.from.max(speed);
+            }
+            // The load of an axis without a brake may pull it: without torque it would fall.
+            let is_faster =
+                seen.brakes && !self.means.keeps_torque && speed > stop.from + self.runaway_margin();
+            if !is_faster || speed < stop.highest - self.least_slowing() {
+                (stop.highest, stop.astray) = (speed, Seconds::ZERO);
+            } else {
+                stop.highest = stop.highest.max(speed);
+                stop.astray += counted;
+            }
+            stop.leaps = 0;
+        } else if seen.leaps > 0 && (seen.brakes || seen.enabled) {
+            if seen.leaps <= stop.leaps {
+                // One in the other direction: that is no motion.
+                stop.astray = Seconds::ZERO;
+            } else if seen.leaps > BLIND_CYCLES {
+                stop.astray += counted;
+            }
+            stop.leaps = seen.leaps;
+        }
+        stop.astray >= ANSWER && stop.course != Stage::CutOff
+    }
+
     fn advance_quick_stop(&mut self, stop: &mut QuickStop, elapsed: Seconds, seen: &Seen) {
+        if self.runs_on(stop, elapsed, seen) {
+            return self.cut_off(stop);
+        }
         if !seen.enabled && !seen.feedback.fresh && seen.missed <= BLIND_CYCLES {
             // A lost reply says nothing of it.
             stop.since += elapsed;

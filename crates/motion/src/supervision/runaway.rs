@@ -7,7 +7,7 @@
 //!   without a brake is not evaluated: without torque the load would fall.
 //!
 //! It has to last for [`RUNAWAY_TIME`]. An axis is evaluated that follows set-points: in csv also those of a jog, of a
-//! hold, or of a stop. None is evaluated that its drive brakes, or that has no torque.
+//! hold, or of a stop. While its drive brakes it, `halting` and `quick_stop` evaluate it.
 
 use super::{CyclicMode, STANDS, Seen, Supervisor};
 use crate::axis::AxisPhase;
@@ -24,12 +24,24 @@ pub(super) struct Runaway {
     from: Option<f64>,
 }
 
+impl Runaway {
+    /// Time for which the axis has run away.
+    pub(super) const fn time(&self) -> Seconds {
+        self.since
+    }
+}
+
 impl Supervisor {
     /// The same with this velocity error; `None` is [`VELOCITY_ERROR`] of the velocity limit.
     #[must_use]
     pub fn with_velocity_error(mut self, error: Option<RadiansPerSecond>) -> Self {
         self.velocity_error = error.unwrap_or(self.settings.limits.velocity * VELOCITY_ERROR);
         self
+    }
+
+    /// Speed, in rad/s, by which an axis has to be faster than at the request to its drive to brake.
+    pub(super) fn runaway_margin(&self) -> f64 {
+        self.velocity_error.0.max(self.settings.limits.velocity.0 * LEAST_MARGIN)
     }
 
     /// True once the axis has run away from its command for [`RUNAWAY_TIME`].
@@ -95,6 +107,9 @@ pub const RUNAWAY_TIME: Seconds = Seconds(0.05);
 
 /// Default of the velocity error, as a share of the velocity limit.
 pub const VELOCITY_ERROR: f64 = 0.25;
+
+/// Share of the velocity limit that counts as faster while its drive brakes, at least.
+const LEAST_MARGIN: f64 = 0.05;
 
 /// Share of the velocity error by which an axis in cst gets faster against its torque.
 const FASTER: f64 = 0.2;

@@ -37,6 +37,9 @@ pub struct Seen {
     pub missed: u64,
     /// Replies in a row up to this cycle with a position that the axis cannot have come to; each is one of [`Seen::missed`].
     pub implausible: u64,
+    /// Of these, the last ones in a row that each lie farther in one direction than the axis moves
+    /// between them; 0 without a reply.
+    pub leaps: u64,
     /// The drive has the axis, to find its home.
     pub homing: bool,
     /// Permission of the machine around it.
@@ -53,6 +56,8 @@ pub struct Seen {
     pub asks: bool,
     /// The reply of this cycle shows Operation enabled, trusted or not.
     pub enabled: bool,
+    /// The reply of this cycle shows Quick stop active, trusted or not: the drive brakes by itself.
+    pub brakes: bool,
     /// The reply of this cycle shows Switched on, or a state beyond it.
     pub switched_on: bool,
     /// The reply of this cycle shows main power (statusword bit 4); `None` without a reply.

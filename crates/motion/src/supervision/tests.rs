@@ -1,6 +1,7 @@
 //! Promises of supervision, whatever it is asked.
 
 mod brake;
+mod braked_runaway;
 mod clamped;
 mod drive_torque;
 mod edges;
