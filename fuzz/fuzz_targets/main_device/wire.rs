@@ -20,6 +20,9 @@ use crate::freshness::Freshness;
 use crate::progress::Progress;
 use crate::script::{Deed, Lie, Script, SegmentDeed, write};
 
+/// Longest time for which such a program waits.
+const LONGEST_WAIT: Duration = Duration::from_millis(100);
+
 /// A program that sends and receives needs at least this time for a round.
 const SHORTEST_WAIT: Duration = Duration::from_micros(50);
 
@@ -110,7 +113,7 @@ impl<'a> Wire<'a> {
             self.transmit();
         }
         let soonest = self.now + SHORTEST_WAIT;
-        let latest = self.now + Duration::from_millis(10);
+        let latest = self.now + LONGEST_WAIT;
         let due = self.main_device.poll_timeout().map_or(latest, |due| due.clamp(soonest, latest));
         let arrival = self.travelling.iter().map(|it| it.0).min();
         self.pass_to(arrival.map_or(due, |arrival| arrival.clamp(soonest, due)));

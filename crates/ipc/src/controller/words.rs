@@ -234,8 +234,7 @@ mod tests {
 
     #[test]
     fn the_page_for_other_languages_has_this_version_and_layout() {
-        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/controller-process.md");
-        let page = std::fs::read_to_string(page).unwrap();
+        let page = include_str!("../../../../docs/controller-process.md");
         let version = crate::controller::VERSION;
         let (axis, drive) = (state::AXIS, state::AXIS + DRIVE);
         let lines = [
