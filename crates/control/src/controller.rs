@@ -31,7 +31,7 @@ pub trait Controller: Send {
     /// start every axis is to stay disabled.
     ///
     /// While an axis reports [`motion::AxisPhase::HoldingAt`] its set-points start from that position. Once
-    /// [`CycleInfo::stopping`] is set the controller brings its set-points to rest by its own profile; when all
+    /// [`CycleInfo::stopping`] is set the controller brings its set-points to standstill by its own profile; when all
     /// have stood still for a while the drives are disabled.
     fn update(&mut self, info: CycleInfo, io: &mut Io<'_>) {
         let _ = (info, io);

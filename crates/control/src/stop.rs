@@ -61,7 +61,7 @@ impl StopHandle {
 pub(crate) enum ShutdownPhase {
     /// The controller has the axes.
     Running,
-    /// The controller brings its set-points to rest, or supervision does.
+    /// The controller brings its set-points to standstill, or supervision does.
     Ramping {
         since: Instant,
         /// Since when it hurries.

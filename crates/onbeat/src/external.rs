@@ -83,7 +83,7 @@ impl Served {
 
 /// Controls the axes of a running cycle until it ends or `stop` asks.
 ///
-/// After [`StopHandle::stop`] the controller gets [`crate::CycleInfo::stopping`]: it brings its set-points to rest as at the end
+/// After [`StopHandle::stop`] the controller gets [`crate::CycleInfo::stopping`]: it brings its set-points to standstill as at the end
 /// of a run. Then its drives are disabled and the role is given back; after ten seconds it is in any case. After
 /// [`StopHandle::hurry`] it is given back at once: supervision stops the axes as the robot file's `on_stale` says.
 ///

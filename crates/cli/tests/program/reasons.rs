@@ -109,7 +109,7 @@ fn a_reset_names_the_step_that_replaced_the_quick_stop() {
     let ran = finished(command);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     robot.until("stopped by set-points", |state| state.axes[0].quick_stop == 1);
-    let step = "its drive does not carry out the quick stop, it was stopped by set-points to rest";
+    let step = "its drive does not carry out the quick stop, it was stopped by set-points to standstill";
     let ran = asked(&robot, &["enable"]);
     let expected = format!("(outage); {step}; correct that, then `onbeat control reset`");
     assert!(ran.code == Some(1) && ran.sentence().contains(&expected), "{}", ran.stderr);

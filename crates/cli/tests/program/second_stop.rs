@@ -79,7 +79,8 @@ fn a_second_stop_disables_an_axis_that_only_holds_its_load() {
     let script = file("only-holds.txt", "1s frames lose 100% for 100ms\n");
     for (name, arguments) in [("only-holds", &["--no-ipc"][..]), ("only-holds-fast", &["--time", "fast"])] {
         let mut run = Loaded::start(&robot, arguments, &script, name);
-        let step = "its drive does not carry out the quick stop, it was stopped by set-points to rest";
+        let step =
+            "its drive does not carry out the quick stop, it was stopped by set-points to standstill";
         run.says(step);
         run.interrupt();
         run.says(
