@@ -27,7 +27,13 @@ pub(crate) fn all(root: &Path, onbeat: &Path, report: &mut Report) {
         let mut judge = in_a_network_of_its_own();
         judge.arg(python).arg(root.join("peers/fastdds_judge.py")).arg(&program);
         judge.arg(onbeat).arg(root.join("target/debug/onbeat-ros2")).arg(root.join("examples"));
-        command::run_within(&mut judge, LONGEST).map_or_else(Outcome::Failed, |()| Outcome::Passed)
+        // Next to other work Fast DDS did not match the endpoints in 3 of 19 runs, and in none of 11 alone.
+        let mut judged = command::run_within(&mut judge, LONGEST);
+        if let Err(why) = &judged {
+            println!("judge fastdds: {why}; once more");
+            judged = command::run_within(&mut judge, LONGEST);
+        }
+        judged.map_or_else(Outcome::Failed, |()| Outcome::Passed)
     });
 }
 
