@@ -45,7 +45,7 @@ fuzz_target!(|bytes: &[u8]| {
     let mut schedule =
         Schedule { path: server.path(), visitor, regions, line: None, is_past: true, left: HAND_OVERS };
     let mut command = ends.command.blank();
-    // Commands of the schedule before, whose lease is over.
+    // Commands of the previous schedule, after the end of its lease.
     ends.command.newest(&mut command);
     let mut bytes = bytes.iter().copied();
     while let Some(step) = bytes.next() {

@@ -83,7 +83,7 @@ fuzz_target!(|bytes: &[u8]| {
         if message.is_empty() || rustix::net::send(&line, message, SendFlags::NOSIGNAL).is_err() {
             break;
         }
-        // Without room for descriptors the kernel closes those that come. The fuzzer's own timer
+        // Without room for descriptors the kernel closes received descriptors. The fuzzer's own timer
         // interrupts.
         match rustix::io::retry_on_intr(|| rustix::net::recv(&line, &mut ipc.reply, RecvFlags::empty())) {
             Ok((length @ 8.., _)) => {

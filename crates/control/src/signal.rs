@@ -230,7 +230,7 @@ impl Signals {
                     state.written = state.shown();
                     state.field.write(main_device.outputs_mut(signal.sub_device), state.written);
                 }
-                // Its writer was before. An axis lowers a limit of its own for a jog.
+                // Its writer was before. An axis lowers its own limit for a jog.
                 Flow::Taken(_) | Flow::Fixed(_) => {
                     state.raw = state.field.read(main_device.outputs_mut(signal.sub_device))
                 }

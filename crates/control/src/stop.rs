@@ -157,7 +157,7 @@ impl ShutdownPhase {
         }
     }
 
-    /// The same if a request brings the axes to rest while the cycle goes on.
+    /// The same for a request that stops the axes while the cycle continues.
     pub(crate) fn ending_with(self, rests: bool) -> Ending {
         match self.ending() {
             Ending::No if rests => Ending::Asked,

@@ -37,7 +37,7 @@ static ALLOCATOR: CountingAllocator = allocations::COUNTED;
 /// Cycles after which a machine too busy to bring the bus to Op is given up.
 const TOO_MANY: u64 = 60_000;
 
-/// A terminal with outputs, a drive that is at home wherever it is told to (method 37, as it is delivered), and a terminal
+/// A terminal with outputs, a drive that takes its position as home (method 37, as delivered), and a terminal
 /// with inputs that follow the outputs.
 fn segment() -> Segment {
     let identity = Identity { vendor_id: 0xFFFF_0B01, product_code: 0x0402, revision: 1, serial: 0 };

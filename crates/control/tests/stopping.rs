@@ -232,7 +232,7 @@ fn a_hurried_stop_in_bus_time_ends_within_two_seconds_of_the_host() {
     let cycles = ran.ended.since(ran.asked).as_nanos() / PERIOD.as_nanos();
     // A busy computer passes fewer cycles in that time.
     assert!(cycles <= 20 + 2_000 / 5, "{cycles} cycles of 5 ms or more");
-    assert_eq!(ran.exit_code, 0, "it was asked for, and its drive is off");
+    assert_eq!(ran.exit_code, 0, "it was requested, and its drive is off");
     assert_eq!(ran.taken.last().unwrap().state, State::SwitchOnDisabled);
 }
 

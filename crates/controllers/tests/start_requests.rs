@@ -81,7 +81,7 @@ fn a_loss_during_enable_is_not_acknowledged() {
     assert!(is_enabled(&log.cycles.last().unwrap().reports[1]));
 }
 
-// feature(axes): a reset acknowledges the stops that were there, not those that come
+// feature(axes): a reset acknowledges the stops that were there when it began, and no later ones
 #[test]
 fn a_reset_does_not_acknowledge_what_comes_later() {
     let rig = Rig::new(2, CyclicMode::Position);

@@ -1,4 +1,4 @@
-//! Requests that bring to rest a controller that goes on by itself.
+//! Requests that stop a controller that ignores `stopping`.
 use crate::rig;
 
 use ethercat::cia402::{CyclicMode, State};
@@ -11,7 +11,7 @@ const ASKED: u64 = 500;
 const AT_REST: u64 = 3_000;
 const AGAIN: u64 = 8_000;
 
-/// Positions of the axis, from cycle to cycle, of a controller that is asked for `what`, and for `then`
+/// Positions of the axis, from cycle to cycle, of a controller that gets the request `what`, and then `then`
 /// later; the replies are all right.
 fn run(mode: CyclicMode, obeys: bool, what: Action, then: Action) -> Log {
     let members = vec![Headstrong::member(obeys, 1), Member::new(MemberKind::Plain(Box::new(Hold)), &[0])];
@@ -35,7 +35,7 @@ fn way(log: &Log, from: u64, to: u64) -> f64 {
     (at(to) - at(from)).abs()
 }
 
-// feature(axes): a controller that goes on by itself is stopped by `control stop`, and stays stopped
+// feature(axes): `control stop` stops a controller that ignores it, and the axes stay stopped
 #[test]
 fn a_stop_holds_a_controller_that_does_not_stop() {
     for mode in [CyclicMode::Position, CyclicMode::Velocity] {
@@ -53,9 +53,9 @@ fn a_stop_holds_a_controller_that_does_not_stop() {
     }
 }
 
-// feature(axes): `control deactivate` and `disable` stop a controller that goes on
+// feature(axes): `control deactivate` and `disable` stop a controller that ignores them
 #[test]
-fn a_controller_that_goes_on_is_deactivated_or_disabled_at_rest() {
+fn a_controller_that_ignores_them_is_deactivated_or_disabled() {
     for mode in [CyclicMode::Position, CyclicMode::Velocity] {
         for what in [Action::Deactivate, Action::Disable] {
             let then = if what == Action::Disable { Action::Enable } else { Action::SwitchController(1) };

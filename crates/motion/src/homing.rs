@@ -72,7 +72,7 @@ impl Home {
         axis - self.offset
     }
 
-    /// Here is home: the drive stands at `drive`. Only for an axis that stands, for its position jumps. It changes
+    /// Here is home: the drive is at `drive`. Only at standstill, for the position jumps. It changes
     /// nothing, and returns `false`, unless the axis is homed by hand, and for a position that is not finite.
     pub fn take(&mut self, drive: Radians) -> bool {
         let Homing::CurrentPosition { position } = self.homing else { return false };

@@ -363,7 +363,7 @@ impl Supervisor {
                     self.other == OtherAxis::Free && (self.acknowledged || !self.awaits_reset)
                 }
                 StopReason::AwaitsStart => self.is_started(seen),
-                // A request that brought the axes to rest is over.
+                // A request that stopped the axes has ended.
                 StopReason::Ending => seen.ending == Ending::No,
                 StopReason::Jog => true,
                 StopReason::NotHomed

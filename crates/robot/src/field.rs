@@ -13,7 +13,7 @@ use serde::de::{Deserialize, Deserializer, Error, Unexpected, Visitor};
 use crate::duration;
 use crate::error::SEPARATOR;
 
-/// Largest limit of an axis, in its unit. Those that follow from others are at most 16 times larger,
+/// Largest limit of an axis, in its unit. Limits that follow from others are at most 16 times larger,
 /// which [`motion::supervision::LARGEST_LIMIT`] allows.
 pub(crate) const LARGEST_LIMIT: f64 = 1e12;
 

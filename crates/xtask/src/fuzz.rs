@@ -202,8 +202,8 @@ const WITH_UNSAFE_CODE: &str = "ipc_";
 /// input, which took half the time. AddressSanitizer still reports leaks, at the end of the run.
 const NO_LEAKS_PER_INPUT: &str = "-detect_leaks=0";
 
-/// Memory that AddressSanitizer keeps back to find uses after free, and after return: that of a
-/// hundred inputs. With the defaults, 256 MB and 2^20, most of it is in no cache of the processor.
+/// Memory that AddressSanitizer keeps back to find uses after free, and after return: the memory of
+/// a hundred inputs. With the defaults, 256 MB and 2^20, most of it is in no cache of the processor.
 const QUARANTINE: &str = "quarantine_size_mb=16:max_uar_stack_size_log=16";
 
 /// Bytes of address space of the other targets: libFuzzer's own limit of what is in memory at once.

@@ -303,7 +303,7 @@ fn a_measured_position_makes_an_unreferenced_axis_ready() {
 
 // feature(program): refusals name what the robot file needs if nothing makes an unreferenced axis ready
 #[test]
-fn an_axis_without_a_way_back_is_told_apart_in_each_refusal() {
+fn each_refusal_says_that_an_axis_has_no_way_back() {
     let _shared = shared();
     let text = measured().replace("encoder = \"multi_turn\"\nencoder_range = 4096", "");
     let mut robot = Robot::start("no-way-back", &text);

@@ -5,6 +5,8 @@ use std::hash::{BuildHasher, RandomState};
 use std::path::Path;
 use std::time::Duration;
 
+use onbeat::ipc::state::StopReason;
+
 use crate::common::{Ran, Running, file, finished, folder, onbeat, shared};
 use crate::robots::Robot;
 use crate::wire::Wire;
@@ -125,7 +127,13 @@ fn a_memory_that_cannot_be_written_is_named_by_enable() {
     assert!(ran.code == Some(1) && ran.stderr.contains(expected), "{}", ran.stderr);
     let remedy = "correct the state directory, which `onbeat run` names, then `onbeat control enable`";
     assert!(ran.stderr.contains(remedy), "{}", ran.stderr);
+    // The request has lapsed: a disk that works again enables nothing.
+    robot.until("request lapsed", |state| state.axes[0].stop == StopReason::AwaitsStart as u8);
     fs::remove_dir_all(&there).expect("a folder");
+    robot.until("written again", |_| there.is_file());
+    let before = robot.until("a state", |_| true).cycle;
+    let later = robot.until("some cycles later", |state| state.cycle > before + 200);
+    assert!(later.axes[0].drive_state < 4, "{later:?}");
     let ran = ask("enable");
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     robot.end();

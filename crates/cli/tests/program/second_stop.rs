@@ -51,7 +51,7 @@ impl Loaded {
             if let Some(status) = self.child.try_wait().expect("its status") {
                 return status.code();
             }
-            assert!(begin.elapsed() < PATIENCE, "it goes on: {}", self.errors());
+            assert!(begin.elapsed() < PATIENCE, "the run continues: {}", self.errors());
             std::thread::sleep(Duration::from_millis(20));
         }
     }

@@ -545,8 +545,12 @@ impl Axis {
         let before = report.stop;
         (self.command, report.stop) = self.safety.step(elapsed);
         self.wait_for_memory();
-        let memory = self.memory.as_ref().filter(|_| self.held_back);
-        report.memory_error = memory.map_or(0, |it| it.error());
+        report.memory_error = match &self.memory {
+            Some(memory) if self.held_back => memory.error(),
+            // The request has lapsed because of it.
+            Some(_) if report.stop == Some(StopReason::AwaitsStart) => report.memory_error,
+            _ => 0,
+        };
         report.quick_stop = self.safety.quick_stop_step();
         report.overshoot = self.safety.overshoot();
         report.brake = self.safety.brake_cause();

@@ -21,7 +21,7 @@ pub(super) struct BoundBrake {
     output: Option<BrakeOutput>,
     released: Option<BoundInput>,
     closed: Option<BoundInput>,
-    /// Place of its first input among those of all brakes.
+    /// Place of its first input among the inputs of all brakes.
     first_input: usize,
 }
 

@@ -22,7 +22,7 @@ struct FaultCode {
     buffer: Option<Vec<u8>>,
     /// Its drive is in fault, as far as is known.
     is_faulted: bool,
-    /// It is to be asked for, once the request is accepted.
+    /// Not yet requested, or the request was refused.
     is_wanted: bool,
 }
 
@@ -44,8 +44,8 @@ impl FaultCodes {
         Self { axes: axes.axes.iter().map(code).collect() }
     }
 
-    /// Asks for those of axes whose drives have gone into fault. A request that is refused is made again, also after the
-    /// fault was reset: it may have been one of the position sensor.
+    /// Requests the error code of each drive that went into fault. A refused request is made again, also
+    /// after the reset of the fault: it may have been a fault of the position sensor.
     pub(crate) fn ask(&mut self, axes: &Axes, main_device: &mut MainDevice) {
         for (axis, report) in self.axes.iter_mut().zip(axes.reports()) {
             let fault = report.state == Some(State::Fault);

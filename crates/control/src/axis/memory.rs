@@ -135,7 +135,7 @@ impl MemoryGate {
     }
 }
 
-/// System error that has no number of its own in the state.
+/// System error without a number in the state.
 const OTHER_ERROR: u8 = 127;
 
 const OPEN: u8 = 0;

@@ -218,7 +218,7 @@ impl AxisSafety {
         self.supervisor.as_ref().map(|it| (it.settings().limits.torque, it.jog_limits().torque))
     }
 
-    /// The cycle sets the torque limit of its drive; `jog`: that of a jog.
+    /// The cycle sets the torque limit of its drive; `jog`: the limit of a jog.
     pub(super) fn set_drive_torque(&mut self, jog: NewtonMetres) {
         self.supervisor = self.supervisor.take().map(|it| it.with_drive_torque(jog));
     }
@@ -287,7 +287,7 @@ impl AxisSafety {
         if self.supervisor.is_none() && brake.brake.fault().is_some() {
             command.request = Request::Disable;
         }
-        // Of a drive with an outage, the quick stop is over by now, or there is none.
+        // After an outage the quick stop of the drive has ended by now, or there is none.
         let holds = matches!(self.state, Some(State::OperationEnabled | State::QuickStopActive));
         let torque = holds && missed <= self.give_up_cycles && self.help != QuickStopHelp::CutsOff;
         let seen = BrakeSeen {

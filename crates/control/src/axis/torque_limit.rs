@@ -13,7 +13,7 @@ pub(super) struct TorqueLimit {
 }
 
 impl TorqueLimit {
-    /// The limit of the axis, and that of a jog.
+    /// The limit of the axis, and the limit of a jog.
     pub(super) fn new(field: PdoField, scale: &AxisScale, limit: NewtonMetres, jog: NewtonMetres) -> Self {
         let usual = units(scale, limit).max(1);
         let nearest = units(scale, jog);

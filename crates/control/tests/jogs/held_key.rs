@@ -15,7 +15,7 @@ enum Cause {
     Switch,
 }
 
-// feature(axes): a jog that a stop or a refusal has ended does not go on while its key is held
+// feature(axes): a jog that a stop or a refusal has ended does not continue while its key is held
 #[test]
 fn a_jog_that_was_ended_waits_for_a_new_press() {
     use Cause::{Halt, Refusal, Stop, Switch};
@@ -42,7 +42,7 @@ fn a_jog_that_was_ended_waits_for_a_new_press() {
             ran.states[from..to].iter().any(|it| it.axes[0].velocity.abs() > ROUNDED)
         };
         assert!(moves(350, 590), "{mode:?} {cause:?}: it was jogged");
-        // A refusal counts once the last good command is over.
+        // A refusal counts once the last good command has expired.
         let from = 600 + ENDS + 10;
         assert!(!moves(from, 1_490), "{mode:?} {cause:?}: it went on with the same key");
         assert!(moves(1_520, 1_690), "{mode:?} {cause:?}: pressed again");

@@ -75,7 +75,7 @@ fn the_drive_has_the_torque_limit_of_a_jog_only_during_it() {
             let ran = jogged(mode, end);
             let steps = &ran.steps[0];
             assert_eq!(limits(steps), [USUAL, LOW, USUAL], "{mode:?} {end:?}");
-            assert_eq!(limits(&ran.steps[1]), [USUAL], "{mode:?} {end:?}: nobody jogs it");
+            assert_eq!(limits(&ran.steps[1]), [USUAL], "{mode:?} {end:?}: no jog moves it");
             let begin = steps.iter().position(|it| it.maximum_torque == LOW).unwrap();
             let end_of_low = steps.iter().rposition(|it| it.maximum_torque == LOW).unwrap();
             let moves = |from: usize, to: usize| steps[from..to].iter().any(|it| it.taken.abs() > 0.05);

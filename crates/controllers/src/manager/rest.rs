@@ -2,7 +2,7 @@
 //!
 //! While a request brings the axes to rest, supervision stops an axis whose controller does not slow it
 //! down ([`motion::supervision::Ending`]). Once all axes are slow, the manager holds them in place of such
-//! a controller. After *stop* it goes on holding them, until *enable*, *reset faults* or a switch.
+//! a controller. After *stop* it holds them until *enable*, *reset faults* or a switch.
 
 use control::controller::AxisReport;
 use motion::Seconds;
@@ -51,5 +51,5 @@ impl ControllerManager {
     }
 }
 
-/// Time within which a controller brings its axes to rest, and supervision those of another.
+/// Time within which a controller, or else supervision, stops the axes.
 const REST_TIME: Seconds = END_TIME;

@@ -1,4 +1,4 @@
-//! A controller that goes on moving.
+//! A controller that ignores `stopping`.
 
 use control::controller::{Controller, CycleInfo};
 use control::signal::Io;

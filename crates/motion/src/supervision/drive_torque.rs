@@ -26,7 +26,7 @@ impl Supervisor {
         self
     }
 
-    /// True if the drive gets the torque limit of a jog in this cycle; between [`Self::judge`] and
+    /// True if the drive gets the jog's torque limit in this cycle; between [`Self::judge`] and
     /// [`Self::send`], and after both.
     #[must_use]
     pub fn has_low_torque(&self) -> bool {
@@ -69,7 +69,7 @@ impl Supervisor {
     }
 }
 
-/// Time at standstill after which the torque of the axis is that of its load.
+/// Time at standstill after which the torque of the axis is the torque of its load.
 const SETTLED: Seconds = Seconds(0.1);
 
 /// Share of the limit that a load may need at standstill.

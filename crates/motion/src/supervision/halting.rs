@@ -111,7 +111,7 @@ impl Supervisor {
         (limits.velocity.0 * STANDS).min(limits.deceleration.0 * ANSWER.0 / 2.0)
     }
 
-    /// A stop goes on by the drive's quick stop.
+    /// The drive's quick stop continues a stop.
     fn stop_quickly(&mut self) {
         if let Hold::Stopped { braking, .. } = &mut self.hold
             && !matches!(braking, Braking::Drive(Intervention::Disable | Intervention::CutOff))

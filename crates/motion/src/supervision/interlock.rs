@@ -71,7 +71,7 @@ impl Supervisor {
             if holds_load {
                 *braking = Braking::Drive(Intervention::QuickStop);
             }
-            // A drive that homes is halted first, and one that brakes by its quick stop goes on.
+            // A drive that homes is halted first, and a quick stop in progress continues.
             let brakes = *braking == Braking::Drive(Intervention::QuickStop) && !stands;
             if seen.feedback.phase == AxisPhase::NotEnabled && !seen.homing && !brakes {
                 *braking = Braking::Drive(Intervention::Disable);

@@ -9,7 +9,10 @@
 //! * a rising request: the controller requests no torque ([`Seen::disables`]), and later for
 //!   torque.
 //!
-//! A start request that the drive does not carry out within [`START_TIME`] has lapsed.
+//! A start request that the drive does not carry out within [`START_TIME`] has lapsed, also if it was
+//! held back from the drive.
+
+use core::mem;
 
 use super::{BLIND_CYCLES, Braking, Hold, Intervention, Seen, StopReason, Supervisor};
 use crate::units::Seconds;
@@ -24,6 +27,8 @@ pub(super) struct Start {
     required: Option<Cause>,
     /// The drive was last sent a request to be enabled.
     sent_enable: bool,
+    /// A request to enable it was held back.
+    held_back: bool,
     /// The last reply showed Operation enabled.
     was_enabled: bool,
     /// Time for which a drive may still leave Operation enabled because it was asked to.
@@ -69,9 +74,10 @@ impl Supervisor {
         self.start.was_enabled && self.start.sent_enable && self.start.excused.0 <= 0.0
     }
 
-    /// The drive is not sent its request in this cycle: it is not waited for.
+    /// The drive is not sent its request in this cycle. The request lapses after [`START_TIME`]
+    /// nevertheless.
     pub const fn hold_back(&mut self) {
-        self.start.sent_enable = false;
+        (self.start.sent_enable, self.start.held_back) = (false, true);
     }
 
     /// A permission is missing: its return enables nothing.
@@ -160,11 +166,14 @@ impl Supervisor {
     /// later.
     fn lapses(&mut self, elapsed: Seconds, seen: &Seen, has_power: bool) -> bool {
         let start = &mut self.start;
-        if seen.enabled || seen.fault || !start.sent_enable {
+        let held_back = mem::take(&mut start.held_back);
+        if seen.enabled || seen.fault || !(start.sent_enable || held_back) {
             (start.waited, start.waited_for_power) = (Seconds::ZERO, Seconds::ZERO);
             return false;
         }
         start.waited += elapsed;
+        // A drive that gets no request shows no main power.
+        let has_power = has_power || held_back;
         let returned = has_power && start.waited_for_power > CHARGE_TIME;
         match has_power || seen.switched_on {
             true => start.waited_for_power = Seconds::ZERO,

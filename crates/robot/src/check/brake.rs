@@ -91,7 +91,7 @@ impl<'a> Brakes<'a> {
         if let Some(other) = self.outputs.insert((sub_device, channel), axis.clone()) {
             let name = &self.bus.sub_devices[sub_device].name;
             let found = format!(
-                "channel {channel} of \"{name}\" for the brake of axis \"{axis}\"; that of \"{other}\" has it"
+                "channel {channel} of \"{name}\" for the brake of axis \"{axis}\"; the brake of \"{other}\" has it"
             );
             let expected = "an output for each brake";
             return Err(Problem::new(entry.key("channel"), found, expected, "choose another"));

@@ -72,7 +72,7 @@ impl DigitalOutputs {
         Ok(Self { channels: checked(channels)?, wires, coils: Vec::new() })
     }
 
-    /// The same whose `output`, from 0, powers the coil of a brake.
+    /// The same; its `output`, from 0, powers the coil of a brake.
     #[must_use]
     pub fn with_coil(mut self, output: u8, brake: ShaftBrake) -> Self {
         self.coils.push((output, brake));

@@ -27,7 +27,7 @@ pub(crate) fn all(root: &Path, onbeat: &Path, report: &mut Report) {
         let mut judge = in_a_network_of_its_own();
         judge.arg(python).arg(root.join("peers/fastdds_judge.py")).arg(&program);
         judge.arg(onbeat).arg(root.join("target/debug/onbeat-ros2")).arg(root.join("examples"));
-        // Next to other work Fast DDS did not match the endpoints in 3 of 19 runs, and in none of 11 alone.
+        // Next to other work Fast DDS did not match the endpoints in 3 of 11 runs, and in none of 8 alone.
         let mut judged = command::run_within(&mut judge, LONGEST);
         if let Err(why) = &judged {
             println!("judge fastdds: {why}; once more");

@@ -201,7 +201,7 @@ fn send(mut port: &Channel, order: &Order) -> Result<(), Failure> {
 /// Time for which axes that are held may pass.
 const PASSING: Duration = Duration::from_millis(500);
 
-/// Waits for what becomes of a trajectory; Ctrl-C calls it off. False if an axis is held,
+/// Waits for the result of a trajectory; Ctrl-C cancels it. False if an axis is held,
 /// which may pass.
 fn await_end(
     port: &Channel,

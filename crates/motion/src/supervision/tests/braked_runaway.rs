@@ -112,7 +112,7 @@ fn an_axis_that_gets_faster_under_a_halt_is_cut_off() {
         axis.brakes();
         let cycles = axis.until_cut_off(|cycle| faster(50.0)(54 + cycle)).unwrap();
         assert!((45..=55).contains(&cycles), "{cycles}");
-        // At standstill somebody pushes it.
+        // At standstill a person pushes it.
         let mut axis = halted();
         for cycle in 1..=100 {
             axis.cycle(Reply::Velocity((BEFORE - 20.0 * f64::from(cycle) * PERIOD.0).max(0.0)));
@@ -191,7 +191,7 @@ fn an_outage_in_quick_stop_active_takes_no_torque() {
 }
 
 #[test]
-fn a_runaway_goes_on_counting_when_positions_become_implausible() {
+fn a_runaway_still_counts_while_positions_are_implausible() {
     let mut axis = Axis::new(CyclicMode::Velocity, false);
     // 30 ms faster than it was sent.
     for _ in 0..30 {

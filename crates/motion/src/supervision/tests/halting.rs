@@ -135,7 +135,7 @@ fn a_halt_that_is_ignored_is_followed_by_a_quick_stop() {
 }
 
 #[test]
-fn a_halt_that_slows_the_axis_goes_on() {
+fn a_halt_that_slows_the_axis_continues() {
     let obeys = Obeys { halt: true, quick_stop: true };
     for mode in HALTED {
         let mut drive = Drive::moving(mode, true, obeys);
@@ -153,7 +153,7 @@ fn a_halt_that_slows_the_axis_goes_on() {
             assert_eq!(drive.cycle(), Some(Intervention::Halt), "{mode:?} {cycle}");
         }
         assert_eq!(drive.seen.feedback.velocity.0, 0.0);
-        // At standstill somebody pushes it.
+        // At standstill a person pushes it.
         (drive.seen.feedback.fresh, drive.seen.enabled, drive.seen.missed) = (true, true, 0);
         drive.seen.has_power = Some(true);
         drive.seen.feedback.velocity = RadiansPerSecond(0.1);

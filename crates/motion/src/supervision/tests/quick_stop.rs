@@ -192,7 +192,7 @@ fn a_load_without_brake_stays_held_until_a_reset() {
     assert_eq!(drive.step(), None);
 }
 
-// feature(axes): an ignored quick stop is reported until a reset, also of a controller that goes on
+// feature(axes): an ignored quick stop is reported until a reset, also while the controller continues
 #[test]
 fn an_ignored_quick_stop_is_reported_until_a_reset() {
     let obeys = Obeys { setpoints_under_quick_stop: true, setpoints: true, ..Obeys::default() };

@@ -253,6 +253,28 @@ fn the_end_of_set_up_mode_permits_no_homing_before_a_reset() {
     assert!(drive.supervisor.may_home());
 }
 
+// feature(axes): a start request that waits for the position memory lapses after 10 s
+#[test]
+fn a_request_that_is_held_back_lapses() {
+    let mut drive = Drive::new();
+    drive.ask(false);
+    drive.show(false);
+    drive.cycles(10);
+    drive.ask(true);
+    for _ in 0..9_990 {
+        drive.cycles(1);
+        drive.supervisor.hold_back();
+    }
+    assert_eq!(drive.stop(), None, "within 10 s it may still be sent");
+    for _ in 0..20 {
+        drive.cycles(1);
+        drive.supervisor.hold_back();
+    }
+    assert_eq!(drive.stop(), Some(AwaitsStart));
+    drive.cycles(100);
+    assert!(drive.requests[drive.requests.len() - 100..].iter().all(|it| !may_enable(it)));
+}
+
 #[test]
 fn a_disabled_axis_that_is_halted_does_not_lapse() {
     let settings = settings(CyclicMode::Torque, OnStale::Hold);
