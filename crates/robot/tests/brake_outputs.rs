@@ -111,8 +111,8 @@ fn brakes_have_digital_outputs_of_their_own() {
         ),
         (
             joint(3),
-            "channel 3 of \"outputs\" for the brake of axis \"joint\"; that of \"wheel-2\" has it, expected an output \
-             for each brake: choose another",
+            "channel 3 of \"outputs\" for the brake of axis \"joint\"; the brake of \"wheel-2\" has it, expected an \
+             output for each brake: choose another",
         ),
         (
             here("\"outputs\", chanel = 2".to_owned()),

@@ -255,7 +255,7 @@ impl Axis {
         if self.command.request == Request::Enable || is_powered {
             if !memory.enter() && !is_powered {
                 self.command.request = Request::Disable;
-                self.safety.hold_back();
+                self.safety.hold_back(true);
                 self.held_back = true;
             }
         } else if self.input.is_some() {
@@ -263,13 +263,13 @@ impl Axis {
         }
     }
 
-    /// Its controller is lost: a drive that has no torque is not enabled. Its last request stays as it
-    /// is, so that this counts as no rising request for a start.
+    /// Its controller is lost: a drive that has no torque is not enabled. The last request stays, so
+    /// that the return of the controller is no rising request, and does not lapse.
     pub(super) fn keep_off(&mut self) {
         let has_torque = self.state().is_none_or(State::is_powered);
         if matches!(self.command.request, Request::Enable | Request::Halt) && !has_torque {
             self.command.request = Request::Disable;
-            self.safety.hold_back();
+            self.safety.hold_back(false);
         }
     }
 

@@ -175,9 +175,9 @@ impl AxisSafety {
     }
 
     /// Its drive is not sent the request to enable it.
-    pub(super) fn hold_back(&mut self) {
+    pub(super) fn hold_back(&mut self, lapses: bool) {
         if let Some(supervisor) = &mut self.supervisor {
-            supervisor.hold_back();
+            supervisor.hold_back(lapses);
         }
     }
 

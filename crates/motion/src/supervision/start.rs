@@ -74,10 +74,10 @@ impl Supervisor {
         self.start.was_enabled && self.start.sent_enable && self.start.excused.0 <= 0.0
     }
 
-    /// The drive is not sent its request in this cycle. The request lapses after [`START_TIME`]
-    /// nevertheless.
-    pub const fn hold_back(&mut self) {
-        (self.start.sent_enable, self.start.held_back) = (false, true);
+    /// The drive is not sent its request in this cycle. If it `lapses`, it does so after
+    /// [`START_TIME`] as one that was sent.
+    pub const fn hold_back(&mut self, lapses: bool) {
+        (self.start.sent_enable, self.start.held_back) = (false, lapses);
     }
 
     /// A permission is missing: its return enables nothing.

@@ -263,12 +263,12 @@ fn a_request_that_is_held_back_lapses() {
     drive.ask(true);
     for _ in 0..9_990 {
         drive.cycles(1);
-        drive.supervisor.hold_back();
+        drive.supervisor.hold_back(true);
     }
     assert_eq!(drive.stop(), None, "within 10 s it may still be sent");
     for _ in 0..20 {
         drive.cycles(1);
-        drive.supervisor.hold_back();
+        drive.supervisor.hold_back(true);
     }
     assert_eq!(drive.stop(), Some(AwaitsStart));
     drive.cycles(100);
