@@ -7,7 +7,7 @@
 //! | [`setup`] | programs a machine needs, and their installation |
 //! | [`check`] | formatting, lints, documentation, a target without an operating system |
 //! | [`dist`] | releases: archives, Debian packages, the wheel |
-//! | [`features`] | FEATURES.md, made from the tests |
+//! | [`features`] | list of all features with their tests |
 //! | [`fuzz`] | the fuzz targets, two at a time |
 //! | [`judges`] | independent programs that check ours |
 //! | [`proofs`] | Miri and ThreadSanitizer over the lock-free code |
@@ -42,7 +42,7 @@ use report::Report;
 const USAGE: &str = "\
 cargo xtask test                           everything CI runs; installs what it needs, and says so
 cargo xtask check                          formatting, lints, documentation
-cargo xtask features                       FEATURES.md, made from the comments above the tests
+cargo xtask features                       target/features.md: each feature and its tests
 cargo xtask fuzz [--seconds N] [TARGET]    the fuzz targets, or one of them (60 s each unless told)
 cargo xtask judges                         other people's MainDevices and dissectors against ours
 cargo xtask proofs                         Miri and ThreadSanitizer over the lock-free code, and the examples for a minute
@@ -71,7 +71,7 @@ fn main() -> ExitCode {
     match words.as_slice() {
         ["test"] => test(&root, &mut report),
         ["check"] => check::all(&root, &mut report),
-        ["features"] => report.step("FEATURES.md", || features::write(&root)),
+        ["features"] => report.step("target/features.md", || features::write(&root)),
         ["dissect", capture] => judges::tshark::file(Path::new(capture), &mut report),
         ["judges"] => {
             setup::debian_packages(&mut report);
