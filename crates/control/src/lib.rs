@@ -16,7 +16,6 @@
 //! | [`signal`] | process data by name |
 //! | [`stop`] | a request to stop a cycle |
 //! | [`verdict`] | faults of a run that is over, and its exit code |
-//! | [`delayed_lock`] | data shared with the cycle by a task that is not real-time |
 //! | [`always_on`] | settings that every cycle wants |
 //! | [`profile`] | requests of a real-time thread to the system, and its grants |
 //! | [`probe`] | wake-up latency of this machine, with nothing to do |
@@ -29,7 +28,6 @@ mod cell;
 pub mod clock_lock;
 pub mod controller;
 pub mod cycle;
-pub mod delayed_lock;
 mod digital_input;
 pub mod external;
 pub mod interlock;
