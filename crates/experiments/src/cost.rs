@@ -10,9 +10,9 @@ use std::io;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use control::profile::{Granted, RealTimeProfile};
 use record::{CycleRecord, Statistics};
 use report::{Report, Row, Section, Table};
+use rt::profile::{Granted, RealTimeProfile};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 

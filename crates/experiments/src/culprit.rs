@@ -5,9 +5,9 @@ use std::io::{self, Write};
 use std::thread;
 use std::time::Duration;
 
-use control::clock::now_ns;
 use machine::cpus::Cpus;
 use machine::task;
+use rt::clock::now_ns;
 use rt::scheduling::{Scheduling, schedule};
 use rustix::thread::set_name;
 use thiserror::Error;

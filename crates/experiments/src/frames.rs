@@ -3,13 +3,13 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use control::bring_up::{BRING_UP_TIMEOUT, Pump};
-use control::clock::{Clock as _, VirtualClock};
-use control::link::DirectLink;
-use control::link::Link as _;
 use ethercat::link::{MAXIMUM_FRAME_LENGTH, Segment};
 use ethercat::main_device::{BringUpPhase, Configuration, MainDevice};
 use ethercat::wire::Frame;
+use ethercat_linux::bring_up::{BRING_UP_TIMEOUT, Pump};
+use ethercat_linux::link::DirectLink;
+use ethercat_linux::link::Link as _;
+use rt::clock::{Clock as _, VirtualClock};
 
 use crate::Error;
 

@@ -10,8 +10,8 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::Duration;
 
-use control::profile::RealTimeProfile;
 use report::{Report, Section};
+use rt::profile::RealTimeProfile;
 use rustix::thread::{CpuSet, sched_getaffinity};
 use serde_json::json;
 

@@ -3,8 +3,6 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use control::clock::{Clock, MonotonicClock};
-use control::pacer::Grid;
 use ethercat::time::Instant;
 use ipc::client::Client;
 use motion::base::{Pose, Twist};
@@ -12,6 +10,8 @@ use motion::{
     Metres, MetresPerSecond, MetresPerSecondCubed, MetresPerSecondSquared, RadiansPerSecond, Seconds,
 };
 use report::{Fact, Plot, Report, Row, Section, Series, Table};
+use rt::clock::{Clock, MonotonicClock};
+use rt::pacer::Grid;
 use serde_json::json;
 
 use crate::convolution::PathLimits;

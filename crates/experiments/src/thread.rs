@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use control::profile::{RealTimeProfile, Residency, Scheduling};
+use rt::profile::{RealTimeProfile, Residency, Scheduling};
 use rustix::thread::{CpuSet, sched_getaffinity};
 
 /// Profile of a `SCHED_FIFO` thread on one CPU with its memory locked.

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use control::probe::{ProbeConfiguration, wakeup_latencies};
-use control::profile::RealTimeProfile;
 use report::{Report, Row, Section, Table};
+use rt::probe::{ProbeConfiguration, wakeup_latencies};
+use rt::profile::RealTimeProfile;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 

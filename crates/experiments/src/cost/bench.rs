@@ -8,17 +8,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use control::axis::AxisConfiguration;
-use control::bring_up::Pump;
-use control::clock::{Clock, MonotonicClock};
 use control::controller::Controller;
 use control::cycle::{Cycle, CycleConfiguration};
-use control::link::Link;
 use control::stop::StopHandle;
 use ethercat::al::AlState;
 use ethercat::link::{MAXIMUM_FRAME_LENGTH, Segment as _};
 use ethercat::main_device::{Configuration, MainDevice};
 use ethercat::time::Instant;
+use ethercat_linux::bring_up::Pump;
+use ethercat_linux::link::Link;
 use record::CycleRecord;
+use rt::clock::{Clock, MonotonicClock};
 use simulator::Segment;
 use types::Signal;
 

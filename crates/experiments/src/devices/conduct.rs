@@ -5,10 +5,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ::devices::{DeviceStatus, Prepared};
-use control::task::{Live, Task};
 use ipc::description::Description;
 use ipc::server::Builder;
 use record::CycleRecord;
+use rt::task::{Live, Task};
 
 use super::Devices;
 use super::world::World;

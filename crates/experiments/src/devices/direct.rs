@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use ::devices::Peripheral;
 use ::devices::pair::Moment;
-use control::clock::now_ns;
-use control::task::{Periods, Settings};
 use report::{Row, Section, Table};
+use rt::clock::now_ns;
+use rt::task::{Periods, Settings};
 use serde_json::{Value, json};
 use types::time::nanoseconds;
 

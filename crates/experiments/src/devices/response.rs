@@ -9,12 +9,12 @@ use std::time::Duration;
 
 use ::devices::Peripheral;
 use ::devices::pair::Moment;
-use control::clock::{Clock, MonotonicClock, now_ns};
-use control::task::{Periods, Settings};
 use ipc::channel::{Channel, Kind, Port, Wake};
 use ipc::client::Client;
 use ipc::description::Description;
 use ipc::server::Builder;
+use rt::clock::{Clock, MonotonicClock, now_ns};
+use rt::task::{Periods, Settings};
 use types::time::nanoseconds;
 
 use super::subject::{Compute, Drive, Subject};

@@ -6,13 +6,13 @@ use std::process::{ChildStdout, Command};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use control::clock::{Clock, MonotonicClock};
-use control::profile::{Granted, RealTimeProfile};
 use ethercat::time::Instant;
 use ipc::client::Client;
 use ipc::command::AxisTarget;
 use ipc::controller::{Answer, Controller, DriveRequest, Request, Waited};
 use ipc::units::Radians;
+use rt::clock::{Clock, MonotonicClock};
+use rt::profile::{Granted, RealTimeProfile};
 
 use crate::child::ChildProcess;
 use crate::thread::real_time;

@@ -3,12 +3,12 @@
 use std::sync::atomic::Ordering;
 use std::thread;
 
-use control::clock::{Clock, MonotonicClock};
-use control::pacer::Pacer;
-use control::profile::Granted;
 use ethercat::time::Instant;
 use ipc::controller::{Answer, CycleEnd, Received, Request};
 use report::{Report, Row, Section, Table};
+use rt::clock::{Clock, MonotonicClock};
+use rt::pacer::Pacer;
+use rt::profile::Granted;
 use serde_json::json;
 use types::time::nanoseconds;
 

@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use control::clock::{Clock, MonotonicClock};
-use control::pacer::Pacer;
-use control::profile::{Granted, RealTimeProfile};
 use nix::sys::resource::{UsageWho, getrusage};
+use rt::clock::{Clock, MonotonicClock};
+use rt::pacer::Pacer;
+use rt::profile::{Granted, RealTimeProfile};
 
 use super::way::{
     CommandEnd, CycleEnd, Ends, ReadEnd, Way, command_of, is_whole, is_whole_command, stamped, state_of,

@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use control::clock::MonotonicClock;
-use control::pacer::Pacer;
-use control::profile::{Granted, RealTimeProfile};
 use ethercat::wire::datagram::{Address, Command, DatagramHeader};
 use ethercat::wire::ethernet::MacAddress;
 use ethercat::wire::frame::{Frame, FrameBuilder};
+use rt::clock::MonotonicClock;
+use rt::pacer::Pacer;
+use rt::profile::{Granted, RealTimeProfile};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::sys::stamped::StampedSocket;

@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use control::clock::{Clock, MonotonicClock};
-use control::profile::{Granted, RealTimeProfile};
 use gpiocdev::line::{EdgeDetection, EdgeKind, EventClock, Value};
 use gpiocdev::request::{Builder as RequestBuilder, Request};
+use rt::clock::{Clock, MonotonicClock};
+use rt::profile::{Granted, RealTimeProfile};
 
 use crate::distribution::resident;
 

@@ -5,10 +5,10 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use control::clock::{Clock, MonotonicClock};
-use control::pacer::Grid;
-use control::profile::{Granted, RealTimeProfile};
 use ethercat::time::Instant;
+use rt::clock::{Clock, MonotonicClock};
+use rt::pacer::Grid;
+use rt::profile::{Granted, RealTimeProfile};
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
 };

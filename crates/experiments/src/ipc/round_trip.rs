@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use control::clock::{Clock, MonotonicClock};
-use control::pacer::Pacer;
-use control::profile::{Granted, RealTimeProfile};
+use rt::clock::{Clock, MonotonicClock};
+use rt::pacer::Pacer;
+use rt::profile::{Granted, RealTimeProfile};
 use types::time::nanoseconds;
 
 use super::mechanism::{Mechanism, Role};

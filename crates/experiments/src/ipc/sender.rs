@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use control::clock::{Clock, MonotonicClock};
-use control::pacer::Pacer;
-use control::profile::{Granted, RealTimeProfile};
 use record::Statistics;
 use report::{Row, Section, Table};
+use rt::clock::{Clock, MonotonicClock};
+use rt::pacer::Pacer;
+use rt::profile::{Granted, RealTimeProfile};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 

@@ -3,8 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use control::clock::{Clock, MonotonicClock};
-use control::pacer::Grid;
 use ethercat::time::Instant;
 use ipc::client::Client;
 use ipc::command::{self, Command};
@@ -12,6 +10,8 @@ use ipc::description::Description;
 use ipc::state::State;
 use motion::base::{Pose, Twist};
 use motion::{Metres, MetresPerSecond, Radians, RadiansPerSecond};
+use rt::clock::{Clock, MonotonicClock};
+use rt::pacer::Grid;
 
 use super::course::Course;
 use super::log::{Log, Row};

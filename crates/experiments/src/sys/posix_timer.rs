@@ -93,7 +93,7 @@ impl Drop for SignalTimer {
 mod tests {
     use super::*;
 
-    use control::clock::{Clock, MonotonicClock};
+    use rt::clock::{Clock, MonotonicClock};
 
     #[test]
     fn the_signal_comes_when_the_time_has_come_and_not_before() {

@@ -4,9 +4,9 @@ use std::hint::black_box;
 use std::io;
 use std::time::Duration;
 
-use control::pacer::OverrunPolicy;
-use control::profile::RealTimeProfile;
-use control::task::{CreateError, Periods, Settings, Task};
+use rt::pacer::OverrunPolicy;
+use rt::profile::RealTimeProfile;
+use rt::task::{CreateError, Periods, Settings, Task};
 
 use super::outside::Output;
 use super::set::Busy;

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use control::clock::{Clock, MonotonicClock};
 use robot::task_set;
+use rt::clock::{Clock, MonotonicClock};
 use schedulability::{Policy, Task, TaskSet};
 use types::time::nanoseconds;
 
@@ -163,7 +163,7 @@ impl Run<'_> {
         }
         let first = MonotonicClock.now() + LEAD;
         tasks.iter().for_each(|task| task.start_at(first));
-        while !tasks.iter().all(control::task::Task::is_over) && !stop.load(Ordering::Relaxed) {
+        while !tasks.iter().all(rt::task::Task::is_over) && !stop.load(Ordering::Relaxed) {
             thread::sleep(LOOK_EVERY);
         }
         let (mut ran, mut warnings) = (Vec::new(), Vec::new());

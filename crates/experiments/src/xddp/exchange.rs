@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use control::clock::now_ns;
-use control::profile::RealTimeProfile;
-use control::task::{Periods, Settings};
 use ipc::channel::{Channel, Kind, Port, Wake};
 use ipc::client::Client;
 use ipc::description::Description;
 use ipc::server::Builder;
+use rt::clock::now_ns;
+use rt::profile::RealTimeProfile;
+use rt::task::{Periods, Settings};
 
 use crate::Error;
 use crate::distribution::resident;

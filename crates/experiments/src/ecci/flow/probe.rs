@@ -3,13 +3,13 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use control::clock::{Clock, MonotonicClock};
 use control::controller::{Controller, CycleInfo};
 use control::signal::{Input, Io, Output, SignalError, Signals};
 use control::stop::StopHandle;
 use ethercat::al_status_code::AlStatusCode;
 use ethercat::sii::Identity;
 use ethercat::time::Instant;
+use rt::clock::{Clock, MonotonicClock};
 use simulator::application::sii::{digital_inputs, digital_outputs};
 use simulator::application::{Application, ProcessDataLengths, StateChange};
 use simulator::{EscDescription, Segment, SubDevice};

@@ -5,9 +5,9 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use ethercat::time::Instant;
 use record::{CycleRecord, Phase};
 use rtrb::{Consumer, Producer, RingBuffer};
+use types::Instant;
 
 use super::live::{Live, LiveReader, LiveWriter, live};
 use super::{Settings, Shared};

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use onbeat_control::probe::{ProbeConfiguration, wakeup_latencies};
-use onbeat_control::profile::RealTimeProfile;
+use onbeat_rt::probe::{ProbeConfiguration, wakeup_latencies};
+use onbeat_rt::profile::RealTimeProfile;
 use testkit::{CountingAllocator, allocations};
 
 #[global_allocator]

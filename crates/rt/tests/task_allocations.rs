@@ -8,7 +8,7 @@ use ipc::channel::Kind;
 use ipc::description::Description;
 use ipc::ring;
 use ipc::server::Builder;
-use onbeat_control::task::Settings;
+use onbeat_rt::task::Settings;
 use testkit::{CountingAllocator, allocations};
 
 #[global_allocator]

@@ -1,9 +1,9 @@
 //! The numbers of a running task, for any reader.
 
-use ipc::state::Spread;
 use record::CycleRecord;
+use types::Spread;
 
-use crate::cell::{Reader, Writer, newest};
+use crate::newest::{Reader, Writer, newest};
 
 /// Figures of a task: the last job, and all since the first. Times are ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

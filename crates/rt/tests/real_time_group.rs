@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use onbeat_control::profile::{Granted, RealTimeProfile, Scheduling};
+use onbeat_rt::profile::{Granted, RealTimeProfile, Scheduling};
 
 // feature(hold): the RT_GROUP_SCHED trap explained
 #[test]

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use machine::{capability, task};
 
 use super::Scheduling;
+use crate::scheduling::priority_limit;
 use crate::sys::memory;
-use rt::scheduling::priority_limit;
 
 pub(super) fn scheduling(asked: Scheduling, error: &io::Error) -> String {
     match (asked, error.raw_os_error()) {

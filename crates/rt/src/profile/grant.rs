@@ -3,8 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
+use crate::scheduling::Attributes;
 use machine::shield::ShieldReport;
-use rt::scheduling::Attributes;
 use types::Profile;
 
 use super::{Residency, Scheduling};

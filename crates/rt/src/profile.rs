@@ -24,10 +24,10 @@ use std::marker::PhantomData;
 use std::ops::Deref;
 use std::sync::{Mutex, PoisonError};
 
+use crate::scheduling::{self, Attributes};
 use machine::cpus::Cpus;
 use machine::shield::Shield;
 use machine::task;
-use rt::scheduling::{self, Attributes};
 
 pub use grant::{Grant, Grants, Scheduled};
 pub use types::{RealTimeProfile, Residency, Scheduling};

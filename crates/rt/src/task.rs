@@ -16,7 +16,7 @@
 //!
 //! ```
 //! use std::time::Duration;
-//! use onbeat_control::task::Settings;
+//! use onbeat_rt::task::Settings;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let mut position = 0.0;
@@ -43,10 +43,10 @@ use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant as Elapsed};
 
-use ethercat::time::Instant;
-pub use rt::watch::Subject;
-use rt::watch::Window;
+pub use crate::watch::Subject;
+use crate::watch::Window;
 use thiserror::Error;
+use types::Instant;
 
 use crate::clock::{Clock, MonotonicClock};
 use crate::pacer::{OverrunPolicy, Overruns};
@@ -151,7 +151,7 @@ impl Settings {
         body: impl FnOnce(&mut Periods) -> T + Send + 'static,
     ) -> Result<(Task<T>, Records), CreateError> {
         self.check()?;
-        rt::panic::prepare();
+        crate::panic::prepare();
         let name = self.name.clone();
         let (start, starting) = mpsc::channel();
         let (granted, granting) = mpsc::channel();
@@ -200,7 +200,7 @@ fn run<T>(
     granted: &mpsc::Sender<(i32, Grants)>,
     body: impl FnOnce(&mut Periods) -> T,
 ) -> Finished<T> {
-    let _mark = rt::panic::mark();
+    let _mark = crate::panic::mark();
     let mine = Granted::ask(profile);
     // Whoever creates the task waits for this.
     let _ = granted.send((machine::task::current(), mine.grants().clone()));
@@ -306,7 +306,7 @@ impl<T> Task<T> {
         self.live.clone()
     }
 
-    /// It, to be watched: see [`rt::watch`].
+    /// It, to be watched: see [`crate::watch`].
     #[must_use]
     pub fn subject(&self) -> Subject {
         let window = self.shared.window.clone();

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread;
 
 /// A writer and a reader, which begin with `initial`.
-pub(crate) fn newest<T: Clone + Send>(initial: &T) -> (Writer<T>, Reader<T>) {
+pub fn newest<T: Clone + Send>(initial: &T) -> (Writer<T>, Reader<T>) {
     let slots = array::from_fn(|_| Mutex::new(initial.clone()));
     let shared = Arc::new(Shared { slots, newest: AtomicUsize::new(0), reading: Mutex::new(()) });
     (Writer(Arc::clone(&shared)), Reader(shared))
@@ -37,13 +37,14 @@ impl<T> Shared<T> {
 
 /// The only writer.
 #[derive(Debug)]
-pub(crate) struct Writer<T>(Arc<Shared<T>>);
+pub struct Writer<T>(Arc<Shared<T>>);
 
 impl<T: Send> Writer<T> {
     /// Replaces the value: `put` finds an older one, and leaves nothing of it.
-    pub(crate) fn write(&mut self, put: impl FnOnce(&mut T)) {
+    pub fn write(&mut self, put: impl FnOnce(&mut T)) {
         let newest = self.0.newest.load(Ordering::Relaxed);
-        let free = (1..3).map(|step| (newest + step) % 3).find_map(|slot| Some((slot, self.0.attempt(slot)?)));
+        let free =
+            (1..3).map(|step| (newest + step) % 3).find_map(|slot| Some((slot, self.0.attempt(slot)?)));
         if let Some((slot, mut value)) = free {
             put(&mut value);
             drop(value);
@@ -54,7 +55,7 @@ impl<T: Send> Writer<T> {
 
 /// A reader, for any thread. Readers wait for each other, never for the writer.
 #[derive(Debug)]
-pub(crate) struct Reader<T>(Arc<Shared<T>>);
+pub struct Reader<T>(Arc<Shared<T>>);
 
 impl<T> Clone for Reader<T> {
     fn clone(&self) -> Self {
@@ -64,7 +65,7 @@ impl<T> Clone for Reader<T> {
 
 impl<T: Clone + Send> Reader<T> {
     /// The newest value.
-    pub(crate) fn read(&self) -> T {
+    pub fn read(&self) -> T {
         let _turn = self.0.reading.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             // A slot that is locked is not the newest any more.
