@@ -43,7 +43,8 @@ const USAGE: &str = "\
 cargo xtask test                           everything CI runs; installs what it needs, and says so
 cargo xtask check                          formatting, lints, documentation
 cargo xtask features                       target/features.md: each feature and its tests
-cargo xtask fuzz [--seconds N] [TARGET]    the fuzz targets, or one of them (60 s each unless told)
+cargo xtask fuzz [--seconds N] [TARGET]    the fuzz targets, or one of them (default: 60 s each)
+cargo xtask fuzz --keep TARGET FILE...     keeps inputs in fuzz/seeds/TARGET.tar
 cargo xtask judges                         other people's MainDevices and dissectors against ours
 cargo xtask proofs                         Miri and ThreadSanitizer over the lock-free code, and the examples for a minute
 cargo xtask python                         the Python package, built, tested and type-checked
