@@ -10,6 +10,7 @@
 //! | [`features`] | list of all features with their tests |
 //! | [`fuzz`] | the fuzz targets, two at a time |
 //! | [`judges`] | independent programs that check ours |
+//! | [`quick`] | the fast checks before a commit |
 //! | [`proofs`] | Miri and ThreadSanitizer over the lock-free code |
 //! | [`python`] | the Python package |
 //! | [`mod@tests`] | the tests of the workspace |
@@ -27,6 +28,7 @@ mod fuzz;
 mod judges;
 mod proofs;
 mod python;
+mod quick;
 mod report;
 mod rt;
 mod setup;
@@ -41,6 +43,8 @@ use report::Report;
 
 const USAGE: &str = "\
 cargo xtask test                           everything CI runs; installs what it needs, and says so
+cargo xtask test NAME...                   the tests whose names contain one of these words
+cargo xtask quick [CRATE...]               format, lints and unit tests of what changed; a few minutes
 cargo xtask check                          formatting, lints, documentation
 cargo xtask features                       target/features.md: each feature and its tests
 cargo xtask fuzz [--seconds N] [TARGET]    the fuzz targets, or one of them (default: 60 s each)
@@ -71,6 +75,8 @@ fn main() -> ExitCode {
     let mut report = Report::default();
     match words.as_slice() {
         ["test"] => test(&root, &mut report),
+        ["test", names @ ..] => tests::named(&root, names, &mut report),
+        ["quick", crates @ ..] => quick::run(&root, crates, &mut report),
         ["check"] => check::all(&root, &mut report),
         ["features"] => report.step("target/features.md", || features::write(&root)),
         ["dissect", capture] => judges::tshark::file(Path::new(capture), &mut report),

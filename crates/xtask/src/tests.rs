@@ -36,6 +36,18 @@ pub(crate) fn run_all(root: &Path, report: &mut Report) {
     run_in(root, &folder.0, report);
 }
 
+/// Runs the tests whose names contain one of `names`.
+pub(crate) fn named(root: &Path, names: &[&str], report: &mut Report) {
+    let folder = Temporary::new();
+    let mut failures = Failures::default();
+    let words: Vec<&str> =
+        ["--workspace", "--no-fail-fast", "--"].into_iter().chain(names.iter().copied()).collect();
+    report.step("cargo test", || {
+        failures = run(cargo_test(root, &words).env("TMPDIR", &folder.0), |line| eprintln!("{line}"));
+        failures.outcome()
+    });
+}
+
 /// Temporary folder of the tests, which is gone with what they leave there.
 struct Temporary(PathBuf);
 
