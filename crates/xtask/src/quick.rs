@@ -1,7 +1,7 @@
 //! The fast checks before a commit: format, lints, and unit tests of the crates that changed.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::command;
@@ -35,40 +35,44 @@ pub(crate) fn run(root: &Path, wanted: &[&str], report: &mut Report) {
             "machine" => tests.args(["--features", "check"]),
             "rt" => tests.args(["--features", "threads", "--lib"]),
             name if PURE.contains(&name) => tests.arg("--tests"),
-            name if root.join("crates").join(name).join("src/lib.rs").exists() => tests.arg("--lib"),
+            name if folder(root, name).is_some_and(|it| it.join("src/lib.rs").exists()) => {
+                tests.arg("--lib")
+            }
             _ => tests.arg("--bins"),
         };
         report.step(&format!("tests of {name}"), || Outcome::of(&mut tests));
     }
 }
 
-/// Folders below `crates` with files that differ from the branch `main`, or from the commit before where that is checked out.
+/// Folders below `crates` and `lab` with files that differ from the branch `main`, or from the commit before where that is checked out.
 fn changed(root: &Path) -> Result<BTreeSet<String>, String> {
     let git = |words: &[&str]| command::output(Command::new("git").args(words).current_dir(root));
     let here = git(&["rev-parse", "--abbrev-ref", "HEAD"])?;
-    let dirty = git(&["status", "--porcelain", "--", "crates"])?;
+    let dirty = git(&["status", "--porcelain", "--", "crates", "lab"])?;
     let base = match here.trim() {
         "main" if dirty.is_empty() => "HEAD~1".to_owned(),
         "main" => "HEAD".to_owned(),
         _ => git(&["merge-base", "main", "HEAD"])?.trim().to_owned(),
     };
-    let tracked = git(&["diff", "--name-only", &base, "--", "crates"])?;
-    let new = git(&["ls-files", "--others", "--exclude-standard", "--", "crates"])?;
-    let folder = |path: &str| path.split('/').nth(1).map(str::to_owned);
-    let found = tracked.lines().chain(new.lines()).filter_map(folder);
-    Ok(found.filter(|name| is_crate(root, name)).collect())
+    let tracked = git(&["diff", "--name-only", &base, "--", "crates", "lab"])?;
+    let new = git(&["ls-files", "--others", "--exclude-standard", "--", "crates", "lab"])?;
+    let name = |path: &str| path.split('/').nth(1).map(str::to_owned);
+    let found = tracked.lines().chain(new.lines()).filter_map(name);
+    Ok(found.filter(|name| folder(root, name).is_some()).collect())
 }
 
 fn named(root: &Path, wanted: &[&str]) -> Result<BTreeSet<String>, String> {
     let short = |name: &&str| name.strip_prefix("onbeat-").unwrap_or(name).to_owned();
-    match wanted.iter().find(|name| !is_crate(root, &short(name))) {
-        Some(unknown) => Err(format!("no crate `{unknown}`, expected the name of a folder below crates/")),
+    match wanted.iter().find(|name| folder(root, &short(name)).is_none()) {
+        Some(unknown) => Err(format!("no crate `{unknown}`, expected a folder below crates/ or lab/")),
         None => Ok(wanted.iter().map(short).collect()),
     }
 }
 
-fn is_crate(root: &Path, name: &str) -> bool {
-    root.join("crates").join(name).join("Cargo.toml").exists()
+/// Folder of a crate.
+fn folder(root: &Path, name: &str) -> Option<PathBuf> {
+    let places = ["crates", "lab"].map(|place| root.join(place).join(name));
+    places.into_iter().find(|it| it.join("Cargo.toml").exists())
 }
 
 /// Package of the crate in a folder.

@@ -1,6 +1,6 @@
 use ethercat::cia402::object;
-use types::signal::Direction;
 use types::AxisMode;
+use types::signal::Direction;
 
 /// An object that a mode of operation needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
