@@ -8,8 +8,8 @@ use thiserror::Error;
 
 use crate::main_device::{MailboxRequest, MailboxService};
 
-/// A value that an object's entry can hold: `bool`, integers, `f32`, `f64`, `[u8; N]`, and with any length `Vec<u8>` and
-/// `String`. Sealed.
+/// A value that an object's entry can hold: `bool`, integers, `f32`, `f64`, `[u8; N]`, and with any
+/// length `Vec<u8>` and `String`. Sealed.
 pub trait SdoValue: Sized + sealed::Sealed {
     /// Bytes to keep ready for it.
     const CAPACITY: usize;
@@ -32,7 +32,7 @@ pub struct SdoValueError {
     pub found: usize,
     /// Bytes of the type.
     pub expected: usize,
-    /// The type asked for.
+    /// The requested type.
     pub wanted: &'static str,
 }
 

@@ -1,8 +1,8 @@
 //! The SubDevice information interface: what a SubDevice's EEPROM says about it (ETG.1000.6, 5.4;
 //! ETG.2010).
 //!
-//! The EEPROM is counted in 16-bit words. Words 0x00 to 0x3F are the [`Header`]; categories follow from
-//! word 0x40 until one of type 0xFFFF.
+//! The EEPROM is counted in 16-bit words. Words 0x00 to 0x3F are the [`Header`]; categories follow
+//! from word 0x40 until one of type 0xFFFF.
 //!
 //! | what you have | what you use |
 //! |---|---|
@@ -99,7 +99,7 @@ pub enum SiiError {
         /// Offset at which the image ends.
         found: usize,
     },
-    /// A category ends inside one of its own records.
+    /// A category ends inside one of its records.
     #[error("SII category {kind} ends at byte {found} of itself, inside a record that needs {expected}")]
     RecordTruncated {
         /// Category type.

@@ -1,4 +1,4 @@
-//! Two shapes that number types of the standards share: a table of codes with texts, and a set of bits.
+//! Two kinds of number types in the standards: a table of codes with texts, and a set of bits.
 
 /// The constants of a code type, what each says, and all of them, from one list in ascending order.
 /// `$undefined` names a code that is not in it.

@@ -1,9 +1,9 @@
-//! The MainDevice's side of homing (IEC 61800-7-201, homing mode): the drive finds its home by itself, in mode of
-//! operation 6, and counts its positions from there.
+//! The MainDevice's side of homing (IEC 61800-7-201, homing mode): the drive finds its home in mode
+//! of operation 6, and counts its positions from there.
 //!
-//! 0x6060 asks for mode 6 and 0x6061 shows it; bit 4 of the controlword starts; bits 10, 12 and 13 of the statusword say
-//! how it goes; then 0x6060 asks for the cyclic mode again. Both modes have to be in the process data: nothing here waits
-//! for a mailbox.
+//! 0x6060 requests mode 6 and 0x6061 shows it; bit 4 of the controlword starts homing; bits 10, 12
+//! and 13 of the statusword show its progress; then 0x6060 requests the cyclic mode again. Both
+//! mode objects have to be in the process data: nothing here waits for a mailbox.
 
 use super::drive::{DriveInput, REST_CYCLES, Request};
 use super::mode::ModeOfOperation;
@@ -12,7 +12,7 @@ use super::word::{Controlword, Statusword};
 /// State of a drive's homing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HomingProgress {
-    /// Not asked for.
+    /// Not requested.
     #[default]
     NotAsked,
     /// The drive has the axis, or is about to get or to give it back.
@@ -36,17 +36,18 @@ pub(super) struct Homing {
 enum Stage {
     #[default]
     Idle,
-    /// Mode 6 is asked for and not shown yet.
+    /// Mode 6 is requested and not shown yet.
     Entering,
-    /// Bit 4 is set. `before`: what the statusword showed when that began, until it shows something else.
+    /// Bit 4 is set. `before`: what the statusword showed when that began, until it shows something
+    /// else.
     Searching { before: Option<u16>, cycles: u32 },
-    /// Given up: halted, still in mode 6, at rest for so many cycles.
+    /// Given up: halted, still in mode 6, at standstill for so many cycles.
     Stopping { cycles: u32 },
-    /// The cyclic mode is asked for and not shown yet.
+    /// The cyclic mode is requested and not shown yet.
     Leaving,
 }
 
-/// Cycles after which a statusword that has not changed since the start is taken for the answer to it: an earlier homing
+/// Cycles after which an unchanged statusword counts as the answer to the start: an earlier homing
 /// may have left the same bits, and the drive may sample the controlword more slowly than the bus.
 pub const ANSWER_CYCLES: u32 = 32;
 
@@ -78,7 +79,7 @@ impl Homing {
         }
     }
 
-    /// The drive is to stop searching. One that does not even give its cyclic mode back is not asked again.
+    /// Stops the search. A drive that does not return to its cyclic mode either is not asked again.
     pub(super) fn give_up(&mut self, why: HomingProgress) {
         if self.progress == HomingProgress::Running {
             self.progress = why;
@@ -95,8 +96,8 @@ impl Homing {
         self.stage = Stage::Idle;
     }
 
-    /// One cycle in Operation enabled: the bits to set in the controlword, over those of `request`. `rests`: the axis has
-    /// not moved since the last cycle.
+    /// One cycle in Operation enabled: the bits to set in the controlword, in addition to the bits
+    /// of `request`. `rests`: the axis has not moved since the last cycle.
     pub(super) fn step(
         &mut self,
         input: &DriveInput,

@@ -1,12 +1,12 @@
-//! Statusword (0x6041) and controlword (0x6040): 16 checked bits each (IEC 61800-7-201, controlword and
-//! statusword objects).
+//! Statusword (0x6041) and controlword (0x6040): 16 checked bits each (IEC 61800-7-201, controlword
+//! and statusword objects).
 
 use core::fmt;
 
 use super::state::State;
 
-/// The statusword, 0x6041. Every one of its 65 536 values is legal to hold; [`State::from_statusword`] says
-/// which of them show a state.
+/// The statusword, 0x6041. Every one of its 65 536 values is legal to hold;
+/// [`State::from_statusword`] says which of them show a state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Statusword(pub u16);
 
@@ -120,7 +120,8 @@ impl Controlword {
     pub const CHANGE_SET_IMMEDIATELY: u16 = 1 << 5;
     /// Bit 6 in profile position: the target is relative.
     pub const RELATIVE: u16 = 1 << 6;
-    /// Bit 9 in profile position: the running set-point is passed at profile velocity where another waits.
+    /// Bit 9 in profile position: the running set-point is passed at profile velocity where another
+    /// waits.
     pub const CHANGE_ON_SET_POINT: u16 = 1 << 9;
     /// Bit 4 in interpolated position: the drive follows the set-points.
     pub const ENABLE_INTERPOLATION: u16 = 1 << 4;
@@ -190,7 +191,8 @@ impl Controlword {
         self.has(Self::RELATIVE)
     }
 
-    /// True if the running set-point is passed at profile velocity (bit 9; profile position mode only).
+    /// True if the running set-point is passed at profile velocity (bit 9; profile position mode
+    /// only).
     #[must_use]
     pub const fn changes_on_set_point(self) -> bool {
         self.has(Self::CHANGE_ON_SET_POINT)

@@ -70,7 +70,8 @@ impl Broadcasts {
 }
 
 impl MainDevice {
-    /// Each is answered or given up soon; ports may be opened, or frames lost now and then, for ever.
+    /// Each broadcast is answered or given up soon; a loop of port openings, or of single lost
+    /// frames, could last for ever.
     pub(super) fn expire_broadcasts(&mut self, now: Instant) {
         let Some(register) = self.broadcasts.awaited() else { return };
         let after = now.since(*self.broadcasts.since.get_or_insert(now));

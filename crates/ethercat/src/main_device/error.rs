@@ -95,7 +95,7 @@ pub enum BusError {
          its power, the cable to it and the order"
     )]
     MissingRequired {
-        /// Place among those described, from 0.
+        /// Position in the description, from 0.
         position: u16,
         /// Its name.
         name: String,
@@ -124,11 +124,11 @@ pub enum BusError {
         place: u16,
         /// Its identity.
         identity: Identity,
-        /// Place of the one among those described, from 0.
+        /// Position of the first in the description, from 0.
         position: u16,
         /// Its name.
         name: String,
-        /// Place of the other among those described, from 0.
+        /// Position of the other in the description, from 0.
         other: u16,
         /// The other's name.
         other_name: String,
@@ -139,7 +139,7 @@ pub enum BusError {
          each an alias of its own, or unplug one"
     )]
     TwoOfOne {
-        /// Place among those described, from 0.
+        /// Position in the description, from 0.
         position: u16,
         /// Its name.
         name: String,
@@ -154,11 +154,11 @@ pub enum BusError {
          expected nothing required behind what may be unplugged: connect it elsewhere, or make it part of that group"
     )]
     BehindHotConnect {
-        /// Place among those described, from 0.
+        /// Position in the description, from 0.
         position: u16,
         /// Its name.
         name: String,
-        /// Place among those described, from 0, of the one before it.
+        /// Position in the description, from 0, of its predecessor.
         before: u16,
         /// That one's name.
         before_name: String,
@@ -236,8 +236,8 @@ pub enum BusError {
         datagram: usize,
         /// Value expected.
         expected: u16,
-        /// Value found; `None` where its frame did not come back. The expected one where all were right in the last cycle, and too seldom
-        /// before.
+        /// Value found; `None` if its frame did not come back. The expected value if all were right
+        /// in the last cycle, and too seldom before.
         received: Option<u16>,
     },
     /// The reference clock's time, which SYNC0 waits for, never came in SafeOp.

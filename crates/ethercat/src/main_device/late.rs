@@ -1,5 +1,5 @@
-//! A SubDevice that is configured for the first time while the bus runs, or at another place than before: its process data has
-//! its place since the start, and its SII says where in it that lies.
+//! A SubDevice that is configured for the first time while the bus runs, or at another place than
+//! before: its process data was laid out at the start, and its SII has the addresses in its memory.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -50,13 +50,13 @@ struct Mapped {
     sync_manager: SyncManager,
 }
 
-/// A write whose bytes follow from what was learnt.
+/// A write of bytes that follow from the SII.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
     StopSync,
     ClearFmmus,
     ClearSyncManagers,
-    /// Its clock's filters begin anew.
+    /// Resets the filters of its clock.
     StartClock,
     Mailbox,
     SyncManager(u8),
@@ -193,7 +193,7 @@ impl SubDevice {
 
     /// True if an action of its plan concerns it, as far as is known of it.
     pub(super) fn is_concerned(&self, action: &Action) -> bool {
-        // Without CoE its PDOs are those of its SII.
+        // Without CoE it uses the PDOs of its SII.
         if let Action::Download(_) | Action::Verify { .. } | Action::SkipIfMapped { .. } = action {
             return self.mailbox.is_some_and(|mailbox| mailbox.coe);
         }

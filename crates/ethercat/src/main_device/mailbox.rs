@@ -23,11 +23,11 @@ use super::sub_device::{MAXIMUM_MAILBOX_LENGTH, Mailbox};
 /// Result of a reply to the client's datagram.
 #[derive(Debug)]
 pub(super) enum Progress {
-    /// Go on at once.
+    /// Continue at once.
     Continue,
-    /// Go on a little later: the SubDevice needs time.
+    /// Continue a little later: the SubDevice needs time.
     Wait,
-    /// An emergency came in; go on.
+    /// An emergency came in; continue.
     Emergency(Emergency),
     /// The request is done.
     Done(MailboxOutcome),
@@ -65,7 +65,7 @@ pub(super) struct MailboxClient {
     repeat: bool,
     /// The repeat is not acknowledged yet.
     awaits_repeat: bool,
-    /// An answer that is long in coming was asked for once more.
+    /// A late answer was requested once more.
     asked_again: bool,
     /// True if the SubDevice answered the last datagram.
     answered: bool,
@@ -117,7 +117,7 @@ impl MailboxClient {
         self.out.reserve_exact(usize::from(MAXIMUM_MAILBOX_LENGTH));
     }
 
-    /// The mailbox is set up anew, and empty, on the other side.
+    /// The SubDevice's mailbox was set up again, and is empty.
     pub(super) fn reset(&mut self) {
         (self.counter_out, self.counter_in) = (0, 0);
         (self.repeat, self.awaits_repeat) = (false, false);
@@ -189,8 +189,8 @@ impl MailboxClient {
     /// The datagram was lost.
     pub(super) fn lost(&mut self) {
         if self.state == State::Read {
-            // The SubDevice may think the message was read. A write is safe to send again: the counter
-            // tells the SubDevice that it has it already.
+            // The SubDevice may think the message was read. A write is safe to send again: the
+            // counter marks it as a repetition.
             self.request_repeat();
         }
     }
@@ -236,7 +236,7 @@ impl MailboxClient {
                     self.state = if self.request.is_some() { State::Poll } else { State::Read };
                     return Progress::Continue;
                 }
-                // Whoever does not know repeats may answer all the same.
+                // A SubDevice that does not know repeats may still answer.
                 if self.request.is_some() {
                     self.state = State::Poll;
                 }

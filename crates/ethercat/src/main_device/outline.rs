@@ -1,10 +1,12 @@
-//! Outline of an SII: mailbox and SyncManagers, and of its PDOs a digest, collected without memory of its own.
+//! Outline of an SII: mailbox and SyncManagers, and a digest of its PDOs, collected without
+//! allocation.
 
 use crate::pdo::PdoMapping;
 use crate::sii::category_type::{END, RX_PDOS, SYNC_MANAGERS, TX_PDOS};
 use crate::sii::{Mailbox, MailboxProtocols, SiiError, SiiSyncManager, SyncManagerUse};
 
-/// Word of the standard mailbox's first offset; its protocols are the last of so many words (ETG.1000.6, Table 16).
+/// Word of the standard mailbox's first offset; its protocols are the last of so many words
+/// (ETG.1000.6, Table 16).
 const MAILBOX_WORD: u32 = 0x18;
 const MAILBOX_WORDS: usize = 5;
 
@@ -58,7 +60,7 @@ struct Pdos {
 const PDO_WORDS: u8 = 4;
 
 impl PdoDigest {
-    /// Digest of a mapping whose PDOs without a SyncManager of their own are at the first of their use.
+    /// Digest of a mapping; PDOs without a SyncManager are assigned to the first of their use.
     pub(super) fn of(mapping: &PdoMapping, first: impl Fn(SyncManagerUse) -> Option<u8>) -> Self {
         let mut digest = Self::default();
         let directions = [
@@ -238,7 +240,7 @@ mod tests {
     use crate::pdo::{Pdo, PdoEntry};
     use crate::sii::{Builder, Category, Identity, Image};
 
-    /// An image, with a mailbox or without, in which all that is looked for stands behind something else.
+    /// An image, with or without a mailbox, in which other data precedes each searched item.
     fn image_of(has_mailbox: bool) -> Vec<u8> {
         let sync_manager = |physical_address, usage| SiiSyncManager {
             physical_address,
@@ -304,7 +306,7 @@ mod tests {
 
     /// Without CoE no other PDOs can be mapped: what was described must be what the SII has.
     #[test]
-    fn the_pdos_of_one_without_coe_are_told_from_others() {
+    fn digest_distinguishes_pdos_without_coe() {
         let bytes = image_of(false);
         let whole = Image::parse(&bytes).unwrap();
         let of = |mapping: &PdoMapping| {

@@ -1,7 +1,7 @@
 //! Bring-up as data: what is done to one SubDevice on the way to each state.
 //!
-//! A plan is a list of actions that a [`super::worker`] carries out one by one; building it is a pure
-//! function. Between two plans all SubDevices wait for each other.
+//! A plan is a list of actions that a [`super::worker`] carries out one by one; building it is a
+//! pure function. Between two plans all SubDevices wait for each other.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -32,7 +32,8 @@ pub(super) enum Action {
     Write(u16, Vec<u8>),
     /// Write the start of SYNC0: a grid point of the reference clock, a little ahead.
     WriteSyncStart(Sync),
-    /// Activate SYNC0, and SYNC1 if it is used. If it is lost, the start may have passed: back to where SYNC0 is switched off.
+    /// Activate SYNC0, and SYNC1 if it is used. If its frame is lost, the start may have passed:
+    /// back to the action that switches SYNC0 off.
     StartSync(Sync),
     /// Read back that the start was in time. If it was not, back to where SYNC0 is switched off.
     CheckSync(Sync),
@@ -40,24 +41,27 @@ pub(super) enum Action {
     RequestState(AlState),
     /// Download an object.
     Download(StartupSdo),
-    /// Write an object that bounds an axis, and read it back, or read it; its state has this place. `again`: only if it was refused before.
+    /// Write an object that bounds an axis and read it back, or only read it; `place` is the index
+    /// of its state. `again`: only if it was refused before.
     Bound { place: u16, barrier: Barrier, again: bool },
     /// Upload an object of a PDO mapping and compare it.
     Verify { index: u16, sub_index: u8, expected: u32 },
-    /// Go past so many actions, which write and read back these objects, if they hold what they are to hold already; all of an
-    /// object is uploaded `at_once`, or value by value.
+    /// Skip so many actions, which write and read back these objects, if the objects already have
+    /// the expected values; a whole object is uploaded `at_once`, or value by value.
     SkipIfMapped { objects: Vec<Wanted>, at_once: bool, actions: usize },
     /// Read the PDO mapping of these directions by SDO.
     ReadMapping(Directions),
     /// Latch the receive times of all.
     Latch,
-    /// Read the receive time latched by the processing unit of the reference clock or of its own.
+    /// Read the receive time latched by the processing unit of the reference clock or of this
+    /// SubDevice.
     ReadLatch(Latched),
     /// Write the offset of its clock from what was latched, and its delay.
     WriteOffset,
     /// Read these registers of the SubDevice before it, for the delay between the two.
     ReadBefore(Reading),
-    /// Read the links of those it may hang on, until it is known on which one and where.
+    /// Read the links of the possible upstream SubDevices, until the connected one and its port are
+    /// known.
     FindPlace,
     /// Read what its SII says of its mailbox and SyncManagers.
     LearnSii,
@@ -140,8 +144,9 @@ pub(super) fn set_clock(setting: ClockSetting) -> Vec<Action> {
     ]
 }
 
-/// Init to PreOp: mailbox SyncManagers first; start-up SDOs and the PDO mapping behind, written unless it is there or, where only the
-/// SubDevice knows it, read. Whole objects are uploaded `at_once`.
+/// Init to PreOp: mailbox SyncManagers first; then start-up SDOs and the PDO mapping, which is
+/// written unless it is there already or, if only the SubDevice knows it, read. Whole objects are
+/// uploaded `at_once`.
 pub(super) fn pre_op(
     mailbox: Option<&Mailbox>,
     configuration: &SubDeviceConfiguration,
@@ -162,7 +167,8 @@ pub(super) fn pre_op(
     plan
 }
 
-/// Barriers in their order. The first of two limits may lie beyond the second one of before: it is written again.
+/// Barriers in their order. The first of two limits may lie beyond the old value of the second one:
+/// it is written again.
 fn bounds(barriers: &[Barrier]) -> impl Iterator<Item = Action> + '_ {
     let all = (0..).zip(barriers);
     all.clone().map(|(place, &barrier)| Action::Bound { place, barrier, again: false }).chain(
@@ -174,9 +180,9 @@ fn bounds(barriers: &[Barrier]) -> impl Iterator<Item = Action> + '_ {
     )
 }
 
-/// The standard's procedure for a PDO mapping (ETG.1000.6, 5.6.7.4): empty the assignment, fill each
-/// mapping object, fill the assignment. All is read back, and of fixed mapping objects what they hold. A direction whose objects hold
-/// it all already is left as it is.
+/// The standard's procedure for a PDO mapping (ETG.1000.6, 5.6.7.4): empty the assignment, fill
+/// each mapping object, fill the assignment. All is read back; the content of fixed mapping objects
+/// is only read. A direction whose objects already have the expected values is left as it is.
 fn write_mapping(mapping: &PdoMapping, at_once: bool) -> Vec<Action> {
     let directions =
         [(pdo::ASSIGNMENT_OUTPUTS, &mapping.outputs), (pdo::ASSIGNMENT_INPUTS, &mapping.inputs)];
@@ -199,7 +205,7 @@ fn write_mapping(mapping: &PdoMapping, at_once: bool) -> Vec<Action> {
     all
 }
 
-/// An assignment object and those of its PDOs, with what they are to hold.
+/// An assignment object and the objects of its PDOs, with their expected values.
 fn wanted(assignment: u16, pdos: &[Pdo]) -> Vec<Wanted> {
     let values = pdos.iter().map(|pdo| pdo.index.into()).collect();
     let mapped = pdos.iter().map(|pdo| Wanted {
@@ -236,8 +242,8 @@ fn download(index: u16, sub_index: u8, data: &[u8]) -> Action {
     Action::Download(StartupSdo { index, sub_index, complete_access: false, data: data.to_vec() })
 }
 
-/// Watchdogs, process data SyncManagers and FMMUs, written in PreOp. Of the watchdogs only what the reset at the start has
-/// not written already: some ESCs lack the registers.
+/// Watchdogs, process data SyncManagers and FMMUs, written in PreOp. Watchdogs only as far as they
+/// differ from the reset at the start: some ESCs lack the registers.
 pub(super) fn process_data(
     watchdogs: Watchdogs,
     sync_managers: &[(u8, SyncManager)],
@@ -297,8 +303,9 @@ pub(super) fn op() -> Vec<Action> {
     vec![Action::RequestState(AlState::Op)]
 }
 
-/// From whatever it is in to Op, all of its configuration written anew: of one that had no power, or that the short way did not
-/// bring back. `process_data` is its plan of [`process_data`].
+/// The full plan from any state to Op, with all of its configuration written again: for a SubDevice
+/// that had no power, or that the short plan did not recover. `process_data` is its plan of
+/// [`process_data`].
 pub(super) fn anew(
     it: &SubDevice,
     configuration: &SubDeviceConfiguration,
@@ -429,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn sync0_runs_before_safe_op_is_asked_for() {
+    fn sync0_runs_before_safe_op_is_requested() {
         use core::time::Duration;
 
         let sync0 = Sync0 { cycle: Duration::from_millis(1), shift: Duration::ZERO };

@@ -17,8 +17,8 @@ pub struct MailboxRequest {
     pub position: u16,
     /// The request.
     pub service: MailboxService,
-    /// A download's value; otherwise the buffer for what is read, filled up to its *capacity*: nothing
-    /// allocates here.
+    /// A download's value; otherwise the buffer for the read data, filled up to its *capacity*:
+    /// nothing allocates here.
     pub data: Vec<u8>,
 }
 
@@ -43,7 +43,7 @@ pub enum MailboxService {
         /// All sub-indices from there on at once.
         complete_access: bool,
     },
-    /// SDO information: which objects are there. The data is the list type, then indices of 2 bytes.
+    /// SDO information: the list of objects. The data is the list type, then indices of 2 bytes.
     ObjectList(ListType),
     /// SDO information: [`crate::wire::coe::ObjectDescription`].
     DescribeObject {
@@ -107,7 +107,7 @@ pub enum MailboxError {
     /// There is no such SubDevice.
     #[error("no SubDevice at position {position}, the bus has {count}")]
     NoSubDevice {
-        /// Asked for.
+        /// Requested.
         position: u16,
         /// Number there are.
         count: usize,

@@ -28,10 +28,11 @@ use super::topology::Upstream;
 /// One SubDevice, as found and as configured.
 #[derive(Clone, Debug)]
 pub struct SubDevice {
-    /// Place in the segment, from 0, in the order of the cable: that in which frames come to it first.
+    /// Place in the segment, from 0, in the order of the cable, in which frames reach the
+    /// SubDevices.
     pub position: u16,
-    /// Place in the order in which SubDevices process frames, which auto-increment addresses count. It differs
-    /// from `position` only where a SubDevice's IN and OUT are swapped.
+    /// Place in the order in which SubDevices process frames, which auto-increment addresses count.
+    /// It differs from `position` only where a SubDevice's IN and OUT are swapped.
     pub processed: u16,
     /// Port by which frames come in: 0, unless its IN and OUT are swapped.
     pub entry_port: u8,
@@ -51,14 +52,15 @@ pub struct SubDevice {
     pub identity: Identity,
     /// Its SII, as read.
     pub sii: Option<sii::Image>,
-    /// Reason that there is no SII; without one it has no mailbox and no process data, and stays in Init.
+    /// Reason that there is no SII; without an SII it has no mailbox and no process data, and stays
+    /// in Init.
     pub sii_problem: Option<SubDeviceError>,
     /// Its mailbox, if it has one.
     pub mailbox: Option<Mailbox>,
     /// The PDOs in use.
     pub mapping: PdoMapping,
-    /// Reason that its PDOs, of which its SII says nothing, could not be read; it has no process data then, and goes no
-    /// higher than PreOp.
+    /// Reason that its PDOs, which its SII does not list, could not be read; then it has no process
+    /// data, and stays in PreOp.
     pub mapping_error: Option<SubDeviceError>,
     /// State it showed last.
     pub al_status: AlStatus,
@@ -68,14 +70,16 @@ pub struct SubDevice {
     pub clock: Option<ClockSetting>,
     /// System time difference read last, ns, if it has a clock and has been asked.
     pub clock_difference: Option<i32>,
-    /// Error counters, if they were asked for ([`super::MainDevice::read_error_counters`]) and it answered.
+    /// Error counters, if they were requested ([`super::MainDevice::read_error_counters`]) and it
+    /// answered.
     pub error_counters: Option<ErrorCounters>,
     /// Links and loops as they were read with them, if it answered; `dl_status` is of the bring-up.
     pub links: Option<DlStatus>,
-    /// Receive time of each port by the frame that latched them last for [`super::MainDevice::latch_receive_times`], local, ns, wrapping at 32 bits;
-    /// [`Self::latched`] are those of the bring-up.
+    /// Receive time of each port by the last frame of [`super::MainDevice::latch_receive_times`],
+    /// local, ns, wrapping at 32 bits; [`Self::latched`] are the times of the bring-up.
     pub receive_times: Option<[u32; PORTS]>,
-    /// Its latch inputs, if they were asked for ([`super::MainDevice::read_latches`]) and it answered.
+    /// Its latch inputs, if they were requested ([`super::MainDevice::read_latches`]) and it
+    /// answered.
     pub latches: Option<Latches>,
     /// The same as it answered before.
     pub(super) latches_told: Option<Latches>,
@@ -156,7 +160,8 @@ impl SubDevice {
         format!("SubDevice {position}")
     }
 
-    /// True while it is not on the bus, and need not be ([`super::Presence`]): its inputs are not fresh, and it is not waited for.
+    /// True while it is an optional SubDevice ([`super::Presence`]) that is not on the bus: its
+    /// inputs are not fresh, and nothing waits for it.
     #[must_use]
     pub fn is_absent(&self) -> bool {
         self.is_absent
@@ -168,7 +173,8 @@ impl SubDevice {
         general.is_some_and(|it| it.coe_details.contains(CoeDetails::COMPLETE_ACCESS))
     }
 
-    /// States of the objects that bound its axes, in the order of [`super::SubDeviceConfiguration::barriers`].
+    /// States of the objects that bound its axes, in the order of
+    /// [`super::SubDeviceConfiguration::barriers`].
     #[must_use]
     pub fn barriers(&self) -> &[BarrierState] {
         &self.barriers
@@ -180,8 +186,8 @@ impl SubDevice {
         self.information.features.distributed_clocks()
     }
 
-    /// Bytes of its system time on the wire. Of a clock of 32 bits there are no more: others would be sent nothing as its upper ones, and those
-    /// of 64 bits compare all they are sent.
+    /// Bytes of its system time on the wire. A 32-bit clock has only the low ones: 64-bit clocks
+    /// compare all bytes, and would be sent zeroes as the upper ones.
     pub(super) fn system_time_length(&self) -> usize {
         if self.information.features.distributed_clocks_64_bit() { 8 } else { 4 }
     }

@@ -1,4 +1,5 @@
-//! One SubDevice's part of the bring-up and its mailbox: carries out a plan, one datagram at a time.
+//! One SubDevice's part of the bring-up and its mailbox: carries out a plan, one datagram at a
+//! time.
 //!
 //! All SubDevices' workers run side by side; each has at most one datagram on its way.
 
@@ -30,7 +31,8 @@ use super::sub_device::SubDevice;
 use super::sync0::SyncMiss;
 use super::topology::Upstream;
 
-/// Bytes of the longest mapping object that is uploaded at once, and room for those that hold more than they should.
+/// Bytes of the longest mapping object that is uploaded at once, and space for objects that hold
+/// more than they should.
 const LONGEST_MAPPING: usize = 4 + 4 * plan::LONGEST_AT_ONCE;
 
 /// Bytes read to see a state: AL status, two reserved, AL status code.
@@ -51,7 +53,7 @@ pub(super) enum Outcome {
     Mailbox(MailboxOutcome),
     /// The SubDevice sent an emergency.
     Emergency(Emergency),
-    /// SYNC0 did not start, and is started anew.
+    /// SYNC0 did not start, and is started again.
     SyncMissed(SyncMiss),
     /// The SubDevice, in Op, does not answer any more.
     Unreachable,
@@ -76,7 +78,7 @@ enum Step {
     Barrier(BarrierAccess),
 }
 
-/// Looks at a SubDevice whose plan is done.
+/// Read of a SubDevice after its plan is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Look {
     /// Reads the AL status, also during a mailbox request.
@@ -120,7 +122,7 @@ pub(super) struct Worker {
     /// The datagram on its way belongs to something given up since.
     stale: bool,
     not_before: Instant,
-    /// Actions done before any was begun anew.
+    /// Most actions done so far, before any was restarted.
     furthest: usize,
     /// Since when it has been seen to get no further.
     stuck_since: Option<Instant>,
@@ -129,18 +131,18 @@ pub(super) struct Worker {
     /// Replies that had come too late before the first of the losses.
     late_before: u64,
     pub(super) mailbox: MailboxClient,
-    /// Its request for a state waits for those of the others.
+    /// Its state request waits for the other SubDevices.
     is_held: bool,
     /// The AL status shall be read once.
     look_at_status: bool,
     /// The next of the looks for a diagnosis.
     look: Option<Look>,
-    /// The look whose datagram is on its way.
+    /// The read with a datagram on its way.
     looking: Option<Look>,
     latches: Latches,
     /// The one before it, and its links.
     before: Option<Before>,
-    /// Those it may hang on, and where it does.
+    /// Its possible upstream SubDevices, and the one found.
     may_hang_on: MayHangOn,
     hangs_on: Option<Upstream>,
     /// Starts of SYNC0 in this plan that came to nothing.
@@ -153,7 +155,7 @@ pub(super) struct Worker {
     spare: Vec<u8>,
 }
 
-/// A SubDevice whose delay is known, and which frames pass next before this one.
+/// A SubDevice with a known delay that frames pass next before this one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Before {
     pub(super) station: u16,
@@ -161,7 +163,8 @@ pub(super) struct Before {
     pub(super) links: DlStatus,
 }
 
-/// A SubDevice that another may hang on, at a port that frames leave by after they have come back to `behind`.
+/// A SubDevice that another may be connected to, at a port that frames leave by after they have
+/// come back to `behind`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Junction {
     pub(super) position: u16,
@@ -172,7 +175,8 @@ pub(super) struct Junction {
 /// The nearest of them, in the order in which they are looked at.
 pub(super) type MayHangOn = [Option<Junction>; 4];
 
-/// Latched receive times: of the reference clock and of its own, and the offset that follows.
+/// Latched receive times: of the reference clock and of this SubDevice, and the offset that
+/// follows.
 #[derive(Clone, Copy, Debug, Default)]
 struct Latches {
     reference: u64,
@@ -191,7 +195,7 @@ pub(super) struct Received {
     pub(super) working_counter: u16,
 }
 
-/// The reference clock, for those who follow it.
+/// The reference clock, for the workers of clocks that follow it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ReferenceClock {
     /// About what it shows now, whole.
@@ -241,8 +245,8 @@ impl Worker {
         }
     }
 
-    /// Starts the plan in `plan`, which holds the old one afterwards: on the real-time path nothing is freed.
-    /// Drops the work under way, and the reply to a datagram still on its way.
+    /// Starts the plan in `plan`, which holds the old one afterwards: on the real-time path nothing
+    /// is freed. Drops the work under way, and the reply to a datagram still on its way.
     pub(super) fn start(&mut self, plan: &mut Vec<Action>) -> Option<MailboxOutcome> {
         let is_own = self.owns_request();
         let mut dropped = self.mailbox.close(MailboxError::NotReady);
@@ -260,7 +264,8 @@ impl Worker {
         dropped
     }
 
-    /// Has the delay of its clock follow from that of `before`, and looks at `may_hang_on` for its place.
+    /// Sets `before`, from which the delay of its clock follows, and `may_hang_on`, the possible
+    /// places.
     pub(super) fn stands_behind(&mut self, before: Option<Before>, may_hang_on: MayHangOn) {
         self.before = before;
         (self.may_hang_on, self.hangs_on) = (may_hang_on, None);
@@ -362,8 +367,8 @@ impl Worker {
         Some(Awaited { what, register: self.register() })
     }
 
-    /// Gives up what takes too long, whatever comes back: a mailbox transfer whose time is up while its frames are being
-    /// lost, and a plan that gets no further.
+    /// Gives up work that takes too long, whatever comes back: a mailbox transfer that timed out
+    /// while its frames were being lost, and a plan without progress.
     pub(super) fn expire(&mut self, now: Instant, sub_device: &mut SubDevice) -> Outcome {
         if self.mailbox.is_idle() {
             return self.expire_step(now);
@@ -376,7 +381,8 @@ impl Worker {
         self.mailbox_progress(now, progress, sub_device)
     }
 
-    /// Losses, missing answers and wrong ones have limits of their own; in turn they would begin them anew for ever.
+    /// Losses, missing answers and wrong ones have separate limits; in alternation they would reset
+    /// each other for ever.
     fn expire_step(&mut self, now: Instant) -> Outcome {
         if self.waits_to_ask() {
             self.stuck_since = None;
@@ -402,7 +408,8 @@ impl Worker {
         self.losses.put_off(by);
     }
 
-    /// True if a request for the mailbox can be taken: the reply to a look would be taken for one of its own.
+    /// True if a request for the mailbox can be taken: the reply to another read would be taken for
+    /// the mailbox's.
     pub(super) fn takes_mail(&self) -> bool {
         self.is_done() && self.mailbox.is_idle() && !self.awaiting
     }
@@ -412,8 +419,8 @@ impl Worker {
         self.look_at_status = true;
     }
 
-    /// Has the error counters and the links read once, after they were cleared if `clear`; false while a plan is under
-    /// way.
+    /// Reads the error counters and the links once, after clearing them if `clear`; false while a
+    /// plan is under way.
     pub(super) fn look_at_errors(&mut self, clear: bool) -> bool {
         let first = if clear || self.look == Some(Look::Clear) { Look::Clear } else { Look::Errors };
         self.look = self.is_done().then_some(first);
@@ -431,7 +438,8 @@ impl Worker {
         self.look_at_inputs
     }
 
-    /// Has receive times latched at all SubDevices if `latch`, else its own read; false while a plan is under way.
+    /// Latches receive times at all SubDevices if `latch`, else reads the own ones; false while a
+    /// plan is under way.
     pub(super) fn look_at_times(&mut self, latch: bool) -> bool {
         let look = if latch { Look::Latch } else { Look::Times };
         self.times = self.is_done().then_some(look);
@@ -448,7 +456,7 @@ impl Worker {
         self.look.is_some()
     }
 
-    /// When there is something to send, or `None` while a datagram is on its way or nothing is to do.
+    /// Time of its next datagram, or `None` while one is on its way or there is nothing to do.
     pub(super) fn due(&self) -> Option<Instant> {
         let looks =
             self.look_at_status || self.look_at_inputs || self.times.is_some() || self.look.is_some();

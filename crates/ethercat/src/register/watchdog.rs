@@ -1,4 +1,5 @@
-//! Watchdogs: how long outputs, and the application, may stay away (ETG.1000.4, 6.8; ESC data sheet, section II, 2.10).
+//! Watchdogs: the longest time without outputs, and without access by the application (ETG.1000.4,
+//! 6.8; ESC data sheet, section II, 2.10).
 
 use core::time::Duration;
 
@@ -27,9 +28,9 @@ impl Default for Watchdogs {
 }
 
 impl Watchdogs {
-    /// The registers for these times; `None` is off. Exact where some divider makes both times a whole number of ticks,
-    /// with the divider after reset if that is one. Otherwise both are longer than asked for, by less than one of the
-    /// shortest ticks that can hold them. More than 171 s are cut to that.
+    /// The registers for these times; `None` is off. Exact if some divider makes both times a whole
+    /// number of ticks; the reset divider is preferred. Otherwise both are longer than requested,
+    /// by less than one of the shortest ticks that can hold them. More than 171 s are cut to that.
     #[must_use]
     pub fn new(process_data: Option<Duration>, pdi: Option<Duration>) -> Self {
         let (process_data, pdi) = (process_data.map(clocks), pdi.map(clocks));
@@ -119,13 +120,14 @@ mod tests {
         }
 
         #[test]
-        fn no_time_is_shorter_than_asked_for_and_none_much_longer(
+        fn watchdog_times_are_hardly_longer_than_requested(
             process_data in 1..170_000_000_000_u64,
             pdi in 1..170_000_000_000_u64,
         ) {
             let asked = [process_data, pdi].map(Duration::from_nanos);
             let set = Watchdogs::new(Some(asked[0]), Some(asked[1]));
-            // One tick is at most the 65535th part of the longer one, rounded up to the clock; nothing is below two.
+            // One tick is at most the 65535th part of the longer one, rounded up to the clock;
+            // nothing is below two.
             let tick = Duration::from_nanos(process_data.max(pdi) / 65_535) + CLOCK * 3;
             for (asked, set) in asked.into_iter().zip([set.process_data_time(), set.pdi_time()]) {
                 let set = set.expect("it is on");

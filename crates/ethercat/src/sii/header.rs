@@ -73,7 +73,7 @@ impl Header {
         }
     }
 
-    /// The header as it stands in the image.
+    /// The header's bytes in the image.
     #[must_use]
     pub const fn bytes(&self) -> &[u8; Self::LENGTH] {
         &self.bytes

@@ -39,10 +39,10 @@ pub enum CoeFormatError {
         /// Bytes there.
         found: usize,
     },
-    /// Another service than the one asked for.
+    /// Another service than the requested one.
     #[error("CoE service {found} at byte 1, expected {expected}")]
     WrongService {
-        /// Service asked for.
+        /// Requested service.
         expected: CoeService,
         /// Service found.
         found: CoeService,
@@ -186,7 +186,7 @@ impl CoeHeader {
         Ok((header, &payload[HEADER_LENGTH..]))
     }
 
-    /// The header as it stands on the wire.
+    /// The header's bytes on the wire.
     #[must_use]
     pub fn emit(&self) -> [u8; HEADER_LENGTH] {
         let bits = self.number & 0x01FF
@@ -207,7 +207,8 @@ pub enum CoeMessage<'a> {
     SdoInformation(SdoInformation<'a>),
     /// Emergency.
     Emergency(Emergency),
-    /// PDOs through the mailbox, and services the standard does not define: header and what follows.
+    /// PDOs through the mailbox, and services the standard does not define: header and what
+    /// follows.
     Other(CoeHeader, &'a [u8]),
 }
 

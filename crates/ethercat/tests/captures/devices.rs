@@ -129,7 +129,7 @@ fn the_akd_servos_pdo_mapping_reads_out_of_its_objects() {
 }
 
 #[test]
-fn uploaded_mappings_are_as_long_as_the_sync_managers_the_master_then_set() {
+fn uploaded_mappings_match_the_sync_manager_lengths() {
     let devices = [
         ("soem-sdinfo-akd", 0x1001),
         ("soem-dual-lan9252", 0x1001),

@@ -20,8 +20,8 @@ pub(crate) struct Message {
     pub(crate) processed: bool,
 }
 
-/// Every mailbox message of `recording`: what is written to or read from the memory that the MainDevice
-/// itself configured as mailbox.
+/// Every mailbox message of `recording`: all writes to and reads from the memory that the
+/// MainDevice configured as mailbox.
 pub(crate) fn messages(recording: &Recording) -> Vec<Message> {
     let mut mailboxes: BTreeMap<(u16, u16), SyncManagerDirection> = BTreeMap::new();
     let mut messages = Vec::new();

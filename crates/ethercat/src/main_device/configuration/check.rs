@@ -85,7 +85,7 @@ pub enum ConfigurationError {
          is plugged together has one presence"
     )]
     MixedGroup {
-        /// Place among those described, from 0.
+        /// Position in the description, from 0.
         position: usize,
         /// Its name.
         name: String,
@@ -102,7 +102,7 @@ pub enum ConfigurationError {
          group in a row, as they are plugged"
     )]
     SplitGroup {
-        /// Place among those described, from 0.
+        /// Position in the description, from 0.
         position: usize,
         /// Its name.
         name: String,
@@ -114,7 +114,7 @@ pub enum ConfigurationError {
         "SubDevice {position} \"{name}\" has alias {alias}, expected every alias once: SubDevice {earlier} has it"
     )]
     SameAlias {
-        /// Place among those described, from 0.
+        /// Position in the description, from 0.
         position: usize,
         /// Its name.
         name: String,
@@ -129,7 +129,7 @@ pub enum ConfigurationError {
          tells it from others"
     )]
     Unidentified {
-        /// Place among those described, from 0.
+        /// Position in the description, from 0.
         position: usize,
         /// Its name.
         name: String,
@@ -142,7 +142,7 @@ pub enum ConfigurationError {
          its own where two are alike"
     )]
     Alike {
-        /// Place among those described, from 0.
+        /// Position in the description, from 0.
         position: usize,
         /// Its name.
         name: String,

@@ -1,4 +1,4 @@
-//! SubDevices that are asked something with each cycle, one at a time: the difference of a clock, mail.
+//! SubDevices polled with each cycle, one at a time: for the difference of a clock, for mail.
 
 use alloc::vec::Vec;
 
@@ -15,8 +15,8 @@ pub(in super::super) struct Polled {
 }
 
 impl Polled {
-    /// Asks these from now on, at most so many, in ascending order, and goes on behind the one asked last: nothing is allocated where there was room
-    /// for them before.
+    /// Polls these SubDevices from now on, at most `most`, in ascending order, continuing behind
+    /// the one polled last. Allocates nothing if there was space for them before.
     fn set(&mut self, most: usize, positions: impl Iterator<Item = u16>) {
         self.positions.clear();
         self.positions.reserve(most);
@@ -34,7 +34,7 @@ impl Polled {
 }
 
 impl MainDevice {
-    /// Asks those that have a clock and a mailbox, as far as they are known.
+    /// Polls the known SubDevices that have a clock, and the ones that have a mailbox.
     pub(in super::super) fn poll_all(&mut self) {
         let Self { cycle, sub_devices, .. } = self;
         let those = |has: fn(&SubDevice) -> bool| {

@@ -83,7 +83,7 @@ pub enum SubDeviceError {
         span(*after)
     )]
     Stuck {
-        /// Action at which it stood.
+        /// Action that it waited for.
         awaited: Awaited,
         /// Time since it got further last.
         after: Duration,
@@ -114,7 +114,7 @@ pub enum SubDeviceError {
     /// It refuses a state.
     #[error("refuses {requested} and stays in {}: AL status code {code}{}", shown(*found), what_to_do(*code))]
     Refused {
-        /// Asked for.
+        /// Requested.
         requested: AlState,
         /// Shown.
         found: AlStatus,
@@ -124,7 +124,7 @@ pub enum SubDeviceError {
     /// It takes too long.
     #[error("does not reach {requested} within {timeout:?}: it stays in {}{}", shown(*found), reason(*code))]
     StateTimeout {
-        /// Asked for.
+        /// Requested.
         requested: AlState,
         /// Shown.
         found: AlStatus,
@@ -207,7 +207,8 @@ pub enum SubDeviceError {
         /// Bits of its SII's default mapping.
         found: usize,
     },
-    /// Samples are asked of a SubDevice whose SII does not say which PDOs hold them, or has none of the name.
+    /// Oversampling of a SubDevice whose SII does not mark the PDOs that hold samples, or has none
+    /// of the name.
     #[error("{}", no_samples(*wanted, assigned))]
     NoSamples {
         /// PDO that is named and not assigned; `None`: none is marked.
@@ -215,7 +216,7 @@ pub enum SubDeviceError {
         /// PDOs that its SII assigns.
         assigned: Vec<u16>,
     },
-    /// Samples are asked of a SubDevice whose PDOs are assigned by CoE.
+    /// Oversampling of a SubDevice with PDOs assigned by CoE.
     #[error(
         "oversampling is configured, and its PDOs are those of its SII, expected described ones, as it has CoE; give its pdos, with all samples"
     )]
@@ -299,7 +300,7 @@ pub enum SubDeviceError {
     /// SYNC0 is asked of a bus without distributed clocks.
     #[error("SYNC0 is configured, but distributed clocks are off; switch them on or remove its SYNC0")]
     ClocksOff,
-    /// Process data that takes more than one datagram is asked for every few cycles.
+    /// Process data that takes more than one datagram, exchanged every few cycles.
     #[error(
         "its process data of {found} bytes takes more than one datagram, expected one, as it goes every {every} cycles; \
          remove every"

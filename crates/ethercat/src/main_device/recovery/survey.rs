@@ -1,4 +1,5 @@
-//! Survey: the station addresses of all SubDevices there are, in the order in which frames are processed.
+//! Survey: the station addresses of all SubDevices there are, in the order in which frames are
+//! processed.
 
 use alloc::vec::Vec;
 
@@ -26,7 +27,7 @@ impl Survey {
         Self { stations: Vec::with_capacity(2 * places), ..Self::default() }
     }
 
-    /// Begins anew; places beyond the room are left out.
+    /// Restarts the survey; places beyond the capacity are left out.
     pub(super) fn start(&mut self, places: u16) {
         self.places = places.min(self.stations.capacity() as u16);
         self.stations.clear();
