@@ -49,7 +49,8 @@ fn a_bus_in_op_allocates_nothing() {
     assert_eq!(calls(true), 2, "the counter counts");
 }
 
-/// Allocator calls in the cycles of a run in Op of a ring that is broken and healed meanwhile; datagrams without the data of all.
+/// Allocator calls in the cycles of a run in Op of a ring that breaks and heals; number of
+/// incomplete datagrams.
 fn calls_on_a_ring() -> (u64, u64) {
     let (buttons, lamps) = (Wires::new(), Wires::new());
     let mut devices = station(&buttons, &lamps);

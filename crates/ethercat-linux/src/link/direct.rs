@@ -14,8 +14,8 @@ use rt::clock::{Clock, MonotonicClock};
 /// Frames on their way at once.
 const FRAMES: usize = 256;
 
-/// A link whose segment answers inside [`Link::transmit`]; the reply can be received after the time it
-/// would take on the wire.
+/// A link to a segment that answers inside [`Link::transmit`]; the reply can be received after the
+/// time it would take on the wire.
 ///
 /// With a [`rt::clock::VirtualClock`] a run is the same every time, and no stall of the host loses
 /// or delays a frame. A receive that waits moves the clock to the next reply, or to the end of its
@@ -143,7 +143,8 @@ impl<S: Segment, C: Clock + Clone> DirectEnd<S, C> {
 }
 
 impl<S, C> DirectEnd<S, C> {
-    /// Both ends belong to one thread, so that this is free. One that another thread uses is not waited for.
+    /// Both ends belong to one thread, so that this is free. A lock held by another thread is not
+    /// waited for.
     fn shared(&self) -> io::Result<MutexGuard<'_, Shared<S>>> {
         match self.shared.try_lock() {
             Ok(shared) => Ok(shared),

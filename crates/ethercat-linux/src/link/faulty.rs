@@ -30,7 +30,8 @@ pub struct FaultRates {
     pub delay: f64,
     /// Delay of a delayed frame.
     pub delay_by: Duration,
-    /// The frame lets the next one pass, or comes after `delay_by` (at least 2 ms) if there is none.
+    /// The frame lets the next one pass, or comes after `delay_by` (at least 2 ms) if there is
+    /// none.
     pub reorder: f64,
 }
 
@@ -64,8 +65,8 @@ pub struct FaultCounts {
 
 /// A link with faults. It allocates nothing per frame.
 ///
-/// Requests that are held back leave during a later call, so a delayed request needs a caller that goes
-/// on calling, as a cycle does.
+/// Delayed requests leave during a later call, so they need a caller that keeps calling, as a cycle
+/// does.
 #[derive(Debug)]
 pub struct Faulty<L, C = MonotonicClock> {
     link: L,
@@ -228,7 +229,8 @@ impl<L: Link, C: Clock> Link for Faulty<L, C> {
     }
 }
 
-/// Chances of requests and replies: two, so that the faults of one direction do not depend on the traffic of the other.
+/// Random numbers for requests and replies: two sources, so that the faults of one direction do not
+/// depend on the traffic of the other.
 fn chances(seed: u64) -> [fastrand::Rng; 2] {
     let mut random = fastrand::Rng::with_seed(seed);
     [random.fork(), random.fork()]
@@ -285,7 +287,8 @@ mod tests {
         Faults { replies: rates, seed: 42, ..Faults::default() }
     }
 
-    /// A control of both ends of a ring reaches either: what comes in there is lost, and what goes out is held back.
+    /// A control of both ends of a ring reaches either: frames that enter there are lost, and
+    /// frames that leave are delayed.
     // feature(simulator): faults of frames on both ways round a ring, closed and open
     #[test]
     fn both_ends_of_a_ring_have_the_faults_that_are_set() {
@@ -390,7 +393,7 @@ mod tests {
         assert!(hit[14..].iter().all(|&hit| hit));
     }
 
-    /// Frames of a link whose faults change after every ten: numbers of those that come back.
+    /// Frames of a link with new faults after every ten: numbers of the frames that come back.
     fn changed(far_end: bool) -> Vec<u8> {
         let (mut control, changes) = FaultControl::pair();
         let mut link = match far_end {
@@ -426,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn a_seed_begins_chance_anew() {
+    fn seed_restarts_the_random_numbers() {
         let (mut control, changes) = FaultControl::pair();
         let rates = FaultRates { loss: 0.5, ..FaultRates::default() };
         let mut link = Faulty::new(Loopback::default(), replies(rates)).changed_by(changes);

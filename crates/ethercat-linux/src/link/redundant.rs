@@ -1,4 +1,5 @@
-//! Two interfaces at the two ends of a ring of SubDevices, as one link: [`ethercat::redundancy`] says what frames do there.
+//! Two interfaces at the two ends of a ring of SubDevices, as one link: [`ethercat::redundancy`]
+//! describes the frames of a ring.
 
 mod check;
 mod slot;
@@ -19,13 +20,15 @@ pub use check::RingError;
 
 /// A link over a ring: each frame goes out at both ends, and its two replies are handed out as one.
 ///
-/// Where the ring is open anywhere, it goes on as it was: a cycle is lost at most for the frames under way at that moment. Each
-/// frame costs one more transmit; a receive waits at the end where the reply is to come, and takes what is there at the other,
-/// which costs no system call with a packet socket. Nothing is allocated once it is made: 64 frames can be under way.
+/// The link works with the ring open at any place: a break loses at most the cycle of the frames
+/// under way. Each frame costs one more transmit; a receive waits at the end where the reply is
+/// expected, and takes waiting frames at the other, which costs no system call with a packet
+/// socket. Nothing is allocated after construction: 64 frames can be under way.
 ///
-/// A reply of one end alone is handed out when the other cannot come any more: at once, if that interface refused its copy
-/// or has been silent three times in a row, else when the frame is [`with_wait`](Self::with_wait) old. A break thus never takes more
-/// than that time from a cycle.
+/// A reply of one end alone is returned when the other cannot come any more: at once, if that
+/// interface refused its copy or has been silent for three consecutive frames, else when the frame
+/// is [`with_wait`](Self::with_wait) old. A break thus never takes more than that time from a
+/// cycle.
 pub struct Redundant<A, B, C = MonotonicClock> {
     first: A,
     second: B,
@@ -38,15 +41,16 @@ pub struct Redundant<A, B, C = MonotonicClock> {
     ring: Option<Ring>,
     /// Replies in a row that lack the half of an end.
     silent: [u32; 2],
-    /// All frames go in at the first end alone, and back from the second: SubDevices that are cabled the wrong way round are
-    /// reached so. For bring-up, which reports them.
+    /// All frames enter at the first end alone, and come back from the second: this reaches
+    /// SubDevices with swapped ports. For bring-up, which reports them.
     is_line: bool,
     /// The reference clock's time, and when the frame that read it was sent.
     time: Option<(u64, Instant)>,
 }
 
 impl<A: Link, B: Link> Redundant<A, B> {
-    /// A link over the ring from `first`, where SubDevices are entered by their port 0, to `second`.
+    /// A link over the ring from `first`, at which SubDevices are entered by their port 0, to
+    /// `second`.
     #[must_use]
     pub fn new(first: A, second: B) -> Self {
         Self::with_clock(first, second, MonotonicClock)
@@ -62,8 +66,8 @@ impl<A: Link, B: Link, C: Clock> Redundant<A, B, C> {
         Self { first, second, clock, slots, held: 0, wait, ring: None, silent, is_line: false, time: None }
     }
 
-    /// The same with another age at which the second half of a reply is given up: half the period of a cycle is right, as both
-    /// must be there by then.
+    /// Sets another age at which the second half of a reply is given up: half the period of a
+    /// cycle, as both halves must arrive by then.
     #[must_use]
     pub fn with_wait(self, wait: Duration) -> Self {
         Self { wait, ..self }
@@ -191,7 +195,7 @@ impl<A: Link, B: Link, C: Clock> Redundant<A, B, C> {
         let missing = self.slots[number].missing();
         let silent = &mut self.silent[missing as usize];
         *silent = silent.saturating_add(1);
-        // Where the first interface reaches nobody, all are behind the break.
+        // If the first interface reaches no SubDevice, all are behind the break.
         if missing == End::First && self.is_silent(missing) {
             self.ring = Some(Ring::Open { before: 0 });
         }
@@ -201,7 +205,7 @@ impl<A: Link, B: Link, C: Clock> Redundant<A, B, C> {
         length
     }
 
-    /// A reply whose other half is overdue at `now`.
+    /// A reply with its other half overdue at `now`.
     fn take_overdue(&mut self, now: Instant, buffer: &mut [u8]) -> Option<usize> {
         if self.held == 0 {
             return None;

@@ -65,7 +65,7 @@ impl Lane {
         self.random = random;
     }
 
-    /// Decides a frame's fate; whether it goes on now, perhaps changed.
+    /// Decides a frame's fate and may change it; true if it is passed on now.
     pub(super) fn passes(&mut self, now: Instant, frame: &mut [u8]) -> bool {
         // Every frame draws the same number of times: the fate of one does not shift the others'.
         let [lost, corrupted, duplicated, delayed, reordered] = [
@@ -79,7 +79,7 @@ impl Lane {
         let bit = self.random.u32(..) as usize;
 
         self.counts.frames += 1;
-        // Those that let this frame pass may follow it.
+        // Frames reordered behind this one may follow it.
         self.release_passed(now);
         let is_next = self.lose_next > 0;
         self.lose_next -= u32::from(is_next);

@@ -21,7 +21,7 @@ pub(super) struct Slot {
     went_out: [bool; 2],
     /// It was sent back from the second end.
     is_turned: bool,
-    /// Copy whose reply waits in `reply` for the other one's.
+    /// Copy with its reply in `reply`, waiting for the other one's.
     held: Option<End>,
     /// The second copy came back without the part of any SubDevice.
     nothing_to_add: bool,
@@ -50,7 +50,7 @@ pub(super) enum Arrived {
         /// A SubDevice has answered there.
         speaks: bool,
     },
-    /// It is for the MainDevice to judge.
+    /// Left to the MainDevice.
     Other,
 }
 
@@ -108,7 +108,7 @@ impl Slot {
         self.held.is_some()
     }
 
-    /// The end whose half is missing.
+    /// The end of the missing half.
     pub(super) fn missing(&self) -> End {
         self.held.map_or(End::First, End::other)
     }
@@ -150,7 +150,8 @@ impl Slot {
         }
     }
 
-    /// Bits of the source address that differ from the frame that was sent; `None` if it is that of another.
+    /// Bits of the source address that differ from the frame that was sent; `None` if it is another
+    /// sender's.
     fn source(&self, frame: &[u8]) -> Option<u8> {
         let (found, sent) = (frame.get(SOURCE_OFFSET..SOURCE_OFFSET + 6)?, &self.sent[SOURCE_OFFSET..]);
         let differs = found[0] ^ sent[0];
