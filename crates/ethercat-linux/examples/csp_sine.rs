@@ -66,7 +66,7 @@ pub(crate) fn csp_sine(bus: &mut Bus, swings: f64) -> anyhow::Result<RunReport> 
         let output = drive.update(io.is_fresh(position).then_some(input), command);
         io.set(controlword, output.controlword.0);
         io.set(target, output.target_position);
-        // The run ends by itself when the drive stays out of Op.
+        // The run ends when the drive stays out of Op.
         let faulted = drive.state().is_some_and(State::is_faulted);
         if faulted || done && drive.state() != Some(State::OperationEnabled) {
             io.stop();

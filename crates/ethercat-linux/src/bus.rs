@@ -25,7 +25,7 @@ pub use sub_device::SubDeviceOnBus;
 /// An EtherCAT segment and its MainDevice, for programs that block: [`Bus::bring_up`] takes it to
 /// PreOp, [`Bus::run`] to Op.
 ///
-/// | state | what can be asked |
+/// | state | available calls |
 /// |---|---|
 /// | Init | [`Bus::bring_up`] |
 /// | PreOp | [`Bus::sub_devices`], SDOs and process data by [`Bus::subdevice`], [`Bus::set_safe`] |
@@ -61,7 +61,7 @@ impl Bus {
     /// A bus at a network interface, which no other program of Onbeat may have. Needs CAP_NET_RAW.
     ///
     /// # Errors
-    /// [`Error::Open`], with what to do.
+    /// [`Error::Open`], with a remedy.
     pub fn open(interface: &str) -> Result<Self, Error> {
         Self::open_by(interface, LinkKind::Packet)
     }
@@ -69,7 +69,7 @@ impl Bus {
     /// The same, by another kind of link; AF_XDP needs CAP_BPF and CAP_NET_ADMIN, too.
     ///
     /// # Errors
-    /// [`Error::Open`], with what to do.
+    /// [`Error::Open`], with a remedy.
     pub fn open_by(interface: &str, kind: LinkKind) -> Result<Self, Error> {
         let link = InterfaceLink::open_as_owner(interface, kind, PacketLink::CARRIER_TIMEOUT, DOING)?;
         let mut bus = Self::on(link);
@@ -242,7 +242,7 @@ impl Bus {
         Ok(work(&mut Pump { main_device, link: &mut *self.link, clock: &MonotonicClock, stop })?)
     }
 
-    /// To Init, whatever happens on the way.
+    /// To Init, also after errors on the way.
     fn take_down(&mut self) {
         // A bus that does not answer has its watchdogs.
         let _ = self.pump(|pump| pump.take_down());

@@ -10,7 +10,7 @@ use rt::clock::Clock;
 
 use crate::link::Link;
 
-/// Frames taken from the link in one cycle: several times what a cycle sends, so that a flood of
+/// Frames taken from the link in one cycle: several times the frames of a cycle, so that a flood of
 /// foreign frames takes a bounded time.
 const FRAMES_A_CYCLE: usize = 256;
 

@@ -1,4 +1,4 @@
-//! Links: the wire, the simulated wire, and what can be wrapped around either.
+//! Links: the wire, the simulated wire, and wrappers around either.
 
 mod capture;
 mod direct;

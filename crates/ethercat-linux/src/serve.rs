@@ -73,7 +73,7 @@ pub struct Arrival {
     /// a veth pair that is inside the sender's system call; behind a network card it is after the
     /// interrupt, in the receive softirq.
     pub stamp_ns: u64,
-    /// Frames the kernel has had no room for so far, modulo 2^32.
+    /// Frames that the kernel had no space for so far, modulo 2^32.
     pub dropped: u32,
 }
 
@@ -173,7 +173,7 @@ impl Server {
     /// least every 250 us, until `stop` is set. While frames are waiting each costs two system
     /// calls.
     ///
-    /// Only frames of EtherCAT's own EtherType come in, whatever DL control says of others.
+    /// Only frames of EtherCAT's EtherType come in, whatever DL control sets for others.
     ///
     /// # Errors
     /// [`ServeError::Gone`] if the interface is removed, [`ServeError::Receive`] if it fails. An

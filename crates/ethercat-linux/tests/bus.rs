@@ -23,7 +23,7 @@ use support::{Outputs, recorder, recorder_of, segment, servo, station};
 
 const PERIOD: Duration = Duration::from_millis(2);
 
-/// A bus, and what reaches its SubDevices.
+/// A bus, and the control of its segment.
 fn bus(devices: Vec<SubDevice>) -> (Bus, SegmentControl<Segment>) {
     let link = SimulatedLink::new(segment(devices));
     let control = link.control();
@@ -81,7 +81,7 @@ fn each_run_takes_one_stop_request() {
     assert!(bus.run(PERIOD, cycles(5)).unwrap().cycles == 5);
 }
 
-/// A link that asks to stop and fails, once for each handle it is given.
+/// A link that requests a stop and fails, once for each handle it gets.
 struct Asking(SimulatedLink<Segment>, Arc<Mutex<Option<StopHandle>>>);
 
 impl Link for Asking {
@@ -186,7 +186,7 @@ fn a_handle_of_another_bus_reads_zero_and_writes_nothing() {
     assert!(seen.lock().unwrap().iter().flatten().all(|&outputs| outputs == 0), "{seen:?}");
 }
 
-/// A bus in PreOp that sets its outputs to 0x0F in Op, and is to leave them as 0xA0.
+/// A bus in PreOp that sets its outputs to 0x0F in Op, and has to leave them as 0xA0.
 fn with_safe_outputs() -> (Bus, Outputs, impl FnMut(&mut Io<'_>)) {
     let (device, seen) = recorder();
     let mut bus = Bus::simulated(segment(vec![device]));
@@ -425,7 +425,7 @@ fn silent_bus_is_lost_and_comes_up_again() {
     bus.run(PERIOD, cycles(3)).unwrap();
 }
 
-/// Runs until the end or for so many cycles in Op; the third SubDevice falls out in the 50th.
+/// Runs until the end or for `most` cycles in Op; the third SubDevice leaves in the 50th.
 fn run_with_a_fall(continues: bool, most: u64, fall: fn(&mut Segment)) -> Result<RunReport, Error> {
     let (mut bus, control) = bus(station(&Wires::new(), &Wires::new()));
     if continues {

@@ -1,4 +1,4 @@
-//! A counting allocator sees the cycle of a bus: from Op on it asks for nothing.
+//! A counting allocator watches the cycle of a bus: from Op on it allocates nothing.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 mod support;
@@ -27,7 +27,7 @@ fn calls(leaks: bool) -> u64 {
     let (mut cycles, before) = (0, allocations::own_calls());
     let run = bus.run(Duration::from_millis(1), |io| {
         cycles += 1;
-        // The first is on the way up still.
+        // The first is still part of the bring-up.
         allocations::watch((2..500).contains(&cycles));
         io.set(lamp, io.get(button));
         if cycles == 100 && leaks {

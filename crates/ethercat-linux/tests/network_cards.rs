@@ -29,7 +29,7 @@ fn cards() -> Option<[String; 2]> {
     Some(ends.try_into().expect("two network cards in ONBEAT_TEST_CARDS"))
 }
 
-/// `None` for polling on a kernel that has none, as many with PREEMPT_RT.
+/// `None` for polling on a kernel without it, such as many with PREEMPT_RT.
 fn open(interface: &str, kind: LinkKind) -> Option<InterfaceLink> {
     match InterfaceLink::open_as_owner(interface, kind, TIMEOUT, "test") {
         Err(error @ OpenError::XdpNoPolling { .. }) => {

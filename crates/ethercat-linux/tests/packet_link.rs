@@ -173,7 +173,7 @@ fn unusable_interface_is_named_with_a_remedy() {
     );
 }
 
-/// Raises the byte behind the number, and lets no frame with number 3 come back.
+/// Increments the byte behind the number, and drops every frame with number 3.
 struct Raise {
     advances: mpsc::Sender<BusInstant>,
 }
@@ -209,7 +209,7 @@ fn serve_survives_interface_down_and_ends_on_removal() {
         let mut buffer = [0; MAXIMUM_FRAME_LENGTH];
         for number in [10, 11] {
             ip_link(&testbed, Side::Far, &["set", "far", "down"]);
-            // Long enough for the server to look at it more than once.
+            // Long enough for several checks by the server.
             let begin = told.recv_timeout(TIMEOUT).unwrap();
             while told.recv_timeout(TIMEOUT).unwrap().since(begin) < Duration::from_millis(20) {}
             ip_link(&testbed, Side::Far, &["set", "far", "up"]);

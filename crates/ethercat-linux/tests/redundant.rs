@@ -128,7 +128,7 @@ fn frame(number: u32, datagrams: &[(Command, Address, u16)]) -> Vec<u8> {
     buffer[..length].to_vec()
 }
 
-/// The reply of so many SubDevices, each with a byte of the logical datagram from `place` on.
+/// The reply of `count` SubDevices, each with a byte of the logical datagram from `place` on.
 fn processed(sent: &[u8], count: u16, place: usize) -> Vec<u8> {
     let mut reply = sent.to_vec();
     reply[SOURCE_OFFSET] |= PROCESSED_BIT;
@@ -326,7 +326,7 @@ fn latching_frame_passes_the_ring_as_a_line() {
     assert_eq!(bench.second.sent(), there, "sent back as it came");
     bench.first.come(there.clone());
     assert_eq!(bench.receive(Duration::ZERO), Some(there));
-    // At a break each copy turns back by itself.
+    // At a break each copy turns back.
     bench.open();
     let sent = frame(100, &[latch]);
     bench.link.transmit(&sent).unwrap();

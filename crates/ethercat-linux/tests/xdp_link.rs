@@ -281,7 +281,7 @@ fn a_second_program_is_refused_in_words() {
         "interface near: an XDP program or AF_XDP socket of another is there, expected none; `ip link show near` and \
          `bpftool net` show it: end its program, or use a packet socket (--link packet)"
     );
-    // A process that is being started holds what its parent held, until it is another program.
+    // A new process holds its parent's descriptors until it executes another program.
     thread::scope(|scope| {
         scope.spawn(|| {
             thread::sleep(Duration::from_millis(200));

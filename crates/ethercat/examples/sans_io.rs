@@ -70,7 +70,7 @@ pub(crate) fn sans_io() -> Result<Seen, Box<dyn Error>> {
             states.push(Statusword(main_device.get(statusword)).state());
             main_device.set(controlword, Controlword::SHUTDOWN.0);
         }
-        // The target stays where the axis is: nothing jumps, whatever the controlword says.
+        // The target is the actual position: the axis does not jump, whatever the controlword.
         main_device.set(target, main_device.get(position));
     }
 

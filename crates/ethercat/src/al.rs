@@ -105,7 +105,7 @@ impl AlControl {
 pub struct AlStatus {
     /// The state, by number; a broadcast read combines several by OR.
     pub state: u8,
-    /// The SubDevice refused a request or left a state by itself; the AL status code says why.
+    /// The SubDevice refused a request or left a state; the AL status code gives the reason.
     pub error: bool,
     /// The AL status code register holds the device identification value.
     pub identification: bool,

@@ -17,7 +17,7 @@
 //! | `exchange`, `others` | frames on their way and their replies; frames of other senders |
 //! | `limits`, `retry`, `standstill` | tries and times until a silent SubDevice is given up |
 //! | `phase`, `broadcasts`, `together`, `bring_up`, `plan`, `worker`, `workers` | bring-up and shutdown: all together, and each SubDevice |
-//! | `recovery` | the way back to Op of SubDevices that leave it while the bus is there |
+//! | `recovery` | recovery of SubDevices that leave Op while the bus is there |
 //! | `presence`, `absent`, `late`, `outline` | SubDevices that may be absent or join late |
 //! | `services` | the frames of all but process data |
 //! | `state_change`, `sii_reader`, `request`, `mailbox`, `sdo_transfer`, `coe_mapping`, `sync0` | the longer tasks of a worker |
@@ -138,14 +138,14 @@ pub struct MainDevice {
     /// Positions of the SubDevices found, until they have their addresses; `None` for unexpected
     /// ones.
     assigned: Vec<Option<u16>>,
-    /// Strangers found on the way up, by their places in the order of processing.
+    /// Unexpected SubDevices found during bring-up, by their places in the order of processing.
     strangers: Vec<presence::Stranger>,
     workers: Workers,
     together: Together,
     plans: Vec<Plans>,
     /// The worker that is served first in the next service frame.
     next_worker: usize,
-    /// When workers were last looked at that take too long.
+    /// Time of the last check for workers that take too long.
     expired_at: Instant,
     /// When it was called last; the epoch before.
     served_at: Instant,
@@ -233,7 +233,7 @@ impl MainDevice {
         Some(frame.len())
     }
 
-    /// The same where it lies: a link that copies it has the only copy to make.
+    /// The same in place: a link that copies the frame makes the only copy.
     #[inline]
     pub fn next_frame(&mut self, now: Instant) -> Option<&[u8]> {
         if !self.cycle.is_due && self.is_quiet() {
@@ -284,7 +284,7 @@ impl MainDevice {
         Reception::Accepted
     }
 
-    /// Takes what a reply with process data says of clocks.
+    /// Takes the clock times of a reply with process data.
     #[inline(never)]
     fn take_clocks(&mut self, now: Instant, index: usize, bytes: &[u8]) {
         self.answered_sent_at = self.exchange.sent_at(index);
@@ -364,7 +364,7 @@ impl MainDevice {
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         let expiry = self.exchange.oldest(Purpose::Service).map(|sent| sent + self.reply_timeout());
-        // Without room for a frame, its reply comes first, or it expires.
+        // Without space for a frame, its reply comes first, or it expires.
         let due = self.workers.next_due().filter(|_| self.exchange.has_room());
         let settling = self.phase == Phase::SettleClocks && self.settling.is_due();
         let settling = settling.then_some(Instant::EPOCH);
@@ -535,7 +535,7 @@ impl MainDevice {
         }
     }
 
-    /// Takes what comes in a reply, whatever it is.
+    /// Takes the data of a reply.
     fn deliver(&mut self, now: Instant, owner: Owner, data: &[u8], working_counter: u16) {
         match owner {
             Owner::Chunk(chunk, part) => self.cycle.receive(chunk, part, data, working_counter),

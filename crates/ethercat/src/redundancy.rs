@@ -48,7 +48,7 @@ pub enum Ring {
     /// Frames leave at the other end, and SubDevices process the second copy too: IN and OUT of
     /// some SubDevices are swapped.
     Turned,
-    /// Frames come back at the end they went in at.
+    /// Frames come back at the end at which they were sent.
     Open {
         /// SubDevices in front of the break, as the first end reaches them.
         before: u16,
@@ -200,14 +200,15 @@ fn add_datagram(reply: &mut [u8], sent: &[u8], second: &[u8], place: &DatagramPl
     }
 }
 
-/// Adds to the number at `at` what it grew by on the other way.
+/// Adds the growth of the second copy's number at `at`.
 fn add(reply: &mut [u8], sent: &[u8], second: &[u8], at: usize) {
     let number = |bytes: &[u8]| read_u16(bytes, at).unwrap_or(0);
     let sum = number(reply).wrapping_add(number(second).wrapping_sub(number(sent)));
     reply[at..at + WORKING_COUNTER_LENGTH].copy_from_slice(&sum.to_le_bytes());
 }
 
-/// True if every datagram of `reply` is the one that was sent; it may have gone round at the break.
+/// True if every datagram of `reply` is the one that was sent; it may have turned round at the
+/// break.
 fn answers(sent: &[u8], reply: &[u8]) -> bool {
     let Ok(end) = checked_end(sent) else { return false };
     let mut offset = DATAGRAMS_OFFSET;

@@ -80,7 +80,7 @@ pub const AL_CONTROL: u16 = 0x0120;
 pub const AL_STATUS: u16 = 0x0130;
 /// AL status code, 2 bytes.
 pub const AL_STATUS_CODE: u16 = 0x0134;
-/// RUN LED, 1 byte: code of the LED, and bit 4 where it was written.
+/// RUN LED, 1 byte: code of the LED, and bit 4 if it was written.
 pub const RUN_LED: u16 = 0x0138;
 /// ERR LED, 1 byte, likewise.
 pub const ERR_LED: u16 = 0x0139;

@@ -117,7 +117,7 @@ impl SdoValue for Vec<u8> {
 impl SdoValue for String {
     const CAPACITY: usize = LONGEST;
 
-    /// VISIBLE_STRING, up to its first zero; what is no UTF-8 is taken as ISO 8859-1.
+    /// VISIBLE_STRING, up to its first zero; text that is no UTF-8 is taken as ISO 8859-1.
     fn from_bytes(bytes: &[u8]) -> Result<Self, SdoValueError> {
         let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
         let text = &bytes[..end];

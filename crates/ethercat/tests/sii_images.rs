@@ -1,4 +1,4 @@
-//! SII images of real devices: what they say, and that nothing of it is lost.
+//! SII images of real devices: their content, and that a round trip loses nothing.
 //!
 //! The images are outside the workspace, in `../shared/real/sii`; without them the tests print that
 //! and pass.

@@ -1,4 +1,4 @@
-//! Errors of a bus that does not do as asked.
+//! Errors of a bus.
 
 use std::io;
 use std::time::Duration;
@@ -91,7 +91,7 @@ pub enum Error {
         /// Cause.
         error: SdoError,
     },
-    /// An object is not the process data it is taken for.
+    /// An object is no such process data.
     #[error("SubDevice {position} \"{name}\": {error}")]
     ProcessData {
         /// Place of the SubDevice, from 0.

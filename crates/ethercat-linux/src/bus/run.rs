@@ -1,4 +1,4 @@
-//! The cycle of a bus: to Op, on until it is asked to stop, outputs safe, back to Init.
+//! The cycle of a bus: to Op, cycles until a stop request, safe outputs, back to Init.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -132,7 +132,7 @@ impl Io<'_> {
     /// [`Io::event`].
     ///
     /// # Errors
-    /// The request, where it cannot be queued.
+    /// The request, if it cannot be queued.
     pub fn submit(&mut self, request: MailboxRequest) -> Result<(), MailboxOutcome> {
         self.main_device.submit(request)
     }
@@ -195,7 +195,7 @@ impl<'a> Running<'a> {
             let Some(main_device) = &mut self.bus.main_device else { return Err(Error::NotUp) };
             if main_device.phase() == BringUpPhase::Op {
                 if !std::mem::replace(&mut in_op, true) {
-                    // On the way up there is time for everything.
+                    // During bring-up there is time for everything.
                     self.report = RunReport::default();
                     self.pacer.forget_overruns();
                 }

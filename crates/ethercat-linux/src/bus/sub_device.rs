@@ -11,7 +11,7 @@ use ethercat::sdo::{SdoValue, SdoValueError};
 
 use super::{Bus, Error, SdoError};
 
-/// One SubDevice of a [`Bus`]; nothing is asked of it before a method is called.
+/// One SubDevice of a [`Bus`]; only its methods access the SubDevice.
 #[derive(Debug)]
 pub struct SubDeviceOnBus<'a> {
     pub(super) bus: &'a mut Bus,

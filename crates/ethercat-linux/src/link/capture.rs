@@ -29,7 +29,7 @@ const HEADER: usize = 12;
 /// Interval of the writer's looks; the ring holds much more than comes in that time.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
-/// Frames between two looks at how the file does.
+/// Frames between two checks of the file.
 const AT_ONCE: u64 = 64;
 
 /// Time an output may take to open. One that takes longer opens meanwhile: frames wait in the ring.
@@ -42,7 +42,7 @@ const LAST_TIMEOUT: Duration = Duration::from_secs(3);
 ///
 /// The link's thread only copies the frame into a bounded ring; another thread opens and writes the
 /// file. If the ring is full the frame is missing in the file and counted. Dropping the capture
-/// writes what is left, as long as the file takes it.
+/// writes the remaining frames, as long as the file takes them.
 #[derive(Debug)]
 pub struct Capture<L> {
     link: L,
@@ -62,7 +62,7 @@ pub struct CaptureSummary {
     pub dropped: u64,
 }
 
-/// A capture that is not whole: what is in the file is.
+/// An incomplete capture: the frames in the file are complete.
 #[derive(Debug, Error)]
 #[error("{cause}; {written} frames are in it, {missing} are not")]
 pub struct CaptureError {
@@ -75,8 +75,8 @@ pub struct CaptureError {
 }
 
 impl<L: Link> Capture<L> {
-    /// Captures into a new file at `path`, or in the place of another capture; `interface` is the
-    /// name the file gives the link.
+    /// Captures into a new file at `path`, or replaces another capture; `interface` is the name of
+    /// the link in the file.
     ///
     /// # Errors
     /// The operating system's error about the file, if it comes within a second: a FIFO without a
@@ -122,7 +122,8 @@ impl<L: Link> Capture<L> {
         self.shared.dropped.load(Ordering::Relaxed)
     }
 
-    /// Writes what is left, closes the file and says how it went. Not for the real-time path.
+    /// Writes the remaining frames, closes the file and returns the result. Not for the real-time
+    /// path.
     ///
     /// # Errors
     /// The first error of writing the file, or a file that takes no more data; frames after it are
@@ -265,7 +266,7 @@ impl Drain {
         file.flush()
     }
 
-    /// Writes what is there, so much of it that a slow file is seen to take something.
+    /// Writes waiting frames, in parts small enough to see the progress of a slow file.
     fn write_some<W: Write>(&mut self, file: &mut Writer<W>, epoch: u64) -> io::Result<u64> {
         let mut written = 0;
         while written < AT_ONCE && self.write_one(file, epoch)? {
@@ -301,7 +302,7 @@ impl Drain {
     }
 }
 
-/// Opens the file for a capture: a new one, or one that is in the place of a capture.
+/// Opens the file for a capture: a new one, or one that replaces a capture.
 fn replace(path: &Path) -> io::Result<File> {
     // Others are not read: a FIFO is waited for until it has a reader.
     let is_file = fs::metadata(path).is_ok_and(|it| it.is_file());

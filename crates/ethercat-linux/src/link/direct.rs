@@ -71,7 +71,7 @@ impl Replies {
         (self.count > 0).then(|| self.replies[self.first].due)
     }
 
-    /// Appends a frame that is due then, where there is room.
+    /// Appends a frame that is due then, if there is space.
     fn push(&mut self, frame: &[u8], due: Instant) {
         let reply = &mut self.replies[(self.first + self.count) % FRAMES];
         reply.bytes[..frame.len()].copy_from_slice(frame);
@@ -191,7 +191,7 @@ fn measured<T>(spent: &mut Duration, work: impl FnOnce() -> T) -> T {
     done
 }
 
-/// A copy of `frame` to be changed, unless it is too long or there is no room for its reply.
+/// A copy of `frame` to be changed, unless it is too long or there is no space for its reply.
 fn copy(frame: &[u8], is_full: bool) -> io::Result<[u8; MAXIMUM_FRAME_LENGTH]> {
     if is_full {
         return Err(io::Error::from_raw_os_error(libc::ENOBUFS));

@@ -26,7 +26,7 @@ pub struct FaultRates {
     pub corrupt: f64,
     /// A second copy follows the frame.
     pub duplicate: f64,
-    /// The frame comes `delay_by` later; one that comes while 64 are held back is lost.
+    /// The frame comes `delay_by` later; it is lost if 64 are already delayed.
     pub delay: f64,
     /// Delay of a delayed frame.
     pub delay_by: Duration,
@@ -35,7 +35,7 @@ pub struct FaultRates {
     pub reorder: f64,
 }
 
-/// The faults of a link: what, how often, and the seed that makes it repeatable.
+/// The faults of a link: kinds, rates, and the seed that makes them repeatable.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Faults {
     /// Frames on their way to the segment.
@@ -115,7 +115,7 @@ impl<L: Link, C: Clock> Faulty<L, C> {
         self.requests.counts()
     }
 
-    /// Faults done to frames on their way back.
+    /// Faults of frames on their way back.
     #[must_use]
     pub fn replies(&self) -> FaultCounts {
         self.replies.counts()
@@ -260,7 +260,8 @@ mod tests {
         }
     }
 
-    /// Sends `count` numbered frames a millisecond apart; what came back, with its millisecond.
+    /// Sends `count` numbered frames a millisecond apart; returns the frames that came back, with
+    /// their milliseconds.
     fn run(faults: Faults, count: u32) -> (Vec<(u64, u32)>, FaultCounts, FaultCounts) {
         let clock = VirtualClock::default();
         let mut link = Faulty::with_clock(Loopback::default(), faults, clock.clone());

@@ -60,7 +60,7 @@ impl Interface {
         await_carrier(&socket, interface, Duration::ZERO)
     }
 
-    /// Waits up to `timeout` until the far end is seen; `None` does without.
+    /// Waits up to `timeout` for the carrier; `None` does not wait.
     pub(crate) fn await_carrier(&self, timeout: Option<Duration>) -> Result<(), OpenError> {
         timeout.map_or(Ok(()), |timeout| await_carrier(&self.socket, &self.name, timeout))
     }

@@ -18,7 +18,7 @@ pub enum LinkKind {
     Packet,
     /// AF_XDP: fewer of the kernel's steps for a frame; CAP_BPF and CAP_NET_ADMIN, too.
     Xdp,
-    /// AF_XDP that asks the driver for frames and does not wait for its interrupts.
+    /// AF_XDP that polls the driver for frames instead of waiting for its interrupts.
     XdpPolled,
     /// AF_XDP if the interface's driver runs the program (native), else a packet socket. Some
     /// drivers reset their card for that, which interrupts the carrier for a while; so it is used

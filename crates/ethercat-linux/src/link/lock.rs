@@ -187,7 +187,7 @@ impl fmt::Display for Owner {
 /// Attempts at a name that was just released or is not listened on yet.
 const ATTEMPTS: usize = 20;
 
-/// Time an owner that is there may take to say what it does.
+/// Time an existing owner may take to name its activity.
 const ANSWER_TIMEOUT: Duration = Duration::from_millis(500);
 
 const LONGEST_ANSWER: usize = 256;

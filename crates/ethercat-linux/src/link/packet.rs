@@ -32,7 +32,7 @@ impl PacketLink {
     /// waits for it up to `timeout`.
     ///
     /// # Errors
-    /// Every [`OpenError`]: one sentence that names the interface and says what to do.
+    /// Every [`OpenError`]: one sentence that names the interface and a remedy.
     pub fn open(interface: &str, timeout: Duration) -> Result<Self, OpenError> {
         Self::on(Interface::open(interface)?, Some(timeout))
     }

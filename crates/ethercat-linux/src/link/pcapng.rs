@@ -83,7 +83,7 @@ impl<W: Write> Writer<W> {
         self.finish_block()
     }
 
-    /// Hands what was written so far to the operating system.
+    /// Passes the written bytes to the operating system.
     pub(super) fn flush(&mut self) -> io::Result<()> {
         self.output.flush()
     }

@@ -99,12 +99,12 @@ impl<A: Link, B: Link, C: Clock> Redundant<A, B, C> {
         }
     }
 
-    /// True if nothing is to be expected from this end.
+    /// True if no frame is expected from this end.
     fn is_silent(&self, end: End) -> bool {
         self.silent[end as usize] >= SILENT
     }
 
-    /// Takes what is there at both ends, until that makes a reply.
+    /// Takes waiting frames at both ends, until they make a reply.
     fn take_ready(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
         let mut failed = None;
         for end in End::ALL {
@@ -131,7 +131,7 @@ impl<A: Link, B: Link, C: Clock> Redundant<A, B, C> {
     /// Takes a frame that came in at `end`; the length of a reply that is in `buffer` now.
     fn take(&mut self, end: End, buffer: &mut [u8], length: usize) -> Option<usize> {
         let frame = buffer.get(..length)?;
-        // Frames of others, and what is too old: the MainDevice counts them.
+        // Foreign and old frames: the MainDevice counts them.
         let Some((index, _)) = redundancy::identity(frame) else { return Some(length) };
         let number = usize::from(index) % SLOTS;
         let was_held = self.slots[number].is_held();
@@ -149,7 +149,7 @@ impl<A: Link, B: Link, C: Clock> Redundant<A, B, C> {
                 return None;
             }
             Arrived::ToTurn => {
-                // Lost if it is refused: what latches is sent again.
+                // Lost if it is refused: a latching frame is sent again.
                 let _ = self.second.transmit(frame);
                 return None;
             }
@@ -215,7 +215,7 @@ impl<A: Link, B: Link, C: Clock> Redundant<A, B, C> {
         self.hand_out_half(number, buffer)
     }
 
-    /// The end at which the next frame is to come, and when a half is overdue.
+    /// The end at which the next frame is expected, and the time at which a half is overdue.
     fn expected(&self) -> (End, Option<Instant>) {
         let mut held = self.slots.iter().filter(|slot| self.held > 0 && slot.is_held());
         if let Some(slot) = held.next() {
@@ -298,7 +298,7 @@ impl<A, B, C> fmt::Debug for Redundant<A, B, C> {
     }
 }
 
-/// Share of the time left for which one end is waited for before the other is looked at.
+/// Share of the remaining time for which one end is waited for before the other is checked.
 fn share(left: Duration) -> Duration {
     (left / 2).clamp(SHORTEST_SLEEP, LONGEST_SLEEP).min(left.max(Duration::from_nanos(1)))
 }
@@ -315,6 +315,6 @@ const WAIT: Duration = Duration::from_micros(500);
 /// Replies in a row without an end's half after which it is not waited for.
 const SILENT: u32 = 3;
 
-/// Shortest and longest wait at one end before the other is looked at.
+/// Shortest and longest wait at one end before the other is checked.
 const SHORTEST_SLEEP: Duration = Duration::from_micros(50);
 const LONGEST_SLEEP: Duration = Duration::from_millis(1);

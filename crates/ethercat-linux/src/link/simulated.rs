@@ -52,7 +52,7 @@ impl<S: Segment + 'static> SimulatedLink<S> {
         Self::with_scheduling(segment, None)
     }
 
-    /// Starts the segment's thread with this policy; one that is refused is left out.
+    /// Starts the segment's thread with this policy; a refused policy is left out.
     #[must_use]
     pub fn with_scheduling(segment: S, scheduling: Option<Scheduling>) -> Self {
         let (near, far) = pipe();
@@ -179,8 +179,8 @@ pub struct SegmentControl<S> {
 }
 
 impl<S> SegmentControl<S> {
-    /// Runs `call` on the segment, between two frames, and returns what it returns; `None` once the
-    /// link is gone. Not for the real-time path: it waits.
+    /// Runs `call` on the segment, between two frames, and returns its result; `None` once the link
+    /// is dropped. Not for the real-time path: it waits.
     pub fn run<R: Send + 'static>(&self, call: impl FnOnce(&mut S) -> R + Send + 'static) -> Option<R> {
         let (answer, answered) = mpsc::sync_channel(1);
         let call = Box::new(move |segment: &mut S| {

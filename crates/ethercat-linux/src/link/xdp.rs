@@ -62,7 +62,7 @@ impl XdpLink {
     /// [`Link::receive`] would wait. Needs CAP_BPF, CAP_NET_ADMIN and CAP_NET_RAW.
     ///
     /// # Errors
-    /// Every [`OpenError`]: one sentence that names the interface and says what to do.
+    /// Every [`OpenError`]: one sentence that names the interface and a remedy.
     pub fn open(interface: &str, timeout: Duration, polled: bool) -> Result<Self, OpenError> {
         Self::on(Interface::open(interface)?, Some(timeout), Demand { native: false, polled })
     }
@@ -104,7 +104,7 @@ impl XdpLink {
         self.mode
     }
 
-    /// Frames that came and found no room, so far: a system call for each queue.
+    /// Number of received frames that found no space: a system call for each queue.
     ///
     /// # Errors
     /// The operating system's error.

@@ -22,7 +22,7 @@ pub(crate) struct Redirect {
 pub(crate) enum Place {
     /// In the driver, before a frame becomes a packet of the kernel's.
     Driver,
-    /// Behind the driver, whatever driver it is.
+    /// Behind the driver, with any driver.
     Generic,
 }
 

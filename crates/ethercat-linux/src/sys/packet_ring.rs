@@ -16,7 +16,7 @@ const FRAMES: usize = 128;
 /// Bytes of a frame's place: header, and the longest EtherCAT frame.
 const PLACE: usize = 2048;
 
-/// Bytes that lie together in the kernel's memory: whole pages, of whatever size a page has.
+/// Bytes that are contiguous in the kernel's memory: whole pages, for any page size.
 const BLOCK: usize = 1 << 16;
 
 /// Bytes of all.
@@ -58,7 +58,7 @@ impl PacketRing {
     /// present when this returns, and cannot be taken away: no access faults.
     ///
     /// # Errors
-    /// ENOMEM without room for them.
+    /// ENOMEM without memory for them.
     pub(crate) fn of(socket: &PacketSocket) -> io::Result<Self> {
         const PACKET_RX_RING: libc::c_int = 5;
         const PACKET_VERSION: libc::c_int = 10;
@@ -115,5 +115,5 @@ impl Drop for PacketRing {
 
 // SAFETY: the mapping is memory of the whole process, and `take` needs the ring for itself.
 unsafe impl Send for PacketRing {}
-// SAFETY: nothing but `take`, which needs the ring for itself, looks at the mapping.
+// SAFETY: nothing but `take`, which needs the ring exclusively, accesses the mapping.
 unsafe impl Sync for PacketRing {}

@@ -60,7 +60,7 @@ pub(crate) struct InterfaceState {
 pub(crate) struct Stamp {
     /// When, ns of CLOCK_REALTIME; 0 if it was not stamped.
     pub(crate) realtime_ns: u64,
-    /// Frames the socket's queue has had no room for so far, modulo 2^32.
+    /// Frames that the socket's queue had no space for so far, modulo 2^32.
     pub(crate) dropped: u32,
 }
 
@@ -86,7 +86,7 @@ impl PacketSocket {
         Ok(Self { descriptor: unsafe { OwnedFd::from_raw_fd(descriptor) } })
     }
 
-    /// State of the interface: up, its far end seen, and what it takes.
+    /// State of the interface: up, carrier, MTU.
     pub(crate) fn interface_state(&self, name: &str) -> io::Result<InterfaceState> {
         // SAFETY: an all-zero ifreq is valid: integers, characters and a null pointer.
         let mut request: libc::ifreq = unsafe { mem::zeroed() };

@@ -60,7 +60,7 @@ impl Memory {
         unsafe { ptr::copy_nonoverlapping(frame.as_ptr(), start, length) };
     }
 
-    /// A frame where it lies.
+    /// A frame in place.
     ///
     /// # Safety
     /// The kernel has handed it over, and gets its place back when this is used no more.

@@ -64,7 +64,7 @@ impl<T: Copy> Ring<T> {
         counter(&self.flags).load(Ordering::Relaxed) & XDP_RING_NEED_WAKEUP != 0
     }
 
-    /// Writes an entry into a ring that is ours to write, and has room.
+    /// Writes an entry into a ring that this process writes and that has space.
     pub(super) fn put(&mut self, entry: T) {
         self.set(self.own, entry);
         self.own = self.own.wrapping_add(1);

@@ -46,7 +46,7 @@ struct Sending {
     completed: Ring<u64>,
     /// Places of no frame, the last used first: its lines of cache are still near.
     free: Vec<u64>,
-    /// The last frame waits for room in the interface's own queue.
+    /// The last frame waits for space in the interface's queue.
     blocked: bool,
 }
 
@@ -145,7 +145,7 @@ impl XdpSocket {
         }
         let Err(error) = wake_to_send(&self.descriptor) else { return Ok(()) };
         match error {
-            // Said before the kernel looks at the ring.
+            // Returned before the kernel reads the ring.
             Errno::NETDOWN | Errno::NXIO => {
                 sending.submitted.withdraw();
                 sending.free.push(address);
@@ -182,7 +182,7 @@ impl XdpSocket {
         self.zero_copy
     }
 
-    /// Frames that came and found no room, so far.
+    /// Number of received frames that found no space so far.
     pub(crate) fn dropped(&self) -> io::Result<u64> {
         let counts = sockopt::xdp_statistics(&self.descriptor)?;
         // Without a place, and without an entry for it.
@@ -223,7 +223,7 @@ fn wake_to_send(descriptor: &OwnedFd) -> Result<(), Errno> {
     rustix::net::send(descriptor, &[], SendFlags::DONTWAIT).map(drop)
 }
 
-/// No carrier, or no room in the interface's own queue: as a packet socket says it.
+/// No carrier, or no space in the interface's queue: the errors of a packet socket.
 fn as_packet_socket(error: Errno) -> io::Error {
     match error {
         Errno::AGAIN | Errno::BUSY => Errno::NOBUFS.into(),

@@ -37,7 +37,7 @@ pub(crate) fn station(buttons: &Wires, lamps: &Wires) -> Vec<SubDevice> {
     ]
 }
 
-/// A servo drive in CSP, and what it takes.
+/// A servo drive in CSP, and the record of its targets.
 pub(crate) fn servo() -> (SubDevice, simulator::application::servo::ServoRecord) {
     let image = with_coe(identity(4), "servo", default_mapping()).image();
     let description = ServoDescription::new(DeviceDescription::from_sii(&image));

@@ -123,7 +123,7 @@ pub struct Drive {
     /// Handshake of set-points, and the one handed over last, in profile position mode.
     set_points: ProfilePosition,
     destination: Option<i32>,
-    /// Mode of before, until the drive shows another.
+    /// Previous mode, until the drive shows the new one.
     before: Option<CyclicMode>,
     /// One of the two is a profile mode.
     rests: bool,

@@ -9,7 +9,7 @@ use crate::table::codes;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ErrorCode(pub u16);
 
-/// The code in words; one that the standard does not define by the nearest class it belongs to.
+/// The code in words; an undefined code by its nearest class.
 impl fmt::Display for ErrorCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let own = if self.is_defined() { "" } else { ", the device's own code" };
@@ -18,7 +18,7 @@ impl fmt::Display for ErrorCode {
 }
 
 impl ErrorCode {
-    /// True if the standard says what it means; otherwise [`Self::text`] names its class.
+    /// True if the standard defines the code; otherwise [`Self::text`] names its class.
     #[must_use]
     pub fn is_defined(self) -> bool {
         Self::all().binary_search_by_key(&self, |(code, _)| *code).is_ok()

@@ -15,13 +15,13 @@ pub enum HomingProgress {
     /// Not requested.
     #[default]
     NotAsked,
-    /// The drive has the axis, or is about to get or to give it back.
+    /// The drive controls the axis, or is about to take or to return it.
     Running,
     /// The drive counts from its home, and works in its cyclic mode again.
     Attained,
     /// Another request was made of the drive, or it left Operation enabled.
     Interrupted,
-    /// The drive showed a homing error, or was called off ([`super::Drive::abort_homing`]).
+    /// The drive showed a homing error, or homing was aborted ([`super::Drive::abort_homing`]).
     Failed,
 }
 
@@ -38,10 +38,9 @@ enum Stage {
     Idle,
     /// Mode 6 is requested and not shown yet.
     Entering,
-    /// Bit 4 is set. `before`: what the statusword showed when that began, until it shows something
-    /// else.
+    /// Bit 4 is set. `before`: the statusword at that moment, until it changes.
     Searching { before: Option<u16>, cycles: u32 },
-    /// Given up: halted, still in mode 6, at standstill for so many cycles.
+    /// Given up: halted, still in mode 6; cycles at standstill.
     Stopping { cycles: u32 },
     /// The cyclic mode is requested and not shown yet.
     Leaving,
@@ -62,7 +61,7 @@ impl Homing {
         *self = Self { stage: Stage::Entering, progress: HomingProgress::Running };
     }
 
-    /// True if the drive has the axis, or is about to get or to give it back.
+    /// True if the drive controls the axis, or is about to take or to return it.
     pub(super) fn is_active(&self) -> bool {
         self.stage != Stage::Idle
     }
@@ -90,7 +89,7 @@ impl Homing {
         }
     }
 
-    /// The drive has left Operation enabled, and with it what it was doing.
+    /// The drive has left Operation enabled, which ends homing.
     pub(super) fn end(&mut self) {
         self.give_up(HomingProgress::Interrupted);
         self.stage = Stage::Idle;

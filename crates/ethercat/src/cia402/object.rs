@@ -10,15 +10,15 @@ pub const ERROR_CODE: u16 = 0x603F;
 pub const CONTROLWORD: u16 = 0x6040;
 /// Statusword, UNSIGNED16.
 pub const STATUSWORD: u16 = 0x6041;
-/// Quick stop option code, INTEGER16: what the axis does in Quick stop active.
+/// Quick stop option code, INTEGER16: action in Quick stop active.
 pub const QUICK_STOP_OPTION_CODE: u16 = 0x605A;
-/// Shutdown option code, INTEGER16: what the axis does in transition 8.
+/// Shutdown option code, INTEGER16: action in transition 8.
 pub const SHUTDOWN_OPTION_CODE: u16 = 0x605B;
-/// Disable operation option code, INTEGER16: what the axis does in transition 5.
+/// Disable operation option code, INTEGER16: action in transition 5.
 pub const DISABLE_OPERATION_OPTION_CODE: u16 = 0x605C;
-/// Halt option code, INTEGER16: what the axis does while the halt bit is set.
+/// Halt option code, INTEGER16: action while the halt bit is set.
 pub const HALT_OPTION_CODE: u16 = 0x605D;
-/// Fault reaction option code, INTEGER16: what the axis does in Fault reaction active.
+/// Fault reaction option code, INTEGER16: action in Fault reaction active.
 pub const FAULT_REACTION_OPTION_CODE: u16 = 0x605E;
 /// Modes of operation, INTEGER8: the requested mode.
 pub const MODES_OF_OPERATION: u16 = 0x6060;
@@ -103,7 +103,7 @@ pub const POSITION_OFFSET: u16 = 0x60B0;
 pub const VELOCITY_OFFSET: u16 = 0x60B1;
 /// Torque offset (feed-forward), INTEGER16, 0.1 % of the rated torque.
 pub const TORQUE_OFFSET: u16 = 0x60B2;
-/// Touch probe function, UNSIGNED16: what probes 1 (low byte) and 2 (high byte) wait for.
+/// Touch probe function, UNSIGNED16: events of probes 1 (low byte) and 2 (high byte).
 pub const TOUCH_PROBE_FUNCTION: u16 = 0x60B8;
 /// Touch probe status, UNSIGNED16: which probes wait, and which positions are stored.
 pub const TOUCH_PROBE_STATUS: u16 = 0x60B9;

@@ -33,7 +33,7 @@ impl From<ProfileMode> for ModeOfOperation {
     }
 }
 
-/// Time at which a set-point takes over from the one before.
+/// Time at which a set-point replaces the previous one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Change {
     /// After the running set-point is reached, at standstill.
@@ -57,7 +57,7 @@ pub struct SetPoint {
 }
 
 impl SetPoint {
-    /// A set-point at `position`, after the one before.
+    /// A set-point at `position`, after the previous one.
     #[must_use]
     pub const fn at(position: i32) -> Self {
         Self { position, relative: false, change: Change::AfterReached }
@@ -82,7 +82,7 @@ pub enum SetPointProgress {
     NotAsked,
     /// The drive has not acknowledged it yet.
     HandingOver,
-    /// The drive is on its way, to it or to the one before.
+    /// The drive is moving to it or to the previous one.
     Moving,
     /// The drive shows Target reached, and none waits.
     Reached,
@@ -116,7 +116,7 @@ pub struct ProfilePosition {
 enum Stage {
     #[default]
     Idle,
-    /// Bit 4 is low, until the drive has room for a set-point; for so many cycles.
+    /// Bit 4 is low, until the drive has space for a set-point; `cycles` so far.
     Waiting { cycles: u32 },
     /// Bit 4 is high, until the drive acknowledges. `before`: it showed the acknowledgement of an
     /// earlier one.
@@ -124,8 +124,8 @@ enum Stage {
 }
 
 impl ProfilePosition {
-    /// Takes a set-point to hand over; `false`, and nothing done, while the drive has not
-    /// acknowledged the one before.
+    /// Takes a set-point to hand over. Returns `false` and does nothing while the drive has not
+    /// acknowledged the previous one.
     pub fn hand_over(&mut self, set_point: SetPoint) -> bool {
         let free = self.stage == Stage::Idle;
         if free {
@@ -196,7 +196,7 @@ impl ProfilePosition {
 
     fn bits(&self) -> u16 {
         match self.stage {
-            // Bit 9 stays: the drive looks at it when it passes the set-point.
+            // Bit 9 stays: the drive reads it when it passes the set-point.
             Stage::Idle => self.set_point.bits() & Controlword::CHANGE_ON_SET_POINT,
             Stage::Waiting { .. } => self.set_point.bits(),
             Stage::Handing { .. } => self.set_point.bits() | Controlword::NEW_SET_POINT,

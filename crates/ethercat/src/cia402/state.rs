@@ -24,7 +24,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// The command in `controlword`, given the one before it.
+    /// The command in `controlword` after the `previous` one.
     ///
     /// `None` where bit 7 is high without having risen: the standard's commands all need it low.
     #[must_use]

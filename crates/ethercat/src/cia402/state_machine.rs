@@ -1,4 +1,4 @@
-//! The drive's own side of the state machine: what a simulated drive steps (IEC 61800-7-201).
+//! The drive's side of the state machine, used by simulated drives (IEC 61800-7-201).
 
 use super::state::{Command, State, Transition};
 use super::word::{Controlword, Statusword};

@@ -1,10 +1,10 @@
 //! The MainDevice's side of touch probes (IEC 61800-7-201, touch probe functionality): the drive
-//! stores its position at the edges of an input, or at the index pulse of its encoder, whatever the
-//! cycle does meanwhile.
+//! stores its position at the edges of an input, or at the index pulse of its encoder,
+//! independently of the cycle.
 //!
-//! 0x60B8 arms, 0x60B9 shows what is stored, and 0x60BA to 0x60BD hold the positions: of probe 1 at
-//! the rising and the falling edge, then of probe 2. The low byte of the two words belongs to probe
-//! 1, the high one to probe 2.
+//! 0x60B8 arms, 0x60B9 shows the stored edges, and 0x60BA to 0x60BD hold the positions: of probe 1
+//! at the rising and the falling edge, then of probe 2. The low byte of the two words belongs to
+//! probe 1, the high one to probe 2.
 
 /// Event that a probe waits for: the first of each edge after it was armed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,7 +96,7 @@ enum ProbeStage {
 }
 
 impl TouchProbe {
-    /// Has it wait for an event; edges of before are forgotten.
+    /// Arms the probe for an event; earlier edges are forgotten.
     pub fn arm(&mut self, trigger: ProbeTrigger) {
         *self = Self { trigger: Some(trigger), ..Self::default() };
     }

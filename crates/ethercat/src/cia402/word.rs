@@ -5,8 +5,8 @@ use core::fmt;
 
 use super::state::State;
 
-/// The statusword, 0x6041. Every one of its 65 536 values is legal to hold;
-/// [`State::from_statusword`] says which of them show a state.
+/// The statusword, 0x6041. Every one of its 65 536 values can be held; [`State::from_statusword`]
+/// decodes the state, if it shows one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Statusword(pub u16);
 
@@ -149,7 +149,7 @@ impl Controlword {
         Self(self.0 | Self::HALT_BIT)
     }
 
-    /// Bits 0 to 3: the drive is to follow its targets.
+    /// Bits 0 to 3: the drive follows its targets.
     #[must_use]
     pub const fn enables_operation(self) -> bool {
         self.0 & Self::ENABLE_OPERATION.0 == Self::ENABLE_OPERATION.0
@@ -185,7 +185,7 @@ impl Controlword {
         self.has(Self::CHANGE_SET_IMMEDIATELY)
     }
 
-    /// True if a new set-point counts from the one before (bit 6; profile position mode only).
+    /// True if a new set-point is relative to the previous one (bit 6; profile position mode only).
     #[must_use]
     pub const fn is_relative(self) -> bool {
         self.has(Self::RELATIVE)
@@ -198,7 +198,7 @@ impl Controlword {
         self.has(Self::CHANGE_ON_SET_POINT)
     }
 
-    /// True if the drive is to follow its set-points (bit 4; interpolated position mode only).
+    /// True if the drive follows its set-points (bit 4; interpolated position mode only).
     #[must_use]
     pub const fn enables_interpolation(self) -> bool {
         self.has(Self::ENABLE_INTERPOLATION)

@@ -13,7 +13,7 @@ use super::sub_device::{SubDevice, station_address};
 use super::worker::Worker;
 
 impl MainDevice {
-    /// Gives each SubDevice found the address of the one that it is; strangers have none.
+    /// Gives each SubDevice found the address of its description; unexpected ones have none.
     pub(super) fn begin_addresses(&mut self) -> Result<(), BusError> {
         let mut written = Vec::with_capacity(self.sub_devices.len());
         for (it, position) in self.sub_devices.iter_mut().zip(&self.assigned) {

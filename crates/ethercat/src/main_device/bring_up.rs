@@ -1,4 +1,4 @@
-//! The bus-wide part of bring-up: broadcasts, and what all SubDevices wait for together.
+//! The bus-wide part of bring-up: broadcasts, and steps of all SubDevices together.
 
 use alloc::vec::Vec;
 
@@ -45,7 +45,7 @@ pub(super) const OPEN_PORTS: [Broadcast; 3] = [
     Broadcast::Count,
 ];
 
-/// Datagrams that put all SubDevices into a known state, whatever they did before.
+/// Datagrams that put all SubDevices into a known state.
 pub(super) const RESET: [Broadcast; 14] = [
     Broadcast::Write(register::AL_CONTROL, AlControl::request(AlState::Init).bits() as u64, 2),
     Broadcast::Write(dc::CYCLIC_UNIT_CONTROL, 0, 2),
@@ -67,7 +67,7 @@ pub(super) const RESET: [Broadcast; 14] = [
 /// Datagram that latches the receive times.
 pub(super) const LATCH: [Broadcast; 1] = [Broadcast::Clear(dc::RECEIVE_TIME, 4)];
 
-/// Datagram that asks every SubDevice back to Init.
+/// Datagram that requests Init from every SubDevice.
 pub(super) const TO_INIT: [Broadcast; 2] = [
     Broadcast::Write(register::AL_CONTROL, AlControl::request(AlState::Init).bits() as u64, 2),
     Broadcast::Write(dc::CYCLIC_UNIT_CONTROL, 0, 2),
@@ -224,7 +224,7 @@ pub(super) fn declared(
     Ok(Some(Mailbox { out_address, out_length, in_address, in_length, coe }))
 }
 
-/// True if a configuration needs CoE whatever the SII says.
+/// True if a configuration needs CoE, independently of the SII.
 pub(super) fn needs_coe(configuration: &SubDeviceConfiguration) -> bool {
     !configuration.startup.is_empty()
 }
@@ -356,7 +356,7 @@ pub(super) fn mapping(sub_device: &mut SubDevice, configuration: &SubDeviceConfi
     };
 }
 
-/// Takes as many samples of each channel as the configuration says into the mapping of the SII.
+/// Adds the configured number of samples of each channel to the mapping of the SII.
 pub(super) fn oversample(
     sub_device: &mut SubDevice,
     configuration: &SubDeviceConfiguration,
@@ -424,7 +424,7 @@ pub(super) fn place(sub_device: &mut SubDevice, layout: &Layout) {
     (sub_device.outputs, sub_device.inputs) = (of(FmmuDirection::Write), of(FmmuDirection::Read));
 }
 
-/// Clocks of all, from what was latched; strangers count as cable.
+/// Clocks of all, from the latched times; unexpected SubDevices count as cable.
 pub(super) fn set_clocks(
     sub_devices: &mut [SubDevice],
     system_time: u64,

@@ -18,7 +18,7 @@ pub(super) struct Broadcasts {
     pub(super) list: &'static [Broadcast],
     pub(super) next: usize,
     pub(super) awaiting: bool,
-    /// The reply on its way is to a broadcast given up since.
+    /// The reply on its way belongs to a broadcast that was given up.
     stale: bool,
     lost: RetryCounter,
     /// SubDevices that answered the count.
@@ -52,7 +52,7 @@ impl Broadcasts {
         self.next == self.list.len()
     }
 
-    /// First register of the one that is not through yet.
+    /// First register of the broadcast in progress.
     pub(super) fn awaited(&self) -> Option<u16> {
         self.list.get(self.next).map(|broadcast| broadcast.register())
     }

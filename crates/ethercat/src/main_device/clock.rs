@@ -201,7 +201,8 @@ mod tests {
         assert_eq!(delays, [0, 300, 650]);
     }
 
-    /// The low 32 bits of a time say which it is, where it is known about: over wraps either way.
+    /// The low 32 bits of a time give the whole time if it is known roughly: over wraps in either
+    /// direction.
     #[test]
     fn a_time_of_32_bits_is_the_nearest_or_the_latest_of_64() {
         let wrap = 7_u64 << 32;

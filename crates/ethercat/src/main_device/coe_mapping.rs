@@ -24,10 +24,10 @@ pub(super) type Directions = [bool; 2];
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum At {
     PdoCount,
-    /// The so-and-so-many-th of so many PDOs.
+    /// Index of the PDO, and number of PDOs.
     Pdo(u8, u8),
     EntryCount(u8, u8),
-    /// The so-and-so-many-th of so many entries of that PDO.
+    /// The PDO, index of the entry, and number of its entries.
     Entry((u8, u8), u8, u8),
 }
 
@@ -124,7 +124,7 @@ impl MappingReader {
     }
 }
 
-/// A mapping or assignment object, and what its sub-indices from 1 on are to hold.
+/// A mapping or assignment object, and the expected values of its sub-indices from 1 on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Wanted {
     pub(super) index: u16,
@@ -156,7 +156,7 @@ impl Wanted {
     }
 }
 
-/// Comparison of objects with what they are to hold.
+/// Comparison of objects with their expected values.
 #[derive(Debug, Default)]
 pub(super) struct Comparison {
     object: usize,

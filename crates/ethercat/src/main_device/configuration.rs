@@ -38,9 +38,8 @@ pub struct Configuration {
     pub source: MacAddress,
     /// Source address that distinguishes replies from frames on their way out.
     pub replies: Replies,
-    /// Distributed clocks count ns since 2000-01-01 00:00 UTC; this is what they show at
-    /// [`crate::time::Instant::EPOCH`], wrapping. With 0 they show the time since that epoch,
-    /// whatever it is.
+    /// Distributed clocks count ns since 2000-01-01 00:00 UTC; this is their value at
+    /// [`crate::time::Instant::EPOCH`], wrapping. With 0 they show the time since that epoch.
     pub system_time_at_epoch: u64,
     /// Generation number the first frame comes after. MainDevices on one wire distinguish their
     /// frames by these: a random one for each start, except where a run must be repeatable.
@@ -48,7 +47,7 @@ pub struct Configuration {
     /// Time a bring-up or mailbox datagram may take before it counts as lost and is sent again. It
     /// has to be longer than any delay of a frame on its way out: a late frame undoes later ones.
     pub reply_timeout: Duration,
-    /// True if SubDevices that leave Op, or vanish and come back, are brought to Op again while the
+    /// True if SubDevices that leave Op, or vanish and return, are brought to Op again while the
     /// others stay there.
     pub recovery: bool,
     /// True if SubDevices with a few bits of outputs or inputs, less than a byte, share bytes of
@@ -143,7 +142,7 @@ pub struct SubDeviceConfiguration {
     /// whole: the first is identified by its alias or identity, and the others by their places
     /// behind it.
     pub presence: Presence,
-    /// Time its outputs may stay away before it leaves Op by itself.
+    /// Longest time without outputs before it leaves Op.
     pub process_data_watchdog: Watchdog,
     /// Time its application may not access its ESC; `None` leaves 100 ms, the default of an ESC.
     pub pdi_watchdog: Option<Watchdog>,
@@ -207,7 +206,7 @@ pub enum Watchdog {
 }
 
 impl Watchdog {
-    /// Its time; `None` where it is off.
+    /// Its time; `None` if it is off.
     #[must_use]
     pub fn time(self) -> Option<Duration> {
         match self {
@@ -234,7 +233,7 @@ pub struct ExpectedIdentity {
     pub vendor_id: u32,
     /// Product code.
     pub product_code: u32,
-    /// Revision, where it matters.
+    /// Revision, if it matters.
     pub revision: Option<u32>,
 }
 
@@ -322,7 +321,7 @@ impl Configuration {
     /// Periods that a bus is run at.
     pub const PERIODS: RangeInclusive<Duration> = Duration::from_micros(50)..=Duration::from_secs(1);
 
-    /// Brings all SubDevices found to PreOp: for tools, and to look at a bus before it is run.
+    /// Brings all SubDevices found to PreOp: for tools, and to inspect a bus before it is run.
     #[must_use]
     pub fn scan() -> Self {
         Self::default()
@@ -330,7 +329,7 @@ impl Configuration {
 }
 
 impl Configuration {
-    /// The groups of so many SubDevices by position, numbered from 0 on.
+    /// The groups of `count` SubDevices by position, numbered from 0 on.
     pub(super) fn groups(&self, count: usize) -> Vec<Option<u16>> {
         let mut names: Vec<&str> = Vec::new();
         let mut groups = vec![None; count];

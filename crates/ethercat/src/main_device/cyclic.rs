@@ -1,4 +1,4 @@
-//! One cycle: process data, and what rides along with it.
+//! One cycle: process data, and the datagrams sent along with it.
 
 mod again;
 mod polled;
@@ -71,7 +71,7 @@ pub(super) struct Cyclic {
     pub(super) bytes_sent: usize,
     /// Service frames this cycle may still send.
     pub(super) services: u16,
-    /// The same at the start of a cycle on the way up.
+    /// The same at the start of a cycle during bring-up.
     services_on_the_way: u16,
     /// Consecutive cycles with correct working counters since the last layout change; cycles with
     /// the expected reply do not count.
@@ -250,7 +250,7 @@ impl Cyclic {
         self.whole_cycles = 0;
     }
 
-    /// True if the last so many cycles were whole, none of them spread.
+    /// True if the last `cycles` cycles were complete, none of them spread.
     pub(super) fn has_been_whole(&self, cycles: u32) -> bool {
         !self.spread && self.whole_cycles >= cycles
     }
@@ -341,8 +341,8 @@ impl Cyclic {
         }
     }
 
-    /// Evaluates a cycle in which so many frames were lost: which data has come back, and the
-    /// layout of the next cycle. Returns whether all has, and the number of wrong working counters.
+    /// Evaluates a cycle in which `lost` frames were lost: which data has come back, and the layout
+    /// of the next cycle. Returns whether all has, and the number of wrong working counters.
     fn end(&mut self, lost: u16, may_spread: bool) -> (bool, u16) {
         let is_whole = self.is_whole();
         self.all = is_whole.then_some(true);
@@ -527,7 +527,7 @@ impl MainDevice {
         if !self.cycle.running {
             return CycleReport { frames_sent, frames_lost, ..CycleReport::default() };
         }
-        // On the way to Op the layout is the one that must become whole.
+        // On the way to Op the normal layout must become complete.
         let may_spread = self.phase.is_towards_op() || self.configuration.target != AlState::Op;
         let (all_fresh, working_counter_errors) = self.cycle.end(frames_lost, may_spread);
         CycleReport {

@@ -140,7 +140,7 @@ pub fn ring_break(sub_devices: &[SubDevice], before: u16) -> [CableEnd; 2] {
     [last.unwrap_or(CableEnd { position: None, port: None }), interface(End::Second)]
 }
 
-/// A fault, and where it is.
+/// A fault and its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// Kind.
@@ -169,7 +169,7 @@ pub fn judge(examined: &[Examined<'_>]) -> Vec<Finding> {
 
 struct Judge<'a> {
     all: &'a [Examined<'a>],
-    /// The SubDevice and port that each hangs on.
+    /// The SubDevice and port that each is connected to.
     parents: Vec<Option<(usize, usize)>>,
     /// Errors to evaluate.
     errors: Vec<ErrorCounters>,
@@ -317,7 +317,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Frames that are damaged on a cable: it is the one before the port that sees them first.
+    /// Frames damaged on a cable: the one before the port that first receives them.
     fn damaged_frames(&mut self) {
         // Counts of their own, of the upstream end and the other, by cable.
         let mut own = vec![[PortErrorCounters::default(); 2]; self.all.len()];
@@ -353,7 +353,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Errors of the cable to this port, with so many frames damaged before.
+    /// Errors of the cable to this port, with `marked` frames damaged before.
     fn own_errors(&self, number: usize, port: usize, marked: u32) -> PortErrorCounters {
         let found = self.errors[number].ports[port];
         let counts_forwarded = self.errors[number].ports.iter().any(|it| it.forwarded_rx_errors > 0);
@@ -447,7 +447,7 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// The SubDevice and port that each hangs on; a circle is cut.
+/// The SubDevice and port that each is connected to; a circle is cut.
 fn parents(all: &[Examined<'_>]) -> Vec<Option<(usize, usize)>> {
     let parent = |it: &Examined<'_>| {
         let upstream = it.upstream?;

@@ -1,4 +1,5 @@
-//! Errors of a bus that cannot be brought up: the place, the expected, the found, and what to do.
+//! Errors of a bus that cannot be brought up: the place, the expected value, the found one, and a
+//! remedy.
 
 mod sub_device;
 
@@ -148,7 +149,7 @@ pub enum BusError {
         /// Place in the segment, from 0.
         second: u16,
     },
-    /// A required SubDevice hangs on one that may be unplugged.
+    /// A required SubDevice is connected behind one that may be unplugged.
     #[error(
         "SubDevice {position} \"{name}\" is required and hangs behind SubDevice {before} \"{before_name}\", which is hot_connect, \
          expected nothing required behind what may be unplugged: connect it elsewhere, or make it part of that group"

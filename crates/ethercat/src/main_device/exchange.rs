@@ -122,7 +122,7 @@ pub(super) struct Tail {
 enum SlotState {
     Unused,
     InFlight(Purpose),
-    /// Answered or lost; what it was for.
+    /// Answered or lost, with its purpose.
     Over(Purpose),
 }
 
@@ -149,7 +149,7 @@ pub(super) struct Usual {
     pub(super) ends_as_usual: bool,
 }
 
-/// Generation numbers, and what became of them.
+/// Generation numbers and their replies.
 #[derive(Debug, Default)]
 struct Numbers {
     /// The newest.
@@ -310,7 +310,7 @@ impl Exchange {
         self.counters.accepted += 1;
     }
 
-    /// The frame that `bytes` answer in any way that counts; all else is counted as what it is.
+    /// The frame that `bytes` answer in any accepted way; all else is counted by its kind.
     fn look_closely(&mut self, bytes: &[u8]) -> Result<(usize, Purpose), Reception> {
         let mut outcome = self.matching_slot(bytes);
         if bytes.get(SOURCE_OFFSET).is_some_and(|byte| byte & PROCESSED_BIT == 0) {

@@ -73,7 +73,7 @@ pub(super) struct Piece {
     pub(super) share: Share,
     /// First logical address.
     pub(super) logical_address: u32,
-    /// First bit there: not 0 only where it shares a byte with others.
+    /// First bit; not 0 only if it shares a byte with others.
     pub(super) start_bit: u8,
     /// Bytes of the image: of outputs or of inputs, by the share's direction.
     pub(super) image: Range<usize>,
@@ -127,7 +127,7 @@ pub(super) struct Chunk {
 }
 
 impl Chunk {
-    /// An empty one of this share's SubDevice, behind so many bytes of the image: outputs, inputs.
+    /// An empty chunk of this share's SubDevice, at this offset of the image: outputs, inputs.
     fn at(share: &Share, logical_address: u32, inputs_address: u32, image: (usize, usize)) -> Self {
         Self {
             positions: share.position..share.position + 1,

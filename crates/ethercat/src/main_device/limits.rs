@@ -13,7 +13,7 @@ pub(super) const REPLY: Duration = Duration::from_millis(20);
 /// Op).
 pub(super) const STATE: Duration = Duration::from_secs(9);
 
-/// Time beyond that of a change of state, so that this is reported where it is late.
+/// Additional time after the time-out of a change of state, so that this one is reported first.
 const BEYOND_STATE: Duration = Duration::from_millis(500);
 
 /// Time of a mailbox answer, by default (ETG.1020).
@@ -28,7 +28,7 @@ pub(super) const TRANSFER_PER_BYTE: Duration = Duration::from_millis(2);
 /// Broadcasts in a row that may be lost before the bus counts as empty.
 pub(super) const LOST_BROADCASTS: RetryBudget = RetryBudget { tries: 25, time: Duration::from_secs(1) };
 
-/// The same on the way down, where the bus may be empty.
+/// The same during shutdown, when the bus may be empty.
 pub(super) const LOST_BROADCASTS_DOWN: RetryBudget =
     RetryBudget { tries: 5, time: Duration::from_millis(250) };
 
@@ -39,23 +39,23 @@ pub(super) const LOSSES: RetryBudget = RetryBudget { tries: 50, time: Duration::
 /// Attempts at a register that does not answer, a pause apart, before it is reported in Op.
 pub(super) const ATTEMPTS: u32 = 20;
 
-/// The same on the way up, where it ends the bring-up.
+/// The same during bring-up, which it ends.
 pub(super) const UNANSWERED: RetryBudget =
     RetryBudget { tries: ATTEMPTS - 1, time: Duration::from_millis(500) };
 
-/// Pause before something is asked again that is not ready yet.
+/// Pause before a repeated read of a value that is not ready yet.
 pub(super) const PAUSE: Duration = Duration::from_micros(500);
 
 /// Replies in a row without the reference clock's time after which it is given up.
 pub(super) const REFERENCE_SILENT: u32 = 3;
 
-/// Pause between two looks at whether workers take too long.
+/// Pause between two checks for workers that take too long.
 pub(super) const EXPIRY_PAUSE: Duration = Duration::from_millis(1);
 
 /// Time after which a new reference clock is chosen: by then it is known which SubDevices are gone.
 pub(super) const REFERENCE_PAUSE: Duration = Duration::from_millis(100);
 
-/// Pause between two looks at SubDevices that left their state.
+/// Pause between two reads of SubDevices that left their state.
 pub(super) const LOOK_PAUSE: Duration = Duration::from_millis(20);
 
 /// SYNC0 starts that arrived too late, or were not taken, after which SYNC0 is given up.

@@ -31,7 +31,7 @@ pub(super) enum Progress {
     Emergency(Emergency),
     /// The request is done.
     Done(MailboxOutcome),
-    /// There was nothing more in the mailbox, and nothing is asked.
+    /// The mailbox is empty, and there is no request.
     Idle,
 }
 
@@ -112,7 +112,7 @@ impl MailboxClient {
         self.out.resize(mailbox.map_or(0, |mailbox| usize::from(mailbox.out_length)), 0);
     }
 
-    /// Makes room for any mailbox, of which no more is known yet.
+    /// Reserves memory for any mailbox, before its size is known.
     pub(super) fn reserve(&mut self) {
         self.out.reserve_exact(usize::from(MAXIMUM_MAILBOX_LENGTH));
     }
@@ -158,7 +158,7 @@ impl MailboxClient {
         }
     }
 
-    /// Gives up what is going on.
+    /// Gives up the current request.
     pub(super) fn close(&mut self, error: MailboxError) -> Option<MailboxOutcome> {
         self.state = State::Idle;
         self.request.take().map(|request| MailboxOutcome { request, result: Err(error) })
@@ -357,7 +357,7 @@ impl MailboxClient {
         self.deadline = self.last_moment().min(now + self.timeout);
     }
 
-    /// When the request is given up, whatever answers still come.
+    /// Time at which the request is given up, even if answers still come.
     fn last_moment(&self) -> Instant {
         let bytes = u32::try_from(self.transferred()).unwrap_or(u32::MAX);
         let in_all = self.started + self.transfer_timeout + limits::TRANSFER_PER_BYTE * bytes;

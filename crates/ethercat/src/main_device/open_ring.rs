@@ -159,7 +159,7 @@ fn is_turned(shown: &topology::Shown) -> bool {
     shown.1.is_some() && topology::entry(shown) != 0
 }
 
-/// Receive times that contradict each other, whatever the ring.
+/// Receive times that contradict each other in any ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct NoTree;
 
@@ -256,7 +256,7 @@ impl OpenRing {
         let base = if known.is_empty() { 0 } else { last + hop };
         let mut furthest = 0;
         for (place, setting) in settings.iter_mut().enumerate().skip(self.before) {
-            // One on a branch is about as far as the one it hangs on.
+            // A SubDevice on a branch is about as far away as the one it is connected to.
             furthest = self.to_the_break[place - self.before].saturating_sub(start).max(furthest);
             *setting = has_clock(place).map(|latched| {
                 let delay = base + furthest.div_ceil(2);

@@ -13,10 +13,10 @@ const MAILBOX_WORDS: usize = 5;
 /// First word of the categories.
 const CATEGORIES: u32 = crate::sii::FIRST_CATEGORY as u32;
 
-/// SyncManagers kept: process data of more is not looked for.
+/// SyncManagers kept: process data of further ones is ignored.
 const MOST_SYNC_MANAGERS: usize = 8;
 
-/// Categories looked at: what a device puts before its SyncManagers.
+/// Categories read: the ones a device may put before its SyncManagers.
 const MOST_CATEGORIES: usize = 64;
 
 /// Words read so far, and where the next ones are.
@@ -146,7 +146,7 @@ impl Outline {
         (self.stage != Stage::Done).then_some(self.word)
     }
 
-    /// Takes what a read of that word gave.
+    /// Takes the bytes read at that word.
     pub(super) fn supply(&mut self, bytes: &[u8]) -> Result<(), SiiError> {
         for pair in bytes.chunks_exact(2) {
             let at = self.word;
@@ -219,7 +219,7 @@ impl Outline {
         self.mailbox().is_some() && self.protocols().contains(MailboxProtocols::COE)
     }
 
-    /// Its PDOs that are assigned by default; of one with CoE they are not looked at.
+    /// Its PDOs that are assigned by default; not read with CoE.
     pub(super) fn pdos(&self) -> PdoDigest {
         self.pdos
     }
@@ -304,7 +304,7 @@ mod tests {
         }
     }
 
-    /// Without CoE no other PDOs can be mapped: what was described must be what the SII has.
+    /// Without CoE no other PDOs can be mapped: the described ones must equal the SII's.
     #[test]
     fn digest_distinguishes_pdos_without_coe() {
         let bytes = image_of(false);

@@ -1,4 +1,4 @@
-//! The way up and the way down: phases that all SubDevices go through together.
+//! Bring-up and shutdown: phases that all SubDevices go through together.
 
 mod process_data;
 
@@ -100,7 +100,7 @@ pub(super) struct Plans {
     init: Vec<Action>,
     /// Back to Op from SafeOp.
     pub(super) short: Vec<Action>,
-    /// Back to Op from whatever there is.
+    /// Back to Op from any state.
     pub(super) anew: Vec<Action>,
 }
 
@@ -125,7 +125,7 @@ impl MainDevice {
 
     /// Continues to the next phase while all are done with this one.
     pub(super) fn advance(&mut self, now: Instant) {
-        // First: the end of a way back clears the mailbox.
+        // First: the end of a recovery clears the mailbox.
         self.recover(now);
         self.serve_requests(now);
         if matches!(self.phase, Phase::Running | Phase::Down) {
@@ -188,7 +188,7 @@ impl MainDevice {
             Phase::SetClocks => self.begin_pre_op(),
             Phase::PreOp => self.begin_process_data(),
             Phase::ProcessData => {
-                // Tools that go no further look at every bus.
+                // Tools that stop at PreOp inspect every bus.
                 if self.configuration.target > AlState::PreOp {
                     bring_up::check(&self.sub_devices)?;
                 }
@@ -416,7 +416,7 @@ impl MainDevice {
         let short = self.cycle.short;
         let after = now.since(self.phase_since);
         let comes_back = short.is_none_or(|(_, it)| it.received.is_some());
-        // Before SYNC0 starts, some are not asked to take part.
+        // Before SYNC0 starts, some do not need to take part.
         if comes_back && self.reference.is_some() && self.reference_time.is_none() {
             return BusError::NoReferenceTime { after };
         }
@@ -448,7 +448,7 @@ impl MainDevice {
         }
     }
 
-    /// Leaves the workers nothing to do; requests of others are answered.
+    /// Empties the plans of the workers; outstanding requests are answered.
     fn drop_plans(&mut self) {
         self.together = Together::Apart;
         for position in 0..self.workers.len() {

@@ -1,4 +1,4 @@
-//! Bring-up as data: what is done to one SubDevice on the way to each state.
+//! Bring-up as data: the actions for one SubDevice on the way to each state.
 //!
 //! A plan is a list of actions that a [`super::worker`] carries out one by one; building it is a
 //! pure function. Between two plans all SubDevices wait for each other.
@@ -24,7 +24,7 @@ use super::sync0::Sync;
 pub(super) enum Action {
     /// Give the SubDevice at this position its station address.
     AssignStationAddress,
-    /// Read registers into what is known of the SubDevice.
+    /// Read registers into the SubDevice's data.
     Read(Reading),
     /// Read the SII, up to its last category.
     ReadSii,
@@ -46,8 +46,8 @@ pub(super) enum Action {
     Bound { place: u16, barrier: Barrier, again: bool },
     /// Upload an object of a PDO mapping and compare it.
     Verify { index: u16, sub_index: u8, expected: u32 },
-    /// Skip so many actions, which write and read back these objects, if the objects already have
-    /// the expected values; a whole object is uploaded `at_once`, or value by value.
+    /// Skip the next `actions`, which write and read back these objects, if the objects already
+    /// have the expected values; a whole object is uploaded `at_once`, or value by value.
     SkipIfMapped { objects: Vec<Wanted>, at_once: bool, actions: usize },
     /// Read the PDO mapping of these directions by SDO.
     ReadMapping(Directions),
@@ -56,16 +56,16 @@ pub(super) enum Action {
     /// Read the receive time latched by the processing unit of the reference clock or of this
     /// SubDevice.
     ReadLatch(Latched),
-    /// Write the offset of its clock from what was latched, and its delay.
+    /// Write the offset of its clock, from the latched times, and its delay.
     WriteOffset,
     /// Read these registers of the SubDevice before it, for the delay between the two.
     ReadBefore(Reading),
     /// Read the links of the possible upstream SubDevices, until the connected one and its port are
     /// known.
     FindPlace,
-    /// Read what its SII says of its mailbox and SyncManagers.
+    /// Read its mailbox and SyncManagers from its SII.
     LearnSii,
-    /// Write what follows from that.
+    /// Write a value that follows from that.
     Part(Part),
 }
 
@@ -83,7 +83,7 @@ pub(super) enum Latched {
 /// Registers that are read, and kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reading {
-    /// 0x0000 to 0x0013: what the ESC is, its addresses.
+    /// 0x0000 to 0x0013: type of the ESC, its addresses.
     Information,
     /// 0x0110: links and loops.
     DlStatus,
@@ -93,7 +93,7 @@ pub(super) enum Reading {
     ClockDifference,
     /// 0x0400 to 0x0421: the watchdogs.
     Watchdogs,
-    /// 0x0800 on: the first SyncManagers, so many.
+    /// 0x0800 on: the given number of SyncManagers.
     SyncManagers(u8),
 }
 
@@ -215,7 +215,7 @@ fn wanted(assignment: u16, pdos: &[Pdo]) -> Vec<Wanted> {
     core::iter::once(Wanted { index: assignment, values }).chain(mapped).collect()
 }
 
-/// Values of an object that is uploaded at once, for which a worker has room.
+/// Most values of an object that is uploaded at once: a worker has memory for them.
 pub(super) const LONGEST_AT_ONCE: usize = 64;
 
 fn verify_entries(pdo: &Pdo) -> impl Iterator<Item = Action> {

@@ -55,7 +55,7 @@ pub(super) fn check(described: &[SubDeviceConfiguration]) -> Result<(), Configur
     Ok(())
 }
 
-/// True of a hot-connect SubDevice that is known by itself: one alone, or the first of a group.
+/// True of a hot-connect SubDevice that is identified alone: a single one, or the first of a group.
 fn is_head(described: &[SubDeviceConfiguration], position: usize) -> bool {
     let it = &described[position];
     let before = position.checked_sub(1).map(|before| &described[before]);
@@ -182,7 +182,7 @@ fn place_group(
     Ok(())
 }
 
-/// Refuses a required SubDevice that is reached through one that may be unplugged.
+/// Refuses a required SubDevice behind one that may be unplugged.
 fn check_upstream(
     found: &[SubDevice],
     described: &[SubDeviceConfiguration],
@@ -410,7 +410,7 @@ pub(super) fn merge(
     (all, strangers)
 }
 
-/// Puts a position into an order of processing, behind the one before it.
+/// Inserts a position into an order of processing, behind the previous position.
 pub(super) fn insert_behind(order: &mut Vec<u16>, position: u16) {
     let before = position.checked_sub(1).and_then(|before| order.iter().position(|&it| it == before));
     order.insert(before.map_or(0, |before| before + 1), position);

@@ -1,5 +1,5 @@
-//! Recovery: SubDevices that fall out of Op, lose their power or their cable are brought back while
-//! the others stay in Op.
+//! Recovery: SubDevices that leave Op, lose their power or their cable are brought back while the
+//! others stay in Op.
 //!
 //! ```text
 //! in Op --another state--> acknowledged, Op requested --refused--> full plan
@@ -60,7 +60,7 @@ const SURVEY_PAUSE: Duration = Duration::from_millis(250);
 /// Strangers that are reported, until the number of SubDevices on the bus changes.
 const STRANGERS: usize = 16;
 
-/// One SubDevice, as far as it is to be brought back.
+/// One SubDevice, with the state of its recovery.
 #[derive(Clone, Copy, Debug, Default)]
 struct Member {
     standing: Standing,
@@ -125,7 +125,7 @@ pub(super) struct Recovery {
     away: usize,
     /// Of these, members that are lost and that the bus may lack.
     absent: usize,
-    /// Some may come back at another place.
+    /// Some may return at another place.
     moves: bool,
     /// SubDevices that took part in the last broadcast.
     answering: u16,
@@ -238,7 +238,7 @@ impl Recovery {
         member.is_some_and(|it| matches!(it.standing, Standing::Under(_)))
     }
 
-    /// When something is to be sent by itself, and not by a worker.
+    /// Time of the next datagram of the recovery, not of a worker.
     pub(super) fn due(&self) -> Option<Instant> {
         let waits = self.members.iter().filter_map(|it| match it.standing {
             Standing::Waiting(until, _) => Some(until),
@@ -512,7 +512,7 @@ fn way_from(status: AlStatus) -> Way {
     }
 }
 
-/// Pause after so many failed tries.
+/// Pause after this number of failed tries.
 fn pause(tries: u32) -> Duration {
     FIRST_PAUSE.saturating_mul(1 << tries.saturating_sub(1).min(16)).min(LONGEST_PAUSE)
 }

@@ -51,7 +51,7 @@ pub struct ReceptionCounters {
     pub other_main_device: u64,
     /// Frames dropped: too short.
     pub truncated: u64,
-    /// Frames dropped: not what was sent.
+    /// Frames dropped because they differ from the sent ones.
     pub mismatched: u64,
 }
 
@@ -122,8 +122,8 @@ pub enum Event {
         /// Place in the segment, from 0.
         position: u16,
     },
-    /// A SubDevice that was without power has its station address again, or left Op for a state
-    /// below SafeOp by itself. It is configured again, from Init on: it may have forgotten all
+    /// A SubDevice that was without power has its station address again, or changed from Op to a
+    /// state below SafeOp. It is configured again, from Init on: it may have forgotten all
     /// settings, and its position.
     Reconfiguring {
         /// Place in the segment, from 0.

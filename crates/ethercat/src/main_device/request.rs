@@ -1,4 +1,4 @@
-//! Mailbox requests: what a SubDevice can be asked, and how that can end.
+//! Mailbox requests to a SubDevice, and their outcomes.
 
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -10,7 +10,7 @@ use crate::time::span;
 use crate::wire::coe::{CoeFormatError, ListType, ValueInfo};
 use crate::wire::mailbox::{self, MailboxFormatError};
 
-/// A request to one SubDevice's mailbox. It comes back, with its data, in the outcome.
+/// A request to one SubDevice's mailbox. The outcome returns it, with its data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MailboxRequest {
     /// Place of the SubDevice, from 0.
@@ -75,7 +75,7 @@ impl MailboxService {
 /// A request that is done.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MailboxOutcome {
-    /// The request, with what was read in its data.
+    /// The request, with the read bytes in its data.
     pub request: MailboxRequest,
     /// Outcome.
     pub result: Result<(), MailboxError>,

@@ -1,4 +1,4 @@
-//! Limit of retries with a SubDevice that does not answer: after so many tries *and* so much time.
+//! Limit of retries with a SubDevice that does not answer: a number of tries *and* a time.
 //!
 //! Tries alone would measure the machine, not the bus: with a short period they are used up while
 //! this process, or a switch on the way, merely stalled. Time alone would give up after one try.

@@ -30,7 +30,7 @@ pub(super) struct Settling {
     since: Instant,
     writes: u32,
     in_flight: u32,
-    /// When a look at the differences was sent last.
+    /// Time of the last read of the differences.
     looked: Option<Instant>,
     /// Looks in a row by which all agreed.
     agreed: u32,
@@ -47,7 +47,7 @@ pub(super) enum Settled {
 }
 
 impl Settling {
-    /// True if a frame is to be sent.
+    /// True if a frame is due.
     pub(super) fn is_due(&self) -> bool {
         self.in_flight == 0 && self.writes < limits::SETTLING_WRITES
     }
@@ -90,7 +90,7 @@ impl MainDevice {
         uses && it.clock.is_some() && !it.is_absent
     }
 
-    /// Clocks that answer a look at the differences.
+    /// Number of clocks that answer a read of the differences.
     pub(super) fn clocks(&self) -> usize {
         self.sub_devices.iter().filter(|it| it.clock.is_some() && !it.is_absent).count()
     }

@@ -139,7 +139,7 @@ impl SiiReader {
         Ok(if self.next_word().is_some() { SiiProgress::More } else { SiiProgress::Complete })
     }
 
-    /// The image of what was read.
+    /// The image of the bytes read.
     pub(super) fn finish(self) -> Result<sii::Image, SubDeviceError> {
         match self.contents {
             Contents::Image(image) => *image,

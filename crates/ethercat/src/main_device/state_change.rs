@@ -1,6 +1,6 @@
 //! One change of state at one SubDevice (ETG.1000.6, 6.4.1): look, acknowledge, request, wait.
 //!
-//! Pure: what the AL registers show in, what to do with them out.
+//! Pure: AL registers in, the next access out.
 
 use core::time::Duration;
 
@@ -43,7 +43,7 @@ pub(super) struct StateChange {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// Look what is shown.
+    /// Read the AL status.
     Look,
     /// Acknowledge an error that was shown before.
     Acknowledge,
@@ -80,7 +80,7 @@ impl StateChange {
         }
     }
 
-    /// It is done; `shown` is what was read, or what was shown last.
+    /// The access is done; `shown` is the value read, or the last one shown.
     pub(super) fn answered(
         &mut self,
         now: Instant,

@@ -68,7 +68,7 @@ pub struct SubDevice {
     pub al_status_code: AlStatusCode,
     /// Registers written to its clock, if it has one.
     pub clock: Option<ClockSetting>,
-    /// System time difference read last, ns, if it has a clock and has been asked.
+    /// System time difference read last, ns, if it has a clock and was polled.
     pub clock_difference: Option<i32>,
     /// Error counters, if they were requested ([`super::MainDevice::read_error_counters`]) and it
     /// answered.
@@ -95,9 +95,9 @@ pub struct SubDevice {
     pub(super) is_absent: bool,
     /// It has not been on the bus since that was brought up.
     pub(super) is_unseen: bool,
-    /// Places of its process data, where its SII is to be read for them while the bus runs.
+    /// Addresses of its process data, if its SII is read for them while the bus runs.
     pub(super) late: Option<Box<Late>>,
-    /// Where it hangs is not known: it has come since the bus was brought up, or has not yet.
+    /// Its upstream port is unknown: it joined after bring-up, or has not joined yet.
     pub(super) is_unplaced: bool,
     /// True if its outputs feed its process data watchdog, as their SyncManagers were read back.
     pub(super) feeds_watchdog: bool,
@@ -155,7 +155,7 @@ impl SubDevice {
         }
     }
 
-    /// The name of one that has no other.
+    /// The default name of a SubDevice.
     pub(super) fn name_at(position: u16) -> String {
         format!("SubDevice {position}")
     }

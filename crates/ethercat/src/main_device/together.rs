@@ -23,16 +23,16 @@ const TIMEOUT: Duration = Duration::from_millis(250);
 /// Progress of a change of state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Together {
-    /// Each asks for itself, if at all.
+    /// Each requests its state separately.
     #[default]
     Apart,
     /// Workers wait before the request for this state, since then all.
     Gather(AlState, Option<Instant>),
-    /// All are asked, since then.
+    /// Requested from all, at this time.
     Asked(AlState, Instant),
 }
 
-/// Datagram that asks all for a state.
+/// Datagram that requests a state from all.
 const TO_SAFE_OP: [Broadcast; 1] = [ask(AlState::SafeOp)];
 const TO_OP: [Broadcast; 1] = [ask(AlState::Op)];
 
@@ -103,7 +103,7 @@ impl MainDevice {
         }
     }
 
-    /// The broadcast that asks was taken by so many.
+    /// Takes the number of SubDevices that received the broadcast request.
     pub(super) fn asked_together(&mut self, working_counter: u16) {
         let is_asked = matches!(self.together, Together::Asked(..));
         if is_asked && usize::from(working_counter) != self.workers.len() {

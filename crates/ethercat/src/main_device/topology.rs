@@ -146,20 +146,20 @@ struct Search<'a> {
     budget: usize,
 }
 
-/// A tree as far as it has been looked at.
+/// A tree as far as it has been searched.
 #[derive(Clone, Debug, Default)]
 struct Partial {
     next: usize,
     stack: Vec<Item>,
-    /// The complete branch that hangs on the topmost of the stack.
+    /// The complete branch connected to the topmost of the stack.
     hangs: Option<u16>,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Item {
-    /// Processed; so many of its ports behind processing have their branch.
+    /// Processed; number of its ports after processing that have their branch.
     Open(u16, u8),
-    /// A complete branch that waits for the SubDevice it hangs on.
+    /// A complete branch that waits for its parent.
     Branch(u16),
 }
 
@@ -182,7 +182,7 @@ impl<'a> Search<'a> {
         search
     }
 
-    /// The SubDevice that hangs on the MainDevice, once `upstream` is found.
+    /// The SubDevice connected to the MainDevice, once `upstream` is found.
     fn root(&mut self) -> Option<usize> {
         while let Some(partial) = self.alternatives.pop() {
             if let Some(root) = self.follow(partial) {

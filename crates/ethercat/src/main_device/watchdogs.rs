@@ -30,7 +30,7 @@ impl SubDevice {
         self.watchdogs.is_some() && self.mapping.output_bits() > 0 && self.output_watchdog().is_none()
     }
 
-    /// Works out what its watchdogs are to be in registers, once its mapping is known.
+    /// Computes the register values of its watchdogs, once its mapping is known.
     pub(super) fn want_watchdogs(&mut self) -> Watchdogs {
         let default = Watchdog::default();
         let process_data = if self.mapping.output_bits() > 0 { self.wanted_watchdog } else { default };
@@ -73,7 +73,7 @@ pub(super) fn is_fed(registers: &[u8]) -> bool {
     found.all(|it| !takes_outputs(&it) || it.triggers_watchdog())
 }
 
-/// True if the watchdogs took what was written.
+/// Checks that the watchdogs took the written values.
 pub(super) fn check(it: &SubDevice) -> Result<(), SubDeviceError> {
     let Some(found) = it.watchdogs else { return Ok(()) };
     let wanted = it.wanted_watchdogs;

@@ -72,7 +72,7 @@ enum Step {
     Mailbox,
     /// A PDO mapping, of which the mailbox client has an object.
     Mapping(MappingReader),
-    /// The same, of one that is compared.
+    /// The same, for a comparison.
     Comparison(Comparison),
     /// An object that bounds an axis, which the mailbox client has.
     Barrier(BarrierAccess),
@@ -83,7 +83,7 @@ enum Step {
 enum Look {
     /// Reads the AL status, also during a mailbox request.
     Status,
-    /// Clears the error counters: the first look for a diagnosis.
+    /// Clears the error counters: the first read of a diagnosis.
     Clear,
     /// Reads them.
     Errors,
@@ -135,7 +135,7 @@ pub(super) struct Worker {
     is_held: bool,
     /// The AL status shall be read once.
     look_at_status: bool,
-    /// The next of the looks for a diagnosis.
+    /// The next read of a diagnosis.
     look: Option<Look>,
     /// The read with a datagram on its way.
     looking: Option<Look>,
@@ -151,7 +151,7 @@ pub(super) struct Worker {
     look_at_inputs: bool,
     /// Receive times shall be latched, or the latched ones read: [`Look::Latch`], [`Look::Times`].
     times: Option<Look>,
-    /// Memory for what SDO uploads of a plan bring.
+    /// Memory for the SDO uploads of a plan.
     spare: Vec<u8>,
 }
 
@@ -172,7 +172,7 @@ pub(super) struct Junction {
     pub(super) behind: u8,
 }
 
-/// The nearest of them, in the order in which they are looked at.
+/// The nearest of them, in the order in which they are read.
 pub(super) type MayHangOn = [Option<Junction>; 4];
 
 /// Latched receive times: of the reference clock and of this SubDevice, and the offset that
@@ -198,7 +198,7 @@ pub(super) struct Received {
 /// The reference clock, for the workers of clocks that follow it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ReferenceClock {
-    /// About what it shows now, whole.
+    /// Approximate complete time that it shows now.
     pub(super) time: Option<u64>,
     /// It shows 64 bits, not 32.
     pub(super) is_whole: bool,
@@ -271,14 +271,14 @@ impl Worker {
         (self.may_hang_on, self.hangs_on) = (may_hang_on, None);
     }
 
-    /// The port on which it hangs, if the plan has found it.
+    /// The upstream port, if the plan has found it.
     pub(super) fn found_place(&self) -> Option<Upstream> {
         self.hangs_on
     }
 
     /// Ends the plan under way, and gives it back into `plan`, whole as it was started from there.
     pub(super) fn end(&mut self, plan: &mut Vec<Action>) {
-        // A request of others was never in the mailbox while a plan was under way.
+        // No other request is in the mailbox while a plan is under way.
         let _ = self.start(plan);
         self.next = self.plan.len();
     }
@@ -306,7 +306,7 @@ impl Worker {
         self.is_held = true;
     }
 
-    /// True once so many tries in a row found no answer that it is reported.
+    /// True once enough consecutive tries found no answer to report it.
     pub(super) fn is_unanswered(&self) -> bool {
         self.unanswered.tries >= limits::ATTEMPTS
     }
@@ -321,7 +321,7 @@ impl Worker {
         self.not_before > now
     }
 
-    /// State that the next action asks for.
+    /// State that the next action requests.
     fn requested(&self) -> Option<AlState> {
         match self.plan.get(self.next) {
             Some(Action::RequestState(state)) => Some(*state),
@@ -329,7 +329,7 @@ impl Worker {
         }
     }
 
-    /// Ends the wait: it asks itself, unless all were `asked`.
+    /// Ends the wait: it requests the state itself, unless all were `asked`.
     pub(super) fn go_on(&mut self, asked: Option<Instant>) {
         let waited = self.waits_to_ask();
         self.is_held = false;

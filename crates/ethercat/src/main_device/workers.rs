@@ -25,9 +25,9 @@ pub(super) struct Workers {
     /// Workers accessed since.
     touched: Vec<u16>,
     is_touched: Vec<bool>,
-    /// All may have been turned to.
+    /// All may have been accessed.
     all_touched: bool,
-    /// None has anything to send or to wait for, until one is turned to.
+    /// None has anything to send or to wait for, until one is accessed.
     at_rest: bool,
 }
 
@@ -101,7 +101,7 @@ impl Workers {
         self.due.get(start..end)?.iter().position(|due| *due <= now).map(|further| start + further)
     }
 
-    /// When one has something to send next; a little too early where one was turned to since.
+    /// Time of the next datagram of any worker; a little too early if one was accessed since.
     pub(super) fn next_due(&self) -> Option<Instant> {
         if self.all_touched {
             return self.all.iter().filter_map(Worker::due).min();

@@ -57,7 +57,7 @@ impl PdoMapping {
         };
         let widths = T::Element::WIDTHS;
         let wanted = type_name::<T>();
-        // An entry that holds several elements has the widest of them.
+        // An entry that holds several elements has the widest elements.
         let element = if widths.contains(&first.bit_length) { first.bit_length } else { *widths.end() };
         let bits = element * T::ELEMENTS;
         if T::ELEMENTS == 1 && first.bit_length != element || first.bit_length % element != 0 {
@@ -103,7 +103,7 @@ impl PdoMapping {
 /// Mapped objects listed in the error of a failed request.
 const NEAR: usize = 6;
 
-/// Reason that an object is not the process data it is taken for.
+/// Reason that an object is no such process data.
 #[non_exhaustive]
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum FieldError {
@@ -145,7 +145,7 @@ pub enum FieldError {
         /// The requested type.
         wanted: &'static str,
     },
-    /// An array is longer or shorter than what is mapped side by side.
+    /// An array is longer or shorter than the adjacent mapped entries.
     #[error(
         "{index:#06x}:{sub_index:02x} and what is mapped right behind it do not make {wanted}: {elements} elements"
     )]
@@ -176,7 +176,7 @@ fn listed(direction: Direction, near: &[PdoEntry]) -> String {
     text
 }
 
-/// The types that take an entry of so many bits.
+/// The types that take an entry of this width.
 fn fitting(bits: usize) -> &'static str {
     match bits {
         1 => "bool or u8",

@@ -108,7 +108,7 @@ mod tests {
         assert_eq!(mapping.input_bits(), 2 * 4 * 16 + 32);
     }
 
-    /// Channels are the runs of so many samples; counters and other runs are none.
+    /// Channels are the runs of exactly that many samples; counters and other runs are none.
     #[test]
     fn channels_are_runs_of_as_many_samples() {
         let mapping = el3702().oversampled(3, |pdo| matches!(pdo.index, 0x1A00 | 0x1A80));

@@ -30,11 +30,11 @@ pub trait ProcessElement: Copy + sealed::Sealed {
     /// Bits that it takes.
     const WIDTHS: RangeInclusive<usize>;
 
-    /// The value of so many bits.
+    /// The value of `width` bits.
     #[doc(hidden)]
     fn from_bits(bits: u64, width: usize) -> Self;
 
-    /// The nearest value that so many bits hold.
+    /// The nearest value that `width` bits hold.
     #[doc(hidden)]
     fn to_bits(self, width: usize) -> u64;
 }

@@ -50,13 +50,13 @@ impl Watchdogs {
         }
     }
 
-    /// Time of the SyncManager watchdog; `None` where it is off.
+    /// Time of the SyncManager watchdog; `None` if it is off.
     #[must_use]
     pub fn process_data_time(&self) -> Option<Duration> {
         time(self.divider, self.process_data)
     }
 
-    /// Time of the PDI watchdog; `None` where it is off.
+    /// Time of the PDI watchdog; `None` if it is off.
     #[must_use]
     pub fn pdi_time(&self) -> Option<Duration> {
         time(self.divider, self.pdi)

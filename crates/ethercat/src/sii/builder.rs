@@ -49,7 +49,7 @@ impl Builder {
         builder
     }
 
-    /// The order number, where it differs from the name.
+    /// The order number, if it differs from the name.
     #[must_use]
     pub fn order(mut self, order: &str) -> Self {
         self.general.order = self.string(order);

@@ -24,7 +24,7 @@ impl Image {
     /// only once the first counts ([`Category::is_single`]); further ones stay bytes.
     ///
     /// # Errors
-    /// A [`SiiError`] that names the place, what was expected and what was found: an image cut
+    /// A [`SiiError`] that names the place, the expected value and the one found: an image cut
     /// short, a wrong checksum, a category that ends inside a record.
     pub fn parse(image: &[u8]) -> Result<Self, SiiError> {
         let header = Header::parse(image)?;

@@ -73,7 +73,7 @@ impl Reader {
         (self.stage != Stage::Done).then_some(self.start + (self.part.len() / 2) as u32)
     }
 
-    /// Takes what a read of [`Reader::next_word`] gave: an even number of bytes, usually 4 or 8.
+    /// Takes the bytes read at [`Reader::next_word`]: an even number, usually 4 or 8.
     ///
     /// # Errors
     /// [`SiiError::Checksum`], [`SiiError::RecordTruncated`], or [`SiiError::TooLong`] if the
@@ -109,7 +109,7 @@ impl Reader {
         }
     }
 
-    /// Works through what is there until more is needed.
+    /// Processes the collected bytes until more are needed.
     fn digest(&mut self) -> Result<(), SiiError> {
         loop {
             let needed = match self.stage {

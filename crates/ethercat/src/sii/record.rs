@@ -23,7 +23,7 @@ impl CoeDetails {
     pub const PDO_ASSIGNMENT: Self = Self(0x04);
     /// PDO mapping (0x1600 ff., 0x1A00 ff.) may be written.
     pub const PDO_CONFIGURATION: Self = Self(0x08);
-    /// PDOs are to be uploaded at start-up.
+    /// PDOs are uploaded at start-up.
     pub const UPLOAD_AT_STARTUP: Self = Self(0x10);
     /// SDO complete access.
     pub const COMPLETE_ACCESS: Self = Self(0x20);

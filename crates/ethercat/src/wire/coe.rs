@@ -207,8 +207,8 @@ pub enum CoeMessage<'a> {
     SdoInformation(SdoInformation<'a>),
     /// Emergency.
     Emergency(Emergency),
-    /// PDOs through the mailbox, and services the standard does not define: header and what
-    /// follows.
+    /// PDOs through the mailbox, and services the standard does not define: header and the bytes
+    /// behind it.
     Other(CoeHeader, &'a [u8]),
 }
 
@@ -216,7 +216,7 @@ impl<'a> CoeMessage<'a> {
     /// The message in `payload`.
     ///
     /// # Errors
-    /// A [`CoeFormatError`] that names the byte, what was expected and what was found.
+    /// A [`CoeFormatError`] that names the byte, the expected value and the one found.
     pub fn parse(payload: &'a [u8]) -> Result<Self, CoeFormatError> {
         let (header, body) = CoeHeader::parse(payload)?;
         Ok(match header.service {

@@ -79,7 +79,7 @@ impl<'a> Frame<'a> {
     /// Checks `bytes`, which start at the destination MAC address; padding behind is allowed.
     ///
     /// # Errors
-    /// A [`FrameError`] that names what was expected and what was found.
+    /// A [`FrameError`] that names the expected value and the one found.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, FrameError> {
         let end = checked_end(bytes)?;
         let mut places = Places { bytes, offset: DATAGRAMS_OFFSET, end, done: end == DATAGRAMS_OFFSET };
@@ -177,7 +177,7 @@ impl DatagramPlace {
 
 /// The datagrams of `bytes` up to the first that is out of bounds; none if it is no EtherCAT frame.
 ///
-/// This is what an ESC does: it processes on the fly and cannot look ahead.
+/// An ESC does the same: it processes on the fly and cannot look ahead.
 pub fn places(bytes: &[u8]) -> impl Iterator<Item = DatagramPlace> + use<'_> {
     let end = checked_end(bytes).unwrap_or(DATAGRAMS_OFFSET);
     let done = end == DATAGRAMS_OFFSET;
@@ -336,9 +336,9 @@ impl<'a> FrameBuilder<'a> {
 }
 
 impl Frame<'_> {
-    /// Builds the same frame again in `buffer` from what was parsed, addresses, reserved bits,
-    /// working counters and padding included, and returns its length; `None` if `buffer` is too
-    /// short, or shorter than the shortest Ethernet frame.
+    /// Builds the same frame again in `buffer` from the parsed one, with addresses, reserved bits,
+    /// working counters and padding, and returns its length; `None` if `buffer` is too short, or
+    /// shorter than the shortest Ethernet frame.
     #[must_use]
     pub fn emit(&self, buffer: &mut [u8]) -> Option<usize> {
         if buffer.len() < MINIMUM_FRAME_LENGTH {
@@ -384,7 +384,7 @@ impl Iterator for Places<'_> {
     }
 }
 
-/// Source MAC address of a frame that [`checked_end`] has looked at.
+/// Source MAC address of a frame that [`checked_end`] has checked.
 pub(crate) fn source(bytes: &[u8]) -> MacAddress {
     mac_address(bytes, SOURCE_OFFSET)
 }

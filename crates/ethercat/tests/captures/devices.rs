@@ -11,7 +11,7 @@ use onbeat_ethercat::wire::{Command, Frame, read_u16, read_u32};
 use crate::mailbox::{Transfer, transfers};
 use crate::recording::Recording;
 
-/// A SubDevice by station address, or by auto-increment position where it has none yet.
+/// A SubDevice by station address, or by auto-increment position before it has one.
 type Device = u16;
 
 /// Every read of an SII: device, word address, bytes.

@@ -44,7 +44,7 @@ pub(crate) fn messages(recording: &Recording) -> Vec<Message> {
                 (Some(SyncManagerDirection::Read), Command::Fprd) if datagram.working_counter == 1 => {}
                 _ => continue,
             }
-            // TwinCAT looks at the two bytes of length before it reads the message.
+            // TwinCAT reads the two bytes of length before the message.
             if datagram.data.len() < HEADER_LENGTH {
                 continue;
             }

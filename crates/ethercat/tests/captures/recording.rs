@@ -1,4 +1,4 @@
-//! Recordings of real devices, and what tshark makes of them.
+//! Recordings of real devices, and their decoding by tshark.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};

@@ -29,7 +29,7 @@ pub struct FaultControl(Vec<Sender>);
 /// One link's end of it.
 struct Sender {
     changes: Producer<Change>,
-    /// Changes for which there was no room.
+    /// Changes waiting for space in the queue.
     waiting: VecDeque<Change>,
 }
 
@@ -74,7 +74,7 @@ impl FaultControl {
         }
     }
 
-    /// Sends changes for which there was no room before; to be called now and then.
+    /// Sends changes that waited for space; to be called now and then.
     pub fn flush(&mut self) {
         self.0.iter_mut().for_each(Sender::flush);
     }

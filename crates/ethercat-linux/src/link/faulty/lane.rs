@@ -14,12 +14,12 @@ const HELD: usize = 64;
 #[derive(Debug)]
 pub(super) struct Lane {
     rates: FaultRates,
-    /// Frames that are lost next, whatever chance says.
+    /// Number of next frames to lose, independent of the rates.
     lose_next: u32,
     random: fastrand::Rng,
     counts: FaultCounts,
     held: Vec<Held>,
-    /// Places that are taken: mostly none, and then none is looked at.
+    /// Places in use: mostly none, which saves a search.
     taken: usize,
 }
 
@@ -96,7 +96,7 @@ impl Lane {
             self.counts.duplicated += 1;
         }
         if delayed {
-            // A queue on the way that is full loses what comes then.
+            // A full queue on the way loses new frames.
             let held = self.hold(Hold::Until(now + self.rates.delay_by), frame);
             let count = if held { &mut self.counts.delayed } else { &mut self.counts.lost };
             *count += 1;

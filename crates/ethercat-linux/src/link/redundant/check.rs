@@ -1,4 +1,4 @@
-//! Two interfaces looked at before the first frame of a MainDevice: are they the ends of one ring?
+//! A check of two interfaces before the first frame of a MainDevice: are they the ends of one ring?
 
 use std::io;
 use std::time::Duration;
@@ -191,7 +191,7 @@ fn probe(buffer: &mut [u8], number: u32) -> usize {
     builder.finish()
 }
 
-/// Copy of the frame of this number that came in `at` an end, and what became of it.
+/// Copy of the frame of this number that came in `at` an end, and its result.
 fn recognised(bytes: &[u8], at: End, number: u32) -> Option<(End, Seen)> {
     if redundancy::identity(bytes) != Some((INDEX, number)) {
         return None;
@@ -245,6 +245,6 @@ const INDEX: u8 = 63;
 /// Frames sent until both copies have come back.
 const TRIES: usize = 3;
 
-/// Time for the copies of one, and for one look at one end.
+/// Time for the copies of one frame, and for one wait at one end.
 const TIMEOUT: Duration = Duration::from_millis(50);
 const TURN: Duration = Duration::from_millis(1);

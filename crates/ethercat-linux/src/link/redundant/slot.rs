@@ -1,4 +1,4 @@
-//! One frame under way on a ring: as it was sent, and what has come back of it.
+//! One frame under way on a ring: as it was sent, and its replies so far.
 
 use ethercat::link::{End, MAXIMUM_FRAME_LENGTH};
 use ethercat::redundancy::{self, Contents, SECOND_BIT};
@@ -15,7 +15,7 @@ pub(super) struct Slot {
     is_over: bool,
     length: usize,
     contents: Contents,
-    /// It goes in at the first end alone, and is to come back there all the way round.
+    /// It is sent at the first end alone, and has to come back there after the whole ring.
     pub(super) turns: bool,
     /// Interfaces that took their copy.
     went_out: [bool; 2],
@@ -37,13 +37,13 @@ pub(super) struct Slot {
 pub(super) enum Arrived {
     /// It is the reply: the first copy has passed the whole ring.
     Whole,
-    /// It is the reply, and no other half is to come.
+    /// It is the reply, and no other half is expected.
     Alone,
     /// One half of the reply, which is kept for the other one.
     Half,
     /// The reply is whole in [`Slot::reply`].
     Both,
-    /// It is to go back from the second end.
+    /// It has to be sent back from the second end.
     ToTurn,
     /// It has nothing for a SubDevice; `speaks`: it shows that its end is not silent.
     Nothing {
@@ -88,14 +88,14 @@ impl Slot {
         self.sent[..frame.len()].copy_from_slice(frame);
         self.second[..frame.len()].copy_from_slice(frame);
         self.contents = redundancy::second_copy(&mut self.second[..frame.len()], before, time);
-        // In an open ring each copy turns back by itself.
+        // In an open ring each copy turns back at the break.
         self.turns = self.contents.latches && before.is_none();
         self.identity = Some(identity);
         (self.is_over, self.is_turned, self.nothing_to_add) = (false, false, false);
         (self.held, self.passed, self.went_out) = (None, None, [true; 2]);
     }
 
-    /// The copy for the second end; `None` if there is to be none.
+    /// The copy for the second end; `None` if there is none.
     pub(super) fn second(&self) -> Option<&[u8]> {
         (!self.turns).then(|| &self.second[..self.length])
     }

@@ -125,7 +125,7 @@ fn is_taken(source: &io::Error) -> bool {
     matches!(source.raw_os_error(), Some(libc::EBUSY | libc::EEXIST))
 }
 
-/// The error of a call for AF_XDP, with what to do.
+/// The error of a call for AF_XDP, with a remedy.
 fn explained(interface: &Interface, source: io::Error) -> OpenError {
     let interface = interface.name.clone();
     match source.raw_os_error() {

@@ -201,7 +201,7 @@ fn one_wrong_reply_moves_no_target() {
     }
 }
 
-/// A disabled axis that is turned by hand, faster than it may go, is not pulled back where it is
+/// A disabled axis that is turned by hand, faster than it may move, is not pulled back when it is
 /// enabled.
 #[test]
 fn a_fast_axis_is_enabled_where_it_is() {

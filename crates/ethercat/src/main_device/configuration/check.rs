@@ -194,7 +194,7 @@ impl ConfigurationError {
 const MAXIMUM_PDO_BITS: usize = 1024 * 8;
 
 impl Configuration {
-    /// Checks what can be checked without a bus.
+    /// Runs all checks that need no bus.
     ///
     /// # Errors
     /// The first thing that cannot be run, with its place.

@@ -118,7 +118,7 @@ impl Cyclic {
         self.came_as_expected
     }
 
-    /// Notes what came of each chunk in a cycle that came as expected.
+    /// Records the data of each chunk that came in a cycle with the expected reply.
     pub(super) fn write_down(&mut self) {
         if !core::mem::take(&mut self.came_as_expected) {
             return;

@@ -5,12 +5,12 @@ use alloc::vec::Vec;
 use super::super::MainDevice;
 use super::super::sub_device::SubDevice;
 
-/// SubDevices that are asked in turn.
+/// SubDevices that are polled in turn.
 #[derive(Debug, Default)]
 pub(in super::super) struct Polled {
     positions: Vec<u16>,
     next: usize,
-    /// Position of the one that the newest frame asks.
+    /// Position of the SubDevice polled by the newest frame.
     pub(in super::super) asked: u16,
 }
 
@@ -24,7 +24,7 @@ impl Polled {
         self.next = self.positions.iter().position(|&it| it > self.asked).unwrap_or(0);
     }
 
-    /// Position of the next one, which is asked.
+    /// Position of the next one, which is polled.
     #[inline(always)]
     pub(super) fn turn(&mut self) -> Option<u16> {
         self.asked = *self.positions.get(self.next)?;

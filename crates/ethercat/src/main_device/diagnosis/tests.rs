@@ -1,6 +1,6 @@
 use super::*;
 
-/// Name, entry port, place of the one before it.
+/// Name, entry port, upstream place.
 type Place = (&'static str, u8, Option<(u16, u8)>);
 
 const LINE: [Place; 3] = [("a", 0, None), ("b", 0, Some((0, 1))), ("c", 0, Some((1, 1)))];

@@ -46,7 +46,7 @@ pub enum SubDeviceError {
         /// Value found.
         found: u16,
     },
-    /// A register access comes back without having been answered.
+    /// A register access comes back unanswered.
     #[error(
         "register {register:#06x} does not answer after {attempts} {} within {} ms: check power and cable",
         plural(*attempts as usize, "attempt", "attempts"),
@@ -181,7 +181,7 @@ pub enum SubDeviceError {
         /// Entries read at most.
         maximum: usize,
     },
-    /// SDOs are to be written, but there is no mailbox with CoE.
+    /// There are SDOs to write, but no mailbox with CoE.
     #[error("start-up SDOs are configured, but its SII declares no CoE mailbox; remove them")]
     NoCoe,
     /// A SubDevice that was never seen is not described well enough to keep its place.
@@ -294,10 +294,10 @@ pub enum SubDeviceError {
          its control byte; set process_data_watchdog to \"off\""
     )]
     WatchdogTrigger,
-    /// SYNC0 is asked of a SubDevice without a clock.
+    /// SYNC0 is configured for a SubDevice without a clock.
     #[error("SYNC0 is configured, but its ESC has no distributed clock; remove its SYNC0")]
     NoClock,
-    /// SYNC0 is asked of a bus without distributed clocks.
+    /// SYNC0 is configured on a bus without distributed clocks.
     #[error("SYNC0 is configured, but distributed clocks are off; switch them on or remove its SYNC0")]
     ClocksOff,
     /// Process data that takes more than one datagram, exchanged every few cycles.
@@ -311,7 +311,7 @@ pub enum SubDeviceError {
         /// Bytes of its process data.
         found: usize,
     },
-    /// Latch inputs are asked of a SubDevice without a clock.
+    /// Latch inputs are configured for a SubDevice without a clock.
     #[error("latch inputs are configured, but its ESC has no distributed clock; remove its latch inputs")]
     NoLatches,
     /// SYNC0 does not start.
@@ -368,7 +368,7 @@ fn described(watchdog: Option<Duration>) -> String {
     watchdog.map_or_else(|| "off".to_owned(), |time| format!("{time:?}"))
 }
 
-/// A dead cable brings nothing; one that brings replies too late is not to blame.
+/// A dead cable returns nothing; late replies show that the cable works.
 fn why_lost(late: u64) -> String {
     match late {
         0 => "check the cable".to_owned(),

@@ -33,7 +33,7 @@ pub(in super::super) struct Outgoing<'a> {
     is_new: bool,
     /// Bytes of the frame beyond which only its first datagram may reach.
     pub(in super::super) limit: usize,
-    /// A datagram found no room.
+    /// A datagram did not fit.
     pub(in super::super) is_full: bool,
 }
 
@@ -180,7 +180,7 @@ impl Outgoing<'_> {
         true
     }
 
-    /// Puts a new datagram in the place of all that follow.
+    /// Writes a new datagram over all that follow.
     #[cold]
     fn build(&mut self, command: Command, address: Address, length: usize, owner: Owner) -> Option<()> {
         let (slot, length) = (&mut *self.slot, u16::try_from(length).ok()?);

@@ -17,7 +17,7 @@ const KEPT: usize = 1024;
 /// ([`super::super::limits::LOSSES`]) are still reported within 9 s.
 const MOST: u32 = 8;
 
-/// Part of the way back to what replies take now that each reply goes.
+/// Part of the difference to the current reply times that each reply takes off.
 const BACK: u32 = 16;
 
 /// Time that replies to service frames take.

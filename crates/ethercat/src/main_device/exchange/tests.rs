@@ -47,7 +47,7 @@ fn duplicate_is_detected_after_its_slot_was_reused() {
     }
 }
 
-/// Bytes of a frame of these datagrams. Writers leave half of what they may write as it is.
+/// Bytes of a frame of these datagrams. Writers leave half of their data unchanged.
 fn built(exchange: &mut Exchange, datagrams: &[(Command, Address, usize, Owner)]) -> Vec<u8> {
     let mut outgoing = exchange.open(Purpose::ProcessData).unwrap();
     for &(command, address, length, owner) in datagrams {
@@ -85,7 +85,7 @@ fn only_ended_process_data_is_sent_again() {
     assert_eq!(again(&mut exchange), None, "another's");
 }
 
-/// Each end of a datagram is compared where it was said how it ends, in the bits that were said.
+/// Each end of a datagram is compared at its expected offset, in the expected bits.
 #[test]
 fn unusual_tail_of_a_reply_is_detected() {
     let ends = |change: fn(&mut [u8])| {
@@ -216,7 +216,7 @@ fn usual_check_agrees_with_the_full_check() {
             });
             let found = usual.accept_usual(&frames[0]).is_some();
             let is_ours = close.accept(&frames[1]).is_ok();
-            // Of the EtherCAT header it compares all, also what is reserved.
+            // All of the EtherCAT header is compared, also the reserved bit.
             let leaves_it = is_ours && !found && (14..16).contains(&byte);
             assert!(found == is_ours || leaves_it, "byte {byte}, bit {bit}: {found}, {is_ours}");
             taken += usize::from(found);

@@ -19,7 +19,7 @@ impl Recovery {
         self.survey.is_due() || self.visit.as_ref().and_then(Visit::due).is_some_and(|due| due <= now)
     }
 
-    /// Appends what the search sends.
+    /// Appends the datagrams of the search.
     pub(in crate::main_device) fn emit(&mut self, now: Instant, outgoing: &mut Outgoing<'_>) {
         self.survey.emit(outgoing);
         if let Some(visit) = &mut self.visit {

@@ -22,7 +22,7 @@ pub(super) struct Survey {
 }
 
 impl Survey {
-    /// Room for this many places, and as many more.
+    /// Memory for twice as many places.
     pub(super) fn with_room(places: usize) -> Self {
         Self { stations: Vec::with_capacity(2 * places), ..Self::default() }
     }

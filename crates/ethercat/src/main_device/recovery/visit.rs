@@ -168,7 +168,7 @@ impl Visit {
         };
     }
 
-    /// A reply came, on a bus of which so many answer.
+    /// A reply came, with the number of SubDevices that answer on the bus.
     pub(super) fn answered(
         &mut self,
         now: Instant,

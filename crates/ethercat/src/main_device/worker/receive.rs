@@ -104,7 +104,7 @@ impl Worker {
         Outcome::Nothing
     }
 
-    /// A look for a diagnosis came back, with `data` if it was answered.
+    /// A read of a diagnosis came back, with `data` if it was answered.
     fn looked(
         &mut self,
         look: Look,

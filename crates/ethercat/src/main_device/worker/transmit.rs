@@ -21,7 +21,7 @@ use crate::main_device::sub_device::SubDevice;
 use crate::main_device::{clock, latches, receive_times, sync0};
 
 impl Worker {
-    /// Appends the next datagram; `false` if there is none, or no room.
+    /// Appends the next datagram; `false` if there is none, or no space.
     pub(in super::super) fn emit(
         &mut self,
         now: Instant,
@@ -175,7 +175,7 @@ impl Worker {
         is_possible && sub_device.is_concerned(action)
     }
 
-    /// Time that a start of SYNC0 is to lie ahead.
+    /// Time between the write of a SYNC0 start and the start.
     pub(super) fn lead(&self) -> Duration {
         sync0::lead(self.limits.period, self.limits.sub_devices, self.sync_misses)
     }

@@ -17,7 +17,7 @@ fn mapping(outputs: &[&[u32]], inputs: &[&[u32]]) -> PdoMapping {
     PdoMapping { outputs: pdos(outputs), inputs: pdos(inputs) }
 }
 
-/// Values written come back, the neighbouring bits stay.
+/// Written values are read back, the neighbouring bits stay.
 fn there_and_back<T: ProcessValue + PartialEq + core::fmt::Debug>(
     before: usize,
     bits: u8,
@@ -103,7 +103,7 @@ proptest! {
         }
     }
 
-    /// For any mapping and any request a field lies within what is mapped, and an error is a
+    /// For any mapping and any request a field lies within the mapped bits, and an error is a
     /// sentence.
     // feature(protocol): process data by type: `bool`, integers of 1 to 64 bits, floats, byte strings, arrays, at any offset; nothing beside them changes
     #[test]

@@ -145,7 +145,7 @@ impl<'a> SdoInformation<'a> {
     /// The message in a mailbox payload.
     ///
     /// # Errors
-    /// A [`CoeFormatError`] that names the byte, what was expected and what was found.
+    /// A [`CoeFormatError`] that names the byte, the expected value and the one found.
     pub fn parse(payload: &'a [u8]) -> Result<Self, CoeFormatError> {
         expect(payload, CoeService::SdoInformation)?;
         let [operation, _reserved, left_low, left_high] = field(payload, super::HEADER_LENGTH)?;
@@ -216,7 +216,7 @@ impl<'a> SdoInformation<'a> {
 pub struct ObjectDescription<'a> {
     /// Object index.
     pub index: u16,
-    /// Index of the data type; of the record's or array's type where it has one, else 0.
+    /// Index of the data type; of the record's or array's type if it has one, else 0.
     pub data_type: u16,
     /// Highest sub-index.
     pub maximum_sub_index: u8,

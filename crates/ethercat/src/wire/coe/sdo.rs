@@ -129,7 +129,7 @@ impl<'a> SdoRequest<'a> {
     /// The request in a mailbox payload.
     ///
     /// # Errors
-    /// A [`CoeFormatError`] that names the byte, what was expected and what was found.
+    /// A [`CoeFormatError`] that names the byte, the expected value and the one found.
     pub fn parse(payload: &'a [u8]) -> Result<Self, CoeFormatError> {
         expect(payload, CoeService::SdoRequest)?;
         let [command] = field(payload, 2)?;
@@ -189,8 +189,8 @@ impl<'a> SdoRequest<'a> {
 
 /// Answers of an SDO server (ETG.1000.6, 5.6.2.1 to 5.6.2.7).
 ///
-/// By the standard a server aborts with [`SdoRequest::Abort`]; devices that use the response
-/// service for it are seen too, so a client accepts both.
+/// By the standard a server aborts with [`SdoRequest::Abort`]; some devices use the response
+/// service for it, so a client accepts both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SdoResponse<'a> {
     /// The object is written, or its first part taken.
@@ -242,7 +242,7 @@ impl<'a> SdoResponse<'a> {
     /// The response in a mailbox payload.
     ///
     /// # Errors
-    /// A [`CoeFormatError`] that names the byte, what was expected and what was found.
+    /// A [`CoeFormatError`] that names the byte, the expected value and the one found.
     pub fn parse(payload: &'a [u8]) -> Result<Self, CoeFormatError> {
         expect(payload, CoeService::SdoResponse)?;
         let [command] = field(payload, 2)?;

@@ -84,7 +84,7 @@ fn one_cycle(drive: &mut Drive, finder: &mut Finder, request: Request, target: i
     output
 }
 
-/// An enabled drive that has just been asked to home.
+/// An enabled drive after a request to home.
 fn asked(finder: &mut Finder) -> Drive {
     let mut drive = Drive::new(CyclicMode::Position, STEP);
     assert!(!drive.home(), "not before it is enabled");

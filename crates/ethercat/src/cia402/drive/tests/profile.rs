@@ -59,7 +59,7 @@ fn a_halt_is_taken_back_with_the_set_point_that_follows_it() {
         assert_eq!(word(&drive), (0x10F, position), "its own place, and no new set-point");
         assert_eq!(drive.phase(), Phase::Holding);
     }
-    // It still acknowledges the one of before.
+    // It still acknowledges the previous one.
     drive.update(shown(310, true), to(310));
     assert_eq!(word(&drive).0 & 0x110, 0x100, "halted until it can be handed over");
     drive.update(shown(310, false), to(310));
