@@ -136,7 +136,7 @@ impl Drop for StopAtEnd {
 
 // feature(bus): scan, SDO, digital I/O and a drive in CSP, each a short program, on simulated SubDevices and over a cable
 #[test]
-fn csp_sine_swings_the_drive_and_brings_it_back_without_a_jump() {
+fn csp_sine_moves_the_drive_and_back_without_a_jump() {
     let records = std::sync::Mutex::new(Vec::new());
     let devices = || {
         let (device, record) = servo();

@@ -50,7 +50,7 @@ fn second_owner_is_refused_with_the_first_ones_name() {
 }
 
 #[test]
-fn what_it_says_comes_without_control_characters() {
+fn owner_text_has_no_control_characters() {
     let Some(testbed) = testbed() else { return };
     let near = Side::Near.interface();
     let _first = own(&testbed, Side::Near, near, "\u{1b}[2Jrun\n").unwrap();

@@ -233,7 +233,7 @@ fn lone_half_is_returned_late_and_later_at_once() {
 }
 
 #[test]
-fn where_the_first_end_is_silent_all_are_behind_the_break() {
+fn silent_first_end_puts_all_behind_the_break() {
     let mut bench = Bench::new();
     for _ in 0..4 {
         let [_, second] = bench.send();

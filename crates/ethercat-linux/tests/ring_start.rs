@@ -86,7 +86,7 @@ fn started(segment: Segment) -> Result<(Vec<u32>, Ring), Refusal> {
 
 // feature(redundancy): a start with the ring open at any cable, those at the interfaces included
 #[test]
-fn a_ring_comes_up_with_any_cable_out_and_says_where() {
+fn ring_comes_up_with_any_cable_unplugged_and_reports_it() {
     let all: Vec<u32> = (0..COUNT as u32).collect();
     assert_eq!(started(ring(&[], None)).unwrap(), (all.clone(), Ring::Closed));
     for cable in 0..=COUNT {

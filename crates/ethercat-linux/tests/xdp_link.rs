@@ -237,7 +237,7 @@ fn interface_down_is_reported_and_sends_nothing_old() {
 
 // feature(bus): AF_XDP: leaves no program behind, however the process ends
 #[test]
-fn the_program_goes_with_the_link_even_if_its_process_is_killed() {
+fn program_is_removed_with_a_killed_process() {
     let Some(testbed) = testbed() else { return };
     let attached = || ip(&testbed, Side::Near, "link show near").contains("xdp");
     assert!(!attached(), "that of the testbed's own link is left");

@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_are_found_behind_the_ones_before_them() {
+    fn fields_are_found_behind_earlier_ones() {
         let entry = |value| PdoEntry::from_mapping_value(value);
         let pdo = |index, values: &[u32]| Pdo {
             index,
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn digital_outputs_are_objects_of_one_bit_and_padding_is_none() {
+    fn digital_outputs_are_one_bit_objects_without_padding() {
         let entries = [0x7000_0101, 0x0000_0001, 0x6040_0010, 0x7010_0101];
         let pdo = |index, values: &[u32]| Pdo {
             index,

@@ -462,7 +462,7 @@ mod tests {
     }
 
     #[test]
-    fn an_output_that_hangs_is_given_up_with_what_is_missing() {
+    fn blocked_output_is_given_up_with_its_missing_frames() {
         struct Hangs(mpsc::Receiver<()>, u32);
         impl Write for Hangs {
             fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -500,7 +500,7 @@ mod tests {
 
     // feature(program): `--capture` replaces captures and no other file
     #[test]
-    fn a_capture_takes_the_place_of_a_capture_and_of_no_other_file() {
+    fn capture_replaces_only_a_capture() {
         let path = std::env::temp_dir().join(format!("onbeat-capture-{}", std::process::id()));
         fs::write(&path, "precious").unwrap();
         let refused = Capture::create(Mirror::default(), &path, "eth0").unwrap_err();

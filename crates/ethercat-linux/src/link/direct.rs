@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn more_frames_than_there_is_room_for_are_refused() {
+    fn frames_beyond_the_capacity_are_refused() {
         let mut link = DirectLink::new(Echo::default(), VirtualClock::default(), Duration::ZERO);
         for _ in 0..FRAMES {
             link.transmit(&[1; 60]).unwrap();

@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn losses_are_as_frequent_as_asked_and_counted() {
+    fn losses_match_the_configured_rate() {
         let (received, _, counts) =
             run(replies(FaultRates { loss: 0.01, ..FaultRates::default() }), 100_000);
         // 1000 expected, standard deviation 31.
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn delayed_frames_are_late_by_what_was_asked_in_both_directions() {
+    fn delay_is_as_configured_in_both_directions() {
         let rates = FaultRates { delay: 1.0, delay_by: Duration::from_millis(5), ..FaultRates::default() };
         let late: Vec<_> = (0..50).map(|number| (u64::from(number) + 5, number)).collect();
         assert_eq!(run(replies(rates), 50).0, late);
@@ -446,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_for_which_there_is_no_room_wait() {
+    fn changes_wait_for_space() {
         let (mut control, changes) = FaultControl::pair();
         for loss in 0..=100 {
             let rates = FaultRates { loss: f64::from(100 - loss), ..FaultRates::default() };

@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_that_does_not_come_back_gives_its_buffer_back() {
+    fn lost_frame_returns_its_buffer() {
         let mut link = SimulatedLink::new(Echo::default());
         let mut buffer = [0; MAXIMUM_FRAME_LENGTH];
         let mut refused = 0;

@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_that_is_cut_short_is_not_the_same() {
+    fn truncated_object_does_not_match() {
         for bytes in [&[][..], &[2], &[2, 0], &[2, 0, 0, 0x16], &[2, 0, 0, 0x16, 1]] {
             assert_eq!(Comparison::default().answered(&wanted(), true, bytes), Some(false), "{bytes:?}");
         }

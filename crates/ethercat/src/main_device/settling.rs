@@ -197,7 +197,7 @@ mod tests {
 
     /// Time and number are bounded, each.
     #[test]
-    fn it_ends_after_a_time_and_after_a_number_of_writes() {
+    fn settling_gives_up_after_a_time_or_a_number_of_writes() {
         let start = Instant::from_nanos(1_000);
         let mut settling = Settling { since: start, ..Settling::default() };
         assert_eq!(settling.settled(start + limits::SETTLING / 2), Settled::NotYet);

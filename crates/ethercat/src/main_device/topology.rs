@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_hangs_each_on_the_one_before() {
+    fn line_connects_each_to_its_predecessor() {
         let found = tree(&[&[0, 1], &[0, 1], &[0]]).unwrap();
         assert_eq!(found, [None, Some((0, 1)), Some((1, 1))]);
     }
@@ -423,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_of_a_line_needs_no_clock_to_be_seen_swapped() {
+    fn last_of_a_line_is_found_swapped_without_a_clock() {
         let shown = [without_clock(&[0, 1]), without_clock(&[1])];
         assert_eq!(cable(&shown), [(0, 0), (1, 1)]);
     }

@@ -172,7 +172,7 @@ fn one_half_alone_has_short_working_counters() {
 }
 
 #[test]
-fn what_is_no_reply_to_the_second_copy_changes_nothing() {
+fn foreign_frame_is_not_spliced() {
     let sent = frame(&[(Command::Lrw, LOGICAL, &[0; 40])]);
     let copy = second_of(&sent);
     let reply = processed(&copy, Part { data: &[1; 40], working_counter: 3, passed: 0 });

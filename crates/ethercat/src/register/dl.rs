@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_is_open_when_frames_come_back_through_it() {
+    fn port_is_open_if_frames_return_through_it() {
         // A coupler's: ports 0 and 1 connected, 2 and 3 closed.
         let status = DlStatus::from_bits(0x5A33);
         assert_eq!([0, 1, 2, 3].map(|port| status.is_open(port)), [true, true, false, false]);

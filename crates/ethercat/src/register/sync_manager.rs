@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_four_usual_control_bytes_mean_what_they_say() {
+    fn the_four_usual_control_bytes_decode() {
         let sync_manager =
             |control| SyncManager { physical_address: 0x1000, length: 128, control, active: true };
         use SyncManagerDirection::{Read, Write};

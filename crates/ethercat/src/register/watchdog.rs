@@ -90,7 +90,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_tenth_of_a_second_is_what_an_esc_has_after_its_reset() {
+    fn reset_watchdog_time_is_a_tenth_of_a_second() {
         let tenth = Some(Duration::from_millis(100));
         assert_eq!(Watchdogs::new(tenth, tenth), Watchdogs::default());
         assert_eq!(Watchdogs::default().process_data_time(), tenth);
@@ -112,7 +112,7 @@ mod tests {
     proptest! {
         // feature(main-device): watchdogs: exact in registers, written, read back; a drive falls out of Op after its time and not before
         #[test]
-        fn what_registers_can_say_is_said_exactly(divider: u16, process_data: u16, pdi: u16) {
+        fn representable_watchdog_times_are_exact(divider: u16, process_data: u16, pdi: u16) {
             let said = Watchdogs { divider, pdi, process_data };
             let again = Watchdogs::new(said.process_data_time(), said.pdi_time());
             prop_assert_eq!(again.process_data_time(), said.process_data_time());

@@ -253,7 +253,7 @@ mod tests {
     use crate::sii::SyncManagerUse;
 
     #[test]
-    fn what_is_built_parses_back() {
+    fn built_image_parses_back() {
         let identity = Identity { vendor_id: 0x6A, product_code: 0x0041_4B44, revision: 2, serial: 9 };
         let mailbox =
             Mailbox { receive_offset: 0x1800, receive_size: 512, send_offset: 0x1C00, send_size: 256 };

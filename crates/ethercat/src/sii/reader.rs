@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_eeprom_says_of_itself_does_not_bind_the_reader() {
+    fn eeprom_size_word_does_not_bind_the_reader() {
         let mut endless = eeprom()[..Header::LENGTH].to_vec();
         endless[0x3E * 2..][..2].copy_from_slice(&[0xFF, 0xFF]);
         let mut with = |category: &[u8]| {

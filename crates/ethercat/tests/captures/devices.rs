@@ -168,7 +168,7 @@ fn transfers_longer_than_four_bytes_and_downloads_read_out() {
 }
 
 #[test]
-fn recorded_sii_reads_are_what_the_images_hold() {
+fn recorded_sii_reads_match_the_images() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/real/sii");
     let devices = [
         ("replay-dc", 0x1000, "ek1100"),

@@ -349,7 +349,7 @@ fn a_halt_is_forgotten_when_the_drive_leaves_operation_enabled() {
 }
 
 #[test]
-fn quick_stop_brakes_to_rest_before_it_is_left() {
+fn quick_stop_ends_at_standstill() {
     let (mut drive, mut plant) = enabled();
     plant.around =
         Surroundings { quick_stop_holds: true, quick_stop_completed: false, ..Surroundings::WELL };

@@ -72,7 +72,7 @@ fn set_points_are_taken_only_while_enabled() {
 }
 
 #[test]
-fn bits_of_the_mode_are_not_sent_to_a_drive_in_another() {
+fn mode_bits_are_not_sent_in_another_mode() {
     let mut drive = enabled(ProfileMode::Position);
     drive.move_to(SetPoint::at(5));
     let homing = input(ENABLED).map(|it| DriveInput { mode: Some(ModeOfOperation::Homing), ..it });
@@ -82,7 +82,7 @@ fn bits_of_the_mode_are_not_sent_to_a_drive_in_another() {
 }
 
 #[test]
-fn a_velocity_set_before_goes_out_after_the_first_enabled_cycle() {
+fn early_velocity_is_sent_after_the_first_enabled_cycle() {
     let mut drive = ProfileDrive::new(ProfileMode::Velocity);
     drive.set_velocity(500);
     let sent = [0x0250, 0x0231, 0x0233, ENABLED, ENABLED]

@@ -77,7 +77,7 @@ mod tests {
 
     /// Late replies lengthen the time-out, up to a bound; late process data does not.
     #[test]
-    fn late_replies_are_waited_for_up_to_a_bound() {
+    fn late_replies_lengthen_the_time_out_up_to_a_bound() {
         assert_eq!(ReplyTime::new().time_out(USUAL), USUAL);
         assert_eq!(after(USUAL * 2).time_out(USUAL), USUAL * 4);
         assert_eq!(after(USUAL * 100).time_out(USUAL), USUAL * MOST);
@@ -100,7 +100,7 @@ mod tests {
 
     /// Replies that come soon bring the time-out back to the usual; longer ones keep it.
     #[test]
-    fn the_patience_goes_back_once_replies_come_soon() {
+    fn fast_replies_shorten_the_time_out_again() {
         let mut reply_time = after(USUAL * 4);
         (0..200).for_each(|_| reply_time.answered(USUAL * 3));
         assert!(reply_time.time_out(USUAL) >= USUAL * 6);

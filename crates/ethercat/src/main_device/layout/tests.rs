@@ -130,7 +130,7 @@ fn a_few_bits_take_a_byte_and_map_only_their_bits() {
 }
 
 #[test]
-fn one_refusal_splits_its_chunk_into_write_and_read() {
+fn refused_lrw_splits_its_chunk_into_lwr_and_lrd() {
     let mut shares = [share(0, true, 8), share(0, false, 8)];
     shares[1].refuses_lrw = true;
     assert!(!Layout::new(&shares, false).chunks[0].read_write);

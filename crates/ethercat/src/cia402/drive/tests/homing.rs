@@ -138,7 +138,7 @@ fn homing_waits_for_its_mode_and_returns_the_cyclic_one() {
 }
 
 #[test]
-fn what_an_earlier_homing_left_is_no_answer() {
+fn status_of_an_earlier_homing_is_no_answer() {
     for earlier in [COMPLETED, Statusword::HOMING_ERROR | Statusword::TARGET_REACHED] {
         let mut finder = Finder::new(1, 100, true, earlier);
         let mut drive = asked(&mut finder);

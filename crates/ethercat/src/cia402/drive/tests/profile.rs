@@ -33,7 +33,7 @@ fn word(drive: &Drive) -> (u16, i32) {
 }
 
 #[test]
-fn a_destination_is_handed_over_wherever_it_lies_and_once() {
+fn destination_is_handed_over_once() {
     let mut drive = standing();
     assert_eq!(word(&drive), (0x0F, 100));
     drive.update(shown(100, false), to(1_000_000));
@@ -50,7 +50,7 @@ fn a_destination_is_handed_over_wherever_it_lies_and_once() {
 }
 
 #[test]
-fn a_halt_is_taken_back_with_the_set_point_that_follows_it() {
+fn halt_is_cleared_with_the_next_set_point() {
     let mut drive = standing();
     drive.update(shown(100, false), to(1_000_000));
     let halt = DriveCommand { request: Request::Halt, ..to(1_000_000) };
@@ -83,7 +83,7 @@ fn missing_input_blocks_set_points_and_passes_halt_on() {
 }
 
 #[test]
-fn no_set_point_is_handed_over_before_the_mode_is_shown() {
+fn set_points_wait_for_the_mode_display() {
     let mut drive = Drive::in_mode(AxisMode::ProfilePosition, 1);
     assert_eq!(drive.mode_of_operation(), ModeOfOperation::ProfilePosition);
     let other = |position| {
