@@ -410,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn built_image_parses_back() {
+    fn built_frame_parses_back() {
         let mut buffer = [0xEE; 100];
         let length = two_datagrams(&mut buffer);
         let frame = Frame::parse(&buffer[..length]).unwrap();
