@@ -2,6 +2,7 @@
 
 mod bus;
 mod document;
+mod figures;
 mod watched;
 
 use std::io;
@@ -18,6 +19,7 @@ pub use document::{
     Conditions, Diagnostics, DisturbanceCounts, LateCycle, LateCycles, SpreadNs, TaskDiagnostics,
     WatchDiagnostics,
 };
+pub use figures::{BOUNDS, EventCounts, Figures, Histogram};
 pub use watched::Watched;
 
 /// Longest document, bytes.

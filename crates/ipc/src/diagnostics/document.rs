@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::bus::BusDiagnosis;
+use super::figures::Figures;
 use super::watched::Watched;
 use crate::bus;
 use crate::channel::PortCounters;
@@ -20,6 +21,8 @@ pub struct Diagnostics {
     pub process: u32,
     /// Real-time threads of the process: the cycle, then the tasks beside it.
     pub tasks: Vec<TaskDiagnostics>,
+    /// Figures since the first cycle in Op, and counts of events.
+    pub figures: Figures,
     /// Traffic of the ports.
     pub ports: Vec<PortCounters>,
     /// Requests to the bus.

@@ -7,7 +7,7 @@ use control::bus::{self, BusPoll, PartNames, Repeated, Repeats, WriteProtection}
 use control::cycle::Cycle;
 use control::observer::{CycleEvent, Observer};
 use ipc::bus::{Backend, Counters, Guests, Outcome, Publisher, Server, Service, Ticket};
-use ipc::diagnostics::BusDiagnosis;
+use ipc::diagnostics::{BusDiagnosis, EventCounts};
 use robot::RobotConfig;
 use rt::clock::{BusClock, Clock, MonotonicClock};
 
@@ -22,6 +22,7 @@ pub(super) struct BusServer {
     server: Server,
     names: PartNames,
     repeats: Repeats,
+    counts: EventCounts,
     poll: BusPoll,
     diagnosis: Option<BusDiagnosis>,
     read: Instant,
@@ -57,6 +58,7 @@ impl BusServer {
                     server,
                     names,
                     repeats: Repeats::default(),
+                    counts: EventCounts::of(robot.axes.len()),
                     poll,
                     diagnosis: None,
                     read: Instant::now(),
@@ -87,11 +89,19 @@ impl BusServer {
         self.diagnosis.as_ref()
     }
 
+    /// Counts of the events since the start.
+    pub(super) fn event_counts(&self) -> &EventCounts {
+        &self.counts
+    }
+
     /// Passes events on to the clients that follow them; pairs that repeat are counted.
     pub(super) fn tell(&mut self, events: &[CycleEvent]) {
         for event in events {
-            if self.repeats.passes(event) {
-                bus::event(event, &self.names).into_iter().for_each(|it| self.publisher.publish(it));
+            let passes = self.repeats.passes(event);
+            let Some(event) = bus::event(event, &self.names) else { continue };
+            self.counts.add(&event);
+            if passes {
+                self.publisher.publish(event);
             }
         }
         let due = self.repeats.due(MonotonicClock.now());

@@ -149,7 +149,7 @@ impl Watch {
         self.bus_server.iter_mut().for_each(BusServer::look);
         if let Some(diagnostics) = &mut self.diagnostics {
             let bus = self.bus_server.as_ref();
-            diagnostics.look(&self.summary, &self.observer, &self.tasks, bus, &self.diagnosis);
+            diagnostics.look((&self.summary, &status), &self.observer, &self.tasks, bus, &self.diagnosis);
         }
         self.recorder.iter().for_each(|recorder| recorder.look(reporter));
         let phase = match (&self.frozen, self.op_since) {
