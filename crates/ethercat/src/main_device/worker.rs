@@ -362,29 +362,29 @@ impl Worker {
         Some(Awaited { what, register: self.register() })
     }
 
-    /// Gives up what takes too long, whatever comes back: a mailbox transfer whose time is up while its frames are being
-    /// lost, and a plan that gets no further.
-    pub(super) fn expire(&mut self, now: Instant, sub_device: &mut SubDevice) -> Outcome {
-        if self.mailbox.is_idle() {
-            return self.expire_step(now);
+    /// True if something takes too long, whatever comes back: a mailbox transfer whose time is up while its frames are being
+    /// lost, or a plan that gets no further. [`Self::expire`] gives it up; what is due, and its progress, change with that only.
+    pub(super) fn takes_too_long(&mut self, now: Instant) -> bool {
+        if !self.mailbox.is_idle() {
+            self.stuck_since = None;
+            return !self.awaiting && self.mailbox.is_overdue(now);
         }
-        self.stuck_since = None;
-        if self.awaiting || !self.mailbox.is_overdue(now) {
-            return Outcome::Nothing;
-        }
-        let progress = self.mailbox.give_up();
-        self.mailbox_progress(now, progress, sub_device)
-    }
-
-    /// Losses, missing answers and wrong ones have limits of their own; in turn they would begin them anew for ever.
-    fn expire_step(&mut self, now: Instant) -> Outcome {
+        // Losses, missing answers and wrong ones have limits of their own; in turn they would begin them again for ever.
         if self.waits_to_ask() {
             self.stuck_since = None;
         }
-        let lasted = now.since(*self.stuck_since.get_or_insert(now));
-        let stuck_at = if lasted < self.limits.stuck() { None } else { self.awaited() };
-        match stuck_at {
-            Some(awaited) => Outcome::Failed(SubDeviceError::Stuck { awaited, after: lasted }),
+        now.since(*self.stuck_since.get_or_insert(now)) >= self.limits.stuck() && self.awaited().is_some()
+    }
+
+    /// Gives up what takes too long.
+    pub(super) fn expire(&mut self, now: Instant, sub_device: &mut SubDevice) -> Outcome {
+        if !self.mailbox.is_idle() {
+            let progress = self.mailbox.give_up();
+            return self.mailbox_progress(now, progress, sub_device);
+        }
+        let after = self.stuck_since.map_or(Duration::ZERO, |since| now.since(since));
+        match self.awaited() {
+            Some(awaited) => Outcome::Failed(SubDeviceError::Stuck { awaited, after }),
             None => Outcome::Nothing,
         }
     }

@@ -99,6 +99,11 @@ impl Workers {
         self.due.get(start..end)?.iter().position(|due| *due <= now).map(|further| start + further)
     }
 
+    /// True if the worker at `place` takes too long ([`Worker::takes_too_long`]); it does not count as turned to.
+    pub(super) fn takes_too_long(&mut self, place: usize, now: Instant) -> bool {
+        self.all[place].takes_too_long(now)
+    }
+
     /// When one has something to send next; a little too early where one was turned to since.
     pub(super) fn next_due(&self) -> Option<Instant> {
         if self.all_touched {
