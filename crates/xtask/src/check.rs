@@ -7,6 +7,7 @@ use std::process::Command;
 use crate::command;
 use crate::dist;
 use crate::report::{Outcome, Report};
+use crate::ros2;
 
 /// Runs the checks of every commit.
 pub(crate) fn all(root: &Path, report: &mut Report) {
@@ -19,12 +20,17 @@ pub(crate) fn all(root: &Path, report: &mut Report) {
 /// Checks that every file is formatted by rustfmt.
 pub(crate) fn format(root: &Path, report: &mut Report) {
     report.step("format", || Outcome::of(&mut command::cargo(root, &["fmt", "--all", "--check"])));
+    report.step("format: ros2", || of_ros2(root, &["fmt", "--check"]));
 }
 
 /// Checks for warnings in libraries, programs, tests and examples.
 pub(crate) fn clippy(root: &Path, report: &mut Report) {
     let arguments = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
     report.step("clippy", || Outcome::of(&mut command::cargo(root, &arguments)));
+    report.step("clippy: ros2", || {
+        // What it depends on has been looked at above.
+        of_ros2(root, &["clippy", "--all-targets", "--", "--no-deps", "-D", "warnings"])
+    });
     for features in ["", "diagnosis", "recording"] {
         let name = match features {
             "" => "clippy: the library without its features".to_owned(),
@@ -36,6 +42,14 @@ pub(crate) fn clippy(root: &Path, report: &mut Report) {
         report.step(&name, || {
             Outcome::of(command::cargo(root, &alone).args([targets, "--", "--no-deps", "-D", "warnings"]))
         });
+    }
+}
+
+/// cargo in the workspace of the ROS 2 node.
+fn of_ros2(root: &Path, arguments: &[&str]) -> Outcome {
+    match ros2::prepare(root) {
+        Ok(()) => Outcome::of(ros2::cargo(root, arguments).env("RUSTDOCFLAGS", "-D warnings")),
+        Err(why) => Outcome::Failed(why),
     }
 }
 
@@ -61,8 +75,8 @@ fn package(root: &Path, options: &[&str]) -> Outcome {
     Outcome::of(&mut command::cargo(root, &words))
 }
 
-/// Crates with `publish = false`; a test holds the list.
-const UNPUBLISHED: [&str; 4] = ["onbeat-experiments", "onbeat-ros2", "testkit", "xtask"];
+/// Crates of the workspace with `publish = false`; a test holds the list.
+const UNPUBLISHED: [&str; 3] = ["onbeat-experiments", "testkit", "xtask"];
 
 /// Checks that the program compiles with musl's library, and where a pointer has 32 bits.
 pub(crate) fn other_targets(root: &Path, report: &mut Report) {
@@ -89,4 +103,5 @@ pub(crate) fn documentation(root: &Path, report: &mut Report) {
     let mut command = command::cargo(root, &["doc", "--workspace", "--no-deps"]);
     command.env("RUSTDOCFLAGS", "-D warnings");
     report.step("documentation", || Outcome::of(&mut command));
+    report.step("documentation: ros2", || of_ros2(root, &["doc", "--no-deps"]));
 }

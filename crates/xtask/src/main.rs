@@ -12,6 +12,7 @@
 //! | [`judges`] | independent programs that check ours |
 //! | [`proofs`] | Miri and ThreadSanitizer over the lock-free code |
 //! | [`python`] | the Python package |
+//! | [`ros2`] | the ROS 2 node, a workspace of its own |
 //! | [`mod@tests`] | the tests of the workspace |
 //! | [`rt`] | a PREEMPT_RT kernel in an emulated machine |
 //! | [`mod@bench`] | measurements |
@@ -28,6 +29,7 @@ mod judges;
 mod proofs;
 mod python;
 mod report;
+mod ros2;
 mod rt;
 mod setup;
 mod tests;
@@ -44,11 +46,13 @@ cargo xtask test                           everything CI runs; installs what it 
 cargo xtask check                          formatting, lints, documentation
 cargo xtask features                       FEATURES.md, made from the comments above the tests
 cargo xtask fuzz [--seconds N] [TARGET]    the fuzz targets, or one of them (60 s each unless told)
-cargo xtask judges                         other people's MainDevices and dissectors against ours
+cargo xtask judges [JUDGE]                 other people's MainDevices and dissectors against ours: cyclonedds, ros2,
+                                           peers, tshark, simso, definitions, fastdds, or all of them
 cargo xtask proofs                         Miri and ThreadSanitizer over the lock-free code, and the examples for a minute
 cargo xtask python                         the Python package, built, tested and type-checked
 cargo xtask dist [--target TARGET]         a release in target/dist: static programs as archives and Debian packages,
                                            the Python wheel, checksums
+cargo xtask ros2 [run|build|test] [...]    the ROS 2 node: run it, build it, test it; more words go to the node or to cargo
 cargo xtask package                        the Debian package of the tests' programs, installed in a fresh Debian
 cargo xtask rt [GUEST]                     Debian's PREEMPT_RT kernel, booted in qemu with our program in it: cards,
                                            interfaces, two-cpus, virtual-time, or all of them
@@ -73,9 +77,9 @@ fn main() -> ExitCode {
         ["check"] => check::all(&root, &mut report),
         ["features"] => report.step("FEATURES.md", || features::write(&root)),
         ["dissect", capture] => judges::tshark::file(Path::new(capture), &mut report),
-        ["judges"] => {
+        ["judges", only @ ..] if only.len() < 2 && only.iter().all(|name| judges::NAMES.contains(name)) => {
             setup::debian_packages(&mut report);
-            judges::all(&root, &mut report);
+            judges::all(&root, only.first().copied(), &mut report);
         }
         ["proofs"] => {
             proofs::all(&root, &mut report);
@@ -85,6 +89,10 @@ fn main() -> ExitCode {
             setup::debian_packages(&mut report);
             python::all(&root, &mut report);
         }
+        ["ros2", words @ ..] => match ros2::run(&root, words) {
+            Ok(status) => return status,
+            Err(why) => return misused(&why),
+        },
         ["package"] => {
             setup::debian_packages(&mut report);
             report.step("Debian package", || dist::installed::test(&root));
@@ -156,7 +164,7 @@ fn test(root: &Path, report: &mut Report) {
         let installed = beside(scope, |report| {
             report.step("Debian package", || dist::installed::test(root));
         });
-        judges::all(root, report);
+        judges::all(root, None, report);
         [builds, others, installed].into_iter().for_each(|work| report.append(joined(work)));
     });
     std::thread::scope(|scope| {

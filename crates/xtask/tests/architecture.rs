@@ -120,7 +120,7 @@ fn sources() -> Vec<Source> {
         let text = fs::read_to_string(root().join(&path)).expect("source is text");
         Source { path, text }
     };
-    files("crates/*.rs").into_iter().map(read).collect()
+    ["crates/*.rs", "ros2/*.rs"].into_iter().flat_map(files).map(read).collect()
 }
 
 /// True if `source` declares `name`: an item, a method, a variant or a field.
@@ -142,7 +142,8 @@ fn declares(source: &str, name: &str) -> bool {
 
 /// Folder of the crate that goes by `name` in paths, as `ethercat_linux` or `onbeat_ipc`.
 fn crate_folder(name: &str) -> Option<PathBuf> {
-    let folder = Path::new("crates").join(name.trim_start_matches("onbeat_").replace('_', "-"));
+    let name = name.trim_start_matches("onbeat_").replace('_', "-");
+    let folder = if name == "ros2" { name.into() } else { Path::new("crates").join(name) };
     root().join(&folder).is_dir().then_some(folder)
 }
 
@@ -237,6 +238,7 @@ fn each_walk_has_as_many_files_as_it_says_none_twice() {
         assert_eq!(said, Some(steps.len().to_string().as_str()), "{title}");
         let paths: HashSet<&str> = steps.iter().flat_map(|line| links(line)).collect();
         assert_eq!(paths.len(), steps.len(), "{title}: one file a step, none twice");
-        assert!(paths.iter().all(|path| path.starts_with("crates/")), "{title}");
+        let is_source = |path: &&str| path.starts_with("crates/") || path.starts_with("ros2/src/");
+        assert!(paths.iter().all(is_source), "{title}");
     }
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
-use workspace::{crates, text};
+use workspace::{crates, folder_of, text};
 
 /// Crates of ours that the tests of a crate import besides, where there are any.
 const IN_TESTS: &[(&str, &[&str])] = &[
@@ -25,6 +25,7 @@ const IN_TESTS: &[(&str, &[&str])] = &[
     ("experiments", &["testkit"]),
     ("onbeat", &["ethercat-linux", "testkit"]),
     ("cli", &["testkit"]),
+    ("ros2", &["testkit"]),
 ];
 
 /// Crates in which every target forbids unsafe code.
@@ -101,7 +102,7 @@ fn the_simulator_never_mentions_the_main_device() {
 #[test]
 fn crates_without_system_calls_forbid_unsafe_code() {
     for name in SAFE {
-        let source = crates().join(name).join("src");
+        let source = folder_of(name).join("src");
         let root =
             ["lib.rs", "main.rs"].map(|file| source.join(file)).into_iter().find(|file| file.exists());
         let root = root.unwrap_or_else(|| panic!("{name} has a lib.rs or a main.rs"));
