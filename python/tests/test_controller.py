@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from conftest import TIMEOUT, ROOT, Start
 
 import onbeat
 from onbeat import Position, Velocity
+from onbeat.controller import _MODES
 
 
 @pytest.fixture
@@ -129,3 +132,18 @@ def test_a_robot_with_its_own_controllers_takes_none(start: Start) -> None:
     run = start("m4k.toml")
     with pytest.raises(onbeat.LeaseError, match="takes no controller process"):
         run.cycle.controller()
+
+
+def test_every_mode_has_a_target() -> None:
+    def enums(node: object) -> Iterator[list[str]]:
+        if isinstance(node, dict):
+            if isinstance(node.get("enum"), list):
+                yield node["enum"]
+            node = list(node.values())
+        if isinstance(node, list):
+            for part in node:
+                yield from enums(part)
+
+    schema = json.loads((ROOT / "crates/robot/robot.schema.json").read_text())
+    modes = [it for it in enums(schema) if "csp" in it]
+    assert modes and all(set(it) == set(_MODES) for it in modes)

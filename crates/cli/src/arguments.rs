@@ -157,7 +157,7 @@ impl RunningCycle {
     /// Attaches to it; of one that was found by its interface, says which it is.
     pub(crate) fn find(&self) -> Result<Client, Failure> {
         let Some(interface) = &self.iface else { return Ok(Which(self.cycle.as_deref()).find()?) };
-        let owner = control::link::owner(interface).map_err(|error| {
+        let owner = ethercat_linux::link::owner(interface).map_err(|error| {
             let why = match error.kind() {
                 ErrorKind::NotFound => "there is none of this name".to_owned(),
                 _ => error.to_string(),

@@ -11,14 +11,14 @@ mod sii;
 use std::path::Path;
 
 use clap::Args;
-use control::bring_up::Pump;
-use control::clock::MonotonicClock;
 use ethercat::al::AlState;
 use ethercat::main_device::{Configuration, MainDevice};
+use ethercat_linux::bring_up::Pump;
 use ipc::client::Client;
 use onbeat::sub_devices::{Described, described};
 use onbeat::{BringUpError, Error, Notice, OpenError};
 use robot::{Overrides, RobotConfig};
+use rt::clock::MonotonicClock;
 
 use crate::arguments::Wire;
 use crate::commands::Which;
@@ -232,9 +232,9 @@ mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::time::Duration;
 
-    use control::bring_up::BRING_UP_TIMEOUT;
-    use control::link::Link;
     use control::stop::StopHandle;
+    use ethercat_linux::bring_up::BRING_UP_TIMEOUT;
+    use ethercat_linux::link::Link;
 
     use super::*;
     use crate::object_address::ObjectAddress;

@@ -9,7 +9,7 @@ use std::sync::mpsc::{self, SyncSender, TrySendError};
 use std::thread;
 use std::time::Duration;
 
-use control::output::{OutputThread, Unfinished};
+use rt::output::{OutputThread, Unfinished};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::failure::Failure;

@@ -9,7 +9,7 @@ use ipc::client::Client;
 use ipc::description::Description;
 use ipc::ring;
 use ipc::server::Builder;
-use onbeat_control::task::Settings;
+use rt::task::Settings;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let folder = std::env::temp_dir().join(format!("onbeat-tasks-{}", std::process::id()));

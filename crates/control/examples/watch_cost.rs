@@ -7,7 +7,7 @@ use std::error::Error;
 use std::time::Duration;
 
 use diagnose::disturbance::{Detail, Means, Watch};
-use onbeat_control::task::Settings;
+use rt::task::Settings;
 
 const CALLS: u64 = 100;
 

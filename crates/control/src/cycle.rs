@@ -11,12 +11,12 @@ use std::fmt;
 use std::io;
 use std::time::Duration;
 
-use crate::link::Link;
 use ethercat::al::AlState;
 use ethercat::link::MAXIMUM_FRAME_LENGTH;
 use ethercat::main_device::{BringUpPhase, BusError, MainDevice};
 use ethercat::time::Instant;
 use ethercat_linux::cyclic;
+use ethercat_linux::link::Link;
 use ipc::message::control::Action;
 use motion::Seconds;
 use motion::supervision::BLIND_CYCLES;
@@ -26,18 +26,18 @@ use types::cycle::LOSS_TIME;
 
 use crate::axis::{Axes, AxisConfiguration, AxisError, Conditions, FaultCodes, Moment};
 use crate::bus::BusRequests;
-use crate::clock::{Clock, MonotonicClock};
 use crate::clock_lock::ClockLock;
 use crate::controller::{Controller, ControllerOutput, CycleInfo, Freshness};
 use crate::interlock::{InterlockError, Interlocks};
 use crate::ipc::Ipc;
 use crate::observer::{CycleEvent, Happening, Observer, Publisher, publication};
-use crate::pacer::{OverrunPolicy, Pacer, Release};
 use crate::sampling::{Sampler, Samples, sampling};
 use crate::signal::{Governing, Io, Signals, SignalsError};
 use crate::status::Status;
 use crate::stop::{ShutdownPhase, Situation, StopHandle};
 use crate::watch::BusWatch;
+use rt::clock::{Clock, MonotonicClock};
+use rt::pacer::{OverrunPolicy, Pacer, Release};
 
 pub use crate::watch::Lost;
 use bus_time::BusTime;
@@ -239,7 +239,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         &self.main_device
     }
 
-    /// The same with a spinning sleep, see [`Pacer`]: what [`crate::profile::Grants::spin_margin`] says.
+    /// The same with a spinning sleep, see [`Pacer`]: what [`rt::profile::Grants::spin_margin`] says.
     #[must_use]
     pub fn with_spin(self, margin: Duration) -> Self {
         Self { pacer: self.pacer.with_spin(margin), ..self }

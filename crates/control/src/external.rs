@@ -25,10 +25,10 @@ use motion::base::{Pose, Twist};
 use motion::{Metres, Radians};
 use types::{Value, ValueKind};
 
-use crate::clock::{Clock, MonotonicClock};
 use crate::controller::{AxisReport, Controller, ControllerOutput, CycleInfo, ExternalCommand};
 use crate::signal::{Io, SignalError, SignalState, Signals};
 use axis::AxisTrack;
+use rt::clock::{Clock, MonotonicClock};
 
 pub use axis::ExternalAxis;
 pub use process::{ControllerProcess, ProcessError};

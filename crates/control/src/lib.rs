@@ -1,4 +1,4 @@
-//! Real-time threads of a robot on Linux: the cycle, with tasks beside it.
+//! The real-time cycle of a robot on Linux.
 //!
 //! | module | part |
 //! |---|---|
@@ -11,40 +11,25 @@
 //! | [`observer`] | records, events and status for the rest of the program |
 //! | [`sampling`] | signals and axes of every cycle, for a recording |
 //! | [`status`] | status of a cycle, read from any thread |
-//! | [`task`] | real-time tasks beside the cycle, each with its own period |
 //! | [`interlock`] | digital inputs that stop axes, or permit them to be enabled |
 //! | [`signal`] | process data by name |
 //! | [`stop`] | a request to stop a cycle |
 //! | [`verdict`] | faults of a run that is over, and its exit code |
-//! | [`delayed_lock`] | data shared with the cycle by a task that is not real-time |
-//! | [`always_on`] | settings that every cycle wants |
-//! | [`profile`] | requests of a real-time thread to the system, and its grants |
-//! | [`probe`] | wake-up latency of this machine, with nothing to do |
-#![deny(unsafe_code)]
+#![forbid(unsafe_code)]
 
-pub mod always_on;
 pub mod axis;
 pub mod bus;
-mod cell;
 pub mod clock_lock;
 pub mod controller;
 pub mod cycle;
-pub mod delayed_lock;
 mod digital_input;
 pub mod external;
 pub mod interlock;
 pub mod ipc;
 pub mod observer;
-pub mod probe;
-pub mod profile;
 pub mod sampling;
 pub mod signal;
 pub mod status;
 pub mod stop;
-mod sys;
-pub mod task;
 pub mod verdict;
 mod watch;
-
-pub use ethercat_linux::{bring_up, link, serve};
-pub use rt::{clock, output, pacer};

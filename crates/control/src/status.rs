@@ -8,9 +8,9 @@ use ethercat::cia402::State;
 use ethercat::main_device::{BringUpPhase, CableEnd, CycleReport, ReceptionCounters};
 use motion::supervision::StopReason;
 
-use crate::cell::{Reader, Writer, newest};
 use crate::clock_lock::{LockReport, ReferenceReport};
 use crate::controller::AxisReport;
+use rt::newest::{Reader, Writer, newest};
 
 /// A cycle at the end of one cycle.
 #[derive(Clone, Debug, PartialEq)]

@@ -43,7 +43,7 @@ const LOST_IN_THE_STOP: u32 = 3;
 /// One thing that went wrong. SubDevices are named by their places in the segment, axes by theirs among the axes, from 0.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Finding {
-    /// A cycle ran past the next release, under [`crate::pacer::OverrunPolicy::Stop`].
+    /// A cycle ran past the next release, under [`rt::pacer::OverrunPolicy::Stop`].
     Overrun {
         /// The cycle.
         cycle: u64,

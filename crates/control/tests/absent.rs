@@ -12,18 +12,18 @@ use ethercat::main_device::{
     Configuration, Event, ExpectedIdentity, MainDevice, Presence, ProcessDataSource, SubDeviceConfiguration,
 };
 use ethercat::time::Instant;
+use ethercat_linux::bring_up::Pump;
+use ethercat_linux::link::DirectLink;
 use motion::supervision::{AfterOutage, StopReason};
 use motion::{AxisPhase, RadiansPerSecond};
 use onbeat_control::axis::AxisConfiguration;
-use onbeat_control::bring_up::Pump;
-use onbeat_control::clock::VirtualClock;
 use onbeat_control::controller::{AxisReport, Controller, CycleInfo};
 use onbeat_control::cycle::{Cycle, CycleConfiguration, Ended};
-use onbeat_control::link::DirectLink;
 use onbeat_control::observer::Happening;
 use onbeat_control::signal::Io;
 use onbeat_control::stop::StopHandle;
 use onbeat_control::verdict::Circumstances;
+use rt::clock::VirtualClock;
 use simulator::Segment;
 use simulator::application::servo::default_mapping;
 use support::{PERIOD, segment, supervised};

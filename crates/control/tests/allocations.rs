@@ -11,15 +11,15 @@ use std::time::Duration;
 
 use ethercat::cia402::State;
 use ethercat::pdo::PdoField;
+use ethercat_linux::link::{Capture, DirectLink, FaultRates, Faults, Faulty, Link, SimulatedLink};
 use ipc::bus::{Backend, Service, Ticket};
 use ipc::client::Client;
 use onbeat_control::bus::{self, BusBackend, BusPoll, WriteProtection};
-use onbeat_control::clock::{BusClock, Clock, MonotonicClock, VirtualClock};
 use onbeat_control::controller::{Controller, ControllerOutput, CycleInfo, ExternalCommand};
 use onbeat_control::cycle::{CycleConfiguration, FrameOrder};
-use onbeat_control::link::{Capture, DirectLink, FaultRates, Faults, Faulty, Link, SimulatedLink};
 use onbeat_control::signal::{Input, Io, SignalError, Signals};
 use onbeat_control::stop::StopHandle;
+use rt::clock::{BusClock, Clock, MonotonicClock, VirtualClock};
 use simulator::application::servo::default_mapping;
 use testkit::{CountingAllocator, allocations};
 use types::signal::{Flow, OutputBehaviour, Writer};

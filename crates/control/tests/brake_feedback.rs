@@ -11,21 +11,21 @@ use ethercat::cia402::object::DIGITAL_OUTPUTS;
 use ethercat::cia402::{Request, State};
 use ethercat::sii::Identity;
 use ethercat::time::Instant;
+use ethercat_linux::bring_up::Pump;
+use ethercat_linux::link::DirectLink;
 use motion::brake::BrakeTimes;
 use motion::supervision::{AfterOutage, Outage, StopReason};
 use motion::{AxisPhase, RadiansPerSecond, Seconds};
 use onbeat_control::axis::{
     AxisConfiguration, AxisError, BrakeConfiguration, BrakeFeedback, DigitalOutput, FeedbackInput, check,
 };
-use onbeat_control::bring_up::Pump;
 use onbeat_control::bus::{PartNames, event};
-use onbeat_control::clock::VirtualClock;
 use onbeat_control::controller::{AxisReport, BrakeInputCause, Controller, CycleInfo};
 use onbeat_control::cycle::CycleConfiguration;
-use onbeat_control::link::DirectLink;
 use onbeat_control::signal::Io;
 use onbeat_control::stop::StopHandle;
 use onbeat_control::verdict::{AXIS, BUS, Circumstances, Finding};
+use rt::clock::VirtualClock;
 use simulator::application::digital::{DigitalInputs, DigitalOutputs, Wires};
 use simulator::application::servo::{ServoDescription, ServoDrive, ServoRecord, Taken, default_mapping};
 use simulator::application::sii::{digital_inputs, digital_outputs, with_coe};

@@ -11,15 +11,15 @@ use ethercat::cia402::object::MAXIMUM_TORQUE;
 use ethercat::cia402::{Request, State};
 use ethercat::sii::Identity;
 use ethercat::time::Instant;
+use ethercat_linux::bring_up::Pump;
+use ethercat_linux::link::DirectLink;
 use motion::brake::BrakeTimes;
 use motion::supervision::StopReason;
 use motion::{AxisPhase, Seconds};
 use onbeat_control::axis::{AxisConfiguration, AxisError, BrakeConfiguration, DigitalOutput, check};
-use onbeat_control::bring_up::Pump;
-use onbeat_control::clock::VirtualClock;
 use onbeat_control::controller::{AxisCommand, AxisReport};
-use onbeat_control::link::DirectLink;
 use onbeat_control::signal::Io;
+use rt::clock::VirtualClock;
 use simulator::application::digital::{DigitalOutputs, Wires};
 use simulator::application::servo::{ServoDescription, ServoDrive, default_mapping};
 use simulator::application::sii::{digital_outputs, with_coe};
@@ -204,7 +204,7 @@ struct PowerLoss {
     cuts: std::sync::mpsc::Receiver<()>,
 }
 
-impl onbeat_control::link::Link for PowerLoss {
+impl ethercat_linux::link::Link for PowerLoss {
     fn transmit(&mut self, frame: &[u8]) -> std::io::Result<()> {
         if self.cuts.try_recv().is_ok() {
             assert!(self.direct.segment().power_off(1));

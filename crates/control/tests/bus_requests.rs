@@ -9,14 +9,14 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use ethercat_linux::link::{DirectLink, Link};
 use ipc::bus::{Backend, Bytes, Event, Happening, Outcome, Service, Ticket};
 use onbeat_control::bus::{self, BusBackend, BusPoll, PartNames, WriteProtection};
-use onbeat_control::clock::VirtualClock;
 use onbeat_control::controller::{Controller, CycleInfo};
 use onbeat_control::cycle::{CycleConfiguration, Ended, FrameOrder};
-use onbeat_control::link::{DirectLink, Link};
 use onbeat_control::signal::Io;
 use onbeat_control::stop::StopHandle;
+use rt::clock::VirtualClock;
 use simulator::Segment;
 use simulator::application::servo::SIMULATION;
 use support::{PERIOD, Servant, axes, cycle_of, segment};

@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use ethercat::cia402::State;
 use ethercat::time::Instant;
-use onbeat_control::clock::{Clock, VirtualClock};
+use ethercat_linux::link::{DirectEnd, DirectLink, FaultRates, Faults, Faulty, Link, Redundant};
 use onbeat_control::controller::{Controller, CycleInfo};
 use onbeat_control::cycle::{CycleConfiguration, FrameOrder, HostStalls};
-use onbeat_control::link::{DirectEnd, DirectLink, FaultRates, Faults, Faulty, Link, Redundant};
 use onbeat_control::observer::Happening;
-use onbeat_control::pacer::OverrunPolicy;
 use onbeat_control::signal::Io;
 use onbeat_control::stop::StopHandle;
+use rt::clock::{Clock, VirtualClock};
+use rt::pacer::OverrunPolicy;
 use support::{PERIOD, Sway, cycle_in_bus_time, segment, supervised};
 
 const DRIVES: usize = 3;
@@ -158,7 +158,7 @@ fn delays_of_frames_are_in_bus_time() {
         let (bus, host) = (bus(), VirtualClock::at(Instant::from_nanos(1)));
         let delay_by = Duration::from_micros(delay) - ROUND_TRIP;
         let rates = FaultRates { delay: 1.0, delay_by, ..FaultRates::default() };
-        let (mut control, changes) = onbeat_control::link::FaultControl::pair();
+        let (mut control, changes) = ethercat_linux::link::FaultControl::pair();
         let link = DirectLink::new(segment(DRIVES), bus.clone(), ROUND_TRIP);
         let link = Faulty::with_clock(link, Faults::default(), bus.clone()).changed_by(changes);
         let (tell, told) = mpsc::channel();

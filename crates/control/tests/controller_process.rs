@@ -12,16 +12,16 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ethercat::main_device::BringUpPhase;
+use ethercat_linux::link::SimulatedLink;
 use ipc::client::{Client, ControllerError};
 use ipc::controller::Counters;
 use ipc::server::Server;
 use ipc::state::StopReason;
-use onbeat_control::clock::{Clock as _, MonotonicClock};
 use onbeat_control::cycle::{CycleConfiguration, Ended, FrameOrder};
 use onbeat_control::external::External;
 use onbeat_control::ipc::Ipc;
-use onbeat_control::link::SimulatedLink;
 use onbeat_control::stop::StopHandle;
+use rt::clock::{Clock as _, MonotonicClock};
 use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal};
 use simulator::Segment;
 use support::controller::{open, settings, socket, turn};

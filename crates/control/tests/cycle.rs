@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use ethercat::cia402::State;
 use ethercat::main_device::BringUpPhase;
-use onbeat_control::clock::{Clock, VirtualClock};
+use ethercat_linux::link::{DirectLink, FaultRates, Faults, Faulty};
 use onbeat_control::controller::{AxisReport, Controller, CycleInfo};
 use onbeat_control::cycle::{CycleConfiguration, FrameOrder};
-use onbeat_control::link::{DirectLink, FaultRates, Faults, Faulty};
 use onbeat_control::observer::Happening;
 use onbeat_control::signal::Io;
 use onbeat_control::stop::StopHandle;
 use record::CycleRecord;
+use rt::clock::{Clock, VirtualClock};
 use support::{PERIOD, Sway, cycle, segment};
 
 const DRIVES: usize = 6;

@@ -16,14 +16,14 @@ use diagnose::disturbance::{
     Counts, CycleWatch, Detail, Disturbance, Disturbances, Frame, Kind, Means, Watch,
 };
 use ethercat::main_device::BringUpPhase;
-use onbeat_control::clock::{Clock, MonotonicClock};
+use ethercat_linux::link::{SIMULATED_SYSTEM_CALLS, SimulatedLink};
 use onbeat_control::controller::{Controller, CycleInfo};
 use onbeat_control::cycle::CycleConfiguration;
-use onbeat_control::link::{SIMULATED_SYSTEM_CALLS, SimulatedLink};
-use onbeat_control::profile::{Granted, RealTimeProfile, Scheduling};
 use onbeat_control::signal::Io;
 use onbeat_control::stop::StopHandle;
-use onbeat_control::task::{Job, Settings};
+use rt::clock::{Clock, MonotonicClock};
+use rt::profile::{Granted, RealTimeProfile, Scheduling};
+use rt::task::{Job, Settings};
 use support::{Sway, cycle, segment};
 use testkit::Turn;
 

@@ -8,15 +8,15 @@ use std::thread;
 use std::time::Duration;
 
 use ethercat::cia402::State;
+use ethercat_linux::link::SimulatedLink;
 use ipc::client::Client;
-use onbeat_control::clock::MonotonicClock;
 use onbeat_control::controller::{Controller, ControllerOutput, CycleInfo};
 use onbeat_control::cycle::{CycleConfiguration, FrameOrder};
 use onbeat_control::external::External;
 use onbeat_control::ipc::Ipc;
-use onbeat_control::link::SimulatedLink;
 use onbeat_control::signal::Io;
 use onbeat_control::stop::StopHandle;
+use rt::clock::MonotonicClock;
 use support::controller::{open, settings, socket, turn};
 use support::{IpcFolder, PERIOD, cycle_of, rules, segment, supervised};
 use testkit::{CountingAllocator, allocations};

@@ -9,18 +9,18 @@ use ethercat::cia402::object::{MODES_OF_OPERATION, MODES_OF_OPERATION_DISPLAY};
 use ethercat::cia402::{Request, State};
 use ethercat::pdo::PdoEntry;
 use ethercat::sii::Identity;
+use ethercat_linux::link::SimulatedLink;
 use motion::brake::BrakeTimes;
 use motion::homing::Homing;
 use motion::{AxisPhase, Radians, Seconds};
 use onbeat_control::axis::{
     AxisConfiguration, BrakeConfiguration, BrakeFeedback, DigitalOutput, FeedbackInput,
 };
-use onbeat_control::clock::MonotonicClock;
 use onbeat_control::controller::{Controller, CycleInfo};
 use onbeat_control::cycle::CycleConfiguration;
-use onbeat_control::link::SimulatedLink;
 use onbeat_control::signal::Io;
 use onbeat_control::stop::StopHandle;
+use rt::clock::MonotonicClock;
 use simulator::application::digital::{DigitalInputs, DigitalOutputs, Wires};
 use simulator::application::servo::{ServoDescription, ServoDrive, default_mapping};
 use simulator::application::sii::{digital_inputs, digital_outputs, with_coe};

@@ -7,20 +7,20 @@ use std::time::Duration;
 
 use ethercat::cia402::{Request, State};
 use ethercat::sii::Identity;
+use ethercat_linux::link::DirectLink;
+use ethercat_linux::link::Link;
 use ipc::client::Client;
 use ipc::words::why_stopped;
 use motion::supervision::StopReason;
 use motion::{AxisPhase, Radians};
 use onbeat_control::bus::{PartNames, sentence};
-use onbeat_control::clock::VirtualClock;
 use onbeat_control::controller::{AxisReport, Controller, CycleInfo};
 use onbeat_control::cycle::CycleConfiguration;
 use onbeat_control::interlock::check;
-use onbeat_control::link::DirectLink;
-use onbeat_control::link::Link;
 use onbeat_control::observer::Happening;
 use onbeat_control::signal::Io;
 use onbeat_control::stop::StopHandle;
+use rt::clock::VirtualClock;
 use simulator::application::digital::{DigitalInputs, Wires};
 use simulator::application::servo::{ServoDescription, ServoDrive, default_mapping};
 use simulator::application::sii::{digital_inputs, with_coe};
@@ -363,7 +363,7 @@ fn an_input_that_is_not_there_is_named() {
     let mut link = DirectLink::new(segment(&Wires::new()), clock.clone(), Duration::from_micros(60));
     let mut main_device = support::main_device(PERIOD);
     let stop = StopHandle::new();
-    onbeat_control::bring_up::Pump {
+    ethercat_linux::bring_up::Pump {
         main_device: &mut main_device,
         link: &mut link,
         clock: &clock,

@@ -7,6 +7,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use ethercat::cia402::{self, CyclicMode};
+use ethercat_linux::link::DirectLink;
 use ipc::client::Client;
 use ipc::command::{AxisTarget, Command, Writer};
 use ipc::description::Description;
@@ -15,13 +16,12 @@ use ipc::words::{NO_COMMAND, why_stopped};
 use motion::supervision::{Limits, OnStale, Outage, Settings, Written};
 use motion::{NewtonMetres, Radians, RadiansPerSecond, RadiansPerSecondSquared};
 use onbeat_control::axis::AxisConfiguration;
-use onbeat_control::clock::{Clock, MonotonicClock, VirtualClock};
 use onbeat_control::controller::{Controller, ControllerOutput, CycleInfo, ExternalCommand};
 use onbeat_control::cycle::CycleConfiguration;
-use onbeat_control::link::DirectLink;
 use onbeat_control::signal::Io;
 use onbeat_control::stop::StopHandle;
 use onbeat_control::verdict::{Circumstances, Finding};
+use rt::clock::{Clock, MonotonicClock, VirtualClock};
 use support::{IpcFolder, PERIOD, Servant, axes, cycle_of, ipc, rules, segment_in};
 
 const DRIVES: usize = 2;

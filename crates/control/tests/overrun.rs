@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use ethercat::cia402::State;
 use ethercat::main_device::BringUpPhase;
-use onbeat_control::clock::VirtualClock;
+use ethercat_linux::link::DirectLink;
 use onbeat_control::controller::{Controller, CycleInfo};
 use onbeat_control::cycle::{CycleConfiguration, Ended, FrameOrder};
-use onbeat_control::link::DirectLink;
-use onbeat_control::pacer::OverrunPolicy;
 use onbeat_control::signal::Io;
 use onbeat_control::stop::StopHandle;
 use record::CycleRecord;
+use rt::clock::VirtualClock;
+use rt::pacer::OverrunPolicy;
 use simulator::Segment;
 use support::{PERIOD, Sway, cycle, segment};
 

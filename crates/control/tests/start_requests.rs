@@ -9,16 +9,16 @@ use std::time::Duration;
 
 use ethercat::cia402::{CyclicMode, Request, State};
 use ethercat::time::Instant;
+use ethercat_linux::link::DirectLink;
 use motion::supervision::{AfterOutage, StopReason};
 use motion::{AxisPhase, Radians, Seconds};
 use onbeat_control::axis::AxisConfiguration;
 use onbeat_control::axis::start::AxisStart;
-use onbeat_control::clock::VirtualClock;
 use onbeat_control::controller::{AxisCommand, AxisReport, Controller, CycleInfo};
 use onbeat_control::cycle::CycleConfiguration;
-use onbeat_control::link::DirectLink;
 use onbeat_control::signal::Io;
 use onbeat_control::stop::StopHandle;
+use rt::clock::VirtualClock;
 use simulator::Segment;
 use simulator::application::servo::ServoDrive;
 use support::scripted::play;

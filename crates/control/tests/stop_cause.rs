@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use ethercat_linux::link::{DirectLink, Link};
 use motion::supervision::{AfterOutage, Outage, StopReason};
-use onbeat_control::clock::VirtualClock;
 use onbeat_control::controller::{Controller, CycleInfo};
 use onbeat_control::cycle::CycleConfiguration;
-use onbeat_control::link::{DirectLink, Link};
 use onbeat_control::signal::Io;
 use onbeat_control::stop::StopHandle;
+use rt::clock::VirtualClock;
 use support::{PERIOD, Sway, cycle_of, segment, supervised};
 
 /// A link without replies while it is cut.

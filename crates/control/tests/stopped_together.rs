@@ -8,17 +8,17 @@ use std::time::Duration;
 use ethercat::cia402::{CyclicMode, Request, State};
 use ethercat::sii::Identity;
 use ethercat::time::Instant;
+use ethercat_linux::link::DirectLink;
 use motion::supervision::{AfterOutage, StopReason};
 use motion::{AxisPhase, Radians, RadiansPerSecond};
 use onbeat_control::axis::{AxisConfiguration, AxisError};
-use onbeat_control::clock::VirtualClock;
 use onbeat_control::controller::{AxisReport, Controller, CycleInfo};
 use onbeat_control::cycle::CycleConfiguration;
-use onbeat_control::link::DirectLink;
 use onbeat_control::observer::{Cause, Happening};
 use onbeat_control::signal::Io;
 use onbeat_control::stop::StopHandle;
 use onbeat_control::verdict::{Circumstances, Finding};
+use rt::clock::VirtualClock;
 use simulator::application::servo::{ServoDescription, ServoDrive, ServoRecord, Taken, default_mapping_of};
 use simulator::application::sii::with_coe;
 use simulator::coe::DeviceDescription;
@@ -332,7 +332,7 @@ fn a_stop_of_nobody_and_one_without_supervision_are_refused() {
             DirectLink::new(segment(CyclicMode::Position), clock.clone(), Duration::from_micros(60));
         let mut main_device = support::main_device(PERIOD);
         let stop = std::sync::atomic::AtomicBool::new(false);
-        onbeat_control::bring_up::Pump {
+        ethercat_linux::bring_up::Pump {
             main_device: &mut main_device,
             link: &mut link,
             clock: &clock,

@@ -8,14 +8,14 @@ use ethercat::cia402::object::{TOUCH_PROBE_FUNCTION, TOUCH_PROBE_POSITION, TOUCH
 use ethercat::cia402::{ProbeTrigger, Request, TouchProbe};
 use ethercat::pdo::PdoEntry;
 use ethercat::sii::Identity;
+use ethercat_linux::link::DirectLink;
 use motion::homing::Homing;
 use motion::{AxisPhase, Radians};
-use onbeat_control::clock::VirtualClock;
 use onbeat_control::controller::{AxisReport, Controller, CycleInfo};
 use onbeat_control::cycle::CycleConfiguration;
-use onbeat_control::link::DirectLink;
 use onbeat_control::signal::{Input, Io, Output, SignalError, Signals};
 use onbeat_control::stop::StopHandle;
+use rt::clock::VirtualClock;
 use simulator::application::servo::{ServoDescription, ServoDrive, default_mapping_of};
 use simulator::application::sii::with_coe;
 use simulator::coe::DeviceDescription;

@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 
 use ethercat::cia402::State;
 use ethercat::main_device::BringUpPhase;
+use ethercat_linux::bring_up::{BringUpError, Pump};
+use ethercat_linux::link::{DirectLink, SimulatedLink};
 use onbeat_control::axis::AxisError;
-use onbeat_control::bring_up::{BringUpError, Pump};
-use onbeat_control::clock::{Clock, MonotonicClock, VirtualClock};
 use onbeat_control::cycle::{Cycle, CycleConfiguration, FrameOrder};
-use onbeat_control::link::{DirectLink, SimulatedLink};
-use onbeat_control::pacer::OverrunPolicy;
 use onbeat_control::stop::StopHandle;
+use rt::clock::{Clock, MonotonicClock, VirtualClock};
+use rt::pacer::OverrunPolicy;
 use support::{PERIOD, Sway, axes, cycle, main_device, segment};
 use types::CycleClock;
 

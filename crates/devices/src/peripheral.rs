@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use control::profile::RealTimeProfile;
+use rt::profile::RealTimeProfile;
 use types::{DacChip, ImuOutput, ImuUnit, LedChip, PeripheralKind};
 
 use crate::task::actuators::WheelLimits;
@@ -147,7 +147,7 @@ pub fn service_robot(profile: RealTimeProfile, priority: u8) -> Vec<Peripheral> 
 
 /// The profile with another SCHED_FIFO priority, if it has one.
 fn with_priority(profile: RealTimeProfile, priority: u8) -> RealTimeProfile {
-    use control::profile::Scheduling;
+    use rt::profile::Scheduling;
     let scheduling = profile.scheduling.map(|scheduling| match scheduling {
         Scheduling::Fifo { .. } => Scheduling::Fifo { priority },
         other @ Scheduling::Deadline { .. } => other,

@@ -3,7 +3,7 @@
 //! ```no_run
 //! use onbeat_devices::{Prepared, service_robot};
 //! use ipc::{description::Description, server::Builder};
-//! use control::profile::RealTimeProfile;
+//! use rt::profile::RealTimeProfile;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let mut ipc = Builder::new("m4k", &Description::default());
@@ -22,11 +22,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use control::clock::{Clock, MonotonicClock};
-use control::task::{self, Records, Settings, Task};
 use ipc::channel::{Kind as PortKind, Port};
 use ipc::client::{AttachError, Client, PortError};
 use ipc::server::{Builder, CreateError};
+use rt::clock::{Clock, MonotonicClock};
+use rt::task::{self, Records, Settings, Task};
 use thiserror::Error;
 use types::ImuUnit;
 

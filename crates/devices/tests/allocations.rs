@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use control::task::{Settings, Task};
 use onbeat_devices::Kind;
+use rt::task::{Settings, Task};
 use support::{Robot, Users, five_every, only};
 use testkit::{CountingAllocator, allocations};
 

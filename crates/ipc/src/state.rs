@@ -6,7 +6,7 @@ use types::codes;
 
 pub use region::{ReadError, Reader, Writer};
 pub use types::state::{BringUpPhase, DrivePhase, DriveState, InputLevel, QuickStopStep, StopReason};
-pub use types::{Freshness, LockState, Value, ValueKind};
+pub use types::{Freshness, LockState, Spread, Value, ValueKind};
 
 /// State at the end of one cycle. A missing value is never NaN: flags such as `fresh`, codes of 0, and counters
 /// tell which values are valid.
@@ -120,19 +120,6 @@ pub struct Timing {
     pub skipped: u64,
     /// Number of the last cycle that overran.
     pub last_overrun: u64,
-}
-
-/// Last, smallest, largest and mean value of a time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Spread {
-    /// Value of the last cycle.
-    pub last_ns: u64,
-    /// Smallest value.
-    pub minimum_ns: u64,
-    /// Largest value.
-    pub maximum_ns: u64,
-    /// Mean value.
-    pub mean_ns: u64,
 }
 
 /// Outcome of commands.

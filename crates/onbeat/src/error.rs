@@ -8,14 +8,14 @@ use std::io;
 use std::path::PathBuf;
 
 use control::axis::AxisError;
-use control::bring_up::BringUpError;
 use control::interlock::InterlockError;
-use control::link::{OpenError, RingError};
 use control::signal::{SignalError, SignalsError};
 #[cfg(feature = "devices")]
 use devices::StartError;
 use ethercat::main_device::{BusError, ConfigurationError};
 use ipc::server::OpenError as IpcError;
+use onbeat_ethercat_linux::bring_up::BringUpError;
+use onbeat_ethercat_linux::link::{OpenError, RingError};
 use robot::FileError;
 use thiserror::Error;
 

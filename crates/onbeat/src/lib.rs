@@ -148,12 +148,10 @@ mod pages {
 
 pub use ::robot::{FileError, Profile};
 pub use compose::link::SimulatedTime;
-pub use control::bring_up::BringUpError;
 pub use control::controller::{
     AxisCommand, AxisReport, AxisTarget, Controller, ControllerOutput, CycleInfo, ExternalCommand,
     Freshness, IgnoredSetpoint,
 };
-pub use control::link::{FaultRates, Faults, LinkKind, OpenError};
 pub use control::observer::{CycleEvent, Happening};
 pub use control::signal::{Input, Io, Output, SignalError, SignalState, SignalValue, Signals};
 pub use control::stop::StopHandle;
@@ -167,6 +165,8 @@ pub use error::{
 pub use ethercat::cia402::{ProbeSource, ProbeTrigger, Request, TouchProbe};
 pub use ipc;
 pub use motion::{self, AxisPhase, AxisSetpoint};
+pub use onbeat_ethercat_linux::bring_up::BringUpError;
+pub use onbeat_ethercat_linux::link::{FaultRates, Faults, LinkKind, OpenError};
 pub use record::{self, RunSummary};
 pub use reporter::{Notice, Phase, Progress, Reporter};
 pub use robot::{Control, Make, Parts, Robot};

@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use control::bus::other_main_device;
-use control::link::Owner;
 use control::observer::CycleEvent;
 use control::status::Status;
 use ethercat::time::Instant;
 use ethercat::wire::MacAddress;
 use ipc::controller::Wrong;
 use ipc::diagnostics::BusDiagnosis;
+use onbeat_ethercat_linux::link::Owner;
 use record::RunSummary;
 use types::AxisMode;
 

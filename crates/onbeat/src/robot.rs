@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use control::controller::Controller;
-use control::link::{Faults, LinkKind};
 use control::stop::StopHandle;
 use ipc::channel::Port;
+use onbeat_ethercat_linux::link::{Faults, LinkKind};
 use robot::{ControllerKind, Overrides, Profile, RobotConfig};
 
 use crate::Error;

@@ -33,16 +33,16 @@ use std::any::Any;
 use std::sync::mpsc;
 use std::thread::{self, Scope, ScopedJoinHandle};
 
-use control::clock::BusClock;
 use control::controller::Controller;
 use control::cycle::{Cycle, Ended};
-use control::profile::{Granted, Grants, RealTimeProfile};
 use control::stop::StopHandle;
 use ethercat::al::AlState;
 use ethercat::main_device::{Configuration, MainDevice};
 use ipc::controller::ControllerCounters;
 use record::{RunConditions, RunSummary};
 use robot::{OverrunPolicy, RobotConfig};
+use rt::clock::BusClock;
+use rt::profile::{Granted, Grants, RealTimeProfile};
 use rustix::process::{Resource, getrlimit};
 
 use crate::compose::link::RobotLink;
@@ -294,7 +294,7 @@ fn tell_recorded(recorded: Option<&Result<String, Error>>, reporter: &mut dyn Re
 }
 
 fn panicked(panic: Box<dyn Any + Send>) -> Error {
-    Error::Panicked { message: control::task::words(&*panic) }
+    Error::Panicked { message: rt::task::words(&*panic) }
 }
 
 /// Refuses a run that the system would end (SIGXCPU, then SIGKILL) once it has taken so much processor time.

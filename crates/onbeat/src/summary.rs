@@ -4,8 +4,6 @@ use std::fmt;
 
 use control::controller::AxisReport;
 use control::cycle::HostStalls;
-use control::pacer::Overruns;
-use control::profile::Grants;
 use control::signal::{Counters, SignalState};
 use control::status::Status;
 use control::stop::StopHandle;
@@ -15,6 +13,8 @@ use ipc::controller::ControllerCounters;
 use ipc::diagnostics::TaskDiagnostics;
 use record::{RunConditions, RunSummary};
 use robot::{AfterOutage, RobotConfig};
+use rt::pacer::Overruns;
+use rt::profile::Grants;
 use types::Signal;
 
 use crate::Error;

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Sender};
 use std::thread;
 
-use control::serve::Server;
 use onbeat::{Control, Controller, Error, OpenError, Phase, Progress, Reporter, Robot, Summary};
+use onbeat_ethercat_linux::serve::Server;
 use testkit::{Side, Testbed};
 
 /// Leaves all axes as they are.

@@ -7,15 +7,34 @@
 //! | [`scheduling`] | policy, CPU and timer slack of the calling thread |
 //! | [`doorbell`] | sleep and wake between two threads |
 //! | [`watch`] | the part of a thread's life in which it is watched |
-//! | [`output`] | outputs that may hang, each on a thread of its own |
-//! | [`mod@panic`] | panics of real-time threads, told by another thread |
+//! | [`newest`] | the newest value of a thread, for any number of readers |
+//! | [`output`] | outputs that may hang, each with its own thread |
+//! | [`mod@panic`] | panics of real-time threads, reported by another thread |
+//!
+//! With the feature `threads`:
+//!
+//! | module | part |
+//! |---|---|
+//! | [`profile`] | requests of a real-time thread to the system, and its grants |
+//! | [`always_on`] | settings that every real-time thread wants |
+//! | [`task`] | real-time tasks, each with its own period |
+//! | [`probe`] | wake-up latency of this computer without any work |
 #![deny(unsafe_code)]
 
+#[cfg(feature = "threads")]
+pub mod always_on;
 pub mod clock;
+pub mod newest;
 pub mod output;
 pub mod pacer;
 pub mod panic;
+#[cfg(feature = "threads")]
+pub mod probe;
+#[cfg(feature = "threads")]
+pub mod profile;
 mod sys;
+#[cfg(feature = "threads")]
+pub mod task;
 pub mod watch;
 
 pub use sys::{doorbell, scheduling};

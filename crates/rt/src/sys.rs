@@ -3,7 +3,11 @@
 
 pub(crate) mod clock;
 pub mod doorbell;
+#[cfg(feature = "threads")]
+pub(crate) mod memory;
 pub mod scheduling;
+#[cfg(feature = "threads")]
+pub(crate) mod usage;
 
 use std::time::Duration;
 

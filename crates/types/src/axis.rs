@@ -66,7 +66,13 @@ impl AxisMode {
     /// True if the drive makes the motion from one set-point to the next by itself.
     #[must_use]
     pub const fn is_profile(self) -> bool {
-        matches!(self, Self::ProfilePosition | Self::ProfileVelocity | Self::ProfileTorque)
+        match self {
+            Self::ProfilePosition | Self::ProfileVelocity | Self::ProfileTorque => true,
+            Self::CyclicPosition
+            | Self::CyclicVelocity
+            | Self::CyclicTorque
+            | Self::InterpolatedPosition => false,
+        }
     }
 }
 

@@ -13,6 +13,7 @@
 //! | [`profile`] | [`RealTimeProfile`]: requests of a thread to the operating system, and their letters |
 //! | [`schedule`] | [`Policy`], [`Protocol`]: rules by which tasks share a processor |
 //! | [`signal`] | [`Signal`]: process data by name |
+//! | [`spread`] | [`Spread`]: last, smallest, largest and mean value of a time |
 //! | [`state`] | phases of the bus and of axes, states of drives and requests to them, reasons for stops, with their codes |
 //! | [`time`] | [`Instant`], the house clock's |
 //! | [`units`] | radians, metres, newton metres, seconds and their rates, as types |
@@ -36,6 +37,7 @@ pub mod profile;
 pub mod schedule;
 mod sentence;
 pub mod signal;
+pub mod spread;
 pub mod state;
 pub mod time;
 pub mod units;
@@ -55,4 +57,5 @@ pub use kind::{
 pub use profile::{Profile, ProfileError, RealTimeProfile, Residency, Scheduling};
 pub use schedule::{Policy, Protocol};
 pub use signal::{Signal, Value, ValueKind, ValueType};
+pub use spread::Spread;
 pub use time::Instant;

@@ -46,7 +46,7 @@ pub(crate) fn clippy(root: &Path, report: &mut Report) {
 }
 
 /// cargo in the workspace of the ROS 2 node.
-fn of_ros2(root: &Path, arguments: &[&str]) -> Outcome {
+pub(crate) fn of_ros2(root: &Path, arguments: &[&str]) -> Outcome {
     match ros2::prepare(root) {
         Ok(()) => Outcome::of(ros2::cargo(root, arguments).env("RUSTDOCFLAGS", "-D warnings")),
         Err(why) => Outcome::Failed(why),

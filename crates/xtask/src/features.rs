@@ -1,4 +1,4 @@
-//! FEATURES.md, made from the comments `// feature(KEY): TEXT` above the tests.
+//! List of all features with their tests, from the comments `// feature(KEY): TEXT` above the tests.
 //!
 //! Tests with the same key and text share a row.
 
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use crate::report::Outcome;
 
-/// Section of FEATURES.md: key in the comments, and title.
+/// Sections of the list: key in the comments, and title.
 const SECTIONS: &[(&str, &str)] = &[
     ("protocol", "Protocol (`crates/ethercat`)"),
     ("bus", "The bus without a robot file (`crates/ethercat-linux`)"),
@@ -20,7 +20,7 @@ const SECTIONS: &[(&str, &str)] = &[
     ("cycle", "Cycle (`control::cycle`, `crates/rt`, `crates/record`)"),
     ("library", "The library (`crates/onbeat`)"),
     ("program", "Program (`crates/cli`)"),
-    ("hold", "Holding the cycle (`control::profile`, `crates/machine`)"),
+    ("hold", "Holding the cycle (`rt::profile`, `crates/machine`)"),
     ("doctor", "`onbeat doctor`"),
     ("measure", "Recording, reporting, `onbeat measure`"),
     ("explain", "`onbeat run --explain` (`crates/diagnose`)"),
@@ -31,18 +31,16 @@ const SECTIONS: &[(&str, &str)] = &[
     ("axes", "Axes and controllers (`motion::supervision`, `control::axis`, `crates/controllers`)"),
     ("signals", "Signals: process data by name (`types::signal`, `robot/check/signal`, `control::signal`)"),
     ("motion", "Motion (`crates/motion`)"),
-    ("tasks", "Real-time tasks (`control::task`, `diagnose::disturbance`)"),
+    ("tasks", "Real-time tasks (`rt::task`, `diagnose::disturbance`)"),
     ("devices", "Devices (`crates/devices`)"),
     ("ros2", "ROS 2 (`ros2`)"),
-    ("papers", "The papers' comparisons (`crates/experiments`)"),
+    ("papers", "The papers' comparisons (`lab/experiments`)"),
 ];
 
 const HEAD: &str = "\
-# Features
+# Features and their tests
 
-*Supported* means: exercised by the named test, on every run of `cargo xtask test` on a privileged machine. Made by
-`cargo xtask features` from the comments `// feature(KEY): TEXT` above the tests; [docs/judges.md](docs/judges.md) lists what
-other people's programs judge.
+From the comments `// feature(KEY): TEXT` above the tests.
 ";
 
 /// One row: a feature and the names of its tests.
@@ -52,18 +50,22 @@ struct Row {
     tests: Vec<String>,
 }
 
-/// Writes FEATURES.md.
+/// Writes the list.
 pub(crate) fn write(root: &Path) -> Outcome {
     let written = page(root).and_then(|page| {
-        fs::write(root.join("FEATURES.md"), page).map_err(|error| format!("FEATURES.md: {error}"))
+        let target = root.join("target");
+        fs::create_dir_all(&target)
+            .and_then(|()| fs::write(target.join("features.md"), page))
+            .map_err(|error| format!("{}: {error}", target.display()))
     });
     written.map_or_else(Outcome::Failed, |()| Outcome::Passed)
 }
 
-/// Text of FEATURES.md.
+/// Text of the list.
 fn page(root: &Path) -> Result<String, String> {
     let mut rows = Vec::new();
     let mut files = sources(&root.join("crates"))?;
+    files.extend(sources(&root.join("lab"))?);
     files.extend(sources(&root.join("ros2"))?);
     files.sort();
     for file in files {
@@ -145,11 +147,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn features_md_is_what_the_tests_say() {
+    fn every_section_has_features() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        let (found, wanted) = (fs::read_to_string(root.join("FEATURES.md")).unwrap(), page(&root).unwrap());
-        assert!(wanted.matches("\n| ").count() > 200, "{wanted}");
-        assert!(found == wanted, "FEATURES.md is not up to date: run `cargo xtask features`");
+        let list = page(&root).unwrap();
+        assert!(list.matches("\n| ").count() > 200, "{list}");
+        for (_, title) in SECTIONS {
+            assert!(list.contains(&format!("\n## {title}\n")), "{title}");
+        }
     }
 
     fn rows(text: &str) -> Result<Vec<Row>, String> {

@@ -7,9 +7,10 @@
 //! | [`setup`] | programs a machine needs, and their installation |
 //! | [`check`] | formatting, lints, documentation, a target without an operating system |
 //! | [`dist`] | releases: archives, Debian packages, the wheel |
-//! | [`features`] | FEATURES.md, made from the tests |
+//! | [`features`] | list of all features with their tests |
 //! | [`fuzz`] | the fuzz targets, two at a time |
 //! | [`judges`] | independent programs that check ours |
+//! | [`quick`] | the fast checks before a commit |
 //! | [`proofs`] | Miri and ThreadSanitizer over the lock-free code |
 //! | [`python`] | the Python package |
 //! | [`ros2`] | the ROS 2 node, a workspace of its own |
@@ -28,6 +29,7 @@ mod fuzz;
 mod judges;
 mod proofs;
 mod python;
+mod quick;
 mod report;
 mod ros2;
 mod rt;
@@ -43,9 +45,12 @@ use report::Report;
 
 const USAGE: &str = "\
 cargo xtask test                           everything CI runs; installs what it needs, and says so
+cargo xtask test NAME...                   the tests whose names contain one of these words
+cargo xtask quick [CRATE...]               format, lints and unit tests of what changed; a few minutes
 cargo xtask check                          formatting, lints, documentation
-cargo xtask features                       FEATURES.md, made from the comments above the tests
-cargo xtask fuzz [--seconds N] [TARGET]    the fuzz targets, or one of them (60 s each unless told)
+cargo xtask features                       target/features.md: each feature and its tests
+cargo xtask fuzz [--seconds N] [TARGET]    the fuzz targets, or one of them (default: 60 s each)
+cargo xtask fuzz --keep TARGET FILE...     keeps inputs in fuzz/seeds/TARGET.tar
 cargo xtask judges [JUDGE]                 other people's MainDevices and dissectors against ours: cyclonedds, ros2,
                                            peers, tshark, simso, definitions, fastdds, or all of them
 cargo xtask proofs                         Miri and ThreadSanitizer over the lock-free code, and the examples for a minute
@@ -74,8 +79,10 @@ fn main() -> ExitCode {
     let mut report = Report::default();
     match words.as_slice() {
         ["test"] => test(&root, &mut report),
+        ["test", names @ ..] => tests::named(&root, names, &mut report),
+        ["quick", crates @ ..] => quick::run(&root, crates, &mut report),
         ["check"] => check::all(&root, &mut report),
-        ["features"] => report.step("FEATURES.md", || features::write(&root)),
+        ["features"] => report.step("target/features.md", || features::write(&root)),
         ["dissect", capture] => judges::tshark::file(Path::new(capture), &mut report),
         ["judges", only @ ..] if only.len() < 2 && only.iter().all(|name| judges::NAMES.contains(name)) => {
             setup::debian_packages(&mut report);

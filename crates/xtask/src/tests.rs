@@ -43,6 +43,20 @@ pub(crate) fn run_all(root: &Path, report: &mut Report) {
     run_in("cargo test: ros2", &of_ros2, &folder.0, report);
 }
 
+/// Runs the tests whose names contain one of `names`.
+pub(crate) fn named(root: &Path, names: &[&str], report: &mut Report) {
+    let folder = Temporary::new();
+    let words: Vec<&str> =
+        ["--workspace", "--no-fail-fast", "--"].into_iter().chain(names.iter().copied()).collect();
+    let tests =
+        |mut tests: Command| run(tests.env("TMPDIR", &folder.0), |line| eprintln!("{line}")).outcome();
+    report.step("cargo test", || tests(cargo_test(root, &words)));
+    report.step("cargo test: ros2", || match ros2::prepare(root) {
+        Ok(()) => tests(with_settings(ros2::cargo(root, &["test"]), &words)),
+        Err(why) => Outcome::Failed(why),
+    });
+}
+
 /// Temporary folder of the tests, which is gone with what they leave there.
 struct Temporary(PathBuf);
 

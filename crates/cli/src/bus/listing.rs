@@ -114,7 +114,7 @@ fn last_sub_index(index: u16, bytes: &[u8]) -> Result<(DictionaryItem, u8), Mail
 mod tests {
     use std::time::Duration;
 
-    use control::bring_up::BringUpError;
+    use ethercat_linux::bring_up::BringUpError;
 
     use super::*;
     use crate::bus::dictionary::json;

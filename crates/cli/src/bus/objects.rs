@@ -1,8 +1,8 @@
 //! Objects of the SubDevices on a bus: read, written, listed.
 
-use control::bring_up::{BRING_UP_TIMEOUT, BringUpError};
 use ethercat::main_device::{Event, MailboxError, MailboxRequest, MailboxService};
 use ethercat::wire::coe::{AccessRights, EntryDescription, ValueInfo};
+use ethercat_linux::bring_up::{BRING_UP_TIMEOUT, BringUpError};
 use ipc::bus::LONGEST_OBJECT;
 use types::object::ObjectType;
 

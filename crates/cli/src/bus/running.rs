@@ -1,8 +1,8 @@
 //! The bus of a running cycle, asked through its shared-memory interface.
 
-use control::link::Owner;
 use ethercat::main_device::{MailboxError, MailboxService};
 use ethercat::sdo_abort::AbortCode;
+use ethercat_linux::link::Owner;
 use ipc::bus::{BusClient, BusError, BusStatus, Bytes, LatchInput, Outcome, Service};
 use ipc::client::Client;
 use onbeat::sub_devices::Described;

@@ -3,11 +3,11 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use control::link::Link;
 use ethercat::link::MAXIMUM_FRAME_LENGTH;
 use ethercat::register::sii_interface as register;
 use ethercat::sii::{Header, Image, SiiError};
 use ethercat::wire::{Address, Command, DatagramHeader, Frame, FrameBuilder, MacAddress};
+use ethercat_linux::link::Link;
 
 use crate::compose::link::RobotLink;
 use crate::failure::Failure;

@@ -8,7 +8,6 @@ mod verdict;
 use std::time::Duration;
 
 use clap::Args;
-use control::profile::{RealTimeProfile, Residency, Scheduling};
 use machine::check::{self, Finding, Severity, Subject};
 use machine::conditions;
 use machine::cpus::Cpus;
@@ -16,6 +15,7 @@ use machine::ethtool::Ethtool;
 use machine::root::Root;
 use onbeat::LinkKind;
 use robot::Profile;
+use rt::profile::{RealTimeProfile, Residency, Scheduling};
 use serde::Serialize;
 
 use self::mend::Mended;

@@ -22,9 +22,9 @@ use std::time::Duration;
 
 use clap::Args;
 use clap::builder::TypedValueParser;
-use control::bring_up::BringUpError;
 use control::verdict::COULD_NOT_RUN;
 use ethercat::main_device::{BusError, SubDeviceError};
+use ethercat_linux::bring_up::BringUpError;
 use onbeat::compose::link::{self, SimulatedTime};
 use onbeat::{Control, Detail, Error};
 use robot::{FileError, FrameOrder, Overrides, OverrunPolicy, Profile, RobotConfig};

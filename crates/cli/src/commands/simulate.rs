@@ -8,12 +8,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use control::link::RingError;
-use control::profile::{Granted, RealTimeProfile};
-use control::serve::Server;
+use ethercat_linux::link::RingError;
+use ethercat_linux::serve::Server;
 use onbeat::Error;
 use onbeat::fault::{FaultySegment, Script, Targets};
 use robot::{Overrides, RobotConfig};
+use rt::profile::{Granted, RealTimeProfile};
 
 use crate::arguments::{check_cpu, lasting, time};
 use crate::compose::segment;

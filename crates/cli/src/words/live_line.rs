@@ -8,8 +8,8 @@ use std::sync::mpsc::{self, Receiver, SyncSender, TrySendError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use control::output::{OutputThread, Taken};
 use ipc::bus::Severity;
+use rt::output::{OutputThread, Taken};
 
 use super::{USUAL_COLUMNS, columns};
 use crate::journal::{self, Fields};

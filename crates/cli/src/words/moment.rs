@@ -3,9 +3,9 @@
 use std::fmt;
 use std::time::SystemTime;
 
-use control::clock::{Clock, MonotonicClock};
 use ethercat::time::Instant;
 use onbeat::SimulatedTime;
+use rt::clock::{Clock, MonotonicClock};
 
 /// Clock of the instants of a run.
 #[derive(Clone, Copy, Debug, Default)]

@@ -59,11 +59,11 @@ mod tests {
     use std::sync::atomic::AtomicBool;
     use std::time::Duration;
 
-    use control::bring_up::Pump;
-    use control::clock::VirtualClock;
-    use control::link::DirectLink;
     use ethercat::main_device::{Configuration, MainDevice};
     use ethercat::sii::Identity;
+    use ethercat_linux::bring_up::Pump;
+    use ethercat_linux::link::DirectLink;
+    use rt::clock::VirtualClock;
     use simulator::application::GenericDevice;
     use simulator::application::sii::digital_outputs;
     use simulator::segment::Attachment;

@@ -55,3 +55,30 @@ fn of_a_few_letters_only_near_words_are_suggested() {
         assert!(!other && ran.stderr.contains("--help"), "{words:?}: {}", ran.stderr);
     }
 }
+
+/// A command that no page names is not found by its users.
+#[test]
+fn every_command_is_named_on_a_page() {
+    let help = finished({
+        let mut command = onbeat();
+        command.arg("--help");
+        command
+    });
+    let listed = help.stdout.split_once("Commands:\n").expect("commands").1.lines();
+    let names: Vec<&str> = listed
+        .take_while(|line| !line.is_empty())
+        .filter_map(|line| line.strip_prefix("  ")?.split_once(' '))
+        .map(|(name, _)| name)
+        .filter(|name| !name.is_empty() && *name != "help")
+        .collect();
+    assert!(names.len() > 15, "{names:?}");
+    let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs");
+    let pages: String = std::fs::read_dir(docs)
+        .expect("docs")
+        .flatten()
+        .filter(|entry| entry.path().extension().is_some_and(|it| it == "md"))
+        .map(|entry| std::fs::read_to_string(entry.path()).expect("a page"))
+        .collect();
+    let missing: Vec<_> = names.iter().filter(|name| !pages.contains(&format!("onbeat {name}"))).collect();
+    assert!(missing.is_empty(), "on no page of docs/: {missing:?}");
+}

@@ -7,9 +7,9 @@ use ethercat::main_device::BringUpPhase;
 use ethercat::time::Instant;
 
 use super::Cycle;
-use crate::clock::{Clock, VirtualClock};
-use crate::link::Link;
-use crate::pacer::Release;
+use ethercat_linux::link::Link;
+use rt::clock::{Clock, VirtualClock};
+use rt::pacer::Release;
 
 /// Bus time of SubDevices in this process. A stall of the host is none of the bus: each cycle is
 /// one period after the last.

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::controller::{Controller, ControllerOutput, CycleInfo, ExternalCommand};
 use crate::signal::{Io, Signals, SignalsError};
-use crate::task::words;
+use rt::task::words;
 
 pub(super) struct CalledController {
     controller: Box<dyn Controller>,

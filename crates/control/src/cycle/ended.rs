@@ -3,17 +3,17 @@
 use ethercat::main_device::{BusError, MainDevice};
 
 use super::HostStalls;
-use crate::pacer::Overruns;
 use crate::signal::{Counters, SignalState};
 use crate::status::Status;
 use crate::watch::Lost;
+use rt::pacer::Overruns;
 
 /// A cycle that is over, taken apart.
 #[derive(Debug)]
 pub struct Ended<L> {
     /// Failure of the bus, if that ended the cycle.
     pub failure: Option<BusError>,
-    /// The cycle whose overrun ended the cycle, under [`OverrunPolicy::Stop`](crate::pacer::OverrunPolicy::Stop).
+    /// The cycle whose overrun ended the cycle, under [`OverrunPolicy::Stop`](rt::pacer::OverrunPolicy::Stop).
     pub stopped_by_overrun: Option<u64>,
     /// The bus stayed lost, and that ended the cycle.
     pub lost: Option<Lost>,

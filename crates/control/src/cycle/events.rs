@@ -4,9 +4,9 @@ use ethercat::main_device::{BringUpPhase, Event, MainDevice, SubDevice};
 use ethercat::time::Instant;
 
 use super::Cycle;
-use crate::clock::Clock;
-use crate::link::Link;
 use crate::observer::{CycleEvent, Happening};
+use ethercat_linux::link::Link;
+use rt::clock::Clock;
 
 impl<L: Link, C: Clock> Cycle<L, C> {
     /// An event of the bus, to whom it concerns.

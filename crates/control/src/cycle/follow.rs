@@ -1,10 +1,10 @@
 //! The reference clock of the bus: its report, and the releases that follow it.
 
 use super::Cycle;
-use crate::clock::Clock;
-use crate::link::Link;
 use crate::observer::Happening;
-use crate::pacer::Release;
+use ethercat_linux::link::Link;
+use rt::clock::Clock;
+use rt::pacer::Release;
 
 impl<L: Link, C: Clock> Cycle<L, C> {
     /// Moves the releases to come towards their place in the reference clock's periods.

@@ -14,8 +14,8 @@ use thiserror::Error;
 use crate::axis::ignored::Ignored;
 use crate::controller::{AxisCommand, AxisReport, Controller, CycleInfo};
 use crate::ipc::report;
-use crate::pacer::Grid;
 use crate::signal::{Io, SignalError, Signals};
+use rt::pacer::Grid;
 use types::ControllerKind;
 
 /// A [`Controller`] that answers requests. Beside the thread it runs on it sees no difference to the cycle's: `init` once,

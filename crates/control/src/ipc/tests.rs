@@ -24,8 +24,8 @@ use rustix::net::{
 
 use super::*;
 use crate::axis::Gates;
-use crate::clock::{Clock, MonotonicClock};
 use crate::controller::{AxisTarget, Freshness};
+use rt::clock::{Clock, MonotonicClock};
 use types::CyclicMode;
 
 /// The cycle's end of an IPC for one axis and a base, in a folder of the test's own.

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use ethercat::time::Instant;
 use ipc::controller::{Answer, AxisAnswer, ControllerCounters, Received, Request as Question, Wrong};
-use onbeat_control::clock::{Clock, VirtualClock};
 use onbeat_control::external::Remote;
+use rt::clock::{Clock, VirtualClock};
 
 use super::DRIVES;
 

@@ -4,17 +4,17 @@
 use std::time::Duration;
 
 use ethercat::cia402::{CyclicMode, State};
+use ethercat_linux::link::DirectLink;
 use ipc::command::AxisTarget;
 use ipc::controller::{Answer, AxisAnswer, DriveRequest, Request as Question, Wrong};
 use ipc::units::{NewtonMetres, Radians, RadiansPerSecond};
 use motion::supervision::{Limits, Settings, Written};
 use motion::{RadiansPerSecondCubed, RadiansPerSecondSquared};
 use onbeat_control::axis::AxisConfiguration;
-use onbeat_control::clock::VirtualClock;
 use onbeat_control::cycle::CycleConfiguration;
 use onbeat_control::external::{External, ExternalAxis, Settings as ExternalSettings};
-use onbeat_control::link::DirectLink;
 use onbeat_control::stop::StopHandle;
+use rt::clock::VirtualClock;
 use simulator::Segment;
 use simulator::application::servo::{ServoDescription, ServoRecord, Taken};
 use simulator::sub_device::STEP;

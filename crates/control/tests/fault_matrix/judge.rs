@@ -7,7 +7,7 @@ use ethercat::al::{AlState, AlStatus};
 use ethercat::cia402::State;
 use ethercat::main_device::{BringUpPhase, ReceptionCounters};
 use ethercat::time::Instant;
-use onbeat_control::bring_up::BringUpError;
+use ethercat_linux::bring_up::BringUpError;
 use onbeat_control::cycle::Ended;
 use onbeat_control::verdict::{COULD_NOT_RUN, Circumstances, Finding};
 use simulator::application::servo::{ServoRecord, Taken};

@@ -15,8 +15,8 @@ use ethercat::register;
 use ethercat::time::Instant;
 use ethercat::wire::ethernet::{PROCESSED_BIT, SOURCE_OFFSET};
 use ethercat::wire::{Address, Command, DatagramHeader, Frame, FrameBuilder, MacAddress};
-use onbeat_control::clock::{Clock, VirtualClock};
-use onbeat_control::link::Link;
+use ethercat_linux::link::Link;
+use rt::clock::{Clock, VirtualClock};
 use simulator::Segment;
 use simulator::application::servo::ServoRecord;
 

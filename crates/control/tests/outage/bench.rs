@@ -8,15 +8,15 @@ use ethercat::cia402::{CyclicMode, Request, State};
 use ethercat::sii::Identity;
 use ethercat::time::Instant;
 use ethercat::wire::{Command, Frame, read_u16, read_u32};
+use ethercat_linux::link::{DirectLink, Link};
 use motion::supervision::{AfterOutage, Outage};
 use motion::{AxisPhase, Radians, RadiansPerSecond, RadiansPerSecondCubed, Seconds};
 use onbeat_control::axis::AxisConfiguration;
-use onbeat_control::clock::{Clock, VirtualClock};
 use onbeat_control::controller::{AxisReport, Controller, CycleInfo};
 use onbeat_control::cycle::{CycleConfiguration, FrameOrder};
-use onbeat_control::link::{DirectLink, Link};
 use onbeat_control::signal::Io;
 use onbeat_control::stop::StopHandle;
+use rt::clock::{Clock, VirtualClock};
 use simulator::application::servo::{
     PlantParameters, ServoDescription, ServoDrive, ServoRecord, Taken, default_mapping,
 };

@@ -6,16 +6,16 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ethercat::sii::Identity;
+use ethercat_linux::link::{DirectLink, Link};
 use ipc::client::Client;
 use ipc::command::{Command, Writer};
 use ipc::state::State;
 use onbeat_control::axis::AxisConfiguration;
-use onbeat_control::clock::{Clock, MonotonicClock, VirtualClock};
 use onbeat_control::controller::{Controller, CycleInfo};
 use onbeat_control::cycle::{Cycle, CycleConfiguration, Ended};
-use onbeat_control::link::{DirectLink, Link};
 use onbeat_control::signal::{Input, Io, Output, SignalError, Signals, SignalsError};
 use onbeat_control::stop::StopHandle;
+use rt::clock::{Clock, MonotonicClock, VirtualClock};
 use simulator::application::Signal as Level;
 use simulator::application::analogue::{self, AnalogueInputs};
 use simulator::application::digital::{DigitalInputs, DigitalOutputs, Wires};

@@ -14,6 +14,8 @@ use ethercat::al::AlState;
 use ethercat::cia402::{CyclicMode, Request};
 use ethercat::main_device::{Configuration, MainDevice};
 use ethercat::sii::Identity;
+use ethercat_linux::bring_up::Pump;
+use ethercat_linux::link::Link;
 use ipc::client::Client;
 use ipc::command::Command;
 use ipc::description::{AxisDescription, Description, InterlockDescription, OUTSIDE, SignalDescription};
@@ -25,16 +27,14 @@ use motion::{
     RadiansPerSecondSquared, Seconds, SmoothSinusoid, StopProfile, TrajectoryPoint,
 };
 use onbeat_control::axis::AxisConfiguration;
-use onbeat_control::bring_up::Pump;
-use onbeat_control::clock::{Clock, VirtualClock};
 use onbeat_control::controller::{
     AxisTarget, Controller, ControllerOutput, CycleInfo, ExternalCommand, Freshness,
 };
 use onbeat_control::cycle::{Cycle, CycleConfiguration};
 use onbeat_control::ipc::{Commanded, Ipc, Rules, Takes};
-use onbeat_control::link::Link;
 use onbeat_control::observer::Observer;
 use onbeat_control::signal::Io;
+use rt::clock::{Clock, VirtualClock};
 use simulator::application::servo::{ServoDescription, ServoDrive, ServoRecord};
 use simulator::application::sii::with_coe;
 use simulator::coe::DeviceDescription;

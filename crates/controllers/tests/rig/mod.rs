@@ -15,13 +15,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use control::axis::AxisConfiguration;
-use control::bring_up::Pump;
-use control::clock::VirtualClock;
 use control::controller::{
     AxisReport, AxisTarget, Controller, ControllerOutput, CycleInfo, ExternalCommand, Freshness,
 };
 use control::cycle::{Cycle, CycleConfiguration};
-use control::link::DirectLink;
 use control::signal::Io;
 use control::stop::StopHandle;
 use ethercat::al::AlState;
@@ -33,6 +30,8 @@ use ethercat::cia402::{AxisMode, CyclicMode, State};
 use ethercat::main_device::{Configuration, MainDevice};
 use ethercat::pdo::{PdoEntry, PdoMapping};
 use ethercat::sii::Identity;
+use ethercat_linux::bring_up::Pump;
+use ethercat_linux::link::DirectLink;
 use ipc::message::control::Refusal;
 use ipc::message::trajectory::Report;
 use motion::base::Twist;
@@ -43,6 +42,7 @@ use motion::{
     RadiansPerSecondCubed, RadiansPerSecondSquared, Seconds,
 };
 use onbeat_controllers::{AxisSettings, ControllerManager, HomedBy, ManagedAxis, Member};
+use rt::clock::VirtualClock;
 use simulator::application::servo::{ServoDescription, ServoDrive, default_mapping};
 use simulator::application::sii::with_coe;
 use simulator::coe::DeviceDescription;

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use control::clock::now_ns;
 use ipc::client::Client;
 use ipc::command::{AxisTarget, Command, Writer};
 use ipc::state::{ReadError, Reader, State};
 use ipc::units::RadiansPerSecond;
+use rt::clock::now_ns;
 
 use crate::pair::{DeviceError, Driver};
 use crate::task::actuators::{Feedback, Velocities};

@@ -5,7 +5,7 @@
 //! process that is killed sets nothing any more, and a converter keeps its output: an amplifier wants an input of its own
 //! that stops it.
 
-use control::clock::now_ns;
+use rt::clock::now_ns;
 use types::DacChip;
 
 use super::actuators::Drives;

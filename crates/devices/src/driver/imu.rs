@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use control::clock::now_ns;
 use i2cdev::core::I2CDevice;
 use i2cdev::linux::LinuxI2CDevice;
+use rt::clock::now_ns;
 
 use crate::imu::mpu6050::{IDENTITY, MEASURED, Raw, SET_UP, register};
 use crate::pair::datagram::Poke;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use control::clock::now_ns;
+use rt::clock::now_ns;
 use types::LedChip;
 
 use super::spi::{Mode, Wire};

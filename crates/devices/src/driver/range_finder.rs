@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use control::clock::now_ns;
 use ipc::sensor::MOST_POINTS;
+use rt::clock::now_ns;
 
 use super::serial::Serial;
 use crate::pair::datagram::Poke;

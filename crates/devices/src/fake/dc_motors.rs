@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use control::clock::now_ns;
+use rt::clock::now_ns;
 use types::DacChip;
 
 use crate::driver::dc_motors::DcMotors;

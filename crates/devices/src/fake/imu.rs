@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use control::clock::now_ns;
+use rt::clock::now_ns;
 
 use crate::driver::imu::Registers;
 use crate::pair::DeviceError;

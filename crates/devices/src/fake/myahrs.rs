@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use control::clock::now_ns;
+use rt::clock::now_ns;
 
 use crate::driver::imu::Registers;
 use crate::pair::DeviceError;

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use control::clock::now_ns;
+use rt::clock::now_ns;
 
 use super::pty::Pty;
 use super::scene::Scene;

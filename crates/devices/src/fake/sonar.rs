@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use control::clock::now_ns;
+use rt::clock::now_ns;
 
 use super::scene::Scene;
 use crate::driver::sonar::Lines;

@@ -1,6 +1,6 @@
 //! Simulated drives: two velocities followed with a first-order lag.
 
-use control::clock::now_ns;
+use rt::clock::now_ns;
 
 use crate::driver::actuators::Drives;
 use crate::pair::DeviceError;

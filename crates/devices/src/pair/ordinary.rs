@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use control::clock::now_ns;
 use ipc::channel::Channel;
+use rt::clock::now_ns;
 use thiserror::Error;
 
 use super::Datagram;

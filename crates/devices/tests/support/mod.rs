@@ -7,13 +7,13 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use control::profile::RealTimeProfile;
 use ipc::channel::Channel;
 use ipc::client::Client;
 use ipc::description::Description;
 use ipc::sensor::{LedRequest, Pattern, WheelRequest};
 use ipc::server::{Builder, Endpoints, Server};
 use onbeat_devices::{Kind, Peripheral, Prepared, Running, service_robot};
+use rt::profile::RealTimeProfile;
 
 /// Devices over an interface of their own, and their remarks.
 pub(crate) struct Robot {

@@ -1,4 +1,4 @@
-//! Limits of the way up and down: time, tries and pauses. `docs/run.md`, "Time to give up", has them for users.
+//! Limits of the way up and down: time, tries and pauses. `docs/run.md`, "Time-outs", has them for users.
 
 use core::time::Duration;
 

@@ -1,6 +1,5 @@
 //! Configurations of the MainDevice for a robot's bus, and of the cycle.
 
-use control::clock::MonotonicClock;
 use control::cycle::CycleConfiguration;
 use ethercat::al::AlState;
 use ethercat::cia402::ModeOfOperation;
@@ -11,6 +10,7 @@ use ethercat::cia402::object::{
 use ethercat::main_device::{Configuration, MainDevice, StartupSdo};
 use motion::supervision::DriveProfile;
 use robot::{Axis, BarrierSource, DriveBarrier, RobotConfig, SubDevice, profile_objects};
+use rt::clock::MonotonicClock;
 use rustix::rand::GetRandomFlags;
 use types::CycleClock;
 

@@ -5,18 +5,18 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use control::bring_up::{BRING_UP_TIMEOUT, Pump};
-use control::clock::{BusClock, Clock, MonotonicClock, VirtualClock};
-use control::link::{
-    Capture, DirectEnd, DirectLink, FaultControl, Faults, Faulty, InterfaceLink, Link, LinkKind,
-    PacketLink, Redundant, RingError, SimulatedLink,
-};
 use ethercat::link::Segment;
 use ethercat::main_device::Event;
 use ethercat::redundancy::Ring;
 use ethercat::time::Instant;
+use onbeat_ethercat_linux::bring_up::{BRING_UP_TIMEOUT, Pump};
+use onbeat_ethercat_linux::link::{
+    Capture, DirectEnd, DirectLink, FaultControl, Faults, Faulty, InterfaceLink, Link, LinkKind,
+    PacketLink, Redundant, RingError, SimulatedLink,
+};
 use record::conditions::SIMULATED;
 use robot::{FileError, Overrides, RobotConfig};
+use rt::clock::{BusClock, Clock, MonotonicClock, VirtualClock};
 
 use super::segment::{self, segment};
 use crate::fault::{FaultReports, FaultySegment, Script, ScriptErrors, Targets, socket};

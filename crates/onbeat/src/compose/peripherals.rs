@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use control::profile::{RealTimeProfile, Scheduling};
 use devices::task::actuators::WheelLimits;
 use devices::{Kind, Peripheral, WheelDrives};
 use robot::{PeripheralKind, RobotConfig};
+use rt::profile::{RealTimeProfile, Scheduling};
 
 /// The devices of `robot`; all of them simulated where its bus is.
 pub(crate) fn peripherals(robot: &RobotConfig, simulated: bool) -> Vec<Peripheral> {

@@ -8,10 +8,10 @@ use std::collections::HashMap;
 use std::f64::consts::TAU;
 use std::path::Path;
 
-use control::profile::Scheduling;
 use ethercat::pdo::{Pdo, PdoMapping};
 use ethercat::sii;
 use robot::{AnalogueSource, ApplicationKind, Axis, RobotConfig, Simulation, SubDevice};
+use rt::profile::Scheduling;
 use simulator::Segment;
 use simulator::application::analogue::{self, AnalogueInputs};
 use simulator::application::analogue_output::{self, AnalogueOutputs};

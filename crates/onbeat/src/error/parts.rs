@@ -3,10 +3,10 @@
 use std::io;
 use std::path::PathBuf;
 
-use control::link::CaptureError as NotWhole;
 use ethercat::sii::SiiError;
 use ipc::server::CreateError;
 use motion::kinematics::ArmError;
+use onbeat_ethercat_linux::link::CaptureError as NotWhole;
 use simulator::application::DescriptionError;
 use simulator::segment::TopologyError;
 use thiserror::Error;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use control::link::{FaultRates, Faults};
+use onbeat_ethercat_linux::link::{FaultRates, Faults};
 
 /// Share of frames, in millionths.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

@@ -3,10 +3,10 @@
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::time::Duration;
 
-use control::link::FaultControl;
 use ethercat::link;
 use ethercat::time::Instant;
 use ipc::text::Server;
+use onbeat_ethercat_linux::link::FaultControl;
 use simulator::application::ServoDrive;
 use simulator::application::servo::{Encoder, ServoAxis};
 use simulator::{Segment, SubDevice};

@@ -4,12 +4,12 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use control::bus::{self, BusPoll, PartNames, Repeated, Repeats, WriteProtection};
-use control::clock::{BusClock, Clock, MonotonicClock};
 use control::cycle::Cycle;
 use control::observer::{CycleEvent, Observer};
 use ipc::bus::{Backend, Counters, Guests, Outcome, Publisher, Server, Service, Ticket};
 use ipc::diagnostics::BusDiagnosis;
 use robot::RobotConfig;
+use rt::clock::{BusClock, Clock, MonotonicClock};
 
 use super::recorder::Ask;
 use crate::compose::link::RobotLink;

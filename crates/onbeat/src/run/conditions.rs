@@ -1,11 +1,11 @@
 //! Conditions of a run: machine, bus, and real-time settings with their grants.
 
-use control::profile::{Grants, Scheduling};
 use ethercat::main_device::MainDevice;
 use machine::conditions::{self, Conditions};
 pub use record::conditions::SIMULATED;
 use record::{RequestedAndGranted, RunConditions};
 use robot::RobotConfig;
+use rt::profile::{Grants, Scheduling};
 
 use super::nic::Nics;
 

@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use control::bring_up::{BringUpError, Pump};
-use control::clock::Clock;
-use control::link::Link;
 use ethercat::main_device::{Event, MailboxError, MailboxRequest, MailboxService, SubDevice};
 use ethercat::pdo::{PdoEntry, PdoMapping};
 use ethercat::sii::{CoeDetails, Identity};
 use ethercat::wire::coe::{EntryDescription, ValueInfo};
+use onbeat_ethercat_linux::bring_up::{BringUpError, Pump};
+use onbeat_ethercat_linux::link::Link;
+use rt::clock::Clock;
 
 /// Process data of each SubDevice, in their order, of a bus in PreOp, with the types of their SDO information. SubDevices
 /// without it, and what they do not answer, stay as they are.
@@ -101,10 +101,10 @@ mod tests {
     use std::fmt::Write as _;
     use std::sync::atomic::AtomicBool;
 
-    use control::clock::MonotonicClock;
     use ethercat::al::AlState;
     use ethercat::pdo::Direction;
     use robot::{Overrides, RobotConfig};
+    use rt::clock::MonotonicClock;
 
     use super::*;
     use crate::compose::link::Wire;

@@ -3,16 +3,16 @@
 use std::thread;
 use std::time::Duration;
 
-use control::link::{PacketLink, SIMULATED_SYSTEM_CALLS};
-use control::profile::{self, Grants};
-use control::task::Subject;
 use diagnose::disturbance::{CycleWatch, Detail, Disturbances};
 use diagnose::{Explainer, Explanation};
 use ipc::diagnostics::{LateCycle, LateCycles, Watched};
 use machine::cpus::Cpus;
 use machine::task;
+use onbeat_ethercat_linux::link::{PacketLink, SIMULATED_SYSTEM_CALLS};
 use record::CycleRecord;
 use robot::{ControllerKind, RobotConfig};
+use rt::profile::{self, Grants};
+use rt::task::Subject;
 use types::time::nanoseconds;
 
 use crate::compose::link::SimulatedTime;

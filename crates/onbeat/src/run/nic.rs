@@ -1,13 +1,13 @@
 //! Network interfaces of a run, prepared for its cycle if that is asked for, and put back when it is over.
 
-use control::link::{LinkKind, owner};
-use control::profile;
 use machine::check::Subject;
 use machine::cpus::Cpus;
 use machine::ethtool::Ethtool;
 use machine::nic::PreparedNic;
 use machine::root::Root;
+use onbeat_ethercat_linux::link::{LinkKind, owner};
 use robot::RobotConfig;
+use rt::profile;
 
 use crate::compose::link::Wire;
 use crate::{Notice, Reporter};

@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use control::bring_up::Pump;
-use control::clock::BusClock;
 use control::controller::Controller;
 use control::cycle::Cycle;
 use control::ipc::Ipc;
@@ -14,7 +12,9 @@ use ethercat::main_device::{MainDevice, SubDevice};
 use ipc::bus::Guests;
 use ipc::controller::Counters;
 use ipc::server::Server;
+use onbeat_ethercat_linux::bring_up::Pump;
 use robot::RobotConfig;
+use rt::clock::BusClock;
 use types::Signal;
 
 use super::bus::BusServer;

@@ -16,9 +16,7 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use control::bus::{PartNames, sentence};
-use control::clock::{Clock, MonotonicClock};
 use control::observer::CycleEvent;
-use control::output::{OutputThread, Taken, Unfinished};
 use control::sampling::Samples;
 use ipc::bus::Severity;
 use ipc::diagnostics::LateCycle;
@@ -28,6 +26,8 @@ use record::format::is_recording;
 use record::mcap::REALTIME_OFFSET;
 use record::recording::{Facts, Header};
 use record::{CycleRecord, Format, FormatWriter, Mark, RunConditions, RunSummary, cycles};
+use rt::clock::{Clock, MonotonicClock};
+use rt::output::{OutputThread, Taken, Unfinished};
 use rustix::fs::{Access, FlockOperation, access, flock};
 use serde_json::Value;
 

@@ -47,7 +47,7 @@ impl Beside {
 
     /// Refusals of the system to their real-time tasks, each a sentence.
     pub(super) fn refusals(&self) -> Vec<String> {
-        let of = |task: &control::task::Task| {
+        let of = |task: &rt::task::Task| {
             let name = task.name().to_owned();
             task.grants().refusals().map(move |refusal| format!("{name}: {refusal}")).collect::<Vec<_>>()
         };

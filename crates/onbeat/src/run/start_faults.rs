@@ -1,14 +1,14 @@
 //! Faults of drives that a crash has left: which of them are reset at the start of a run (`reset_faults`).
 
 use control::axis::AxisConfiguration;
-use control::bring_up::{BringUpError, Pump};
 use control::bus::error_code;
-use control::clock::Clock;
-use control::link::Link;
 use ethercat::cia402::object::{ERROR_CODE, STATUSWORD, of_axis};
 use ethercat::cia402::{State, Statusword};
 use ethercat::main_device::{Event, MailboxRequest, MailboxService};
+use onbeat_ethercat_linux::bring_up::{BringUpError, Pump};
+use onbeat_ethercat_linux::link::Link;
 use robot::{ResetFaults, RobotConfig};
+use rt::clock::Clock;
 use std::time::Duration;
 
 use super::keeper::KeptState;

@@ -1,9 +1,9 @@
 //! The run's real-time threads in the diagnostics: the cycle, then the devices' tasks.
 
-use control::task::{LiveReader, Subject};
 use ipc::diagnostics::{DisturbanceCounts, SpreadNs, TaskDiagnostics, Watched};
 use machine::task::Counters;
 use record::{RunSummary, Statistics};
+use rt::task::{LiveReader, Subject};
 
 /// All of them.
 pub(super) struct Tasks {
@@ -55,7 +55,7 @@ impl Tasks {
 
 impl TaskBeside {
     #[cfg(feature = "devices")]
-    pub(super) fn new(task: &control::task::Task) -> Self {
+    pub(super) fn new(task: &rt::task::Task) -> Self {
         let first = TaskDiagnostics {
             name: task.name().to_owned(),
             thread: task.tid(),

@@ -3,13 +3,13 @@
 use std::thread;
 use std::time::Duration;
 
-use control::clock::{BusClock, Clock};
 use control::observer::{CycleEvent, Happening, Observer};
 use control::stop::StopHandle;
 use ethercat::cia402::State;
 use ethercat::main_device::{BringUpPhase, Event};
 use ipc::diagnostics::TaskDiagnostics;
 use record::{CycleRecord, RunSummary};
+use rt::clock::{BusClock, Clock};
 
 use super::answers::Answers;
 use super::bus::BusServer;

@@ -1,10 +1,10 @@
 //! In place of diagnosis, for a program without it: no run can be asked for any.
 
-use control::profile::Grants;
-use control::task::Subject;
 use ipc::diagnostics::{LateCycle, LateCycles, Watched};
 use record::CycleRecord;
 use robot::RobotConfig;
+use rt::profile::Grants;
+use rt::task::Subject;
 
 use crate::robot::Settings;
 use crate::{Error, Reporter};

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use control::bus::PartNames;
-use control::clock::Clock;
 use control::cycle::Cycle;
-use control::link::Link;
 use control::observer::CycleEvent;
 use ipc::diagnostics::LateCycle;
+use onbeat_ethercat_linux::link::Link;
 use record::{CycleRecord, RunConditions, RunSummary};
 use robot::RobotConfig;
+use rt::clock::Clock;
 use types::Signal;
 
 use crate::{Error, Reporter};

@@ -1,6 +1,6 @@
 use ethercat::cia402::object;
+use types::AxisMode;
 use types::signal::Direction;
-use types::{AxisMode, CyclicMode};
 
 /// An object that a mode of operation needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,14 +20,20 @@ pub struct ModeObject {
 #[must_use]
 pub const fn mode_objects(mode: AxisMode) -> [ModeObject; 4] {
     use Direction::{Input, Output};
-    let target = match (mode, mode.cyclic()) {
-        (AxisMode::InterpolatedPosition, _) => ModeObject {
+    let target = match mode {
+        AxisMode::InterpolatedPosition => ModeObject {
             sub_index: 1,
             ..entry(object::INTERPOLATION_DATA_RECORD, "interpolation data record", Output)
         },
-        (_, CyclicMode::Position) => entry(object::TARGET_POSITION, "target position", Output),
-        (_, CyclicMode::Velocity) => entry(object::TARGET_VELOCITY, "target velocity", Output),
-        (_, CyclicMode::Torque) => entry(object::TARGET_TORQUE, "target torque", Output),
+        AxisMode::CyclicPosition | AxisMode::ProfilePosition => {
+            entry(object::TARGET_POSITION, "target position", Output)
+        }
+        AxisMode::CyclicVelocity | AxisMode::ProfileVelocity => {
+            entry(object::TARGET_VELOCITY, "target velocity", Output)
+        }
+        AxisMode::CyclicTorque | AxisMode::ProfileTorque => {
+            entry(object::TARGET_TORQUE, "target torque", Output)
+        }
     };
     [
         entry(object::CONTROLWORD, "controlword", Output),

@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use control::probe::{ProbeConfiguration, wakeup_latencies};
-use control::profile::RealTimeProfile;
 use machine::usage::{Shares, Usage};
 use record::Statistics;
+use rt::probe::{ProbeConfiguration, wakeup_latencies};
+use rt::profile::RealTimeProfile;
 use serde::Serialize;
 
 use crate::failure::Failure;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, SyncSender};
 
-use control::output::{OutputThread, Taken, Unfinished};
+use rt::output::{OutputThread, Taken, Unfinished};
 
 use crate::failure::Failure;
 use crate::output::LAST_TIMEOUT;

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use control::output::OutputThread;
 use diagnose::Explanation;
+use rt::output::OutputThread;
 
 use crate::arguments::time;
 use crate::failure::Failure;

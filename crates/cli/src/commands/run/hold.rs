@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use control::pacer::Overruns;
-use control::profile::Grants;
 use machine::shield::Left;
 use robot::OverrunPolicy;
+use rt::pacer::Overruns;
+use rt::profile::Grants;
 use serde::Serialize;
 
 /// Outcome of cycles that overran, from the first release to the last, for people and for programs.

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use control::link::{OpenError, PacketLink};
+use ethercat_linux::link::{OpenError, PacketLink};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketType, netdevice, socket};
 

@@ -4,13 +4,13 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use control::bus::{PartNames, Repeated, Repeats, event};
-use control::clock::{Clock, MonotonicClock};
 use ethercat::time::Instant;
 use ipc::bus::{Event, Severity};
 use machine::conditions;
 use onbeat::compose::names::part_names;
 use onbeat::{CycleEvent, LateCycle, Progress};
 use robot::RobotConfig;
+use rt::clock::{Clock, MonotonicClock};
 use serde::Serialize;
 use serde_json::{Value, json};
 

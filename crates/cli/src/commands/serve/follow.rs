@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use control::clock::now_ns;
 use ipc::client::Client;
 use ipc::state::{Reader, State};
+use rt::clock::now_ns;
 use serde_json::{Value, json};
 
 use super::bus;

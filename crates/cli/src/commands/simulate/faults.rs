@@ -2,12 +2,12 @@
 
 use std::sync::mpsc::Receiver;
 
-use control::output::OutputThread;
 use ipc::text::Server;
 use onbeat::Notice;
 use onbeat::fault::socket::open;
 use onbeat::fault::{FaultHandle, FaultySegment, Report, Targets};
 use robot::RobotConfig;
+use rt::output::OutputThread;
 
 use crate::failure::Failure;
 use crate::output::{self, LAST_TIMEOUT};

@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use control::clock::now_ns;
 use ipc::client::{AttachError, Client, FindError};
 use ipc::state::{self, ReadError, State};
+use rt::clock::now_ns;
 
 use super::picture::{Picture, Standing};
 use crate::failure::Failure;

@@ -2,8 +2,6 @@
 
 use std::thread;
 
-use control::clock::{Clock, VirtualClock};
-use control::link::{DirectLink, Faulty, Link};
 use ethercat::al::AlState;
 use ethercat::cia402::State;
 use ethercat::link::MAXIMUM_FRAME_LENGTH;
@@ -11,7 +9,9 @@ use ethercat::link::Segment as _;
 use ethercat::register;
 use ethercat::sii::Image;
 use ethercat::wire::{Address, Command, DatagramHeader, Frame, FrameBuilder, MacAddress};
+use onbeat_ethercat_linux::link::{DirectLink, Faulty, Link};
 use robot::{Overrides, RobotConfig};
+use rt::clock::{Clock, VirtualClock};
 
 use super::*;
 use crate::compose;

@@ -5,14 +5,14 @@ use std::path::PathBuf;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, SyncSender};
 use std::time::Duration;
 
-use control::clock::Clock;
 use control::cycle::Cycle;
-use control::link::Link;
-use control::output::{OutputThread, Taken};
 use ipc::ring::{self, bounded};
+use onbeat_ethercat_linux::link::Link;
 use record::recording::Facts;
 use record::{CycleRecord, Mark};
 use robot::RobotConfig;
+use rt::clock::Clock;
+use rt::output::{OutputThread, Taken};
 use types::Signal;
 
 use super::flight::FlightRecorder;

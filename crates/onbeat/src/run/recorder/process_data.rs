@@ -1,11 +1,11 @@
 //! Process data of a recording: which signals, and what the header says of them.
 
-use control::clock::Clock;
 use control::cycle::Cycle;
-use control::link::Link;
 use control::sampling::Samples;
+use onbeat_ethercat_linux::link::Link;
 use record::process_data::{FORCED, of_axis, of_force, of_signal};
 use robot::RobotConfig;
+use rt::clock::Clock;
 use serde_json::{Value, json};
 use types::Signal;
 

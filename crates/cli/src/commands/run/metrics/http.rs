@@ -9,7 +9,7 @@ use std::sync::mpsc::{self, SyncSender};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use control::output::OutputThread;
+use rt::output::OutputThread;
 
 use super::Answer;
 use super::page::MEDIA_TYPE;
