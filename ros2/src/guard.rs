@@ -4,7 +4,7 @@
 //! runs out of memory, before the cycle. It also ends in time when it is told to.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use std::{fs, io, thread};
 
@@ -41,10 +41,14 @@ const LONGEST_END: Duration = Duration::from_millis(800);
 /// # Errors
 /// No handler for a signal, or no thread.
 pub(crate) fn end_when_told(stop: Arc<AtomicBool>) -> io::Result<()> {
-    let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM])?;
+    let wanted = [SIGHUP, SIGINT, SIGTERM];
+    // At once, in the handler: the watchdog, too, looks at it before it starts the node again.
+    for signal in wanted {
+        signal_hook::flag::register(signal, Arc::clone(&stop))?;
+    }
+    let mut signals = Signals::new(wanted)?;
     thread::Builder::new().name("signals".into()).spawn(move || {
         let _ = signals.forever().next();
-        stop.store(true, Ordering::Relaxed);
         thread::sleep(LONGEST_END);
         std::process::exit(0);
     })?;

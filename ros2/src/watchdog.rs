@@ -17,6 +17,9 @@ use std::{env, fs, io, process, thread};
 /// Time between two looks.
 const PERIOD: Duration = Duration::from_millis(500);
 
+/// Time for a signal to be delivered before a restart, which would lose it.
+const SIGNALS: Duration = Duration::from_millis(50);
+
 /// Looks without progress of a thread after which it hangs, 3 s: the threads of RustDDS wake every
 /// 2 s and oftener, the node's own every 0.1 s. Looks are counted, not time: while the process is
 /// suspended, there are none.
@@ -79,12 +82,20 @@ pub(crate) fn start(stop: Arc<AtomicBool>) -> io::Result<()> {
             // Before the look, and after it: a participant that goes meanwhile is no failure.
             let expected = IS_JOINED.load(Ordering::SeqCst);
             let look = Look::take();
-            if stop.load(Ordering::Relaxed) {
+            let verdict = if expected && IS_JOINED.load(Ordering::SeqCst) {
+                watch.judge(look)
+            } else {
+                watch = Watch::default();
+                None
+            };
+            if verdict.is_some() {
+                // A signal that waited for the end of a suspension comes now.
+                thread::sleep(SIGNALS);
+            }
+            if stop.load(Ordering::SeqCst) {
                 return;
             }
-            if !(expected && IS_JOINED.load(Ordering::SeqCst)) {
-                watch = Watch::default();
-            } else if let Some(why) = watch.judge(look) {
+            if let Some(why) = verdict {
                 start_again(&why, started);
             }
         }

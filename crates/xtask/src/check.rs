@@ -4,8 +4,11 @@ use std::path::Path;
 
 use std::process::Command;
 
+use serde_json::Value;
+
 use crate::command;
 use crate::dist;
+use crate::dist::licences;
 use crate::report::{Outcome, Report};
 use crate::ros2;
 
@@ -15,7 +18,38 @@ pub(crate) fn all(root: &Path, report: &mut Report) {
     clippy(root, report);
     documentation(root, report);
     licences(root, report);
+    report.step("Rust versions", || rust_versions(root).map_or_else(Outcome::Failed, |()| Outcome::Passed));
 }
+
+/// Checks that no library needs a newer Rust than the manifest of its workspace declares.
+fn rust_versions(root: &Path) -> Result<(), String> {
+    ros2::prepare(root)?;
+    for (folder, program) in [(root.to_owned(), "onbeat-cli"), (root.join("ros2"), "onbeat-ros2")] {
+        let metadata = licences::metadata(&folder, &["--filter-platform", LINUX])?;
+        let packages: Vec<&Value> = metadata["packages"].as_array().into_iter().flatten().collect();
+        let declared = packages.iter().find(|it| licences::text(it, "name") == program);
+        let declared = declared.map(|it| version(it)).ok_or_else(|| format!("no package {program}"))?;
+        if let Some(newer) = packages.into_iter().find(|it| version(it) > declared) {
+            return Err(format!(
+                "{}: {} needs Rust {}, the manifest declares {}",
+                folder.display(),
+                licences::text(newer, "name"),
+                licences::text(newer, "rust_version"),
+                declared.map(|part| part.to_string()).join(".")
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Rust version that a package needs; zeros if it does not say so.
+fn version(package: &Value) -> [u32; 3] {
+    let mut parts =
+        licences::text(package, "rust_version").split('.').map(|part| part.parse().unwrap_or(0));
+    std::array::from_fn(|_| parts.next().unwrap_or(0))
+}
+
+const LINUX: &str = "x86_64-unknown-linux-gnu";
 
 /// Checks that every file is formatted by rustfmt.
 pub(crate) fn format(root: &Path, report: &mut Report) {
@@ -55,7 +89,7 @@ pub(crate) fn of_ros2(root: &Path, arguments: &[&str]) -> Outcome {
 
 /// Checks that every library has a licence that deny.toml allows.
 pub(crate) fn licences(root: &Path, report: &mut Report) {
-    report.step("licences", || dist::licences::check(root));
+    report.step("licences", || licences::check(root));
 }
 
 /// Packs every crate that is to be published, as `cargo publish` does, without building it once more.
@@ -104,4 +138,19 @@ pub(crate) fn documentation(root: &Path, report: &mut Report) {
     command.env("RUSTDOCFLAGS", "-D warnings");
     report.step("documentation", || Outcome::of(&mut command));
     report.step("documentation: ros2", || of_ros2(root, &["doc", "--no-deps"]));
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn rust_versions_compare_as_numbers() {
+        let of = |version_text: &str| version(&json!({ "rust_version": version_text }));
+        assert_eq!(of("1.88"), of("1.88.0"));
+        assert!(of("1.100") > of("1.88.1") && of("1.88.1") > of("1.88"));
+        assert_eq!(version(&json!({})), [0; 3]);
+    }
 }

@@ -138,7 +138,9 @@ fn a_node_that_was_flooded_and_suspended_comes_back_by_itself() {
     println!("attached again {:?} after the suspension", resumed.elapsed());
     let first = drive(&Peer::join(domain));
     assert!(first.abs() < 1e-6, "the first speed after the suspension is {first}");
-    assert!(node.ends());
+    node.stops();
+    node.goes_on();
+    assert!(node.ends(), "told to end while it was about to start again");
 }
 
 /// control_msgs/DynamicInterfaceGroupValues.

@@ -283,8 +283,7 @@ impl Node {
 
     /// Sends SIGTERM; true if it ends without an error.
     pub fn ends(&mut self) -> bool {
-        let process = rustix::process::Pid::from_child(&self.process);
-        rustix::process::kill_process(process, rustix::process::Signal::TERM).unwrap();
+        self.signal(rustix::process::Signal::TERM);
         until("the node's end", || self.process.try_wait().unwrap()).success()
     }
 
@@ -295,11 +294,23 @@ impl Node {
 
     /// The same for some time.
     pub fn is_suspended_for(&self, time: Duration) {
-        let process = rustix::process::Pid::from_child(&self.process);
-        rustix::process::kill_process(process, rustix::process::Signal::STOP).unwrap();
-        until("it stands", || self.about("stat").contains(") T ").then_some(()));
+        self.stops();
         std::thread::sleep(time);
-        rustix::process::kill_process(process, rustix::process::Signal::CONT).unwrap();
+        self.goes_on();
+    }
+
+    /// Stops it until [`Node::goes_on`].
+    pub fn stops(&self) {
+        self.signal(rustix::process::Signal::STOP);
+        until("it stands", || self.about("stat").contains(") T ").then_some(()));
+    }
+
+    pub fn goes_on(&self) {
+        self.signal(rustix::process::Signal::CONT);
+    }
+
+    fn signal(&self, signal: rustix::process::Signal) {
+        rustix::process::kill_process(rustix::process::Pid::from_child(&self.process), signal).unwrap();
     }
 
     /// Clock ticks of CPU time that it has used.
