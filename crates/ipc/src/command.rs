@@ -1,7 +1,9 @@
-//! Commands to the cycle from outside, the newest of which counts: their form, their words in shared memory, and both ends.
+//! Commands to the cycle from outside, the newest of which counts: their form, their words in
+//! shared memory, and both ends.
 //!
-//! Each holder of the lease writes into a region of its own, made for it. Writes of a former holder to its region have no
-//! effect any more ([`lease`]). `docs/ipc.md` has the table of words for other languages.
+//! Each holder of the lease writes into a separate region, made for it. Writes of a former holder
+//! to its region have no effect any more ([`lease`]). `docs/ipc.md` has the table of words for
+//! other languages.
 
 pub mod lease;
 
@@ -35,16 +37,16 @@ pub struct Command {
     pub twist: Option<Twist>,
     /// Pose of the arm's tool.
     pub pose: Option<ToolPose>,
-    /// Target of each axis, in the order of [`crate::description::Description::axes`]; `None` commands
-    /// nothing for it.
+    /// Target of each axis, in the order of [`crate::description::Description::axes`]; `None`
+    /// commands nothing for it.
     pub axes: Vec<Option<AxisTarget>>,
     /// Value of each output that is set from outside, in the order of
     /// [`crate::description::Description::commanded`]; `None` leaves it as it is.
     pub signals: Vec<Option<types::Value>>,
 }
 
-/// The cycle's end. The peer may write anything at any time: none of it makes this wait, panic or read out
-/// of bounds.
+/// The cycle's end. The peer may write anything at any time: none of it makes this wait, panic or
+/// read out of bounds.
 #[derive(Debug)]
 pub struct Reader {
     hearing: Hearing<Region>,
@@ -61,20 +63,21 @@ pub enum Read {
     Same,
     /// A new command; it is in the command that was passed.
     New,
-    /// The region holds no whole command; the command that was passed is unchanged. Reported once for each.
+    /// The region holds no whole command; the command that was passed is unchanged. Reported once
+    /// for each.
     Torn,
 }
 
 impl Reader {
-    /// Reads the newest command if it is newer than the last one. On any result but [`Read::New`] `command`
-    /// is unchanged.
+    /// Reads the newest command if it is newer than the last one. On any result but [`Read::New`]
+    /// `command` is unchanged.
     ///
-    /// Of a holder that gave the lease back or lost it, one more command at most is read: the last one
-    /// given until then.
+    /// Of a holder that gave the lease back or lost it, one more command at most is read: the last
+    /// one given until then.
     ///
-    /// All numbers are as the peer wrote them, unchecked. There may be fewer axes and signals than the robot
-    /// has, never more. Never waits, makes no system call, and allocates nothing if `command` came from
-    /// [`Reader::blank`].
+    /// All numbers are as the peer wrote them, unchecked. There may be fewer axes and signals than
+    /// the robot has, never more. Never waits, makes no system call, and allocates nothing if
+    /// `command` came from [`Reader::blank`].
     #[inline]
     pub fn newest(&mut self, command: &mut Command) -> Read {
         let rows = self.rows;
@@ -107,9 +110,9 @@ impl Regions {
         (Self { leases, rows }, Reader { hearing, scratch: vec![0; length(rows)].into(), rows })
     }
 
-    /// Makes a new region and queues it for the cycle; returns the descriptor for the holder. `None` while
-    /// the cycle has not taken up the regions made before. Commands of the former holder are no longer
-    /// read.
+    /// Makes a new region and queues it for the cycle; returns the descriptor for the holder.
+    /// `None` while the cycle has not taken up the regions made before. Commands of the former
+    /// holder are no longer read.
     pub(crate) fn make(&mut self) -> io::Result<Option<OwnedFd>> {
         if !self.leases.has_room() {
             return Ok(None);
@@ -165,8 +168,8 @@ impl Writer {
     }
 
     /// Sends a command in place of the former one and returns its sequence number. `sequence` and
-    /// `stamp_ns` are filled in here: counted up from 1, and the current time. An empty list of axes or of
-    /// signals commands nothing for any of them.
+    /// `stamp_ns` are filled in here: counted up from 1, and the current time. An empty list of
+    /// axes or of signals commands nothing for any of them.
     ///
     /// # Errors
     /// The cycle has ended, or the command has another number of axes or signals.
@@ -218,7 +221,7 @@ pub enum SendError {
         /// Axes of the command.
         found: usize,
     },
-    /// The command has another number of signals than those set from outside.
+    /// The number of signals in the command differs from the number of signals set from outside.
     #[error(
         "the command is for {found} signals, the robot has {expected} that are set from outside: name each of them, or none"
     )]
@@ -246,7 +249,8 @@ pub(crate) const fn length(rows: Rows) -> usize {
     FIXED + rows.axes * AXIS + rows.signals * SIGNAL
 }
 
-/// Encodes a command into words of these rows; axes and signals without a row are left out, missing ones are zeros.
+/// Encodes a command into words of these rows; axes and signals without a row are left out, missing
+/// ones are zeros.
 pub(crate) fn encode(command: &Command, rows: Rows, words: &mut [u64]) {
     let head = [command.sequence, command.stamp_ns, command.time_to_live_ns];
     let fixed = head.into_iter().chain(twist_words(command.twist)).chain(pose_words(command.pose));
@@ -260,8 +264,8 @@ pub(crate) fn encode(command: &Command, rows: Rows, words: &mut [u64]) {
     }
 }
 
-/// Decodes a command from words that a peer may have filled with anything. Numbers are not checked: they
-/// may be NaN or infinite. `None` if the words are no command; then `command` is unchanged.
+/// Decodes a command from words that a peer may have filled with anything. Numbers are not checked:
+/// they may be NaN or infinite. `None` if the words are no command; then `command` is unchanged.
 ///
 /// Does not allocate if `command` has room for these rows.
 #[inline]

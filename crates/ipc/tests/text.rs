@@ -78,7 +78,7 @@ fn a_name_has_one_program_and_a_dead_one_leaves_it_free() {
     for name in ["", ".one", "a/b"] {
         assert!(matches!(shouting(&folder, name), Err(OpenError::Name { .. })), "{name}");
     }
-    // As one that was killed: its socket is there, and nobody listens.
+    // As after a kill: the socket exists, and no process listens.
     let dead = folder.0.join("dead.test");
     drop(bound(&dead));
     let second = shouting(&folder, "dead").unwrap();
@@ -98,7 +98,7 @@ fn bound(path: &Path) -> OwnedFd {
 
 // feature(ipc): clients of a text socket that send garbage or megabytes, read nothing or never close hold up nobody
 #[test]
-fn clients_that_mean_harm_hold_up_nobody() {
+fn hostile_clients_block_no_other_client() {
     let folder = Folder::new();
     let answered = Arc::new(AtomicU64::new(0));
     let counted = Arc::clone(&answered);

@@ -16,7 +16,8 @@ pub const LONGEST_LINE: usize = 2 * LONGEST_OBJECT + 1024;
 /// Requests of one connection under way at once.
 pub const MOST_UNDER_WAY: usize = 4;
 
-/// Bytes of replies that wait to be read, beyond which a connection is not listened to and gets no events.
+/// Bytes of replies that wait to be read, beyond which a connection is not listened to and gets no
+/// events.
 const MOST_UNREAD: usize = 64 << 10;
 
 /// A client that was let in, for the server of the bus.
@@ -100,7 +101,8 @@ impl Session {
         }
     }
 
-    /// Next request that has come whole; an error for a line that is none, which is the last of this connection.
+    /// Next request that has come whole; an error for a line that is none, which is the last of
+    /// this connection.
     pub(super) fn next_request(&mut self) -> Option<Result<Request, String>> {
         let Some(end) = self.input.iter().position(|&byte| byte == b'\n') else {
             let too_long = self.input.len() > LONGEST_LINE;

@@ -1,10 +1,10 @@
-//! Succession of lease holders over any kind of memory, lock-free: the only part of the command path the
-//! cycle trusts.
+//! Succession of lease holders over any kind of memory, lock-free: the only part of the command
+//! path the cycle trusts.
 //!
-//! Each holder writes into a cell of its own. The server ends a lease by noting the number of its last
-//! command; commands with later numbers are ignored, however fast they are written, and once the last one
-//! was looked at the cell is not read any more. A lease is granted only when the former one has ended, so
-//! the cycle moves on to the next holder, or to none, by itself.
+//! Each holder writes into a separate cell. The server ends a lease by noting the number of its
+//! last command; commands with later numbers are ignored, however fast they are written, and after
+//! its last command the cell is not read any more. A lease is granted only when the former one has
+//! ended, so the cycle moves to the next holder, or to none, without a notification.
 //!
 //! Its models are in `tests/loom.rs`.
 
@@ -77,8 +77,8 @@ impl<M: Words> Leases<M> {
         self.out < WAITING
     }
 
-    /// Ends the current lease and grants the next one over this memory; `over` must be a word at 0. False
-    /// without room.
+    /// Ends the current lease and grants the next one over this memory; `over` must be a word at 0.
+    /// False without room.
     pub fn grant(&mut self, cell: Reader<M>, over: M::Word) -> bool {
         self.end();
         if !self.has_room() {
@@ -122,8 +122,8 @@ pub struct Hearing<M: Words> {
 }
 
 impl<M: Words> Hearing<M> {
-    /// Reads the newest command if it is newer than the last one. `copy` has room for one command; `take`
-    /// returns true if its words are a valid one.
+    /// Reads the newest command if it is newer than the last one. `copy` has room for one command;
+    /// `take` returns true if its words are a valid one.
     ///
     /// Never waits, makes no system call, allocates nothing and frees nothing.
     #[inline]

@@ -13,7 +13,8 @@ use crate::region::{Other, Region, RegionError};
 use crate::sys::futex;
 use crate::sys::mapping::Use;
 
-/// The role of the controller; dropping it gives it back, and the axes are stopped as the robot file says.
+/// The role of the controller; dropping it gives it back, and the axes are stopped as the robot
+/// file says.
 #[derive(Debug)]
 pub struct Controller {
     requests: Reader<Region>,
@@ -69,8 +70,8 @@ impl Controller {
         })
     }
 
-    /// Sleeps until the cycle asks, and returns the newest request with an answer that says nothing yet; a request that is
-    /// not answered yet counts as late. `None` once the cycle has ended.
+    /// Sleeps until the cycle asks, and returns the newest request with an answer that says nothing
+    /// yet; a request that is not answered yet counts as late. `None` once the cycle has ended.
     pub fn wait(&mut self) -> Option<Turn<'_>> {
         match self.sleep(u64::MAX) {
             Awake::Asked => Some(self.turn()),
@@ -78,7 +79,8 @@ impl Controller {
         }
     }
 
-    /// Does as [`Controller::wait`], for this time at most: while another controller is active nothing is asked.
+    /// Does as [`Controller::wait`], for this time at most: while another controller is active
+    /// nothing is asked.
     pub fn wait_for(&mut self, limit: Duration) -> Waited<'_> {
         let limit = types::time::nanoseconds(limit);
         match self.sleep(now_ns().saturating_add(limit)) {
@@ -168,7 +170,7 @@ pub struct Turn<'a> {
 }
 
 impl Turn<'_> {
-    /// True once the deadline of the answer is over.
+    /// True once the deadline of the answer has passed.
     #[must_use]
     pub fn is_late(&self) -> bool {
         now_ns() > self.request.deadline_ns

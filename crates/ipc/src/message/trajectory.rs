@@ -1,9 +1,11 @@
-//! Port `trajectory`: motions of several axes through points, as in ROS 2's action FollowJointTrajectory.
+//! Port `trajectory`: motions of several axes through points, as in ROS 2's action
+//! FollowJointTrajectory.
 //!
-//! A client sends [`Begin`], then every [`Point`] in order, then [`Order::Commit`], all with one id that it
-//! has not used before. The answers are [`Report`]s: *accepted* or *rejected* once, and after *accepted*
-//! one of *succeeded*, *aborted* and *canceled*. A trajectory accepted while another runs replaces it
-//! without a step; the other is reported as aborted, replaced. [`Order::Cancel`] brings the axes to rest.
+//! A client sends [`Begin`], then every [`Point`] in order, then [`Order::Commit`], all with one id
+//! that it has not used before. The answers are [`Report`]s: *accepted* or *rejected* once, and
+//! after *accepted* one of *succeeded*, *aborted* and *canceled*. A trajectory accepted while
+//! another runs replaces it without a step; the other is reported as aborted, replaced.
+//! [`Order::Cancel`] brings the axes to rest.
 //!
 //! The codes for the result of FollowJointTrajectory are [`Rejection::result_code`] and
 //! [`Abort::result_code`].
@@ -18,7 +20,8 @@ pub use report::{Abort, Outcome, REPORT_SIZE, Rejection, Report};
 /// Name of the port.
 pub const PORT: &str = "trajectory";
 
-/// Bytes of the longest message for `axes` axes, at most [`MOST_AXES`]: the message size the port needs.
+/// Bytes of the longest message for `axes` axes, at most [`MOST_AXES`]: the message size the port
+/// needs.
 #[must_use]
 pub const fn size(axes: usize) -> usize {
     let axes = if axes > MOST_AXES { MOST_AXES } else { axes };
@@ -105,7 +108,8 @@ pub struct AxisTolerances {
     pub goal_velocity: Tolerance,
 }
 
-/// Tolerance of a value. On the wire as in ROS: 0 for the default, -1 for unlimited, above 0 the tolerance.
+/// Tolerance of a value. On the wire as in ROS: 0 for the default, -1 for unlimited, above 0 the
+/// tolerance.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Tolerance {
     /// Value of the robot file.

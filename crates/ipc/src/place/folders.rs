@@ -132,7 +132,7 @@ fn owner(folder: &Path) -> Option<u32> {
     fs::symlink_metadata(folder).ok().map(|found| found.uid())
 }
 
-/// User after whom a folder `onbeat-UID[-GROUP][.SUFFIX]` is named.
+/// User in the name of a folder `onbeat-UID[-GROUP][.SUFFIX]`.
 fn named_user(folder: &Path) -> Option<u32> {
     let name = folder.file_name()?.to_str()?.strip_prefix(PREFIX)?;
     let name = name.split_once('.').map_or(name, |(name, _)| name);

@@ -105,7 +105,8 @@ codes! {
         Fault = 4, "a drive fell out or an axis was stopped";
         /// The axes were stopped or disabled, or the controller was switched.
         Stopped = 5, "the axes were stopped";
-        /// At its start, the first point could not be reached from the current positions in the time given.
+        /// At its start, the first point could not be reached from the current positions in the
+        /// time given.
         Unreachable = 6, "its first point could not be reached from where the axes were";
     }
 }
