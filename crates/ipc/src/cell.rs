@@ -1,9 +1,9 @@
 //! Lock-free cell shared across processes: a reader gets one publication as a whole, or none.
 //!
 //! ```text
-//! word 0           number of the newest whole publication, 0 for none; it also is the writer's heartbeat
+//! word 0           number of the newest whole publication, 0 for none; also the heartbeat
 //! words 1..8       reserved
-//! slot 0, 1, ...   a sequence word, then the words of a publication; each slot starts on a cache line
+//! slot 0, 1, ...   a sequence word, then a publication; starts on a cache line
 //! ```
 //!
 //! Publication `n` (from 1) goes into slot `n` modulo the number of slots. Its sequence word is `2

@@ -59,7 +59,7 @@ pub enum Order {
 /// | 16..20 | number of points, u32 |
 /// | 20..24 | 0 |
 /// | 24..32 | instant of time 0, ns of CLOCK_MONOTONIC, u64; 0 for the commit |
-/// | 32..40 | time after the last point within which the goal must be reached, ns, u64; 0 and u64::MAX as for a [`Tolerance`] |
+/// | 32..40 | time limit for the goal after the last point, ns, u64; as for a [`Tolerance`] |
 /// | then of each axis | |
 /// | +0..4 | its index, u32 |
 /// | +4..8 | 0 |

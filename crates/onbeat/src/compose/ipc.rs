@@ -32,8 +32,8 @@ pub(crate) struct Interface {
     pub(crate) ports: Ports,
 }
 
-/// The real-time ends of a robot's ports: `control`, `trajectory`, and those of the robot file; and that of the controller
-/// process, where there is to be one.
+/// The real-time ends of a robot's ports: `control`, `trajectory`, the ports of the robot file, and
+/// the port of the controller process, if there is one.
 #[derive(Debug)]
 pub(crate) struct Ports {
     ports: Vec<Port>,
@@ -62,7 +62,8 @@ pub(crate) struct InPreOp {
 pub(crate) enum MovedBy {
     /// The robot file's controllers.
     Controllers,
-    /// A controller of the program's own: any target may be meant for it that the drives' modes can follow.
+    /// A controller of the program's own: any target may be meant for it that the drives' modes can
+    /// follow.
     Own,
 }
 
@@ -107,7 +108,8 @@ pub(crate) fn interface(
     Ok(Interface { builder, rules, ports })
 }
 
-/// Description of `robot` for other processes. The ports are for the builder to add, the signals are known in PreOp.
+/// Description of `robot` for other processes. The ports are for the builder to add, the signals
+/// are known in PreOp.
 pub(crate) fn description(robot: &RobotConfig, moved_by: MovedBy) -> Result<Description, Error> {
     let urdf = robot.arm.as_ref().map(|arm| urdf(arm, &robot.axes));
     let controller = |controller: &robot::Controller| ControllerDescription {

@@ -28,7 +28,7 @@ pub enum SimulationError {
         /// Name of the SubDevice.
         name: String,
     },
-    /// SubDevice whose application cannot be made.
+    /// SubDevice with an application that cannot be made.
     #[error("{robot}: SubDevice {position} \"{name}\": {source}: correct the robot file")]
     Application {
         /// Name of the robot.
@@ -220,7 +220,7 @@ pub enum UrdfFileError {
         /// Names that are there, the first of them.
         known: String,
     },
-    /// Axis whose joint does not move.
+    /// Axis with a fixed joint.
     #[error("line {line}, joint \"{joint}\" of axis \"{axis}\" is fixed, expected one that moves")]
     Fixed {
         /// Its line.
@@ -251,9 +251,9 @@ pub enum UrdfFileError {
         line: u32,
         /// Name of the joint.
         joint: String,
-        /// Lower limit as it stands.
+        /// Lower limit as written.
         lower: f64,
-        /// Upper limit as it stands.
+        /// Upper limit as written.
         upper: f64,
     },
 }

@@ -14,7 +14,8 @@ use super::frames::fixed;
 use super::targets::Target;
 use super::{Fault, OtherIdentity, Port, Share, Targets, Timed};
 
-/// Forms of a fault, and what each does. SUBDEVICE is a name, in quotes if it has spaces, or a position.
+/// Forms of a fault, and what each does. SUBDEVICE is a name, in quotes if it has spaces, or a
+/// position.
 pub const GRAMMAR: [(&str, &str); 30] = [
     ("power off|on|cycle SUBDEVICE", "power of a SubDevice; frames do not pass one without"),
     ("cable pull|plug SUBDEVICE:PORT", "cable at a port; 0:0 is that of the MainDevice"),
@@ -503,7 +504,8 @@ impl<'t> Words<'t> {
         }
     }
 
-    /// A servo drive and, behind a colon, its axis from 1; the first one goes without. The axis is counted from 0 here.
+    /// A servo drive and, behind a colon, its axis from 1; the first one goes without. The axis is
+    /// counted from 0 here.
     fn servo_axis(&mut self) -> Found<(usize, usize)> {
         let word = self.take("a servo drive")?;
         let Some((name, axis)) =
@@ -565,7 +567,7 @@ impl Word<'_> {
     }
 }
 
-/// Length of the first word, which goes on over spaces between the quotes it begins with.
+/// Length of the first word, which may contain spaces between the quotes it begins with.
 fn length(line: &str) -> usize {
     let quoted = line.strip_prefix(QUOTE).and_then(|inner| inner.find(QUOTE)).map_or(0, |end| end + 2);
     line[quoted..].find(char::is_whitespace).map_or(line.len(), |end| quoted + end)

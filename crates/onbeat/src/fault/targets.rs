@@ -26,7 +26,7 @@ pub(super) struct Target {
 }
 
 impl Targets {
-    /// Those of `robot`, which `segment` simulates.
+    /// The targets of `robot`, which `segment` simulates.
     #[must_use]
     pub fn of(robot: &RobotConfig, segment: &mut Segment) -> Self {
         let names = robot.bus.sub_devices.iter().map(|it| it.name.clone());

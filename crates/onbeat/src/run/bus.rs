@@ -28,7 +28,8 @@ pub(super) struct BusServer {
 }
 
 impl BusServer {
-    /// Starts it for a cycle whose bus is in PreOp; without it, where the system starts no thread, clients cannot ask the bus.
+    /// Starts it for a cycle with the bus in PreOp; without it, if the system starts no thread,
+    /// clients cannot request anything from the bus.
     pub(super) fn start(
         robot: &RobotConfig,
         interface: Option<String>,

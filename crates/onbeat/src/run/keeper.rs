@@ -1,4 +1,5 @@
-//! Keeps what a robot is to know after a restart, in the state directory, on a thread of its own.
+//! Keeps the state that a robot needs after a restart, in the state directory, on a separate
+//! thread.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -32,7 +33,7 @@ pub(super) struct KeptState {
     events: Vec<Kept>,
 }
 
-/// The run that goes on, or how the last one ended.
+/// The run in progress, or the end of the last one.
 #[derive(Debug, Serialize, Deserialize)]
 struct LastRun {
     /// SHA-256 of the robot file.
@@ -74,7 +75,7 @@ impl Settings {
     }
 }
 
-/// Axes with `position_memory` whose state cannot be kept: no position is known.
+/// Axes with `position_memory` and a state that cannot be kept: no position is known.
 pub(super) fn forget(robot: &RobotConfig, axes: &mut [AxisConfiguration]) {
     for (_, configuration) in robot.axes.iter().zip(axes).filter(|(axis, _)| axis.position_memory) {
         let gate = Arc::new(MemoryGate::without_writer());
@@ -83,7 +84,8 @@ pub(super) fn forget(robot: &RobotConfig, axes: &mut [AxisConfiguration]) {
 }
 
 impl KeptState {
-    /// Gives the axes with `position_memory` the positions of the run before; their drives are in PreOp.
+    /// Gives the axes with `position_memory` the positions of the run before; their drives are in
+    /// PreOp.
     pub(super) fn remember(
         &mut self,
         robot: &RobotConfig,
@@ -109,7 +111,8 @@ impl KeptState {
         }
     }
 
-    /// Counts a reset of faults at the start, of these axes; what is counted is on the disk when this returns.
+    /// Counts a reset of faults at the start, of these axes; what is counted is on the disk when
+    /// this returns.
     ///
     /// # Errors
     /// The reason that no more may be reset.
@@ -133,7 +136,7 @@ impl KeptState {
         Ok(())
     }
 
-    /// Keeps it from now on, on a thread of its own.
+    /// Keeps it from now on, on a separate thread.
     pub(super) fn start(self) -> Keeper {
         let Self { folder, history, memories, names, sha256, events } = self;
         let (tell, told) = mpsc::sync_channel(WAITING);
@@ -178,7 +181,8 @@ impl Keeper {
         self.sentences.try_iter().for_each(|sentence| reporter.notice(&Notice::State(sentence)));
     }
 
-    /// Has the rest written: the cycle is over. A disk is waited for as long as it takes something.
+    /// Has the rest written at the end of the cycle. The wait lasts as long as the disk makes
+    /// progress.
     pub(super) fn finish(mut self, is_whole: bool, reporter: &mut dyn Reporter) {
         let sentence = match is_whole {
             true => "the run came to its end",
@@ -224,7 +228,8 @@ impl Writer {
             let first = match told.recv_timeout(if over { Duration::ZERO } else { LOOK_EVERY }) {
                 Ok(kept) => Some(kept),
                 Err(RecvTimeoutError::Timeout) => None,
-                // The run has panicked: its cycle may go on for a moment, but nothing is known of it.
+                // The run has panicked: its cycle may continue for a moment, but nothing is known
+                // of it.
                 Err(RecvTimeoutError::Disconnected) => return,
             };
             let events: Vec<_> = first.into_iter().chain(told.try_iter()).collect();
@@ -341,8 +346,8 @@ const RESETS: &str = "resets.json";
 const MOST_RESETS: usize = 3;
 const RESETS_WITHIN_MS: u64 = 10 * 60 * 1_000;
 
-/// Interval of the looks of the thread that writes: an axis waits so long at most before it is enabled,
-/// and the disk.
+/// Interval of the looks of the thread that writes: an axis waits so long at most before it is
+/// enabled, and the disk.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// Events and sentences that wait.

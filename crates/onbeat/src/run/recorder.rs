@@ -1,5 +1,5 @@
-//! Every measured cycle in a file, or those around a cause, written by a thread of its own: neither the cycle nor its watch ever
-//! waits for a disk.
+//! Every measured cycle in a file, or only the cycles around a cause, written by a separate thread:
+//! neither the cycle nor its watch ever waits for a disk.
 
 mod asked;
 mod files;
@@ -62,11 +62,11 @@ const AT_ONCE: usize = 256;
 /// Numbers of the writer.
 #[derive(Clone, Copy, Default)]
 struct Wrote {
-    /// Cycles whose process data was dropped.
+    /// Cycles without their process data, which was dropped.
     without: u64,
     /// Files of a flight recorder.
     files: u64,
-    /// Those that failed.
+    /// Number of failed files.
     failed: u64,
     /// Fate of the file, where others have laid hands on it.
     disturbed: Option<&'static str>,
@@ -161,7 +161,7 @@ impl Recorder {
         }
     }
 
-    /// Has late cycles written: `newer` gives those behind one, in their order.
+    /// Has late cycles written: `newer` returns the late cycles after a given one, in their order.
     pub(super) fn late(&mut self, newer: impl FnOnce(Option<u64>) -> Vec<LateCycle>) {
         for LateCycle { cycle, release_ns: at_ns, late_ns, sentence } in newer(self.last_late) {
             self.last_late = Some(cycle);
@@ -279,7 +279,7 @@ impl Writing {
                 file
             }
             Err(error) => {
-                // Who does not wait for it any more learns of it at the end.
+                // A caller that does not wait for it any more gets the error at the end.
                 let again = io::Error::new(error.kind(), error.to_string());
                 let _ = opened.send(Err(error));
                 return Err(again);
@@ -352,7 +352,8 @@ impl Writing {
         })
     }
 
-    /// Empties the ring into the file until it is not filled any more; counts cycles whose process data was dropped.
+    /// Empties the ring into the file until it is not filled any more; counts cycles with dropped
+    /// process data.
     fn write_rows(
         &self,
         mut tape: Tape,
@@ -421,7 +422,8 @@ fn open_new(path: &Path, replaces: bool) -> io::Result<File> {
     Ok(file)
 }
 
-/// Fate of a file that is written whole, where it is not at its path any more, or lacks its beginning.
+/// Fate of a file that is written whole, where it is not at its path any more, or lacks its
+/// beginning.
 fn disturbance(path: &Path, file: &File) -> Option<&'static str> {
     let identity = |it: &fs::Metadata| (it.dev(), it.ino());
     let written = file.metadata().ok().filter(fs::Metadata::is_file)?;
@@ -429,7 +431,7 @@ fn disturbance(path: &Path, file: &File) -> Option<&'static str> {
         return Some("it was moved, removed or replaced");
     }
     let mut begin = [0; 32];
-    // One that may be written and not read is believed.
+    // A file that is writable but not readable passes.
     let length = File::open(path).and_then(|mut file| file.read(&mut begin)).ok()?;
     (!is_recording(&begin[..length])).then_some("it was cut by another program")
 }
@@ -437,7 +439,7 @@ fn disturbance(path: &Path, file: &File) -> Option<&'static str> {
 /// Text written, but for its end.
 struct Written {
     tape: Tape,
-    /// Cycles whose process data was dropped.
+    /// Cycles without their process data, which was dropped.
     without: u64,
     /// Cycles that are in the file only once that is finished.
     waiting: u64,
@@ -534,7 +536,7 @@ fn end(summary: &RunSummary, begin: Option<&Usage>) -> Facts {
     facts
 }
 
-/// Fact known at the end: cycles in the recording whose signals and axes were dropped.
+/// Fact known at the end: cycles in the recording with dropped signals and axes.
 const WITHOUT: &str = "cycles_without_process_data";
 
 /// Fact known at the end: events and late cycles for which there was no room.
@@ -577,7 +579,7 @@ mod tests {
 
     // feature(measure): a recording that others move, remove, replace or cut while it is written ends the run with 1
     #[test]
-    fn a_file_that_others_have_laid_hands_on_is_told() {
+    fn file_changed_by_others_is_reported() {
         let folder = std::env::temp_dir().join(format!("onbeat-disturbed-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         let path = folder.join("run.onbeat");

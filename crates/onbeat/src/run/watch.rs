@@ -65,7 +65,8 @@ pub(crate) struct Measured {
 }
 
 impl Watch {
-    /// Looks until the cycle is over. The cycle ends by itself: whatever holds this up does not hold up the end.
+    /// Polls until the end of the cycle. The cycle ends without this thread, so a delay here does
+    /// not delay the end.
     pub(super) fn until_over(
         mut self,
         stop: &StopHandle,
@@ -90,7 +91,8 @@ impl Watch {
         self.measured()
     }
 
-    /// True if the cycle ends by itself: all asked-for cycles are measured, or one has overrun that must not.
+    /// True if the cycle ends by itself: all asked-for cycles are measured, or one has overrun that
+    /// must not.
     fn has_enough(&self) -> bool {
         let overran = self.summary.overruns.count > 0 || self.summary.skipped_releases.count > 0;
         self.limit.is_some_and(|limit| self.summary.cycles() >= limit) || (self.overrun_ends && overran)
@@ -110,8 +112,8 @@ impl Watch {
     fn look(&mut self, reporter: &mut dyn Reporter) {
         // Read before the events: what has ended by then is known to have ended.
         let at = self.clock.now();
-        // A cycle's events come before its record: with the records taken first, none is judged before
-        // the event that it belongs behind.
+        // A cycle's events come before its record: with the records taken first, none is evaluated
+        // before the event that precedes it.
         let records: Vec<CycleRecord> = std::iter::from_fn(|| self.observer.next_record()).collect();
         let events: Vec<CycleEvent> = std::iter::from_fn(|| self.observer.next_event()).collect();
         if let Some(server) = &mut self.bus_server {

@@ -7,11 +7,11 @@ use crate::message::codec::{self, Reader, no_number, unknown_kind};
 use crate::message::{DecodeError, Found, NoRoom};
 use types::codes;
 
-/// Report on a trajectory.
+/// Report on a trajectory. The code is the code of a [`Rejection`] or [`Abort`], else 0.
 ///
 /// | bytes | what |
 /// |---|---|
-/// | 0..16 | head: kind 17 accepted, 18 rejected, 19 succeeded, 20 aborted, 21 canceled; the code of [`Rejection`] or [`Abort`], else 0; id |
+/// | 0..16 | head: kind 17 accepted, 18 rejected, 19 succeeded, 20 aborted, 21 canceled; code; id |
 /// | 16..20 | axis concerned, u32; u32::MAX for none |
 /// | 20..24 | point concerned, u32; u32::MAX for none |
 /// | 24..32 | value found there, f64; 0 for none |

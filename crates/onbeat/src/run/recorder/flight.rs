@@ -1,4 +1,5 @@
-//! Flight recorder: the last seconds of every cycle in memory, and in a file when there is a reason.
+//! Flight recorder: the last seconds of every cycle in memory, and in a file when there is a
+//! reason.
 
 use std::collections::VecDeque;
 use std::fs::{self, File};
@@ -15,9 +16,11 @@ use super::BUFFER;
 use super::files::Names;
 use super::trigger::{Cause, Eye, Trigger};
 
-/// Recordings that are kept for a reason: the cycles before it and after it, each recording in a file of its own.
+/// Recordings that are kept for a reason: the cycles before it and after it, each recording in a
+/// separate file.
 ///
-/// Cycles are kept in memory until then. A further reason while one is written lengthens it, up to a minute more.
+/// Cycles are kept in memory until then. A further reason while one is written lengthens it, up to
+/// a minute more.
 #[derive(Clone, Debug)]
 pub struct FlightRecorder {
     /// Reasons, at least one.
@@ -237,7 +240,7 @@ impl Flight {
         }
     }
 
-    /// Ends with the run: what was asked for in its last cycle is kept, too.
+    /// Ends with the run: a recording requested in its last cycle is kept, too.
     pub(super) fn finish(mut self, mut tell: impl FnMut(String)) -> (u64, Option<(u64, io::Error)>) {
         let mut asked = std::mem::take(&mut self.asked).into_iter();
         if let Some(cause) = asked.next() {
@@ -250,7 +253,7 @@ impl Flight {
         (self.files, self.failed)
     }
 
-    /// Gives the recording up, whose file is removed; the next cause begins another.
+    /// Abandons the recording and removes its file; the next cause begins another.
     fn fail(&mut self, error: io::Error, path: &Path) -> String {
         self.writes = None;
         let _ = fs::remove_file(path);

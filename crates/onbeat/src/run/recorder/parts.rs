@@ -1,4 +1,5 @@
-//! A recording in parts: files of a bounded size, a bounded number of them, so that a run may be recorded for a year.
+//! A recording in parts: files of a bounded size, a bounded number of them, so that a run may be
+//! recorded for a year.
 
 use std::cell::Cell;
 use std::fs::File;
@@ -13,7 +14,7 @@ use types::Value;
 use super::BUFFER;
 use super::files::Names;
 
-/// Parts of a recording: each a file of its own, whole when the next one begins.
+/// Parts of a recording: each a separate file, complete when the next one begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordingParts {
     /// Bytes after which the next part begins; [`RecordingParts::LEAST`] at least.
@@ -113,7 +114,7 @@ impl Parts {
             let mut header = self.header.clone();
             header.facts.insert("part".to_owned(), self.files.into());
             let file = FormatWriter::begin(self.format, file, &header)?;
-            // The one that is begun is one of those kept.
+            // The part that is begun counts as one of the kept parts.
             self.names.remove_oldest(&path)?;
             self.now = Some(Part { path, file, bytes, rows: 0 });
         }
