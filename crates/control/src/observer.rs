@@ -1,4 +1,5 @@
-//! From the real-time thread to other threads: bounded, never waiting, what does not fit is counted.
+//! From the real-time thread to other threads: bounded, never waiting, what does not fit is
+//! counted.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,8 +32,8 @@ pub struct CycleEvent {
     pub cycle: u64,
     /// CLOCK_MONOTONIC, as the cycle's clock showed it.
     pub at: Instant,
-    /// Both ends of the cable by which frames come to the SubDevice that it is about, where that is known and worth a word
-    /// ([`ethercat::main_device::SubDevice::cable`]).
+    /// Both ends of the cable by which frames come to the SubDevice that it is about, where that is
+    /// known and worth a word ([`ethercat::main_device::SubDevice::cable`]).
     pub cable: Option<[CableEnd; 2]>,
     /// Event.
     pub what: Happening,
@@ -94,7 +95,7 @@ pub enum Happening {
         /// Cycles it did not for.
         after: u64,
     },
-    /// The ring of SubDevices is open; all that are reached from either end go on.
+    /// The ring of SubDevices is open; all SubDevices reached from either end continue.
     RingOpen {
         /// Both ends of the cable; [`ethercat::main_device::ring_break`].
         between: [CableEnd; 2],
@@ -165,7 +166,7 @@ pub enum Happening {
         given: ipc::reference::Given,
         /// The position before, rad, or the reason that it was refused.
         outcome: ipc::reference::Outcome,
-        /// The client that asked for it.
+        /// The client that requested it.
         by: Client,
     },
     /// A request of a client was accepted: enable, reset, or home.
@@ -181,7 +182,7 @@ pub enum Happening {
         value: Value,
         /// Time it lasts unless it is released.
         time: Duration,
-        /// The client that asked for it.
+        /// The client that requested it.
         by: Client,
     },
     /// A signal is forced no more.
@@ -193,7 +194,7 @@ pub enum Happening {
         /// Cycles it was forced for.
         after: u64,
     },
-    /// The host stood still: cycles that did not take place.
+    /// The host stalled: number of skipped cycles.
     Stalled {
         /// Count.
         cycles: u64,
@@ -245,7 +246,7 @@ impl Observer {
         self.events.dropped()
     }
 
-    /// True if the cycle is over: nothing will come after what is still here.
+    /// True if the cycle has ended: nothing follows the items still in the ring.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.records.is_over()

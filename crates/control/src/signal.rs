@@ -65,7 +65,8 @@ pub struct SignalState {
 pub struct Counters {
     /// Beyond the range: the nearest value within it was taken.
     pub clamped: u64,
-    /// Not finite, of another kind, or of an output the controller does not set: the value before stayed.
+    /// Not finite, of another kind, or of an output the controller does not set: the value before
+    /// stayed.
     pub refused: u64,
 }
 
@@ -166,7 +167,7 @@ impl Signals {
         }
     }
 
-    /// Decides which outputs take writes in this cycle, and what the others are; ends forces whose time is over.
+    /// Decides which outputs take writes in this cycle, and sets the others; ends expired forces.
     pub(crate) fn govern(&mut self, governing: &Governing, tell: &mut impl FnMut(Happening)) {
         let &Governing { cycle, freshness, stopping, .. } = governing;
         self.freshness = freshness;
@@ -182,7 +183,7 @@ impl Signals {
             let decided = if stopping {
                 Some(on_stop)
             } else if let Some(on_return) = on_return.filter(|_| lost) {
-                // It returns as the file says, not as somebody forced it before.
+                // It returns as the file says, not with its earlier force.
                 force::end(&mut state.forced, name, ReleaseReason::Return, cycle, tell);
                 Some(on_return)
             } else {
@@ -194,8 +195,8 @@ impl Signals {
         }
     }
 
-    /// Takes the controller's writes of this cycle back where the robot file says what an output is: the command it lives on
-    /// is stale, or the process is lost.
+    /// Takes the controller's writes of this cycle back where the robot file says what an output
+    /// is: the command it lives on is stale, or the process is lost.
     pub(crate) fn abandon(&mut self) {
         for (signal, state) in self.signals.iter().zip(&mut self.states) {
             let Flow::Output(OutputBehaviour {
@@ -210,7 +211,8 @@ impl Signals {
         }
     }
 
-    /// Sets the outputs that are commanded from outside, each to its value of a command that was checked.
+    /// Sets the outputs that are commanded from outside, each to its value of a command that was
+    /// checked.
     pub(crate) fn command(&mut self, values: &[Option<Value>]) {
         for (index, value) in values.iter().enumerate() {
             if let (Some(&place), Some(value)) = (self.commanded.get(index), *value) {
@@ -219,7 +221,7 @@ impl Signals {
         }
     }
 
-    /// Outputs to the process image, those that have changed.
+    /// Writes changed outputs to the process image.
     pub(crate) fn write(&mut self, main_device: &mut MainDevice) {
         for (signal, state) in self.signals.iter().zip(&mut self.states) {
             match signal.flow {
@@ -258,7 +260,7 @@ impl Signals {
         }
     }
 
-    /// Keeps the values of this cycle as those before the stop.
+    /// Keeps the values of this cycle as the values before the stop.
     pub(crate) fn keep(&mut self) {
         let Self { signals, states, before_stop, .. } = self;
         for ((kept, signal), state) in before_stop.iter_mut().zip(signals.iter()).zip(states.iter()) {
@@ -292,8 +294,8 @@ impl Signals {
         self.signals.iter().map(|signal| signal.name.as_str())
     }
 
-    /// The input of this name, as a value of type `T`: `bool`, an integer that is as wide as the entry or wider, `f32`; or
-    /// `f64`, which reads every number, and what is scaled.
+    /// The input of this name, as a value of type `T`: `bool`, an integer that is as wide as the
+    /// entry or wider, `f32`; or `f64`, which reads every number, and what is scaled.
     ///
     /// # Errors
     /// A name that no input has, or a type it does not have.
@@ -306,8 +308,8 @@ impl Signals {
     /// The output of this name, as a value of type `T`, as in [`Signals::input`].
     ///
     /// # Errors
-    /// A name that no output has, one that a part of the robot writes or that is commanded from outside, or a type it does
-    /// not have.
+    /// A name that no output has, one that a part of the robot writes or that is commanded from
+    /// outside, or a type it does not have.
     pub fn output<T: SignalValue>(&self, name: &str) -> Result<Output<T>, SignalError> {
         let place = self.find(name, false)?;
         if let Some(writer) = self.signals[place].read_only_for() {

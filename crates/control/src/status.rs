@@ -17,7 +17,7 @@ use rt::newest::{Reader, Writer, newest};
 pub struct Status {
     /// Number of the cycle.
     pub cycle: u64,
-    /// Cycle in which the stop began: the first one whose outputs are those of the stop.
+    /// Cycle in which the stop began: the first one with the outputs of the stop.
     pub stop_began: Option<u64>,
     /// Phase of the bus.
     pub phase: BringUpPhase,
@@ -61,7 +61,8 @@ pub struct SubDeviceStatus {
     pub absent: bool,
     /// It is there, and exchanges nothing while another of its group is absent.
     pub waits: bool,
-    /// It does not answer to its address, or no frame came back for three cycles; what follows is of before.
+    /// It does not answer to its address, or no frame came back for three cycles; what follows is
+    /// of before.
     pub gone: bool,
     /// AL status (register 0x0130), as it was read last.
     pub al_status: AlStatus,
@@ -105,8 +106,8 @@ impl Status {
         }
     }
 
-    /// True if the bus is in Op and axes wait to be enabled by a person: one waits for a start request, or none is enabled,
-    /// requested to be, or in fault.
+    /// True if the bus is in Op and axes wait to be enabled by a person: one waits for a start
+    /// request, or none is enabled, requested to be, or in fault.
     #[must_use]
     pub fn waits_for_enable(&self) -> bool {
         let mut axes = self.axes.iter().filter(|it| !it.absent).peekable();

@@ -45,7 +45,8 @@ const TIMES: BrakeTimes = BrakeTimes { release: Seconds(0.03), engage: Seconds(0
 const OUTPUTS: usize = 0;
 const DRIVE: usize = 1;
 const INPUTS: usize = 2;
-/// Cycles since the axis was enabled: of the trouble, of a first and a second reset, and of the end.
+/// Cycles since the axis was enabled: of the trouble, of a first and a second reset, and of the
+/// end.
 const TROUBLE: u64 = 400;
 const RESET: u64 = 1_000;
 const SECOND_RESET: u64 = 1_600;
@@ -314,7 +315,8 @@ fn play(play: Play) -> Outcome {
     Outcome { taken: record.taken(), seen: seen.try_iter().collect(), stops, findings }
 }
 
-/// The load falls by 0.5 m rad while the brake closes and the drive gives way, and by 5 rad/s^2 or more later.
+/// The load falls by 0.5 m rad while the brake closes and the drive gives way, and by 5 rad/s^2 or
+/// more later.
 const STANDS: f64 = 0.02;
 
 #[test]

@@ -66,7 +66,7 @@ pub enum AxisError {
         /// Name of the axis.
         axis: String,
     },
-    /// Its drive makes the motion, and nobody would hold that within limits.
+    /// Its drive makes the motion, and nothing would keep that within limits.
     #[error("axis \"{axis}\": in mode {} its drive makes the motion, and it has no supervision; give it some", mode.name())]
     UnsupervisedProfile {
         /// Name of the axis.

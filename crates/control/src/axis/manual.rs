@@ -96,7 +96,8 @@ impl ManualMotion {
         self.request = request;
     }
 
-    /// Inputs of the supervision of an axis; `jogged` is the axis that a jog has, `rests`: all axes are to come to rest.
+    /// Inputs of the supervision of an axis; `jogged` is the axis that a jog has, `rests`: all axes
+    /// are to come to rest.
     pub(super) fn of_axis(&self, axis: usize, jogged: Option<usize>, rests: bool) -> Manual {
         let jog = self.request.filter(|it| it.axis == axis).map(|it| Jog {
             velocity: it.velocity,

@@ -1,7 +1,9 @@
-//! Slow poll of what each SubDevice counts, one after the other, and a view of the bus for one thread beside the cycle.
+//! Slow poll of the counters of each SubDevice, one after the other, and a view of the bus for one
+//! other thread.
 //!
-//! A cycle has one SubDevice's error counters and links read, in its service frame; then so many have none that each SubDevice
-//! is read once a second, or, where they are many, one every [`FASTEST`] cycles. Receive times are latched and read with each view.
+//! A cycle has one SubDevice's error counters and links read, in its service frame; then so many
+//! have none that each SubDevice is read once a second, or, where they are many, one every
+//! [`FASTEST`] cycles. Receive times are latched and read with each view.
 
 use std::time::Duration;
 
@@ -31,8 +33,8 @@ pub(super) struct Poll {
     due: u64,
 }
 
-/// View of a running bus for the thread that watches it: states, working counters, clocks, error counters as the slow poll has read them, and
-/// receive times latched since the view before.
+/// View of a running bus for the thread that watches it: states, working counters, clocks, error
+/// counters as the slow poll has read them, and receive times latched since the view before.
 #[derive(Debug)]
 pub struct BusPoll {
     pictures: Producer<Box<Picture>>,
@@ -80,7 +82,8 @@ impl Poll {
 }
 
 impl BusPoll {
-    /// The bus as it was when this was asked before; `None` the first time, and where the cycle has not been at it since.
+    /// The bus as it was when this was asked before; `None` the first time, and where the cycle has
+    /// not been at it since.
     pub fn read(&mut self) -> Option<BusStatus> {
         let picture = self.filled.pop().ok()?;
         let status = bus_status(&self.status.read(), &picture);

@@ -49,7 +49,7 @@ pub struct BusRequests {
     picture: Option<(Box<Picture>, Wanted, u32)>,
     /// Cycles since the error counters are being cleared.
     clearing: Option<u32>,
-    /// SubDevice whose latch inputs are being read, and for how many cycles.
+    /// SubDevice with a read of its latch inputs in progress, and for how many cycles.
     latching: Option<(usize, u32)>,
     history: History,
     poll: Option<Poll>,
@@ -69,7 +69,8 @@ impl BusRequests {
         }
     }
 
-    /// The same with a slow poll of what the SubDevices count, in a cycle of this period, and the end for the thread that watches.
+    /// The same with a slow poll of what the SubDevices count, in a cycle of this period, and the
+    /// end for the thread that watches.
     #[must_use]
     pub fn polling(
         self,
@@ -154,7 +155,8 @@ impl BusRequests {
         self.answer(Answer::Picture(picture));
     }
 
-    /// Takes the outcome of a request of this queue; any other comes back. Of two alike the older one is done first.
+    /// Takes the outcome of a request of this queue; any other comes back. Of two alike the older
+    /// one is done first.
     pub(crate) fn take(&mut self, outcome: MailboxOutcome) -> Option<MailboxOutcome> {
         let (position, service) = (outcome.request.position, outcome.request.service);
         let ours = |&(_, at, what): &(usize, u16, MailboxService)| (at, what) == (position, service);
@@ -174,5 +176,6 @@ impl BusRequests {
 /// Requests taken in one cycle.
 const MOST_IN_A_CYCLE: usize = 4;
 
-/// Cycles that error counters and receive times are waited for: on a bus that is down they do not come.
+/// Cycles that error counters and receive times are waited for: on a bus that is down they do not
+/// come.
 const LONGEST_READING: u32 = 1000;

@@ -1,4 +1,5 @@
-//! The controller as a cycle calls it: one that panics takes nothing with it, and is not called again.
+//! The controller as a cycle calls it: one that panics takes nothing with it, and is not called
+//! again.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -54,13 +55,14 @@ impl CalledController {
         if self.panic.is_some() {
             return None;
         }
-        // What a panic leaves half done in the controller is not looked at again; commands of axes are for supervision.
+        // What a panic leaves half done in the controller is not looked at again; commands of axes
+        // are for supervision.
         let called = catch_unwind(AssertUnwindSafe(|| call(&mut *self.controller)));
         called.map_err(|panic| self.panic = Some(panic)).ok()
     }
 }
 
-/// Words of a panic, whose value is not dropped: it may panic again.
+/// Text of a panic. Its value is not dropped, because that may panic again.
 fn told(panic: Box<dyn Any + Send>) -> String {
     let words = words(&*panic);
     std::mem::forget(panic);

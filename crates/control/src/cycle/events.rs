@@ -1,4 +1,4 @@
-//! The events of a cycle: those of the bus, and changes from cycle to cycle.
+//! The events of a cycle: events of the bus, and changes from cycle to cycle.
 
 use ethercat::main_device::{BringUpPhase, Event, MainDevice, SubDevice};
 use ethercat::time::Instant;
@@ -9,7 +9,7 @@ use ethercat_linux::link::Link;
 use rt::clock::Clock;
 
 impl<L: Link, C: Clock> Cycle<L, C> {
-    /// An event of the bus, to whom it concerns.
+    /// Passes an event of the bus to the parts it concerns.
     pub(super) fn pass_on(&mut self, cycle: u64, event: Event) {
         match event {
             Event::Failed(error) => {

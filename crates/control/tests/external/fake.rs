@@ -29,7 +29,7 @@ pub(crate) struct Fake<P> {
     /// Requests after which another process is there from one look to the next.
     pub(crate) follows_after: u64,
     pub(crate) asked: u64,
-    /// Looks in vain since it was gone.
+    /// Polls without a process since it was gone.
     pub(crate) away: u64,
     pub(crate) counters: Sender<ControllerCounters>,
 }

@@ -117,7 +117,7 @@ fn an_output_counts_the_cycles() {
 
 type Ask = fn(&Signals) -> Result<(), SignalError>;
 
-/// Asks for signals as it is told.
+/// Requests the given signals.
 struct Asking(Ask);
 
 impl Controller for Asking {
