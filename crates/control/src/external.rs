@@ -3,7 +3,7 @@
 //! | the answer | what follows |
 //! |---|---|
 //! | before the deadline | taken in this cycle |
-//! | late, or none | positions continue at their speed, velocities and torques stay; a late one is taken later |
+//! | late, or none | positions extrapolate, others stay; a late answer is taken in the next cycle |
 //! | late or none in [`Settings::max_late`] consecutive cycles | stop |
 //! | wrong ([`Wrong`]), or the process is gone | stop |
 //!

@@ -22,7 +22,7 @@ pub struct Explanation {
     pub late_above_ns: u64,
     /// Number of late cycles.
     pub late_cycles: u64,
-    /// Cycles whose events were at least partly overwritten before they were read.
+    /// Cycles with events that were at least partly overwritten before they were read.
     pub overwritten_cycles: u64,
     /// Steal counted by the kernel for the cycle's CPUs over the run, ns, in ticks of 10 ms.
     pub steal_ns: u64,

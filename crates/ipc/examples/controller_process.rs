@@ -1,6 +1,6 @@
 //! A controller in a separate process: every axis swings about the position where it was enabled,
-//! until the cycle ends. `onbeat run examples/six-axis.toml --controller external`, then `cargo run
-//! -p onbeat-ipc --example controller_process`.
+//! until the cycle ends. Run `onbeat run examples/six-axis.toml --controller external`, then
+//! `cargo run -p onbeat-ipc --example controller_process`.
 
 use onbeat_ipc::client::Client;
 use onbeat_ipc::command::AxisTarget;

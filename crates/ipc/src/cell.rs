@@ -6,8 +6,8 @@
 //! slot 0, 1, ...   a sequence word, then a publication; starts on a cache line
 //! ```
 //!
-//! Publication `n` (from 1) goes into slot `n` modulo the number of slots. Its sequence word is `2
-//! n - 1` while it is written and `2 n` once it is whole; only then does word 0 become `n`. So:
+//! Publication `n` (from 1) goes into slot `n` modulo the number of slots. Its sequence word is
+//! `2 n - 1` while it is written and `2 n` once it is whole; only then does word 0 become `n`. So:
 //!
 //! * The writer never waits, and nothing a reader does can be seen by it.
 //! * A writer that dies at any instruction leaves publication `n` whole: it was at work in another

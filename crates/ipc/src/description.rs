@@ -190,8 +190,8 @@ pub struct SignalDescription {
     /// Scale and offset that make its value of the entry's number; none for the number itself.
     #[serde(default)]
     pub scaling: Option<(f64, f64)>,
-    /// Writer of an output: [`OUTSIDE`], `"controller"`, or a part of the robot, as `axis
-    /// "spindle"`.
+    /// Writer of an output: [`OUTSIDE`], `"controller"`, or a part of the robot, as
+    /// `axis "spindle"`.
     pub writer: Option<String>,
     /// True if the robot file gives it its name.
     #[serde(default)]

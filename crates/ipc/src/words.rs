@@ -33,8 +33,8 @@ pub fn clock_lock(code: u8) -> Words {
     LockState::ALL.get(usize::from(code)).map_or_else(|| unknown(code), |lock| lock.name().into())
 }
 
-/// Text of a drive's state as CiA 402 spells it ([`crate::state::Axis::drive_state`]); 0 is `not
-/// known`.
+/// Text of a drive's state as CiA 402 spells it ([`crate::state::Axis::drive_state`]); 0 is
+/// `not known`.
 #[must_use]
 pub fn drive_state(code: u8) -> Words {
     match DriveState::from_code(code) {

@@ -52,7 +52,7 @@ use record::Record;
 /// Folder of the journals: cleared at the next boot, as are the changes.
 pub const DIRECTORY: &str = "/run/onbeat";
 
-/// Journal whose changes are undone when it is dropped. Changes of a [`Journal::persistent`] one
+/// Journal that undoes its changes when it is dropped. Changes of a [`Journal::persistent`] one
 /// stay until they are restored.
 #[derive(Debug)]
 pub struct Journal {
@@ -81,7 +81,7 @@ impl Journal {
         Self::new(directory, what, false)
     }
 
-    /// Creates a journal whose changes outlive the process: [`restore()`] undoes them.
+    /// Creates a journal with changes that outlive the process: [`restore()`] undoes them.
     ///
     /// # Errors
     /// The folder or the file cannot be made; root is required.

@@ -64,7 +64,7 @@ impl PreparedNic {
     }
 }
 
-/// Checks whose changes are not made: a link that is down is its owner's to set up, and the other
+/// Checks that are not fixed here: a link that is down is its owner's to set up, and the other
 /// changes take down a link that is up.
 const LEFT: [&str; 4] = ["nic-link", "nic-mtu", "nic-queues", "nic-pause"];
 

@@ -219,7 +219,7 @@ fn numbers(folder: &str) -> impl Iterator<Item = i32> + use<> {
 
 /// Flag of a kernel thread, `include/linux/sched.h`.
 const PF_KTHREAD: u64 = 0x0020_0000;
-/// Flag of a thread whose CPUs user space may not change, same header.
+/// Flag of a thread with CPUs that user space may not change, same header.
 const PF_NO_SETAFFINITY: u64 = 0x0400_0000;
 
 #[cfg(test)]

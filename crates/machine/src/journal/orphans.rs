@@ -99,5 +99,5 @@ fn has_groups(root: &Path) -> bool {
 /// Id of the thread that starts the kernel's threads, in the first PID namespace.
 const KTHREADD: i32 = 2;
 
-/// Age of a group whose shield is complete, or was abandoned.
+/// Age of a group with a shield that is complete, or was abandoned.
 const OLD: Duration = Duration::from_secs(60);

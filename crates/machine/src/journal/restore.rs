@@ -45,7 +45,7 @@ pub struct Restoration {
     pub refused: Vec<io::Error>,
 }
 
-/// Journal of a killed process whose changes are not undone yet.
+/// Journal of a killed process with changes that are not undone yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeftBehind {
     /// Purpose of its changes.
