@@ -1,7 +1,7 @@
 //! Axes: process image to feedback in SI units, and set-points back into the process image.
 //!
-//! Between the two stand, for each axis, where it is in the world ([`motion::homing`]), what it may
-//! do ([`motion::supervision`]) and its brake ([`motion::brake`]).
+//! Between the two, each axis has its reference position ([`motion::homing`]), its supervision
+//! ([`motion::supervision`]) and its brake ([`motion::brake`]).
 
 mod belief;
 mod binding;
@@ -54,10 +54,10 @@ pub(crate) struct Moment {
     pub(crate) outdated: bool,
 }
 
-/// One axis as it is described.
+/// Description of one axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AxisConfiguration {
-    /// Name people call it by.
+    /// Display name.
     pub name: String,
     /// Place of its drive in the segment, from 0.
     pub sub_device: usize,
@@ -153,7 +153,7 @@ impl AxisConfiguration {
 /// in hand if the answer is no.
 ///
 /// # Errors
-/// The first axis that does not, and what it lacks.
+/// The first axis with missing objects, and the missing objects.
 pub fn check(configurations: &[AxisConfiguration], main_device: &MainDevice) -> Result<(), AxisError> {
     Axes::bind(configurations, main_device, Duration::from_millis(1)).map(drop)
 }
@@ -239,7 +239,7 @@ impl Axes {
         }
     }
 
-    /// Nothing around the axes forbids anything, unless it is said from here on.
+    /// Clears all interlocks around the axes, before this cycle's interlocks are set.
     pub(crate) fn clear_interlocks(&mut self) {
         self.axes.iter_mut().for_each(Axis::clear_interlock);
         self.forbidding.fill(None);
@@ -271,7 +271,7 @@ impl Axes {
         self.manual.gates()
     }
 
-    /// Permission of a part around an axis; what allows least counts.
+    /// Permission of a part around an axis; the most restrictive one counts.
     pub(crate) fn set_interlock(&mut self, place: usize, state: InterlockState, cause: InterlockCause) {
         let (Some(axis), Some(forbidding)) = (self.axes.get_mut(place), self.forbidding.get_mut(place))
         else {
@@ -440,7 +440,7 @@ impl Axes {
         self.axes.iter_mut().filter(|axis| axis.sub_device() == sub_device).for_each(Axis::lose_drive);
     }
 
-    /// Takes axes that their drives home back, to come to rest.
+    /// Ends homing by drives, and takes the axes back to stop them.
     pub(crate) fn interrupt_homing(&mut self) {
         for (axis, command) in self.axes.iter().zip(&mut self.commands) {
             if axis.is_homing() && command.request == Request::Enable {

@@ -1,10 +1,10 @@
 //! Requests of other programs to the bus of a running cycle: mailboxes, the state of SubDevices,
 //! events.
 //!
-//! An ordinary thread ([`ipc::bus::Server`]) talks to the programs; [`BusBackend`] is its way to
-//! the cycle, which has [`BusRequests`]. Between them are two rings. What crosses them was
-//! allocated by the ordinary thread and goes back to it. The cycle takes a few requests in each
-//! period, and its one service frame carries their datagrams.
+//! An ordinary thread ([`ipc::bus::Server`]) serves the clients; [`BusBackend`] is its way to the
+//! cycle, which has [`BusRequests`]. Between them are two rings. The ordinary thread allocates and
+//! frees all items in them. The cycle takes a few requests in each period, and its one service
+//! frame carries their datagrams.
 
 mod backend;
 mod events;
@@ -33,7 +33,7 @@ use serde_json::Value;
 
 use crate::status::StatusReader;
 
-/// Mailbox requests in the hands of the cycle at once.
+/// Mailbox requests in the cycle at once.
 const SLOTS: usize = 16;
 
 /// Both ends for a bus in PreOp: the end of the cycle, and the end of the server. `description`

@@ -22,13 +22,13 @@ pub const SLEW: i64 = 200;
 /// [`LEAST_ERROR`].
 const LOCKED_WITHIN: i64 = 100;
 
-/// ns; what frames on their way differ by.
+/// Variation of the transit times of frames, ns.
 const LEAST_ERROR: i64 = 2_000;
 
-/// Cycles in a row within the error that make a lock.
+/// Consecutive cycles within the error that make a lock.
 const TO_LOCK: u32 = 50;
 
-/// Cycles in a row beyond three times the error, or without a sample, that end it.
+/// Consecutive cycles beyond three times the error, or without a sample, that end it.
 const TO_LOSE: u32 = 20;
 
 /// One part in this many of the period is how far a sample may be off to count, but not less than
@@ -38,7 +38,7 @@ const GATE: i64 = 20;
 /// ns.
 const LEAST_GATE: i64 = 20_000;
 
-/// Outliers in a row after which it is the clock that has jumped.
+/// Consecutive outliers after which the clock itself has jumped.
 const JUMPED: u32 = 20;
 
 /// Share of a difference that goes into the offset, and into the drift.

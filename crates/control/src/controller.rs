@@ -83,7 +83,7 @@ pub struct ControllerOutput {
     pub refused: Option<ipc::state::Refusal>,
     /// A target, of the command or its own, is beyond a limit, and clamped.
     pub clamped: Option<Clamped>,
-    /// It lives on a process that answers no more: outputs become what the robot file says, as
+    /// The controller process no longer responds: outputs get the values of the robot file, as
     /// under a stale command.
     pub lost: bool,
     /// A request brings all axes to rest: a jog ends, too.
@@ -117,7 +117,7 @@ pub struct CycleInfo {
     pub period: Duration,
     /// Periods since the last cycle: 1, or more after an overrun.
     pub periods: u64,
-    /// The axes are to come to rest.
+    /// The axes are to stop.
     pub stopping: bool,
 }
 
@@ -143,13 +143,12 @@ pub struct AxisReport {
     pub stop: Option<StopReason>,
     /// Place of the axis that it was stopped with ([`StopReason::OtherAxis`]).
     pub stopped_with: Option<usize>,
-    /// Cycles in a row in which it was stopped though it exchanged process data.
+    /// Consecutive cycles in which it was stopped though it exchanged process data.
     pub held: u32,
     /// Step that stopped it because its drive did not carry out a quick stop, until it is its
     /// controller's again.
     pub quick_stop: Option<QuickStopStep>,
-    /// Way beyond a position limit at which it came to rest, in a mode of torques, until it is
-    /// back.
+    /// Distance beyond a position limit at which it stopped, in a torque mode, until it is back.
     pub overshoot: Option<Radians>,
     /// Interlock that stopped it, or keeps it from being enabled ([`StopReason::Interlock`],
     /// [`StopReason::NotPermitted`]).
@@ -175,7 +174,7 @@ pub struct AxisReport {
     /// Error code 0x603F of a drive in fault, from its process data, its object, or its emergency
     /// message; 0 for none known.
     pub error_code: u16,
-    /// Cycles in a row of an outage up to this one; 0 while all is well.
+    /// Consecutive cycles of an outage up to this one; 0 without an outage.
     pub missed: u32,
     /// Consecutive cycles, in Op, in which its controller has requested to enable it and its drive
     /// was not enabled.
@@ -224,8 +223,8 @@ pub struct IgnoredSetpoint {
 }
 
 impl AxisReport {
-    /// Position of the axis where its drive counts `counts`, as one that a touch probe has stored
-    /// ([`TouchProbe`]); `None` where its counts are not known.
+    /// Position of the axis at the drive's count `counts`, for example one that a touch probe has
+    /// stored ([`TouchProbe`]); `None` if its counts are not known.
     ///
     /// [`TouchProbe`]: ethercat::cia402::TouchProbe
     #[must_use]
@@ -239,9 +238,9 @@ impl AxisReport {
 
 /// Command for an axis.
 ///
-/// In profile position mode its position is a destination, within the limits wherever it lies, and
-/// the drive makes its own way there; the first one after [`motion::AxisPhase::HoldingAt`] is the
-/// place it is held at.
+/// In profile position mode its position is a destination, clamped to the limits, and the drive
+/// generates the profile; the first one after [`motion::AxisPhase::HoldingAt`] is the position it
+/// is held at.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct AxisCommand {
     /// Request to its drive. [`Request::FaultReset`] also acknowledges a stop of supervision; a
@@ -250,11 +249,11 @@ pub struct AxisCommand {
     /// Its target: only the number of its mode counts, and one that is not finite changes nothing.
     /// If only the others command a motion, [`AxisReport::ignored`] and an event report it.
     pub setpoint: AxisSetpoint,
-    /// Its place now is its home, see [`motion::homing`]. Taken once, and only while its set-points
-    /// stand or its drive is not enabled. Its position jumps, and [`AxisReport::homed`] shows it;
-    /// enabled, it reports [`motion::AxisPhase::HoldingAt`] for a cycle. Where the drive finds its
-    /// home by itself, it begins to, if it is enabled and may be moved: [`AxisReport::homing`]
-    /// shows it, and any request but [`Request::Enable`] ends it.
+    /// Sets the current position as home, see [`motion::homing`]. Taken once, and only while its
+    /// set-points are constant or its drive is not enabled. Its position jumps, and
+    /// [`AxisReport::homed`] shows it; enabled, it reports [`motion::AxisPhase::HoldingAt`] for a
+    /// cycle. If the drive homes the axis, homing begins if it is enabled and may be moved:
+    /// [`AxisReport::homing`] shows it, and any request but [`Request::Enable`] ends it.
     ///
     /// An axis with position limits that is homed already ignores a homing that takes its actual
     /// position (by hand, or methods 35 and 37 of its drive): its limits would move with it. One

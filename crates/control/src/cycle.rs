@@ -53,14 +53,14 @@ pub struct CycleConfiguration {
     pub period: Duration,
     /// Reply that a cycle works with.
     pub order: FrameOrder,
-    /// Cycles in Op after which the cycle stops by itself; `None` runs until it is asked to stop.
+    /// Cycles in Op after which the cycle ends; `None` runs until a stop is requested.
     pub cycles: Option<u64>,
     /// Policy for releases that a cycle ran past.
     pub overrun: OverrunPolicy,
     /// Clock that its releases follow.
     pub clock: CycleClock,
     /// Time the bus may stay lost, so that no SubDevice answers, before the cycle ends; `None`
-    /// waits for ever.
+    /// waits forever.
     pub loss: Option<Duration>,
 }
 
@@ -241,8 +241,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         &self.main_device
     }
 
-    /// The same with a spinning sleep, see [`Pacer`]: what [`rt::profile::Grants::spin_margin`]
-    /// says.
+    /// The same with a spinning sleep, see [`Pacer`], by [`rt::profile::Grants::spin_margin`].
     #[must_use]
     pub fn with_spin(self, margin: Duration) -> Self {
         Self { pacer: self.pacer.with_spin(margin), ..self }
@@ -329,7 +328,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         let timeout = self.configuration.period * 3 / 4;
         let (now, start) = (self.bus_now(), self.bus_release(release));
         let end = match self.configuration.order {
-            // Right behind the last cycle its reply cannot be there yet.
+            // The reply of the last cycle cannot be there immediately after it.
             _ if release.caught_up => now + timeout,
             FrameOrder::ReplyOfLastCycle => start,
             FrameOrder::WaitForReply => start + timeout,
@@ -359,7 +358,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         let periods = u32::try_from(release.skipped).unwrap_or(u32::MAX).saturating_add(1);
         let elapsed = self.configuration.period.saturating_mul(periods);
         let stalled = self.bus_stalled();
-        // What was sent before a long stall has long been answered.
+        // Frames sent before a long stall were answered long ago.
         let outdated = stalled > BLIND_CYCLES && self.configuration.order == FrameOrder::ReplyOfLastCycle;
         let moment = Moment { elapsed, stalled, outdated };
         self.axes.read(&self.main_device, moment);

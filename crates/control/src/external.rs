@@ -42,7 +42,7 @@ pub use settings::{ProcessSettings, Refused, is_real_time};
 pub struct Settings {
     /// Time from the release of a cycle to the deadline of its answer.
     pub deadline: Duration,
-    /// Cycles in a row without an answer before its deadline, after which the axes are stopped.
+    /// Consecutive cycles without an answer before its deadline, after which the axes are stopped.
     pub max_late: u32,
     /// Axes of the robot, in their order; `None` for axes that the process does not move.
     pub axes: Vec<Option<ExternalAxis>>,
@@ -50,10 +50,10 @@ pub struct Settings {
 
 /// Way to a controller process.
 pub trait Remote: Send {
-    /// A request with room for all axes and signals.
+    /// A request with space for all axes and signals.
     fn blank_request(&self) -> Request;
 
-    /// An answer with room for all axes and outputs.
+    /// An answer with space for all axes and outputs.
     fn blank_answer(&self) -> Answer;
 
     /// Reads the newest answer if it is newer than the last one.
@@ -141,7 +141,7 @@ pub struct External<R> {
     counters: ControllerCounters,
 }
 
-/// Outcome of a look at the answers.
+/// Outcome of a poll of the answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Look {
     Nothing,
@@ -222,7 +222,7 @@ impl<R: Remote> External<R> {
         Served::Late
     }
 
-    /// Looks for an answer; what is right about it is taken.
+    /// Polls for an answer, and takes its valid parts.
     fn look(&mut self, cycle: u64) -> Look {
         match self.remote.newest(&mut self.answer) {
             Received::Nothing => return Look::Nothing,
@@ -314,8 +314,8 @@ impl<R: Remote> External<R> {
         }
     }
 
-    /// True if there is something to stop: its outputs where there are no axes, and an axis that
-    /// was not disabled.
+    /// True if there is something to stop: outputs of a robot without axes, or an axis that was not
+    /// disabled.
     fn has_axes_in_use(&self) -> bool {
         self.axes.is_empty() || self.axes.iter().any(AxisTrack::is_in_use)
     }
@@ -416,6 +416,5 @@ fn value(word: u64, kind: ValueKind) -> Value {
     state::Signal { word, fresh: true, forced: false }.value(kind)
 }
 
-/// Looks at answers in a cycle: late ones, and wakes for no reason, are no ground to wait for ever
-/// less.
+/// Polls per cycle: late answers, and spurious wakeups, must not prolong the wait without limit.
 const LOOKS: usize = 16;

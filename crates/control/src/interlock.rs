@@ -134,7 +134,7 @@ impl InterlockBinding {
             // On the way up nothing has been seen yet: nothing is enabled, and nothing has to be
             // reset for it.
             (InputLevel::Unknown, ..) => InterlockState::NotYet,
-            // The end of a force must not enable anything by itself.
+            // The end of a force must not enable anything.
             (InputLevel::ForcedLow | InputLevel::ForcedHigh, ..) | (.., InterlockKind::Stop) => {
                 InterlockState::Stop
             }

@@ -1,8 +1,8 @@
 //! The cycle's side of the IPC: requests of other processes, and its state for them.
 //!
 //! Nothing here waits, allocates or makes a system call, whatever the peers do: the command is read
-//! with a bounded number of attempts, checked whole, and taken or refused; the state is written
-//! without a look at its readers.
+//! with a bounded number of attempts, checked completely, and taken or refused; the state is
+//! written independently of its readers.
 
 mod command;
 mod convert;
@@ -72,8 +72,8 @@ impl Ipc {
         }
     }
 
-    /// Puts the state of this cycle before all readers. Its timing is that of the cycles before:
-    /// this one is not over.
+    /// Publishes the state of this cycle to all readers. Its timing is of the previous cycles: this
+    /// one has not ended.
     pub(crate) fn publish<'a>(
         &mut self,
         status: &Status,

@@ -1,4 +1,4 @@
-//! From the real-time thread to other threads: bounded, never waiting, what does not fit is
+//! From the real-time thread to other threads: bounded, never waiting; items that do not fit are
 //! counted.
 
 use std::sync::Arc;
@@ -19,10 +19,10 @@ use crate::controller::{AcceptedRequest, AxisReport, BrakeInputCause, IgnoredSet
 use crate::signal::ReleaseReason;
 use crate::status::{Status, StatusReader, StatusWriter, status_cell};
 
-/// Records between two looks: eight seconds at 1 kHz.
+/// Records between two polls: eight seconds at 1 kHz.
 const RECORDS: usize = 8192;
 
-/// Events between two looks; bring-up of a long line has a few for each SubDevice.
+/// Events between two polls; bring-up of a long line has a few for each SubDevice.
 const EVENTS: usize = 4096;
 
 /// An event of a cycle, and its time.
@@ -32,8 +32,8 @@ pub struct CycleEvent {
     pub cycle: u64,
     /// CLOCK_MONOTONIC, as the cycle's clock showed it.
     pub at: Instant,
-    /// Both ends of the cable by which frames come to the SubDevice that it is about, where that is
-    /// known and worth a word ([`ethercat::main_device::SubDevice::cable`]).
+    /// Both ends of the cable by which frames reach the SubDevice concerned, if known and relevant
+    /// ([`ethercat::main_device::SubDevice::cable`]).
     pub cable: Option<[CableEnd; 2]>,
     /// Event.
     pub what: Happening,
@@ -123,7 +123,7 @@ pub enum Happening {
         /// Step that worked.
         step: QuickStopStep,
     },
-    /// An axis in a mode of torques came to rest beyond a position limit.
+    /// An axis in a torque mode stopped beyond a position limit.
     Overshoot {
         /// Place among the axes, from 0.
         axis: usize,
@@ -139,7 +139,7 @@ pub enum Happening {
     SetpointIgnored {
         /// Place among the axes, from 0.
         axis: usize,
-        /// The mode, and what it is given.
+        /// The mode, and the given set-point.
         what: IgnoredSetpoint,
     },
     /// A drive in fault has reported the error code of an axis, object 0x603F.
@@ -162,7 +162,7 @@ pub enum Happening {
     },
     /// A person gave the position of an axis.
     PositionGiven {
-        /// The position, and what was asked.
+        /// The position, and the request.
         given: ipc::reference::Given,
         /// The position before, rad, or the reason that it was refused.
         outcome: ipc::reference::Outcome,
@@ -203,7 +203,7 @@ pub enum Happening {
 
 /// Receiving end of a running cycle's records, events and status.
 ///
-/// Look every second or more often: records and events that find no room are dropped and counted.
+/// Poll every second or more often: records and events that do not fit are dropped and counted.
 #[derive(Debug)]
 pub struct Observer {
     records: Receiver<CycleRecord>,

@@ -1,5 +1,5 @@
 //! Signals and axes of every cycle, for a recording: rows of words in a ring that never waits. A
-//! row without room is dropped; its reader misses its number.
+//! row without space is dropped; its reader misses its number.
 
 use std::iter;
 
@@ -110,7 +110,7 @@ impl Samples {
         let of_signals = of_signals.chunks_exact(2);
         let forced = of_signals.clone().filter(|words| words[1] & FORCED != 0).count();
         let signals = self.signals.iter().zip(of_signals).flat_map(|(signal, words)| {
-            // An output is what left, whatever became of it.
+            // An output has the sent value, whether or not it was received.
             let known = words[1] != 0 || signal.flow != Flow::Input;
             let forced = u64::from(words[1] & FORCED != 0);
             [known.then(|| signal.value(words[0])), Some(Value::Unsigned(forced))]

@@ -60,7 +60,7 @@ pub struct SignalState {
     pub forced: bool,
 }
 
-/// Outputs set since the start to what they could not be.
+/// Outputs set since the start to impossible values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Beyond the range: the nearest value within it was taken.
@@ -83,20 +83,20 @@ struct State {
     fresh: bool,
     /// It was exchanged before.
     seen: bool,
-    /// Cycles in a row in which it was not.
+    /// Consecutive cycles in which it was not fresh.
     missed: u64,
     /// Its output takes no writes in this cycle.
     closed: bool,
 }
 
-/// Circumstances of one cycle that decide over outputs.
+/// Circumstances of one cycle that decide about outputs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Governing {
     /// Number of the cycle.
     pub(crate) cycle: u64,
     /// Validity of the command from outside.
     pub(crate) freshness: Freshness,
-    /// The cycle comes to its end.
+    /// The cycle is ending.
     pub(crate) stopping: bool,
     pub(crate) now: Instant,
 }
@@ -147,7 +147,7 @@ impl Signals {
         Ok(bound)
     }
 
-    /// Inputs of this cycle, and what became of the outputs.
+    /// Inputs of this cycle, and whether the outputs were taken.
     pub(crate) fn read(&mut self, main_device: &MainDevice, moment: Moment) {
         for (signal, state) in self.signals.iter().zip(&mut self.states) {
             let exchanged = match signal.flow {
@@ -195,8 +195,8 @@ impl Signals {
         }
     }
 
-    /// Takes the controller's writes of this cycle back where the robot file says what an output
-    /// is: the command it lives on is stale, or the process is lost.
+    /// Reverts the controller's writes of this cycle if the robot file determines the output: the
+    /// command is stale, or the process is lost.
     pub(crate) fn abandon(&mut self) {
         for (signal, state) in self.signals.iter().zip(&mut self.states) {
             let Flow::Output(OutputBehaviour {
@@ -278,7 +278,7 @@ impl Signals {
         self.signals.iter().zip(&self.states).map(|(signal, state)| state.state(signal))
     }
 
-    /// Outputs set since the start to what they could not be.
+    /// Outputs set since the start to impossible values.
     #[must_use]
     pub fn counters(&self) -> Counters {
         self.counters
@@ -406,7 +406,7 @@ fn common_bits(field: PdoField, other: PdoField) -> Option<u64> {
     (begin < end).then(|| bits(end - begin) << (begin - field.bit_offset))
 }
 
-/// Bits of an output that were `before`, once what it lives on is stale.
+/// Bits of an output that were `before`, once the command is stale.
 fn when_stale(on_stale: OnStale, before: u64) -> u64 {
     match on_stale {
         OnStale::Hold => before,

@@ -12,7 +12,7 @@ use crate::clock_lock::{LockReport, ReferenceReport};
 use crate::controller::AxisReport;
 use rt::newest::{Reader, Writer, newest};
 
-/// A cycle at the end of one cycle.
+/// Status at the end of one cycle.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Status {
     /// Number of the cycle.
@@ -55,14 +55,14 @@ pub struct RingStatus {
 pub struct SubDeviceStatus {
     /// Its process data went to and fro in this cycle; true where it has none.
     pub exchanges: bool,
-    /// Cycles in a row, in Op, in which it did not.
+    /// Consecutive cycles, in Op, in which it did not.
     pub missed: u32,
     /// It is not on the bus, and need not be.
     pub absent: bool,
     /// It is there, and exchanges nothing while another of its group is absent.
     pub waits: bool,
-    /// It does not answer to its address, or no frame came back for three cycles; what follows is
-    /// of before.
+    /// It does not answer to its address, or no frame came back for three cycles; the values below
+    /// are older.
     pub gone: bool,
     /// AL status (register 0x0130), as it was read last.
     pub al_status: AlStatus,

@@ -7,7 +7,7 @@ use std::time::Duration;
 use ethercat::time::Instant;
 use motion::supervision::Ending;
 
-/// Asks a cycle to stop. Every clone is the same request; a cycle looks at it in every cycle.
+/// Requests a cycle to stop. Every clone is the same request; a cycle checks it in every cycle.
 #[derive(Clone, Debug, Default)]
 pub struct StopHandle(Arc<Flags>);
 
@@ -143,7 +143,7 @@ impl ShutdownPhase {
         }
     }
 
-    /// True if the controller is to come to rest.
+    /// True if the controller is to stop.
     pub(crate) fn stops(self) -> bool {
         self != Self::Running
     }
@@ -172,7 +172,7 @@ impl ShutdownPhase {
     }
 }
 
-/// Set-points that stand this long have come to rest, and the drives have caught up with them.
+/// Time after which constant set-points count as stopped: the drives have caught up with them.
 const REST: Duration = Duration::from_millis(50);
 
 /// Axes that neither their controller ([`motion::supervision::END_TIME`]) nor supervision brings to

@@ -1,7 +1,7 @@
 //! Findings about a run that has ended, and their exit codes.
 //!
-//! Pure: from what a cycle left behind to [`Finding`]s. The program puts them in words; tests
-//! compare their codes with what simulated drives went through.
+//! A pure function from the results of a cycle to [`Finding`]s. The program words them; tests
+//! compare their codes with the states of simulated drives.
 
 use std::time::Duration;
 
@@ -118,7 +118,7 @@ pub enum Finding {
     Silent {
         /// Its position.
         position: usize,
-        /// For so many cycles.
+        /// Number of cycles.
         cycles: u32,
     },
     /// A SubDevice has left Op.
@@ -134,7 +134,7 @@ pub enum Finding {
     LostInTheStop {
         /// Its position.
         position: usize,
-        /// For so many cycles.
+        /// Number of cycles.
         cycles: u32,
     },
 }
@@ -152,8 +152,9 @@ pub enum KeptOff {
 }
 
 impl AxisReport {
-    /// Cause for which the axis is not enabled though its controller wants it to be; `None` of one
-    /// that answers no more, that only lives on a stale command, or that may still be on its way.
+    /// Cause for which the axis is not enabled though its controller requests it; `None` for a
+    /// controller that no longer responds, that only follows a stale command, or that may still be
+    /// starting.
     #[must_use]
     pub fn kept_off(&self, period: Duration) -> Option<KeptOff> {
         if self.waits == 0 || self.missed != 0 {
@@ -353,8 +354,8 @@ fn sub_device(before_stop: &Status, position: usize, period: Duration) -> Option
 }
 
 impl SubDeviceStatus {
-    /// Cycles for which it did not answer, where that took longer than [`LOST_AFTER`]. One that was
-    /// thrown out of Op exchanges no process data either, but has its state.
+    /// Cycles for which it did not answer, if longer than [`LOST_AFTER`]. A SubDevice that left Op
+    /// exchanges no process data either, but has its state.
     #[must_use]
     pub fn silent_for(&self, period: Duration) -> Option<u32> {
         let long = at_least(self.missed, LOST_AFTER, period);

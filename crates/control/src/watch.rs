@@ -25,7 +25,7 @@ pub struct Lost {
 /// Compares one cycle with the one before; made beforehand, it allocates nothing.
 #[derive(Debug)]
 pub(crate) struct BusWatch {
-    /// Cycles in a row for which each SubDevice was lost.
+    /// Consecutive cycles for which each SubDevice was lost.
     lost_for: Vec<u64>,
     quick_stops: Vec<Option<QuickStopStep>>,
     overshoots: Vec<Option<Radians>>,
@@ -39,7 +39,7 @@ pub(crate) struct BusWatch {
     gone_told: bool,
     /// Error number of the first frame of this cycle that the link refused.
     refused: Option<i32>,
-    /// Cycles in a row with one.
+    /// Consecutive cycles with a refused transmission.
     refused_for: u64,
     /// It took a frame of this cycle.
     taken: bool,
@@ -246,6 +246,6 @@ impl BusWatch {
     }
 }
 
-/// Cycles in a row after which a SubDevice, or the link, is reported as lost: two lost frames are
-/// not worth an event.
+/// Consecutive cycles after which a SubDevice, or the link, is reported as lost: two lost frames
+/// are not worth an event.
 const TOLD_AFTER: u64 = 3;

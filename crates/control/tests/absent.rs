@@ -134,7 +134,7 @@ fn axis_of_a_joined_drive_stays_stopped_until_requested() {
     assert!((1000..2500).contains(&joined), "{joined}");
     let enabled = |at: usize, axis: usize| seen[at][axis].state == Some(State::OperationEnabled);
     let first = (0..seen.len()).find(|&at| enabled(at, 0)).unwrap();
-    // The one that is there takes no notice.
+    // The axis on the bus is not affected.
     assert!(
         (first..seen.len())
             .all(|at| enabled(at, 0) && seen[at][0].missed == 0 && seen[at][0].stop.is_none())

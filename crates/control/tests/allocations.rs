@@ -212,7 +212,7 @@ fn run(order: FrameOrder, in_bus_time: bool, leaks: bool) -> (u64, u64) {
         bus::requests(cycle.main_device(), protection, status, || serde_json::Value::Null);
     let (requests, poll) = requests.polling(cycle.main_device(), PERIOD, observer.status_reader());
     let asking = Asking::start(backend, poll);
-    // What a SubDevice does for a mailbox request allocates, and is in the cycle's thread here.
+    // SubDevices allocate for a mailbox request, and are in the cycle's thread here.
     let mut cycle = if in_bus_time { cycle } else { cycle.with_bus(requests) }.with_ipc(ipc);
     cycle.set_signals(signals()).unwrap();
     let mut samples = cycle.sample((0..signals().len()).collect());

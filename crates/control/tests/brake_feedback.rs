@@ -142,7 +142,7 @@ impl ethercat::link::Segment for Machine {
     }
 }
 
-/// A play: what the brake does from a cycle on, and what the controller requests.
+/// A play: the behaviour of the brake from a cycle on, and the requests of the controller.
 #[derive(Clone)]
 struct Play {
     troubles: Vec<(u64, Trouble)>,
@@ -345,7 +345,7 @@ fn an_axis_is_never_moved_against_a_brake_that_stays_closed() {
                         (inputs, channel 1) is low; check the brake, its power and this input, then `onbeat \
                         control reset`";
         assert_eq!(out.stops[0], expected);
-        // Closed is what it should be then: a reset may try again.
+        // It should be closed then: a reset may try again.
         assert!(out.reports(RESET + 10, RESET + 60).any(|it| it.stop.is_none()));
         assert_eq!(out.exit_code(), AXIS, "{:?}", out.findings);
     }

@@ -112,7 +112,7 @@ fn first(seen: &[Seen], from: usize, is: impl Fn(&Seen) -> bool) -> usize {
         .unwrap_or_else(|| panic!("never, from cycle {from} on: {seen:?}"))
 }
 
-/// Cycles between a frame that leaves and what comes of it in a report.
+/// Cycles between a frame that leaves and its effect in a report.
 const UNDER_WAY: usize = 3;
 
 // feature(axes): a brake on a digital output, from the robot file to the terminal
@@ -128,7 +128,7 @@ fn brake_output_is_on_while_the_axis_is_enabled() {
     let enabled = first(&seen, 0, Seen::enabled);
     let on = first(&seen, 0, Seen::power);
     assert!((enabled..enabled + UNDER_WAY).contains(&on), "power on cycle {on}, enabled on {enabled}");
-    // What it holds against until the brake is open.
+    // It holds this position until the brake is open.
     let stood = seen[enabled].position;
     let moved = first(&seen, enabled, |it| (it.position - stood).abs() > 1e-4);
     assert!((on + 78..on + 90).contains(&moved), "power on cycle {on}, the axis moved on {moved}");
@@ -295,8 +295,8 @@ impl ethercat::link::Segment for OutOfOp {
     }
 }
 
-/// Reports of the axis, and whether the terminal refused Op then; `refuses` says so from the looks
-/// so far and the cycles since the axis was enabled.
+/// Reports of the axis, and whether the terminal refused Op then; `refuses` decides by the polls so
+/// far and the cycles since the axis was enabled.
 fn out_of_op(
     cycles: u64,
     mut refuses: impl FnMut(usize, u64) -> bool + Send + 'static,

@@ -194,7 +194,7 @@ fn requests_add_at_most_one_frame_to_a_cycle() {
                     other => panic!("{other:?}"),
                 }
             }
-            // As much as there is room for, all the time.
+            // As many as fit, all the time.
             loop {
                 let id = counts.0;
                 let service = match id % 40 {
@@ -254,7 +254,7 @@ fn emergency_is_reported_with_its_cycle() {
     let fault = cycle_of(&|what| {
         matches!(what, Happening::DriveFault { axis: 1, position: 1, error_code: 0x2310 })
     });
-    // The mailbox is looked at once in so many cycles as there are drives; then it is fetched.
+    // The mailbox is polled once in so many cycles as there are drives; then it is fetched.
     let close = written - 10..written + 10;
     assert!(close.contains(&emergency) && close.contains(&fault), "{written}: {emergency}, {fault}");
     let seen: Vec<_> = played.events.iter().map(|event| event.cycle).collect();
@@ -271,7 +271,7 @@ fn loss_and_return_are_reported_and_requests_answered() {
     let played = play(FrameOrder::ReplyOfLastCycle, DRIVES, &cut, move |cycle, backend| {
         let begun = *begun.get_or_insert(cycle);
         if cycle == begun + 1000 {
-            // Nothing comes back of what is sent from the next cycle on, for fifty cycles.
+            // No reply to the frames sent from the next cycle on, for fifty cycles.
             cable.set(cycle + 1..cycle + 51);
         }
         if cycle == begun + 1006 {
@@ -431,7 +431,7 @@ fn slow_poll_reads_all_counters_within_a_round() {
         let (cable, mut begun) = (cut.clone(), None);
         let played = play_polled(order, drives, &cut, move |cycle, _, poll| {
             let since = cycle - *begun.get_or_insert(cycle);
-            // A cycle of one frame: receive times are latched with the look, and read by then.
+            // A cycle of one frame: receive times are latched with the poll, and read by then.
             if since == 1650 {
                 cable.damage(cycle + 1);
             }
@@ -447,7 +447,7 @@ fn slow_poll_reads_all_counters_within_a_round() {
             first.sub_devices.iter().any(|it| it.errors.is_none()),
             "read before the poll had come round"
         );
-        // A round is 1000 cycles from Op on, and what is looked at is of the look before.
+        // A round is 1000 cycles from Op on, and the values are from the previous poll.
         for (from, damaged) in [(1500, 0), (2800, 1)] {
             let status = at(from);
             let errors: Vec<_> = status.sub_devices.iter().map(|it| it.errors.expect("read")).collect();
@@ -541,7 +541,7 @@ fn requests_at_shutdown_are_answered_and_later_refused() {
         if kept.0.is_some() || cycle < begun + 2500 {
             return;
         }
-        // The wire is cut with as much under way as there is room for, until the end.
+        // The wire is cut with as many requests under way as fit, until the end.
         cable.set(cycle..u64::MAX);
         while backend.submit(ticket(id), &upload(0, 0x1008), None) {
             id += 1;

@@ -30,7 +30,7 @@ use support::{IpcFolder, cycle_of, rules, segment, supervised};
 
 const DRIVES: usize = 2;
 
-/// Room for two cycles on a machine that does other things, too.
+/// Space for two cycles on a machine that does other things, too.
 const PERIOD: Duration = Duration::from_millis(4);
 const DEADLINE: Duration = Duration::from_millis(2);
 const MAX_LATE: u32 = 3;

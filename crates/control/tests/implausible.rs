@@ -1,4 +1,4 @@
-//! Positions that an axis cannot have come to, behind right working counters, in virtual time: a
+//! Positions that an axis cannot have reached, behind right working counters, in virtual time: a
 //! broken encoder, bytes that were changed on the way. No target follows them.
 use crate::support;
 
@@ -90,7 +90,7 @@ fn counts(radians: f64) -> i32 {
     (radians / TAU * f64::from(1 << 20)) as i32
 }
 
-/// Cycles from which, and up to which, something else is shown.
+/// Cycles from which, and up to which, another position is shown.
 const FROM: u64 = 300;
 const TO: u64 = 700;
 
@@ -126,7 +126,7 @@ fn run(
 }
 
 impl Run {
-    /// Farthest that a target was from where the drive was while something else was shown, in rad.
+    /// Greatest distance of a target from the drive while another position was shown, in rad.
     fn farthest(&self) -> f64 {
         let lies = self.exchanges.iter().filter(|it| it.shown != Shown::Truth);
         let away = lies.map(|it| it.target.wrapping_sub(it.position).unsigned_abs());
@@ -144,8 +144,8 @@ impl Run {
     }
 }
 
-/// Farthest from the drive that a target lies which does not follow what is shown: a slow motion,
-/// and rounding.
+/// Greatest distance from the drive of a target that does not follow the shown position: a slow
+/// motion, and rounding.
 const NEAR: f64 = 0.05;
 
 fn moved(command: &mut AxisCommand, report: &AxisReport) {

@@ -381,7 +381,7 @@ fn an_input_that_is_not_there_is_named() {
     );
 }
 
-/// A drive that looks for its home moves by itself: it is halted before its torque is taken.
+/// A drive that homes moves without set-points: it is halted before its torque is taken.
 // feature(axes): interlocks: stop signals and permissions, fail-safe
 #[test]
 fn a_stop_signal_while_the_drive_homes_halts_it_first() {

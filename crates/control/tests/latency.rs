@@ -1,5 +1,5 @@
 //! From an event at a SubDevice's input to the reaction at its output: measured in virtual time,
-//! within what `schedulability::bus` computes, and nearly as short and as long.
+//! within the bounds that `schedulability::bus` computes, and close to them.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 mod support;

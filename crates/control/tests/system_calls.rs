@@ -27,7 +27,7 @@ use testkit::{Side, Testbed};
 
 const DRIVES: usize = 6;
 
-/// strace makes every system call slow: a period with room for it.
+/// strace makes every system call slow: a period with space for it.
 const PERIOD: Duration = Duration::from_millis(20);
 
 /// Cycles between the two marks.

@@ -1,10 +1,10 @@
 //! Requests to the bus of a running cycle: SDOs, the state of its SubDevices, and events.
 //!
-//! A client asks for a connection at the server ([`crate::client::Client::bus`]) and then sends
+//! A client requests a connection at the server ([`crate::client::Client::bus`]) and then sends
 //! lines of JSON over a stream socket, a [`Request`] each; replies carry the number of their
 //! request and may come in another order. An ordinary thread of the cycle's process, the
-//! [`Server`], serves all connections; what is behind it is a [`Backend`]. The cycle sees none of
-//! it but the requests that reach its mailboxes.
+//! [`Server`], serves all connections through a [`Backend`]. The cycle sees only the requests that
+//! reach its mailboxes.
 //!
 //! | limit | |
 //! |---|---|

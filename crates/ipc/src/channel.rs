@@ -59,19 +59,21 @@ pub enum Kind {
     },
 }
 
-/// Way in which the server learns that the real-time side has sent something.
+/// Way in which the server learns of data from the real-time side.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Wake {
-    /// It looks, every [`crate::server::Builder::look`]. The real-time side makes no system call.
+    /// The server polls, every [`crate::server::Builder::look`]. The real-time side makes no system
+    /// call.
     #[default]
     Look,
     /// [`Port::send`] wakes it: one system call, none while it is awake or no client has the port
     /// open.
     Event,
-    /// A thread of ordinary priority looks at the ring while a client has the port open, and wakes
-    /// it. The real-time side makes no system call.
+    /// A thread of ordinary priority polls the ring while a client has the port open, and wakes the
+    /// server. The real-time side makes no system call.
     Helper {
-        /// Pause between two looks, the shortest of all ports; zero for none, which takes a CPU.
+        /// Pause between two polls, the shortest of all ports; zero for none, which uses a whole
+        /// CPU.
         every: Duration,
     },
 }

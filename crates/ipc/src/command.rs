@@ -45,8 +45,8 @@ pub struct Command {
     pub signals: Vec<Option<types::Value>>,
 }
 
-/// The cycle's end. The peer may write anything at any time: none of it makes this wait, panic or
-/// read out of bounds.
+/// The cycle's end. The peer may write anything at any time: the cycle never waits, panics or reads
+/// out of bounds because of it.
 #[derive(Debug)]
 pub struct Reader {
     hearing: Hearing<Region>,
@@ -84,7 +84,7 @@ impl Reader {
         self.hearing.newest(&mut self.scratch, |words| decode(words, rows, command).is_some())
     }
 
-    /// Creates a command with room for every axis and signal.
+    /// Creates a command with space for every axis and signal.
     #[must_use]
     pub fn blank(&self) -> Command {
         let Rows { axes, signals, .. } = self.rows;
@@ -264,10 +264,10 @@ pub(crate) fn encode(command: &Command, rows: Rows, words: &mut [u64]) {
     }
 }
 
-/// Decodes a command from words that a peer may have filled with anything. Numbers are not checked:
-/// they may be NaN or infinite. `None` if the words are no command; then `command` is unchanged.
+/// Decodes a command from words with any content. Numbers are not checked: they may be NaN or
+/// infinite. `None` if the words are no command; then `command` is unchanged.
 ///
-/// Does not allocate if `command` has room for these rows.
+/// Does not allocate if `command` has space for these rows.
 #[inline]
 pub(crate) fn decode(words: &[u64], rows: Rows, command: &mut Command) -> Option<()> {
     let (fixed, rest) = words.split_at_checked(FIXED)?;
@@ -296,7 +296,7 @@ pub(crate) fn decode(words: &[u64], rows: Rows, command: &mut Command) -> Option
     Some(())
 }
 
-/// Words of a twist: whether there is one, and its numbers.
+/// Words of a twist: its presence, and its numbers.
 pub(crate) fn twist_words(twist: Option<Twist>) -> [u64; 4] {
     let Twist { x, y, yaw } = twist.unwrap_or_default();
     [twist.is_some().into(), x.0.to_bits(), y.0.to_bits(), yaw.0.to_bits()]
@@ -309,7 +309,7 @@ pub(crate) fn twist(&[has, x, y, yaw]: &[u64; 4]) -> Option<Option<Twist>> {
     (has <= 1).then(|| (has == 1).then_some(Twist::new(x, y, yaw)))
 }
 
-/// Words of a pose: whether there is one, and its numbers.
+/// Words of a pose: its presence, and its numbers.
 pub(crate) fn pose_words(pose: Option<ToolPose>) -> [u64; 8] {
     let ToolPose { position: [px, py, pz], orientation: [qx, qy, qz, qw] } =
         pose.unwrap_or(ToolPose { position: [Metres::ZERO; 3], orientation: [0.0; 4] });

@@ -60,7 +60,7 @@ pub struct Request {
     pub period_ns: u64,
     /// Periods since the cycle before: 1, or more after an overrun.
     pub periods: u64,
-    /// True once the axes are to come to rest: the cycle ends.
+    /// True once the axes are to stop: the cycle ends.
     pub stopping: bool,
     /// Axes, in the order of the description. While an axis is enabled and holding (phase 1)
     /// set-points begin at its target position; otherwise targets are the targets of the previous
@@ -81,13 +81,13 @@ pub struct Drive {
     pub statusword: u16,
     /// Error code 0x603F of a drive in fault; 0 for none known.
     pub error_code: u16,
-    /// True while it looks for its home.
+    /// True while its drive homes.
     pub homing: bool,
     /// True if it was enabled before.
     pub was_enabled: bool,
-    /// Cycles in a row in which it exchanged no process data.
+    /// Consecutive cycles without an exchange of process data.
     pub missed: u32,
-    /// Cycles in a row in which it was asked to be enabled and was not.
+    /// Consecutive cycles in which it was requested to be enabled and was not.
     pub waits: u32,
     /// Position as the drive counts it, and counts in a radian of the axis; `None` before its first
     /// inputs.

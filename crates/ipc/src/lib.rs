@@ -21,7 +21,7 @@
 //! | [`cell`] | lock-free code under state, command and diagnostics |
 //! | [`ring`] | bounded ring within a process that drops and counts |
 //!
-//! `docs/ipc.md` says which processes may be killed, and when, and what each peer may do.
+//! `docs/ipc.md` describes which processes may be killed, and when, and what each peer may do.
 //!
 //! All numbers are SI (rad, m, N m, s) unless a name ends in `_ns`: nanoseconds, instants of
 //! CLOCK_MONOTONIC.

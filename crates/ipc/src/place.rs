@@ -46,8 +46,8 @@ pub(crate) fn sockets(folder: &Path, suffix: &str) -> Vec<PathBuf> {
     found
 }
 
-/// The folder that cannot be looked into, and why, where this process has no descriptor left: in
-/// others nothing may be found.
+/// The folder that cannot be searched, and the reason, if this process has no descriptor left: the
+/// search in other folders may then be incomplete.
 pub(crate) fn unseen(folders: &[PathBuf]) -> Option<(PathBuf, io::Error)> {
     folders.iter().find_map(|folder| {
         let error = fs::read_dir(folder).err().filter(lacks_descriptors)?;
@@ -55,7 +55,7 @@ pub(crate) fn unseen(folders: &[PathBuf]) -> Option<(PathBuf, io::Error)> {
     })
 }
 
-/// The error of a process that has no descriptor left, with its limit; others as they are.
+/// The error of a process that has no descriptor left, with its limit; other errors unchanged.
 pub(crate) fn limited(error: io::Error) -> io::Error {
     if !lacks_descriptors(&error) {
         return error;
@@ -202,7 +202,7 @@ pub(crate) fn listen_at(
 ) -> Result<(PathBuf, OwnedFd), PlaceError> {
     make_folder(folder, group)?;
     let folder_error = |error| PlaceError::Folder { folder: folder.into(), error };
-    // Serialises cycles that open at once: a socket that looks dead below is not one half made.
+    // Serialises cycles that open at once: a socket that seems dead below is not a half-made one.
     let _lock = Lock::of(folder).map_err(folder_error)?;
     let path = folder.join(format!("{name}.{suffix}"));
     let unborn = folder.join(format!(".{}.{suffix}", std::process::id()));
@@ -279,9 +279,9 @@ pub(crate) fn connect_to(path: &Path) -> io::Result<OwnedFd> {
 
 /// Lock of a folder, held while sockets in it are made and removed.
 ///
-/// Any user that may read the folder can also take the lock, and hold it for ever. So the wait is
-/// no longer than programs of Onbeat hold it, and then the program continues without it. Two
-/// programs that open a socket of one name in the same instant may then conflict.
+/// Any user that may read the folder can also take the lock, and hold it forever. So the wait is no
+/// longer than programs of Onbeat hold it, and then the program continues without it. Two programs
+/// that open a socket of one name in the same instant may then conflict.
 #[derive(Debug)]
 pub(crate) struct Lock {
     _folder: File,
@@ -432,5 +432,5 @@ pub(crate) const TIMEOUT: Duration = Duration::from_secs(5);
 /// Longest time that programs of Onbeat lock a folder for.
 const LOCKED_FOR: Duration = Duration::from_secs(1);
 
-/// Interval at which a locked folder is looked at again.
+/// Polling interval of a locked folder.
 const LOCK_LOOK: Duration = Duration::from_millis(2);

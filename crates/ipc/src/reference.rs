@@ -130,7 +130,7 @@ fn close(open: &AtomicU64, number: u64) -> bool {
 
 impl References {
     /// Passes a request on to the cycle, which answers it later: [`References::poll`]. False if
-    /// there is no room.
+    /// there is no space.
     pub(crate) fn ask(&mut self, given: Given, by: Client) -> bool {
         self.number += 1;
         (self.begin, self.is_taken) = (Instant::now(), false);
@@ -149,7 +149,7 @@ impl References {
         if self.begin.elapsed() < PATIENCE {
             return Answer::Pending;
         }
-        // What the cycle has taken in the last moment it carries out: its answer is waited for.
+        // The cycle carries out a request taken at the last moment: this waits for its answer.
         if !self.is_taken && !close(&self.open, self.number) {
             (self.begin, self.is_taken) = (Instant::now(), true);
             return Answer::Pending;

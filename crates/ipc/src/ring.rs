@@ -1,5 +1,5 @@
 //! Bounded ring from one thread to another within a process: it never waits, and drops and counts
-//! items without room.
+//! items without space.
 //!
 //! ```
 //! let (mut sender, mut receiver) = onbeat_ipc::ring::bounded(2);
@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rtrb::{Consumer, Producer, RingBuffer};
 
-/// Creates both ends of a ring with room for this many items.
+/// Creates both ends of a ring with space for this many items.
 #[must_use]
 pub fn bounded<T>(room: usize) -> (Sender<T>, Receiver<T>) {
     let (ring, out) = RingBuffer::new(room);

@@ -114,7 +114,7 @@ impl Builder {
         self.port_waking(name, kind, Wake::Look)
     }
 
-    /// The same with another way in which the server learns of what the real-time end sends.
+    /// The same with another way in which the server learns of data from the real-time end.
     ///
     /// # Errors
     /// As for [`Builder::port`].

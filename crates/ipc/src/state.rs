@@ -255,7 +255,7 @@ pub enum TrajectoryStatus {
     Succeeded,
     /// Aborted: a tolerance, a limit, or a drive.
     Aborted,
-    /// Canceled; the axes came to rest.
+    /// Canceled; the axes stopped.
     Canceled,
 }
 

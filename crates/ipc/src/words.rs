@@ -209,7 +209,7 @@ fn has_stalled(axis: &Axis) -> bool {
         }
 }
 
-/// Remedy for an axis of this name that waits for something else than a fix.
+/// Remedy for an axis of this name that waits for something other than a fix.
 #[must_use]
 pub fn waits_for(reason: StopReason, axis: &str) -> Option<String> {
     Some(match reason {
@@ -224,7 +224,7 @@ pub fn waits_for(reason: StopReason, axis: &str) -> Option<String> {
     })
 }
 
-/// Reason for which an axis cannot be moved, with what to do. `None` for one that is enabled and is
+/// Reason for which an axis cannot be moved, with the remedy. `None` for one that is enabled and is
 /// not stopped.
 #[must_use]
 pub fn hindrance(place: usize, state: &State, description: &Description) -> Option<String> {

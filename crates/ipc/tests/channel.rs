@@ -109,7 +109,7 @@ fn a_port_that_wakes_needs_no_look() {
     for wake in WAKING {
         let mut open = open_waking(MESSAGES, wake, NEVER);
         let Open { port, ipc, server, .. } = &mut open;
-        // What was sent before anybody opened it is there at once, too.
+        // Data sent before the first open is there at once, too.
         port.send(b"before").unwrap();
         let mut channel = ipc.port("port").unwrap();
         let mut buffer = [0; 8];
@@ -257,7 +257,7 @@ fn of_a_stream_bytes_are_counted() {
     port.send(&[1; 60]).unwrap();
     assert_eq!(port.send(&[2; 60]), Err(Full { length: 60 }));
     let channel = ipc.port("port").unwrap();
-    // A client writes more than there is room for, and is gone.
+    // A client writes more than fits, and is gone.
     (&channel).write_all(&[3; 350]).unwrap();
     eventually("the ring is full", || (server.counters()[0].written == 100).then_some(()));
     drop(channel);

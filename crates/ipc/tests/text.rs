@@ -19,7 +19,7 @@ use support::Folder;
 
 const KIND: Kind = Kind { suffix: "test", name: "test", start: "this test" };
 
-/// A server that says what it was asked in capitals, and refuses "no".
+/// A server that answers with the request in capitals, and refuses "no".
 fn shouting(folder: &Folder, name: &str) -> Result<Server, OpenError> {
     Server::open_in(&folder.0, &KIND, name, |text| match text {
         "no" => Err("no is no answer".to_owned()),
@@ -119,10 +119,10 @@ fn hostile_clients_block_no_other_client() {
     assert!(send(&socket, &megabytes, SendFlags::NOSIGNAL).is_err(), "the system does not take them");
     assert!(is_answered());
 
-    // Silent ones, more than there is room for; each is there until others want its place.
+    // Silent clients, more than fit; each stays connected until others need its place.
     let silent: Vec<OwnedFd> = (0..100).map(|_| connected(path)).collect();
     assert!(is_answered());
-    // One that asks for ever, and takes no answer.
+    // A client that sends requests without end, and takes no answer.
     let deaf = connected(path);
     let sent = (0..100_000).take_while(|_| send(&deaf, b"hear me", SendFlags::NOSIGNAL).is_ok()).count();
     assert!(is_answered() && sent > 0);

@@ -120,8 +120,8 @@ pub enum Error {
     /// Thread that the system did not start, or another refusal of the system.
     #[error(transparent)]
     System(#[from] io::Error),
-    /// Panic of the controller: the axes came to rest as when a controller process is gone, and the
-    /// bus went to Init.
+    /// Panic of the controller: the axes were stopped as after the loss of a controller process,
+    /// and the bus went to Init.
     #[error("the controller panicked, and its axes were stopped: {message}")]
     ControllerPanicked {
         /// The panic's own words.

@@ -141,7 +141,7 @@ fn missed(request: &Request, last: Option<u64>) -> u64 {
     last.map_or(0, |last| before.saturating_sub(last))
 }
 
-/// The way out: set-points come to rest, then the drives are disabled.
+/// End of the process: set-points stop, then the drives are disabled.
 struct Leave {
     since_ns: u64,
     /// Since when the set-points stand, if they do.

@@ -1,5 +1,4 @@
-//! Faults on demand: what goes wrong on a simulated bus, said in a line, from a script or over a
-//! socket.
+//! Faults of a simulated bus on demand, one per line, from a script or over a socket.
 //!
 //! | module | contents |
 //! |---|---|
@@ -84,14 +83,14 @@ pub enum Fault {
         /// Number of them.
         count: u8,
     },
-    /// Mailbox of a SubDevice: one that does not run keeps a request and answers nothing.
+    /// Mailbox of a SubDevice: while it does not run it keeps a request and does not answer.
     Mailbox {
         /// Position.
         position: usize,
         /// False while it is stuck.
         runs: bool,
     },
-    /// Application of a SubDevice: one that does not run is a crashed microcontroller.
+    /// Application of a SubDevice: while it does not run it is a crashed microcontroller.
     Application {
         /// Position.
         position: usize,

@@ -18,7 +18,7 @@ use types::AxisMode;
 use crate::fault::socket::seconds;
 
 /// Follows a run from the thread that runs it; every method may be left out. A method that waits
-/// holds up neither the cycle nor its end, but records and events that find no room meanwhile are
+/// holds up neither the cycle nor its end, but records and events that find no space meanwhile are
 /// counted and dropped.
 pub trait Reporter {
     /// Takes a notice.
@@ -76,7 +76,7 @@ pub enum Phase {
     BringUp,
     /// The cycles count.
     Measuring,
-    /// The axes come to rest, and the bus goes to Init.
+    /// The axes stop, and the bus goes to Init.
     Stopping,
 }
 
@@ -116,8 +116,7 @@ pub enum Notice {
     },
     /// Remark on a SubDevice that works even so.
     Remark(String),
-    /// Object of a drive that bounds its axis less than its limits say, or contradicts what a stop
-    /// needs.
+    /// Object of a drive that bounds its axis less than its limits do, or prevents a stop.
     WeakDrive(String),
     /// Detail that `run -v` shows.
     Detail(String),
@@ -131,11 +130,11 @@ pub enum Notice {
     NoTrace(String),
     /// Recording that does not open yet, or takes no more cycles.
     Recording(String),
-    /// Sentence on the state directory: something kept that cannot be read or written.
+    /// Sentence on the state directory: a file that cannot be read or written.
     State(String),
     /// Line of a device outside the bus.
     Device(String),
-    /// Fault of the simulated bus that took place on demand, or the end of one.
+    /// Fault of the simulated bus that took place on demand, or the end of a fault.
     Fault {
         /// Time since the start of the simulation.
         at: Duration,

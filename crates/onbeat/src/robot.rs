@@ -212,8 +212,8 @@ impl Robot {
         self
     }
 
-    /// Keeps in this directory what a run is to know of the runs before ([`crate::state`]):
-    /// history, `position_memory`, `reset_faults`. Without it nothing is kept.
+    /// Keeps in this directory the state for later runs ([`crate::state`]): history,
+    /// `position_memory`, `reset_faults`. Without it nothing is kept.
     pub fn state_directory(mut self, path: impl Into<PathBuf>) -> Self {
         self.settings.state = Some(path.into());
         self

@@ -76,8 +76,8 @@ impl Robot {
     /// Returns a [`Summary`] also of a run that did not go as it should: its findings say so.
     ///
     /// # Errors
-    /// A run that could not be: nothing has moved. A controller that panicked: its axes have come
-    /// to rest, and the bus is in Init.
+    /// A run that could not start: nothing has moved. A controller that panicked: its axes have
+    /// stopped, and the bus is in Init.
     pub fn run(self, controller: impl Controller + 'static) -> Result<Summary, Error> {
         self.run_with(|_| controller)
     }
@@ -122,8 +122,8 @@ impl Settings {
     ) -> Result<Summary, Error> {
         refuse_limited_processor_time()?;
         let main_device = self.main_device(robot)?;
-        // Before the link is open: what is changed may take it down for a moment, and its opening
-        // waits for a carrier.
+        // Before the link is open: changes to the interface may take it down for a moment, and
+        // opening waits for a carrier.
         let nics = Nics::prepare(robot, &self.wire, reporter);
         let summary = self.run_from(main_device, robot, control, &nics, reporter);
         nics.put_back(reporter);
@@ -172,7 +172,7 @@ impl Settings {
         let (beside, bus, file) = (prepared.beside, prepared.bus, prepared.file);
         let kept = prepared.kept;
         thread::scope(|scope| {
-            // However this one ends, the cycle comes to its end: the scope waits for it.
+            // The cycle ends even if this one panics: the scope waits for it.
             let end = EndOf(&self.stop);
             // A cycle that never sleeps takes no CPU from others.
             let profile = match self.wire.is_fast() {
@@ -240,7 +240,7 @@ pub(crate) struct Ran {
 struct EndOf<'a>(&'a StopHandle);
 
 impl EndOf<'_> {
-    /// Leaves the handle as it is: it may be that of other runs, too.
+    /// Leaves the handle unchanged: it may belong to other runs, too.
     fn has_come(self) {
         std::mem::forget(self);
     }
@@ -252,7 +252,7 @@ impl Drop for EndOf<'_> {
     }
 }
 
-/// The end of a cycle, and what could not be put back.
+/// The end of a cycle, and sentences on changes that could not be undone.
 type End = (Ended<RobotLink>, Vec<String>);
 
 /// A cycle that runs on its thread.
@@ -290,7 +290,7 @@ impl<'scope> Started<'scope> {
     }
 }
 
-/// Says what came of the recording of a run that has an error to tell in place of a summary.
+/// Reports the recording of a run that returns an error instead of a summary.
 fn tell_recorded(recorded: Option<&Result<String, Error>>, reporter: &mut dyn Reporter) {
     let words = recorded.map(|it| it.as_ref().map_or_else(Error::to_string, String::clone));
     words.into_iter().for_each(|words| reporter.notice(&Notice::Recording(words)));

@@ -308,7 +308,7 @@ impl Controller for Counting {
     }
 }
 
-/// So many inputs that the ring for their values has room for some 1 600 cycles.
+/// So many inputs that the ring for their values has space for some 1 600 cycles.
 fn many_inputs() -> Robot {
     let mut text = "name = \"many\"\n[cycle]\nperiod = \"1ms\"\nprofile = \"none\"\n".to_owned();
     for sub_device in 0..10 {

@@ -16,7 +16,7 @@ pub(super) enum Belief {
     Elsewhere,
 }
 
-/// Watch over the positions of one axis, in counts modulo 2^32.
+/// Plausibility check of the positions of one axis, in counts modulo 2^32.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Plausibility {
     /// Counts per second.
@@ -69,7 +69,7 @@ impl Plausibility {
         self.leaps.unsigned_abs()
     }
 
-    /// Time has passed, whether a reply has come or not.
+    /// Advances the time, with or without a reply.
     pub(super) fn pass(&mut self, elapsed: Duration) {
         if let Some(doubted) = &mut self.doubted {
             doubted.age = doubted.age.saturating_add(elapsed);

@@ -43,7 +43,7 @@ pub(super) struct Axis {
     inputs: InputFields,
     outputs: OutputFields,
     drive: Drive,
-    /// Speeds and ramps of a drive that makes its own way.
+    /// Speeds and ramps of a drive that generates its own profile.
     profile: Option<DriveProfile>,
     /// Torque limit of its drive, where it is in the process data.
     torque_limit: Option<TorqueLimit>,
@@ -66,7 +66,7 @@ pub(super) struct Axis {
     start: StartUp,
     /// The bus is in Op.
     in_op: bool,
-    /// Error code of its drive, as far as it is known.
+    /// Error code of its drive, as far as known.
     error_code: u16,
     /// To the thread that writes its position memory, where it has one.
     memory: Option<Arc<MemoryGate>>,
@@ -85,22 +85,22 @@ pub(super) struct Axis {
     ignored: Ignored,
     /// Command the drive is to be sent.
     command: AxisCommand,
-    /// Report of the axis, before anything else changed it.
+    /// Report of the axis, before any change.
     feedback: AxisFeedback,
     /// Following error as its drive counts it, where it does.
     following_error: Option<Radians>,
-    /// Cycles in a row of an outage up to this one, as in [`motion::supervision::Seen`].
+    /// Consecutive cycles of an outage up to this one, as in [`motion::supervision::Seen`].
     missed: u64,
     /// It exchanged process data in this cycle.
     exchanged: bool,
     /// The statusword of this cycle's reply, whatever else it says.
     shows: Option<Statusword>,
-    /// Replies in a row that show that its drive has left Operation enabled by itself.
+    /// Consecutive replies that show that its drive has left Operation enabled without a command.
     surprises: u64,
     /// Permission of the machine around it.
     interlock: InterlockState,
-    /// Cycles in a row in which the output of its brake was not taken, though its drive exchanged
-    /// process data; `None` before it was taken for the first time.
+    /// Consecutive cycles in which the output of its brake was not taken, though its drive
+    /// exchanged process data; `None` before it was taken for the first time.
     brake_missed: Option<u64>,
     /// It was not on the bus, and need not be, since it was stopped.
     stays_away: bool,
@@ -313,9 +313,8 @@ impl Axis {
         report.feedback = AxisFeedback { phase, ..self.feedback };
     }
 
-    /// True if inputs `came` with a position that the axis can have come to. While its drive looks
-    /// for its home the positions may jump, and before Op, when a drive may be starting yet, any is
-    /// taken.
+    /// True if inputs `came` with a plausible position. While its drive homes, positions may jump,
+    /// and before Op, when a drive may still be starting, any is taken.
     fn believes(&mut self, main_device: &MainDevice, came: bool, moment: Moment, homing: bool) -> bool {
         let Some(plausibility) = &mut self.plausibility else { return came };
         plausibility.pass(moment.elapsed);
@@ -341,8 +340,8 @@ impl Axis {
         }
     }
 
-    /// True if the reply is passed over: it shows that the drive has left Operation enabled by
-    /// itself. With the third in a row that is so.
+    /// True if the reply is skipped: it shows that the drive has left Operation enabled without a
+    /// command. The third consecutive one counts.
     fn is_surprised(&mut self) -> bool {
         let Some(state) = self.shows.and_then(Statusword::state) else { return false };
         let left = state != State::OperationEnabled && !state.is_faulted();
@@ -395,7 +394,7 @@ impl Axis {
         let position = self.position(counts);
         let velocity = match (self.inputs.velocity, before) {
             (Some(_), _) => self.scale.velocity(input.velocity),
-            // While its drive looks for its home the positions may jump.
+            // While its drive homes, positions may jump.
             (None, Some(before)) if !elapsed.is_zero() && !report.homing => {
                 RadiansPerSecond((position - self.position(before)).0 / elapsed.as_secs_f64())
             }
@@ -497,8 +496,8 @@ impl Axis {
         self.input.map_or(self.drive.state(), |input| input.statusword.state())
     }
 
-    /// Its stop, for axes that are stopped with it. One that is not on the bus, and need not be,
-    /// stops none until it has come and moved.
+    /// Its stop, for axes that are stopped with it. An axis that is not on the bus, and need not
+    /// be, stops no other until it has joined and moved.
     pub(super) fn stop_for_others(&mut self, absent: bool) -> OtherAxis {
         let stop = self.safety.stop_for_others();
         self.stays_away = stop != OtherAxis::Free && (absent || self.stays_away);
@@ -578,7 +577,7 @@ impl Axis {
         };
     }
 
-    /// Asks its drive for another mode, and gives up one that it does not take.
+    /// Requests another mode of its drive, and gives up one that it does not take.
     fn change_mode(&mut self, asked: Option<AxisMode>) {
         let enabled = self.exchanged && self.feedback.phase != AxisPhase::NotEnabled;
         let wanted = match asked.filter(|&mode| mode != self.mode.now()) {
@@ -590,7 +589,7 @@ impl Axis {
             self.mode.begin(mode);
             self.safety.change_mode(mode, &self.feedback);
             if enabled && (mode.is_profile() || before.is_profile()) {
-                // What it was asked is of the mode before.
+                // The request belongs to the previous mode.
                 self.safety.anchor();
             }
         } else if !self.drive.is_changing_mode() {
@@ -604,8 +603,8 @@ impl Axis {
         (rests || self.safety.is_free()) && self.mode.may_become(mode, rests)
     }
 
-    /// Its drive may have been without power: what it counts from is unknown, unless its encoder is
-    /// absolute.
+    /// Its drive may have been without power: the origin of its counts is unknown, unless its
+    /// encoder is absolute.
     pub(super) fn forget_place(&mut self) {
         if self.searching.take().is_some() {
             self.drive.abort_homing();
@@ -624,7 +623,7 @@ impl Axis {
         self.safety.lose_power();
     }
 
-    /// Its drive has left Op: back there, it is not enabled by itself.
+    /// Its drive has left Op: after its return it is not enabled without a request.
     pub(super) fn lose_drive(&mut self) {
         self.safety.lose_drive();
     }
@@ -903,7 +902,7 @@ impl Axis {
         self.safety.braking_time()
     }
 
-    /// Nothing around it forbids anything.
+    /// Clears its interlock.
     pub(super) fn clear_interlock(&mut self) {
         self.interlock = InterlockState::Clear;
     }
@@ -980,8 +979,8 @@ impl Axis {
         self.position(continued(counts, self.drive.holds_at()))
     }
 
-    /// The target as the drive counts, modulo 2^32 as positions are; `None` for one that is no
-    /// number or half the way round from the axis.
+    /// The target in the drive's counts, modulo 2^32 like positions; `None` for one that is not
+    /// finite or half the range away from the axis.
     fn target_counts(&self, target: Radians) -> Option<i32> {
         let target = self.scale.position_counts(self.home.drive_position(target)).ok()?;
         let away = target.value.abs_diff(self.counts.unwrap_or(0));

@@ -60,7 +60,7 @@ pub enum AxisError {
         /// Error of the settings.
         error: SettingsError,
     },
-    /// Its drive is to find its home by itself, and nothing would stop the axis where it does not.
+    /// Its drive homes independently, and nothing would stop the axis if it does not.
     #[error("axis \"{axis}\": its drive homes it, and it has no supervision; give it some")]
     UnsupervisedHoming {
         /// Name of the axis.

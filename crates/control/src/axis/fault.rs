@@ -18,7 +18,7 @@ struct FaultCode {
     /// Place of the drive, from 0.
     position: u16,
     service: MailboxService,
-    /// Room for the answer; away while it is asked.
+    /// Buffer for the answer; `None` during the request.
     buffer: Option<Vec<u8>>,
     /// Its drive is in fault, as far as is known.
     is_faulted: bool,

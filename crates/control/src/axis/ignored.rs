@@ -5,8 +5,8 @@ use motion::{AxisFeedback, AxisPhase, AxisSetpoint, NewtonMetres, Radians, Radia
 
 use crate::controller::{AxisCommand, IgnoredSetpoint};
 
-/// Notes a controller that asks an axis for what its mode does not take, as one in CSV for a
-/// position, and for nothing else.
+/// Notes a controller that gives an axis only a set-point that its mode does not take, for example
+/// a position in CSV.
 ///
 /// Numbers other than the number of the mode are no fault: a point of a trajectory has all three,
 /// and they may equal the actual values of the axis. They are a fault if the number of the mode has
@@ -26,8 +26,8 @@ pub(crate) struct Ignored {
 }
 
 impl Ignored {
-    /// Looks at the set-point of a cycle for an axis in this mode, of which its controller was
-    /// shown `feedback`.
+    /// Checks the set-point of a cycle for an axis in this mode; its controller was shown
+    /// `feedback`.
     pub(crate) fn look(
         &mut self,
         mode: AxisMode,
@@ -76,7 +76,7 @@ impl Ignored {
     }
 }
 
-/// Cycles in a row: a controller may be about to begin.
+/// Consecutive cycles: a controller may be about to begin.
 const NOTED_AFTER: u32 = 50;
 
 /// Distance at which a position is another than that of the axis.
@@ -161,7 +161,7 @@ mod tests {
             assert_eq!(noted(mode, 500, |_| AxisSetpoint::default()), None);
             assert_eq!(noted(mode, 500, |_| point(5.0, 0.0, 0.0)), None);
             assert_eq!(noted(mode, 500, |_| point(5.000_9, 0.0, 0.0)), None);
-            // The axis as it is, but for the number that would move it.
+            // The actual values of the axis, except for the number that would move it.
             let (velocity, torque) = (f64::from(mode != CyclicVelocity), f64::from(mode != CyclicTorque));
             assert_eq!(noted(mode, 500, |_| point(5.0, velocity * 0.01, torque * 0.02)), None);
             // All three, which move.

@@ -1,4 +1,4 @@
-//! Mode of an axis: its changes, and the profile of a drive that makes its own way.
+//! Mode of an axis: its changes, and the profile of a drive that generates it.
 
 use ethercat::cia402::AxisMode;
 use motion::Seconds;

@@ -1,4 +1,4 @@
-//! Between what the controller asks of an axis and what its drive gets: supervision and brake.
+//! Supervision and brake, between the request of the controller and the command of the drive.
 
 use ethercat::cia402::{AxisMode, QuickStopHelp, Request, State};
 use ethercat::main_device::MainDevice;
@@ -244,7 +244,7 @@ impl AxisSafety {
         if let Some(supervisor) = &mut self.supervisor {
             let supervised = supervisor.send(elapsed, command.setpoint, &self.seen);
             command.setpoint = supervised.setpoint;
-            // Its homing is what an unreferenced axis is held for.
+            // Its homing is the reason for holding an unreferenced axis.
             let homes = homing && supervised.reason.is_some_and(StopReason::lets_home);
             // An axis that only its controller must not move is enabled; then it is halted.
             let enables = !self.seen.enabled
@@ -260,8 +260,8 @@ impl AxisSafety {
             };
             self.help = help(supervisor, intervention);
             reason = supervised.reason;
-            // A drive that looks for its home takes no set-points: it is halted, and so called off.
-            // What happens to it in an outage is not seen.
+            // A drive that homes takes no set-points: it is halted, which cancels homing. Its
+            // motion in an outage is not visible.
             let held = missed > BLIND_CYCLES
                 || self.seen.set_up
                 || reason.is_some_and(|reason| !reason.lets_home());
@@ -337,7 +337,7 @@ impl AxisSafety {
         (self.holds_load && by_brake) || self.supervisor.as_ref().is_some_and(Supervisor::keeps_load)
     }
 
-    /// Way beyond a position limit at which it came to rest.
+    /// Distance beyond a position limit at which it stopped.
     pub(super) fn overshoot(&self) -> Option<Radians> {
         self.supervisor.as_ref().and_then(Supervisor::overshoot)
     }
@@ -379,7 +379,7 @@ impl AxisSafety {
         self.supervisor.as_ref().is_some_and(|it| velocity.abs() > it.settings().limits.velocity * share)
     }
 
-    /// True if an axis with an outage of so many cycles is given up for now.
+    /// True if an axis with an outage of so many cycles is no longer waited for.
     pub(super) fn gives_up_after(&self, missed: u64) -> bool {
         missed > self.give_up_cycles
     }
@@ -426,7 +426,7 @@ impl AxisSafety {
         self.supervisor.as_ref().and_then(Supervisor::unreferenced)
     }
 
-    /// The position of the axis is known again: what it is stopped for ends once it was reset.
+    /// The position of the axis is known again: its stop ends after a reset.
     pub(super) fn reference(&mut self) {
         if let Some(supervisor) = &mut self.supervisor {
             supervisor.reference();
@@ -494,14 +494,14 @@ fn holding(position: Radians) -> AxisSetpoint {
     AxisSetpoint { position, ..AxisSetpoint::default() }
 }
 
-/// Time a quick stop is given that cannot be seen.
+/// Time of a quick stop that cannot be observed.
 const QUICK_STOP_TIME: Seconds = Seconds(0.4);
 
 /// Share of its highest speed above which an axis is not released without a quick stop.
 const FAST: f64 = 0.02;
 
-/// Request to the drive when supervision wants something else than the controller. A controller may
-/// always take the torque off, or from resetting a fault.
+/// Request to the drive when supervision overrides the controller. A controller may always take the
+/// torque off, or stop resetting a fault.
 fn overruled(request: Request, intervention: Option<Intervention>) -> Request {
     match (intervention, request) {
         (None, _) | (_, Request::Disable | Request::FaultReset) => request,

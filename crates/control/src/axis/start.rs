@@ -59,7 +59,7 @@ impl StartUp {
         };
         self.left = Seconds(self.left.0 - elapsed.0);
         if self.left.0 <= 0.0 || (error_code != 0 && error_code != code) {
-            // Another fault than in PreOp, or one that stays.
+            // A fault other than in PreOp, or a lasting one.
             self.start.reset = None;
             return StartStep::Nothing;
         }

@@ -1,4 +1,4 @@
-//! Events of a cycle for people and other programs: message, severity and sentence, an arm each.
+//! Events of a cycle for users and other programs: message, severity and sentence, an arm each.
 
 use ethercat::cia402::ErrorCode;
 use ethercat::main_device::Event as BusEvent;
@@ -291,8 +291,8 @@ fn described(event: &CycleEvent, others: &[CycleEvent], names: &PartNames) -> Op
     })
 }
 
-/// The cable to the SubDevice of an event; of several the one that all of them are behind, if there
-/// is one: each of the others hangs on one of them.
+/// The cable to the SubDevice of an event; for several events the cable upstream of all of them, if
+/// there is one.
 fn common_cable(event: &CycleEvent, others: &[CycleEvent]) -> Option<[CableEnd; 2]> {
     let first = event.cable?;
     let is_one = |position| place(&event.what) == Some(position);

@@ -48,7 +48,7 @@ impl Picture {
         Self { reference_clock: None, working_counters, history: History::default(), sub_devices }
     }
 
-    /// Takes the bus as it is now, as far as there is room.
+    /// Takes the bus as it is now, as far as there is space.
     pub(super) fn fill(&mut self, main_device: &MainDevice, history: &History, wanted: Wanted) {
         self.history = *history;
         self.reference_clock = main_device.clock().reference;

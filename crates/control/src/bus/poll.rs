@@ -1,9 +1,9 @@
 //! Slow poll of the counters of each SubDevice, one after the other, and a view of the bus for one
 //! other thread.
 //!
-//! A cycle has one SubDevice's error counters and links read, in its service frame; then so many
-//! have none that each SubDevice is read once a second, or, where they are many, one every
-//! [`FASTEST`] cycles. Receive times are latched and read with each view.
+//! A cycle has one SubDevice's error counters and links read, in its service frame. Then it pauses
+//! for so many cycles that each SubDevice is read once a second, or, with many of them, reads one
+//! every [`FASTEST`] cycles. Receive times are latched and read with each view.
 
 use std::time::Duration;
 
@@ -65,7 +65,7 @@ impl Poll {
     pub(super) fn look(&mut self, cycle: u64, main_device: &mut MainDevice, history: &History) {
         if let Ok(mut picture) = self.pictures.pop() {
             picture.fill(main_device, history, Wanted { errors: true, receive_times: true });
-            // There is room for the one there is.
+            // There is space for the one there is.
             let _ = self.filled.push(picture);
             // Latched for the next one: they are read by then.
             if main_device.phase() == BringUpPhase::Op {

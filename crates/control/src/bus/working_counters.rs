@@ -12,7 +12,7 @@ pub(super) struct History {
     has_begun: bool,
     /// Cycles in which one was short.
     pub(super) short_cycles: u64,
-    /// Cycle since which one is short without a break.
+    /// Cycle since which one working counter has been short.
     pub(super) short_since: Option<u64>,
     changes: [WorkingCounterChange; KEPT],
     /// Changes so far.

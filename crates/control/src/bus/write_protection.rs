@@ -15,7 +15,7 @@ pub struct WriteProtection {
 /// Reason why an object is not written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Protected {
-    /// It says what the process data is.
+    /// It defines the process data.
     #[error(
         "it is part of the process data mapping, which the running cycle relies on: end the run, or use --force"
     )]
@@ -123,7 +123,7 @@ mod tests {
             let powered = protection.check(0, (index, Some(0)), true, |axis| axis == 0);
             assert_eq!(powered, Err(Protected::Powered), "{index:#06x}");
         }
-        // What bounds an axis, as long as it has power.
+        // Objects that bound an axis, as long as it has power.
         for index in
             [0x6065, 0x6067, 0x6072, 0x6085, 0x605A, 0x60E0, 0x6872, 0x60C2, 0x68C0, 0x607B, 0x60F2, 0x60A4]
         {
@@ -131,8 +131,8 @@ mod tests {
             assert_eq!((powered(false), powered(true)), (Err(Protected::Limit), Ok(())), "{index:#06x}");
             assert_eq!(check(0, index, 0, false), Ok(()), "{index:#06x}");
         }
-        // Of two axes of a drive only the one with power is concerned; what is neither's concerns
-        // both.
+        // With two axes in a drive only the one with power is concerned; an object of neither
+        // concerns both.
         let double = WriteProtection { outputs: vec![vec![]], drives: vec![(0, 0), (0, 1)] };
         let force = |index| double.check(0, (index, Some(0)), true, |axis| axis == 1);
         assert_eq!(force(0x6060), Ok(()));

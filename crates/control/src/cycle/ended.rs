@@ -30,8 +30,8 @@ pub struct Ended<L> {
     pub before_stop: Status,
     /// True if the controller process gave no answers then, and had not disabled its axes before.
     pub controller_lost: bool,
-    /// Words of a panic of the controller, which ended the cycle: axes came to rest as when a
-    /// controller process is gone.
+    /// Text of a panic of the controller, which ended the cycle: the axes were stopped as after the
+    /// loss of a controller process.
     pub controller_panic: Option<String>,
     /// True if the command that the controller lives on was stale then, and had gone stale while
     /// axes moved or had a torque.

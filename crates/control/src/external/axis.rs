@@ -46,7 +46,7 @@ impl AxisTrack {
         };
         let cycles = cycle.saturating_sub(self.of);
         let change = if moves && cycles > 0 { (at - self.at) / cycles as f64 } else { 0.0 };
-        // Where one that has just turned round goes from here is unknown.
+        // The position after a reversal is unknown.
         self.step = if change * self.change < 0.0 { 0.0 } else { change };
         self.change = change;
         (self.at, self.of) = (at, cycle);
@@ -186,7 +186,7 @@ mod tests {
         // Without a set-point it stays.
         track.take(16, &AxisAnswer::default());
         close(position(&mut track, 17), 0.75);
-        // One that has just turned round is not carried on.
+        // A reversal is not extrapolated.
         track.take(17, &to(0.9));
         track.take(18, &to(0.8));
         close(position(&mut track, 19), 0.8);

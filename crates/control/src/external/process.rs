@@ -130,8 +130,8 @@ fn mode(description: &Description, axis: usize) -> Option<AxisMode> {
     Some(description.axes[axis].mode)
 }
 
-/// Set-point of the mode. One that is not finite makes the answer wrong, and the cycle stops the
-/// axes.
+/// Set-point of the mode. A value that is not finite makes the answer wrong, and the cycle stops
+/// the axes.
 fn target(mode: CyclicMode, setpoint: &AxisSetpoint) -> AxisTarget {
     match mode {
         CyclicMode::Position => AxisTarget::Position(setpoint.position),

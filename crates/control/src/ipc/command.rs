@@ -62,8 +62,8 @@ impl Commands {
         }
     }
 
-    /// Reads what is asked. `now` reads the clock, once there is something to check; `gates`: what
-    /// the axes allow.
+    /// Reads the command. `now` reads the clock, if there is something to check; `gates`: the
+    /// permissions of the axes.
     pub(crate) fn read(&mut self, now: impl Fn() -> Instant, gates: &Gates) {
         match self.reader.newest(&mut self.incoming) {
             Read::Nothing | Read::Same => {}
@@ -96,8 +96,7 @@ impl Commands {
         fresh.or(self.held_key.map(|(jog, _)| jog))
     }
 
-    /// Notes a jog that is refused: what moved the axis before does not move it again with the same
-    /// key.
+    /// Notes a refused jog: the earlier motion does not resume with the same key.
     fn note_held_key(&mut self, now: Instant) {
         let until = now.as_nanos().saturating_add(types::time::nanoseconds(JOG_TIME_TO_LIVE));
         let refused = jog_of(&self.incoming.axes).map(|jog| JogRequest { refused: true, ..jog });
@@ -109,7 +108,7 @@ impl Commands {
         std::mem::take(&mut self.taken).then_some(&self.incoming.signals)
     }
 
-    /// Counts what the controller refuses of the command, or clamps.
+    /// Counts the parts of the command that the controller refuses, or clamps.
     pub(super) fn note(&mut self, output: &ControllerOutput) {
         self.active = usize::from(output.control.active);
         if let Some(why) = output.refused {

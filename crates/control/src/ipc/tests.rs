@@ -330,7 +330,7 @@ fn words() -> impl Strategy<Value = (i64, u64, [u64; 8], [u64; 8])> {
 /// Nanoseconds that a command of this bench may hold at most.
 const HOUR: u64 = 3_600_000_000_000;
 
-/// Conditions on a command that moves anything, written down once more from the documents.
+/// Conditions on a command that moves anything, repeated from the documents.
 fn may_be(stamp: i64, time_to_live: u64, pose: [u64; 8], words: [u64; 8]) -> bool {
     let [has_twist, x, y, yaw, count, kind, target, _] = words;
     let [x, y, yaw, target] = [x, y, yaw, target].map(f64::from_bits);

@@ -84,7 +84,7 @@ impl Io<'_> {
         outputs.into_iter().zip(values).for_each(|(output, value)| self.set(output, value));
     }
 
-    /// Values of so many elements as `values` has room for, the first ones first; returns their
+    /// Values of so many elements as `values` has space for, the first ones first; returns their
     /// number.
     pub fn get_slice<T: SignalValue>(&self, inputs: &[Input<T>], values: &mut [T]) -> usize {
         let pairs = values.iter_mut().zip(inputs);

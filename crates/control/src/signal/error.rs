@@ -82,7 +82,7 @@ pub struct PlaceError {
     pub bytes: usize,
 }
 
-/// Signals that cannot be, or that a controller cannot have.
+/// Signals that are impossible, or that a controller cannot have.
 #[non_exhaustive]
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SignalsError {

@@ -104,7 +104,7 @@ impl Signals {
                 else {
                     return;
                 };
-                // What an axis is sent is supervision's alone.
+                // Only supervision writes the outputs of an axis.
                 let (Some((raw, _)), Flow::Input | Flow::Output(_)) = (signal.raw(value), &signal.flow)
                 else {
                     return;

@@ -1,4 +1,4 @@
-//! Names in the place of one that is not there.
+//! Suggested names for an unknown one.
 
 use std::fmt;
 

@@ -15,7 +15,7 @@ pub(crate) const BACK_AFTER: u64 = 300;
 /// Answer that comes so long after the request.
 pub(crate) type Coming = (Duration, Result<Answer, Wrong>);
 
-/// A process in virtual time: what it answers to a request, and `None` where it is gone.
+/// A process in virtual time: its answers to a request, and `None` if it is gone.
 pub(crate) trait Process: FnMut(&Question) -> Option<Vec<Coming>> + Send {}
 
 impl<F: FnMut(&Question) -> Option<Vec<Coming>> + Send> Process for F {}

@@ -31,7 +31,7 @@ impl Cell {
         matches!(self.phase, Phase::Op | Phase::Homing | Phase::Profile)
     }
 
-    /// Faults of what a SubDevice in Op does not need; each comes with a fall out of Op.
+    /// Faults of parts that a SubDevice in Op does not need; each comes with a fall out of Op.
     pub(crate) fn falls(self) -> Option<Fall> {
         match self.fault {
             _ if !self.is_in_op() => None,
@@ -118,7 +118,7 @@ pub(crate) enum Phase {
     BringUp,
     /// In Op, with the axes in motion.
     Op,
-    /// In Op, while a drive looks for its home.
+    /// In Op, while a drive homes.
     Homing,
     /// In Op, with axes on the way that drives make by themselves: profile position, velocity,
     /// torque.

@@ -201,8 +201,8 @@ fn check_limits(cell: Cell, run: &Run, taken: &[Vec<Taken>]) {
     motion::check_true_position(cell, taken, &run.reports);
 }
 
-/// Speeds of drives that make their own way: what they make of a destination, or of a velocity that
-/// has jumped.
+/// Speeds of drives that generate their own profile, for a destination, or for a velocity that has
+/// jumped.
 fn check_own_ways(cell: Cell, taken: &[Vec<Taken>]) {
     for (drive, taken) in
         taken.iter().enumerate().filter(|(drive, _)| cell.phase.modes()[*drive].is_profile())
@@ -251,7 +251,7 @@ pub(crate) fn check_the_way_back(cell: Cell, run: &Run) {
     assert!(enabled.is_none(), "{enabled:?} {cell:?}");
 }
 
-/// The cause of what a stall made.
+/// The cause of a stall.
 fn stall(cycles: u32) -> String {
     if cycles == 0 { String::new() } else { format!(" (stall of {cycles} cycles)") }
 }

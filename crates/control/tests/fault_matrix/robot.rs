@@ -107,7 +107,7 @@ fn play(cell: Cell) -> Result<Run, Outcome> {
     }
     let (see, seen): (Sender<Report>, Receiver<Report>) = channel();
     let controller = Sway::new(cell, (progress, stop.clone()), newest, see);
-    // Long enough for the fault and what follows from it.
+    // Long enough for the fault and its effects.
     let configuration = CycleConfiguration {
         cycles: Some(match (cell.heals, cell.fault) {
             (true, Fault::SecondMaster) => 6_000,
@@ -224,8 +224,8 @@ fn replies(cell: Cell) -> Replies {
     }
 }
 
-/// Objects that are written on the way up; of a drive that makes its own way, speed and ramps by
-/// the limits of its axis.
+/// Objects that are written during the bring-up; for a drive that generates its own profile, speed
+/// and ramps by the limits of its axis.
 fn startup(axis: &AxisConfiguration) -> Vec<StartupSdo> {
     let sdo = |index, value: u32| StartupSdo {
         index,
@@ -246,8 +246,7 @@ fn startup(axis: &AxisConfiguration) -> Vec<StartupSdo> {
     startup
 }
 
-/// The axes of a cell, with limits of position in the cyclic modes, but for one that looks for its
-/// home.
+/// The axes of a cell, with limits of position in the cyclic modes, except for one that homes.
 pub(crate) fn axes(cell: Cell) -> Vec<AxisConfiguration> {
     let mut axes = supervised(3);
     for (number, (axis, mode)) in axes.iter_mut().zip(cell.phase.modes()).enumerate() {

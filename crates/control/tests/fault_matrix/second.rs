@@ -17,8 +17,8 @@ use crate::support::PERIOD;
 /// Its source address, as it sends it.
 pub(crate) const SOURCE: MacAddress = MacAddress([0x20; 6]);
 
-/// Once the bus is in PreOp it cycles, with outputs of zeros. What goes wrong it takes down, as the
-/// program does.
+/// Once the bus is in PreOp it cycles, with outputs of zeros. A failure takes it down, as with the
+/// program.
 pub(crate) struct SecondMaster {
     main_device: MainDevice,
     cycle: Option<Instant>,

@@ -1,4 +1,4 @@
-//! The wire of a cell: the segment, and what goes wrong on the way to it and back.
+//! The wire of a cell: the segment, and the faults on the way to it and back.
 
 use std::collections::VecDeque;
 use std::io;
@@ -29,7 +29,7 @@ use super::stream::{Sent, Stream};
 /// Time a passing fault lasts.
 const WHILE: Duration = Duration::from_millis(60);
 
-/// Time after which the cause of a fault in Op goes away that does not by itself.
+/// Time after which the cause of a fault in Op is removed.
 const HEALS: Duration = Duration::from_millis(500);
 
 /// The same on the way up, where a SubDevice that does not answer ends it after half a second.
@@ -162,7 +162,7 @@ impl Wire {
         self.stream.sent()
     }
 
-    /// True if the fault took place: what comes of it is an outcome of the fault.
+    /// True if the fault took place: later effects are outcomes of the fault.
     pub(crate) fn went_wrong(&self) -> bool {
         self.spoilt > 0
     }

@@ -152,7 +152,7 @@ fn check_torques(case: Case, outcome: &Outcome, followed: &[Taken]) {
 }
 
 /// Set-points begin at the actual position and velocity, or as near to the place as a step leads,
-/// and come to rest within the limits.
+/// and stop within the limits.
 fn check_ways_back(case: Case, outcome: &Outcome) {
     for (from, to) in silences(outcome) {
         // Empty if no reply is received again, or its drive brakes by itself.

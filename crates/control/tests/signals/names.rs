@@ -68,7 +68,7 @@ impl Controller for Slices {
     }
 
     fn update(&mut self, _: CycleInfo, io: &mut Io<'_>) {
-        // Fewer values than elements, and more room than there are.
+        // Fewer values than elements, and more space than there are.
         io.set_slice(&self.lamps[1..], &[true, true]);
         let mut levels = [7; 3];
         let number = io.get_slice(&self.levels, &mut levels);

@@ -29,7 +29,7 @@ pub(super) enum Event {
     In,
     /// Seen in a system call from outside.
     Seen { number: i64 },
-    /// Some events had no room.
+    /// Some events had no space.
     Lost(u64),
 }
 

@@ -229,7 +229,7 @@ fn sample(events: &mut [Opened], tracepoints: Option<&Tracepoints>, record: &[u8
     Some((at, event))
 }
 
-/// Mask of the registers, the registers, the room for the stack, the stack, and how much of it was
+/// Mask of the registers, the registers, the space for the stack, the stack, and how much of it was
 /// filled.
 fn stack(bytes: &[u8]) -> Option<Stack> {
     if word(bytes, 0)? == 0 {

@@ -43,7 +43,7 @@ pub struct Disturbances {
     pub causes: Vec<Disturbance>,
     /// The first of each kind, in the order in which they came.
     pub firsts: Vec<First>,
-    /// Events the kernel had no room for: what they were is not known.
+    /// Events the kernel had no space for: what they were is not known.
     pub lost: u64,
 }
 

@@ -149,7 +149,7 @@ pub(crate) struct Ring {
 unsafe impl Send for Ring {}
 
 impl Ring {
-    /// A ring of 2^`order` pages; what finds no room is dropped, and counted by a record.
+    /// A ring of 2^`order` pages; what finds no space is dropped, and counted by a record.
     ///
     /// # Errors
     /// EPERM past perf_event_mlock_kb and the limit of locked memory.

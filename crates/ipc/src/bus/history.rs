@@ -26,7 +26,7 @@ pub(super) enum Next<'a> {
 }
 
 impl History {
-    /// Keeps an event; the oldest one makes room.
+    /// Keeps an event; the oldest one makes space.
     pub(super) fn push(&mut self, event: Event) {
         if self.events.len() == EVENTS_KEPT {
             self.events.pop_front();

@@ -223,7 +223,7 @@ pub struct RingStatus {
 pub struct WorkingCounterHistory {
     /// Cycles in which one was short.
     pub short_cycles: u64,
-    /// Cycle since which one is short without a break; none while all are complete.
+    /// Cycle since which one working counter has been short; none while all are complete.
     pub short_since: Option<u64>,
     /// Their last changes, oldest first.
     pub changes: Vec<WorkingCounterChange>,
@@ -242,7 +242,7 @@ pub struct SubDeviceStatus {
     pub al_status_text: String,
     /// True if its process data came and went in the cycle.
     pub exchanges: bool,
-    /// Cycles in a row without.
+    /// Consecutive cycles without process data.
     pub missed: u32,
     /// It is there, and exchanges nothing while another of its group is absent.
     pub waits: bool,
@@ -264,8 +264,8 @@ pub struct SubDeviceStatus {
     /// Ports 0 to 3, if the error counters were requested and the SubDevice answered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub links: Option<[PortLink; 4]>,
-    /// Cable by which frames come to it, the end on the MainDevice's side first, if its place is
-    /// known: one that has joined may hang elsewhere than it was described.
+    /// Cable by which frames reach it, the end on the MainDevice's side first, if its place is
+    /// known: a SubDevice that has joined may be connected elsewhere than described.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cable: Option<[CableEnd; 2]>,
     /// Receive times of ports 0 to 3 by one frame, local, ns, wrapping at 32 bits, if they were
@@ -275,9 +275,9 @@ pub struct SubDeviceStatus {
 }
 
 impl SubDeviceStatus {
-    /// State of one that is not on the bus, and need not be.
+    /// State of a SubDevice that is not on the bus, and need not be.
     pub const ABSENT: &'static str = "absent";
-    /// State of one that does not answer, as a drive without power.
+    /// State of a SubDevice that does not answer, such as a drive without power.
     pub const NO_ANSWER: &'static str = "no answer";
 
     /// True if it is not on the bus, and need not be.
@@ -286,8 +286,8 @@ impl SubDeviceStatus {
         self.state == Self::ABSENT
     }
 
-    /// Puts its state, its place and the delay of its clock as they are into the description of
-    /// when it was found; a place that is not known stays.
+    /// Puts its current state, its place and the delay of its clock into the description from when
+    /// it was found; an unknown place stays.
     pub fn describe(&self, found: &mut serde_json::Value) {
         let Some(found) = found.as_object_mut() else { return };
         found.insert("state".into(), self.state.as_str().into());
@@ -360,12 +360,12 @@ pub struct Event {
     /// Severity, for display.
     #[serde(default)]
     pub severity: Severity,
-    /// The event in words, with the names of the robot's parts; also of one that a reader does not
-    /// know.
+    /// The event as a sentence, with the names of the robot's parts; also for an event that a
+    /// reader does not know.
     #[serde(default)]
     pub sentence: String,
-    /// Both ends of the cable it is about, that of the MainDevice's side first: where the ring is
-    /// open, or by which frames come to the SubDevice.
+    /// Both ends of the cable concerned, the end on the MainDevice's side first: the cable where
+    /// the ring is open, or the cable by which frames reach the SubDevice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub between: Option<[CableEnd; 2]>,
     /// Contents.
@@ -381,7 +381,7 @@ pub enum Severity {
     Ok,
     /// A failure.
     Error,
-    /// Worth a look; a severity of a newer version, too.
+    /// Warning; also a severity of a newer version.
     #[default]
     #[serde(other)]
     Warning,
@@ -445,7 +445,7 @@ pub enum Happening {
     ClockUnsettled { position: usize, difference_ns: i32 },
     /// The process data of a SubDevice in Op does not come and go any more.
     SubDeviceLost { position: usize },
-    /// It does again, after so many cycles.
+    /// It exchanges process data again, after so many cycles.
     SubDeviceBack { position: usize, after: u64 },
     /// A SubDevice sent an emergency.
     Emergency { position: usize, error_code: u16, error_register: u8, data: Bytes },
@@ -469,7 +469,7 @@ pub enum Happening {
     SetpointIgnored { axis: usize, mode: String, given: String, takes: String },
     /// The drive of an axis did not carry out a quick stop; the axis was stopped by this step.
     QuickStopIgnored { axis: usize, step: String },
-    /// An axis in a mode of torques came to rest so far, in rad, beyond a position limit.
+    /// An axis in a torque mode stopped so far, in rad, beyond a position limit.
     Overshoot { axis: usize, by: f64 },
     /// The axis is its controller's again.
     AxisFreed { axis: usize },
@@ -519,7 +519,7 @@ pub enum Happening {
     ClockLock { state: String, phase_error_ns: i64 },
     /// The operating system takes or gives no frames: its error number.
     LinkFailed { code: i32 },
-    /// It does again, after so many cycles.
+    /// The link works again, after so many cycles.
     LinkWorks { after: u64 },
     /// The ring of SubDevices is open at a cable; all SubDevices reachable from either end
     /// continue.

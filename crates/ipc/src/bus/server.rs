@@ -18,9 +18,9 @@ use super::session::{Guest, Session};
 
 /// Mailboxes of a bus, behind the [`Server`].
 pub trait Backend: Send {
-    /// Takes a request, unless there is no room for it now: then false, and it is offered again.
-    /// `reads_only` says why the client may not write, if it may not. Every request taken has one
-    /// outcome in [`Backend::poll`].
+    /// Takes a request, unless there is no space for it now: then it returns false, and the request
+    /// is offered again. `reads_only` is the reason why the client may not write, if so. Every
+    /// request taken has one outcome in [`Backend::poll`].
     fn submit(&mut self, ticket: Ticket, service: &Service, reads_only: Option<&str>) -> bool;
 
     /// The next outcome there is.
@@ -44,7 +44,7 @@ pub struct Counters {
     pub requests: u64,
     /// Lines that were no request, each the end of its connection.
     pub malformed: u64,
-    /// Connections refused for want of room.
+    /// Connections refused for lack of space.
     pub refused: u64,
 }
 

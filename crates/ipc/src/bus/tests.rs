@@ -128,7 +128,7 @@ fn event(cycle: u64, what: Happening) -> Event {
     }
 }
 
-/// One of each event; a new one is missed by the compiler in [`next_event`].
+/// One of each event; the compiler reports a missing new one in [`next_event`].
 fn events() -> Vec<Happening> {
     std::iter::successors(Some(Happening::Phase { phase: "Op".into() }), next_event).collect()
 }
@@ -296,7 +296,7 @@ fn flood_waits_in_its_socket_and_dead_client_leaves_nothing() {
     flood.set_nonblocking(true).unwrap();
     let line = serde_json::to_vec(&Request { id: 1, service: upload(9) }).unwrap();
     let line = [&line[..], b"\n"].concat();
-    // Its requests stay under way: what it sends more waits, until its socket takes no more.
+    // Its requests stay under way: further input waits, until its socket takes no more.
     let started = Instant::now();
     while flood.write_all(&line).is_ok() || server.counters().requests < MOST_UNDER_WAY as u64 {
         assert!(started.elapsed() < Duration::from_secs(20), "it takes everything");

@@ -62,7 +62,7 @@ impl Channel {
         }
     }
 
-    /// Writes as `write` does, but waits no longer than `longest` for room.
+    /// Writes as `write` does, but waits no longer than `longest` for space.
     ///
     /// # Errors
     /// The errors of `write`, and [`ErrorKind::TimedOut`] if there was no space in time.

@@ -31,8 +31,8 @@ pub struct PortCounters {
     pub written: u64,
     /// Taken out of the ring by the real-time thread.
     pub received: u64,
-    /// Written by the client and dropped by the server: a message that was too long, or what a
-    /// former client had left when the ring was full and the next client came.
+    /// Written by the client and dropped by the server: a message that was too long, or data of a
+    /// former client that was left in the full ring when the next client came.
     pub dropped: u64,
 }
 
@@ -72,8 +72,8 @@ impl Counters {
         self.waits.store(false, Ordering::Relaxed);
     }
 
-    /// Counts what was put into the ring before, and wakes the real-time thread if it waits; for
-    /// the server.
+    /// Counts data put into the ring before, and wakes the real-time thread if it waits; for the
+    /// server.
     pub(super) fn written(&self, count: usize) {
         add(&self.written, count);
         // Partner: the fence in `wait`.

@@ -34,7 +34,7 @@ pub(crate) struct Far {
 struct Client {
     socket: OwnedFd,
     process: u32,
-    /// It reads nothing more: room in its socket is not waited for.
+    /// It reads nothing more: the server does not wait for space in its socket.
     deaf: bool,
 }
 
@@ -104,7 +104,7 @@ impl Far {
         let ends = socketpair(AddressFamily::UNIX, kind, SocketFlags::CLOEXEC, None);
         let (socket, theirs) = ends.map_err(|error| NotOpened::System(error.into()))?;
         self.client = Some(Client { socket, process, deaf: false });
-        // Before anything that it writes is in the ring.
+        // Before any of its data is in the ring.
         self.counters.client.store(u64::from(user) << 32 | u64::from(process), Ordering::Release);
         self.counters.open.store(true, Ordering::Relaxed);
         add(&self.counters.opened, 1);
@@ -155,7 +155,7 @@ impl Far {
             match (moved, failed) {
                 (Some(count), _) => add(&self.counters.delivered, count),
                 (None, Some(Errno::INTR)) => {}
-                // Data without room in the socket stays in the ring. A client that takes no more
+                // Data without space in the socket stays in the ring. A client that takes no more
                 // may still have written something: `pump_back` finds out.
                 (None, failed) => {
                     let deaf = failed.is_some_and(|error| error != Errno::AGAIN);
@@ -201,7 +201,7 @@ impl Far {
         }
     }
 
-    /// Takes in what a former client has written, as far as there is room; the rest is dropped and
+    /// Takes in the data of a former client, as far as there is space; the rest is dropped and
     /// counted.
     fn leave_behind(&mut self) {
         self.pump();

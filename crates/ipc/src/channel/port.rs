@@ -25,7 +25,7 @@ pub struct Port {
     counters: Arc<Counters>,
 }
 
-/// The ring had no room for the bytes, which were refused and counted.
+/// The ring had no space for the bytes, which were refused and counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{length} bytes found no room: the client of the port does not read, or there is none; or they never fit"
@@ -55,7 +55,8 @@ impl Port {
     /// Queues a message, or bytes of a stream, for the client: whole or not at all.
     ///
     /// # Errors
-    /// There is no room, or a message is empty or longer than the port's size; refused and counted.
+    /// There is no space, or a message is empty or longer than the port's size; refused and
+    /// counted.
     pub fn send(&mut self, bytes: &[u8]) -> Result<(), Full> {
         let (done, count) = match self.kind {
             Kind::Message { size, .. } => {
@@ -67,7 +68,7 @@ impl Port {
         if done {
             add(&self.counters.sent, count);
             if let Some(bell) = &self.bell {
-                // A port that is being opened at this moment is looked at before the server sleeps.
+                // A port that is being opened at this moment is checked before the server sleeps.
                 if self.is_open() && bell.ring() {
                     add(&self.counters.woken, 1);
                 }

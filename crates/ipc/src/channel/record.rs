@@ -6,7 +6,7 @@ use rtrb::{Consumer, Producer};
 /// Bytes before a message in its record: its length.
 pub(super) const HEADER: usize = 4;
 
-/// Puts in a message of 1 to `size` bytes; true if there was room.
+/// Puts in a message of 1 to `size` bytes; true if there was space.
 #[inline]
 pub(super) fn put(ring: &mut Producer<u8>, size: usize, message: &[u8]) -> bool {
     let Ok(mut chunk) = ring.write_chunk(HEADER + size) else { return false };

@@ -39,7 +39,7 @@ pub enum AttachError {
         /// Version of the cycle.
         found: u16,
     },
-    /// The server refused, or sent what is not taken.
+    /// The server refused, or sent an invalid reply.
     #[error("the cycle at {} refused: {source}", path.display())]
     Refused {
         /// Path of the socket.
@@ -65,7 +65,7 @@ pub enum AttachError {
     },
 }
 
-/// Reason for a refusal. Where there is a text, it is the server's.
+/// Reason for a refusal. A text comes from the server.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Refusal {

@@ -67,7 +67,7 @@ impl Line {
         };
         let received = match receive() {
             // The server closed before it had read the request: the kernel reports that once, and
-            // then delivers what the server had sent.
+            // then delivers the server's data.
             Err(Errno::CONNRESET) => receive(),
             other => other,
         };
@@ -77,7 +77,7 @@ impl Line {
             _ => None,
         });
         let files: Vec<OwnedFd> = files.flatten().collect();
-        // Descriptors that this process has no room for are left out by the kernel, without an
+        // Descriptors that this process has no space for are left out by the kernel, without an
         // error.
         if received.flags.contains(ReturnFlags::CTRUNC)
             && let Err(error) = fcntl_dupfd_cloexec(&self.socket, 0)

@@ -24,7 +24,7 @@ impl Folder {
         builder.open()
     }
 
-    /// Leaves what a killed cycle leaves: a socket that no process listens at.
+    /// Leaves a socket without a listener, as a killed cycle does.
     fn leave_dead(&self, name: &str) -> PathBuf {
         let (path, listener): (PathBuf, OwnedFd) =
             place::listen_at(&self.0, name, place::CYCLE, 0o600, None).unwrap();
@@ -62,7 +62,7 @@ fn the_one_running_cycle_is_found_past_the_sockets_of_dead_ones() {
     folder.leave_dead("m");
     let _ipc = folder.open("m").unwrap();
     assert_eq!(folder.only(None).unwrap().name(), "m");
-    // A client that only looks removes nothing, and opening one interface removes no socket of
+    // A client that only reads removes nothing, and opening one interface removes no socket of
     // another.
     assert!(dead[0].exists() && dead[1].exists());
 }
@@ -121,7 +121,7 @@ fn a_folder_of_another_user_is_not_trusted() {
     assert!(error.contains("belongs to user 65534"), "{error}");
 }
 
-/// A server without room sends the reason and closes, before or after the client has sent its
+/// A server without space sends the reason and closes, before or after the client has sent its
 /// request.
 #[test]
 fn refusal_before_a_hangup_is_read() {
@@ -192,8 +192,8 @@ fn blank() -> command::Command {
     command::Command { time_to_live_ns: 1, ..command::Command::default() }
 }
 
-/// A cycle's interface with a holder: both ends, the holder's connection and region, and room for a
-/// command.
+/// A cycle's interface with a holder: both ends, the holder's connection and region, and space for
+/// a command.
 fn held(folder: &Folder) -> (Endpoints, Server, Line, cell::Writer<Region>, command::Command) {
     let (ends, server) = folder.open("robot").unwrap();
     let (line, file) = lease(server.path());

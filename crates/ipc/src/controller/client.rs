@@ -117,7 +117,7 @@ impl Controller {
             }
             let until = now_ns().saturating_add(LOOK_NS).min(limit_ns);
             futex::wait(newest_of(self.requests.memory()), self.seen, until);
-            // Looked at only where nothing came: in a cycle the wait is the only system call.
+            // Checked only if nothing came: in a cycle the wait is the only system call.
             let now = now_ns();
             if self.requests.newest() == self.seen && now >= until {
                 if self.line.has_ended() {
@@ -187,5 +187,5 @@ impl Turn<'_> {
 /// Attempts of one read: the cycle laps the reader only with three requests during one copy.
 const ATTEMPTS: u32 = 16;
 
-/// Time after which a process that is not asked looks for the end of the cycle.
+/// Time after which a process without requests checks for the end of the cycle.
 const LOOK_NS: u64 = 100_000_000;

@@ -18,7 +18,7 @@ pub struct ControllerCounters {
     pub late: u64,
     /// Number of the last such cycle.
     pub last_late: u64,
-    /// Most of them in a row.
+    /// Most consecutive late ones.
     pub most_late_in_a_row: u64,
     /// Answers that came after their deadline, and were taken in the next cycle.
     pub taken_late: u64,

@@ -29,8 +29,8 @@ impl Words for Regions {
     }
 }
 
-/// The cycle's end. The process may write anything at any time: none of it makes this panic, read
-/// out of bounds, or wait beyond the time that is passed.
+/// The cycle's end. The process may write anything at any time: the cycle never panics, reads out
+/// of bounds, or waits beyond the given time because of it.
 #[derive(Debug)]
 pub struct CycleEnd {
     hearing: Hearing<Regions>,
@@ -47,7 +47,7 @@ pub enum Received {
     Nothing,
     /// A new answer; it is in the answer that was passed.
     Answer,
-    /// A new one that is none. Reported once for each.
+    /// A new but invalid answer. Reported once for each.
     Wrong(Wrong),
 }
 
@@ -65,7 +65,7 @@ impl CycleEnd {
         }
     }
 
-    /// An answer with room for all axes and outputs.
+    /// An answer with space for all axes and outputs.
     #[must_use]
     pub fn blank_answer(&self) -> Answer {
         let Rows { axes, signals, .. } = self.rows;
@@ -113,8 +113,8 @@ impl CycleEnd {
         futex::wake(newest_of(region));
     }
 
-    /// Waits for an answer that was not looked at, until `until_ns` of CLOCK_MONOTONIC: one system
-    /// call. It may return early for no reason.
+    /// Waits for an unread answer, until `until_ns` of CLOCK_MONOTONIC: one system call. It may
+    /// return early for no reason.
     pub fn wait(&self, until_ns: u64) {
         if let Some(Regions { answer, .. }) = self.hearing.current() {
             futex::wait(newest_of(answer), self.hearing.seen(), until_ns);

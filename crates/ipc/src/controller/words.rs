@@ -122,10 +122,10 @@ pub(crate) fn encode_answer(answer: &Answer, rows: Rows, words: &mut [u64]) {
     state::put(outputs, &answer.outputs, |output| output.map_or([0, 0], |word| [1, word]));
 }
 
-/// Decodes an answer from words that a peer may have filled with anything: every code is known, and
-/// every number finite. On an error `answer` has any content.
+/// Decodes an answer from words with any content: every code is known, and every number finite. On
+/// an error `answer` has any content.
 ///
-/// Does not allocate if `answer` has room for as many axes and outputs.
+/// Does not allocate if `answer` has space for as many axes and outputs.
 pub(crate) fn decode_answer(words: &[u64], rows: Rows, answer: &mut Answer) -> Result<(), Wrong> {
     let (head, rest) = words.split_first_chunk::<ANSWER_HEAD>().ok_or(Wrong::Rows)?;
     let &[cycle, axes, signals, codes, px, py, pyaw, vx, vy, vyaw, ref unused @ ..] = head;

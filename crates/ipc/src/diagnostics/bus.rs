@@ -22,8 +22,7 @@ pub struct BusDiagnosis {
     pub working_counter_history: WorkingCounterHistory,
     /// SubDevices, in the order of positions.
     pub sub_devices: Vec<SubDeviceDiagnosis>,
-    /// SubDevices left out, which are in Op and have counted no errors unless there are more than
-    /// find room.
+    /// SubDevices left out. They are in Op and have counted no errors, unless more do than fit.
     pub left_out: usize,
 }
 
@@ -43,7 +42,7 @@ pub struct SubDeviceDiagnosis {
     /// The same in words.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub al_status_text: String,
-    /// Cycles in a row without its process data.
+    /// Consecutive cycles without its process data.
     pub missed: u32,
     /// Difference of its clock from the reference clock as it was read last, ns.
     pub clock_difference_ns: Option<i32>,

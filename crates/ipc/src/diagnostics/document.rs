@@ -128,7 +128,7 @@ impl From<Spread> for SpreadNs {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct WatchDiagnostics {
-    /// Cycles looked at.
+    /// Number of evaluated cycles.
     pub cycles: u64,
     /// Records dropped because they were not taken in time.
     pub dropped_records: u64,

@@ -1,4 +1,4 @@
-//! Ports `control` and `stop`: requests of people and programs to the cycle, each answered once.
+//! Ports `control` and `stop`: requests of users and programs to the cycle, each answered once.
 
 use super::codec::{self, HEAD, Head, Reader, no_number, unknown_kind};
 use super::{DecodeError, Found, NoRoom};
@@ -52,8 +52,8 @@ pub enum Action {
     /// Makes the active controller bring its axes to rest and drop its motion; drives stay enabled.
     /// Done when the axes rest.
     Stop,
-    /// Stops, and leaves no controller active: the axes are held, whatever is commanded, until one
-    /// is switched to.
+    /// Stops, and leaves no controller active: the axes are held, whatever is commanded, until a
+    /// switch to one.
     Deactivate,
 }
 

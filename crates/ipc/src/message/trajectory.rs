@@ -224,7 +224,7 @@ impl Begin {
                 goal_position: tolerance("goal tolerance of position")?,
                 goal_velocity: tolerance("goal tolerance of velocity")?,
             };
-            // `axes` has bounded the number: a row has room for all.
+            // `axes` has bounded the number: a row has space for all.
             let _ = rows.push(axis);
         }
         reader.finish()?;

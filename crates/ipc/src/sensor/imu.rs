@@ -36,7 +36,7 @@ impl Imu {
     const KIND: u8 = 1;
 
     /// Encodes the message at the front of `bytes`; returns its length, or `None` if there is less
-    /// room than [`Imu::SIZE`].
+    /// space than [`Imu::SIZE`].
     pub fn encode(&self, bytes: &mut [u8]) -> Option<usize> {
         let mut writer = Writer::new(bytes, Self::SIZE)?;
         self.head.write(Self::KIND, &mut writer);

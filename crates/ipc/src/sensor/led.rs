@@ -62,7 +62,7 @@ impl Led {
     const KIND: u8 = 4;
 
     /// Encodes the message at the front of `bytes`; returns its length, or `None` if there is less
-    /// room than [`Led::SIZE`].
+    /// space than [`Led::SIZE`].
     pub fn encode(&self, bytes: &mut [u8]) -> Option<usize> {
         let mut writer = Writer::new(bytes, Self::SIZE)?;
         self.head.write(Self::KIND, &mut writer);
@@ -94,7 +94,7 @@ impl LedRequest {
     const KIND: u8 = 5;
 
     /// Encodes the message at the front of `bytes`; returns its length, or `None` if there is less
-    /// room than [`LedRequest::SIZE`].
+    /// space than [`LedRequest::SIZE`].
     pub fn encode(&self, bytes: &mut [u8]) -> Option<usize> {
         let mut writer = Writer::new(bytes, Self::SIZE)?;
         Head::default().write(Self::KIND, &mut writer);

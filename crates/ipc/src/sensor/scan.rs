@@ -51,7 +51,7 @@ impl ScanHead {
     const KIND: u8 = 2;
 
     /// Encodes a whole scan at the front of `bytes`; returns its length, or `None` if there is less
-    /// room, or if there are more than [`MOST_POINTS`] ranges.
+    /// space, or if there are more than [`MOST_POINTS`] ranges.
     pub fn encode(&self, ranges: &[f32], bytes: &mut [u8]) -> Option<usize> {
         if ranges.len() > MOST_POINTS {
             return None;

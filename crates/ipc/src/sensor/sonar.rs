@@ -24,7 +24,7 @@ impl Sonar {
     const KIND: u8 = 3;
 
     /// Encodes the message at the front of `bytes`; returns its length, or `None` if there is less
-    /// room than [`Sonar::SIZE`].
+    /// space than [`Sonar::SIZE`].
     pub fn encode(&self, bytes: &mut [u8]) -> Option<usize> {
         let mut writer = Writer::new(bytes, Self::SIZE)?;
         self.head.write(Self::KIND, &mut writer);

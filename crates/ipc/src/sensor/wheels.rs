@@ -31,7 +31,7 @@ impl Wheels {
     const KIND: u8 = 6;
 
     /// Encodes the message at the front of `bytes`; returns its length, or `None` if there is less
-    /// room than [`Wheels::SIZE`].
+    /// space than [`Wheels::SIZE`].
     pub fn encode(&self, bytes: &mut [u8]) -> Option<usize> {
         let mut writer = Writer::new(bytes, Self::SIZE)?;
         self.head.write(Self::KIND, &mut writer);
@@ -55,7 +55,7 @@ impl WheelRequest {
     const KIND: u8 = 7;
 
     /// Encodes the message at the front of `bytes`; returns its length, or `None` if there is less
-    /// room than [`WheelRequest::SIZE`].
+    /// space than [`WheelRequest::SIZE`].
     pub fn encode(&self, bytes: &mut [u8]) -> Option<usize> {
         let mut writer = Writer::new(bytes, Self::SIZE)?;
         Head::default().write(Self::KIND, &mut writer);

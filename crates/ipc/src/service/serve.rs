@@ -129,7 +129,7 @@ impl Serve {
         let first_visitor = waiting.len();
         waiting.extend(self.visitors.iter().map(|visitor| PollFd::new(&visitor.socket, PollFlags::IN)));
         let bell = &self.handed.bell;
-        // Before the ports are looked at.
+        // Before the ports are polled.
         bell.sleep();
         waiting.extend(self.handed.ports.iter().filter_map(Far::wait));
         let at_bell = bell.descriptor().map(|bell| PollFd::from_borrowed_fd(bell, PollFlags::IN));
@@ -246,8 +246,8 @@ impl Serve {
         }
     }
 
-    /// Checks the connection of the lease, which serves for nothing else: a holder that hangs up,
-    /// ends or sends anything more loses it.
+    /// Checks the connection of the lease, which has no other use: a holder that hangs up, ends or
+    /// sends more data loses it.
     fn check_holder(&mut self) {
         let Some(holder) = &self.holder else { return };
         let socket = &holder.visitor.socket;

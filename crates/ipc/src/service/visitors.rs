@@ -98,7 +98,7 @@ impl Holder {
         life.chain([PollFd::new(&self.visitor.socket, PollFlags::IN)])
     }
 
-    /// True if the holder sent something more: its connection takes no requests.
+    /// True if the holder sent more data: its connection takes no requests.
     pub(super) fn has_spoken(&self) -> bool {
         matches!(recv(&self.visitor.socket, &mut [0; 8], RecvFlags::DONTWAIT), Ok((1.., _)))
     }

@@ -1,5 +1,5 @@
 //! futex(2) on words that processes share: the low half of a 64-bit word, which only the kernel
-//! looks at.
+//! reads.
 
 use std::ptr;
 use std::sync::atomic::AtomicU64;

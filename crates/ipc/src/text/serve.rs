@@ -31,7 +31,7 @@ struct Guest {
     last_seen: Instant,
 }
 
-/// Connections at once; with one more, the one that was silent longest is turned away.
+/// Connections at once; one more replaces the connection that was silent longest.
 const MOST: usize = 16;
 
 /// Time without a request after which a connection is turned away.

@@ -41,7 +41,7 @@ pub fn configuration(robot: &RobotConfig, target: AlState) -> Configuration {
                 data: vec![ModeOfOperation::from(axis.mode).number() as u8],
             });
         }
-        // What the file's own start-up writes is right: a drive may have other units.
+        // The file's own start-up takes precedence: a drive may have other units.
         let written = |sdo: &StartupSdo| {
             sub_device.startup.iter().any(|it| (it.index, it.sub_index) == (sdo.index, sdo.sub_index))
         };
@@ -67,8 +67,8 @@ pub fn configuration(robot: &RobotConfig, target: AlState) -> Configuration {
     }
 }
 
-/// The cycle of `robot`, over after so many cycles: it counts them itself, so that no thread that
-/// is held up can hold up its end.
+/// The cycle of `robot`, which ends after so many cycles: it counts them in its own thread, so that
+/// no delayed thread can delay its end.
 pub(crate) fn cycle(robot: &RobotConfig, cycles: Option<u64>) -> CycleConfiguration {
     CycleConfiguration {
         period: robot.cycle.period,
@@ -80,8 +80,8 @@ pub(crate) fn cycle(robot: &RobotConfig, cycles: Option<u64>) -> CycleConfigurat
     }
 }
 
-/// Way in which the drive is to find its home, in counts and seconds. The home itself is 0 for the
-/// drive, whatever sign it gives a home offset; what it is called is the axis's.
+/// Homing method of the drive, in counts and seconds. The home itself is 0 for the drive, whatever
+/// sign it gives a home offset; the axis adds the position of the home.
 fn homing(axis: &Axis) -> Vec<StartupSdo> {
     let Some(settings) = &axis.homing_settings else { return Vec::new() };
     let Some(method) = settings.method else { return Vec::new() };
@@ -247,7 +247,7 @@ mod tests {
         let all = startup(&text);
         assert_eq!(written(&all[0]), expected, "the mode is in the process data");
         assert_eq!(written(&all[4]), [], "the axes in csv are not homed");
-        // What the file writes itself stays.
+        // Start-up commands of the file stay.
         let own = "[device.servo.pdos]";
         let speed =
             "[[device.servo.startup]]\nindex = 0x6099\nsub_index = 1\ntype = \"uint32\"\nvalue = 7\n\n";

@@ -22,7 +22,7 @@ use super::urdf::{tool, urdf};
 use super::{frames, signals};
 use crate::{Error, SharedMemoryError};
 
-/// An IPC that is not open yet, and what lives on it.
+/// An IPC that is not open yet, and its server.
 pub(crate) struct Interface {
     /// To be opened.
     pub(crate) builder: Builder,
@@ -171,7 +171,7 @@ fn own_controller(robot: &RobotConfig) -> ControllerDescription {
     ControllerDescription { name: "own".to_owned(), kind: None, axes }
 }
 
-/// Outside an axis goes by the name of its joint, if it is one of an arm's.
+/// Clients use the name of the joint for an axis of an arm.
 fn axis_description(robot: &RobotConfig, index: usize) -> AxisDescription {
     let axis = &robot.axes[index];
     let joint = robot.arm.as_ref().and_then(|arm| arm.joints[index].as_ref());
@@ -210,7 +210,7 @@ fn number_in(groups: &str, wanted: &str) -> Option<u32> {
     })
 }
 
-/// Requests, and orders of trajectories, that find room: a cycle takes some of each.
+/// Queue length of requests, and of trajectory orders: a cycle takes some of each.
 const REQUESTS: usize = 16;
 const ORDERS: usize = 64;
 

@@ -64,7 +64,7 @@ pub enum SimulatedTime {
 }
 
 impl SimulatedTime {
-    /// Bus time at the start of a run, where it has nothing to do with the computer's clock.
+    /// Bus time at the start of a run, if it is independent of the computer's clock.
     #[must_use]
     pub fn start(self) -> Option<Instant> {
         (self == Self::Fast).then_some(FAST_START)
@@ -126,8 +126,8 @@ pub enum RobotLink {
 /// program is `doing` there.
 ///
 /// # Errors
-/// An interface that is not there, not up or taken; a robot that cannot be simulated; a capture
-/// that cannot be written.
+/// An interface that is missing, down or taken; a robot that cannot be simulated; a capture that
+/// cannot be written.
 pub fn open(
     robot: &RobotConfig,
     wire: &Wire,
@@ -266,7 +266,7 @@ fn on_link<S: Segment + 'static>(
     }
 }
 
-/// Reports by what link an interface was opened, and which user squats on its lock.
+/// Reports the kind of link of an interface, and the user that blocks its lock.
 fn tell_of(interface: &str, kind: LinkKind, link: &InterfaceLink, tell: &mut dyn FnMut(&Notice)) {
     if kind != LinkKind::Packet {
         tell(&Notice::Link { interface: interface.to_owned(), link: link.to_string() });
@@ -315,8 +315,8 @@ fn not_simulated(interface: &str, wire: &Wire) -> Error {
 }
 
 impl RobotLink {
-    /// Completes the capture, if there is one, and says what is in it; a file that takes nothing
-    /// any more is given up.
+    /// Completes the capture, if there is one, and reports its content; a file that takes no more
+    /// data is abandoned.
     ///
     /// # Errors
     /// A capture that is not whole.

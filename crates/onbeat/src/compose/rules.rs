@@ -1,4 +1,4 @@
-//! Limits of commands from outside: only what one of the controllers follows is taken.
+//! Limits of commands from outside: a command is taken only if one of the controllers follows it.
 
 use control::ipc::{BaseRules, Follows, Rules, Takes};
 use ethercat::cia402::{AxisMode, CyclicMode};
@@ -30,7 +30,7 @@ pub(super) fn rules(robot: &RobotConfig, moved_by: MovedBy) -> Rules {
         axes: (0..robot.axes.len()).map(takes).collect(),
         base: base.map(|base| BaseRules { sideways: base.kind != BaseKind::Differential }),
         pose: pose && robot.arm.is_some(),
-        // Its own decides by itself what it follows, and when.
+        // A custom controller decides what it follows, and when.
         controllers: if own.is_some() { Vec::new() } else { each },
         signals: Vec::new(),
         longest_time_to_live: robot.ipc.longest_time_to_live,
@@ -70,8 +70,8 @@ fn follows(kind: ControllerKind) -> Parts {
     }
 }
 
-/// A drive that follows positions can be moved at a velocity, too, unless it makes its own way to
-/// them.
+/// A drive that follows positions can also be moved at a velocity, unless it generates its own
+/// profile.
 fn of_mode(mode: AxisMode) -> Takes {
     let kind = mode.cyclic();
     Takes {

@@ -53,7 +53,7 @@ pub fn segment(robot: &RobotConfig) -> Result<Segment, Error> {
 /// # Errors
 /// As [`segment`], and files that cannot be read or written, or are no SIIs.
 pub fn segment_keeping(robot: &RobotConfig, files: Option<&SiiFiles>) -> Result<Segment, Error> {
-    // Inputs read what the outputs described last before them drive.
+    // An input reads the outputs described before it.
     let mut wires = Wires::new();
     let mut levels: [Level; analogue_output::MAXIMUM_CHANNELS] = Default::default();
     let shafts: HashMap<&str, Level> =
@@ -170,7 +170,7 @@ fn has_port(descriptor: u8, port: u8) -> bool {
     descriptor >> (2 * port) & 0b10 != 0
 }
 
-/// SII of a SubDevice: `image`, or what the robot file and the kind of application give.
+/// SII of a SubDevice: `image`, or the content from the robot file and the kind of application.
 fn description(it: &SubDevice, simulation: &Simulation, image: Option<&sii::Image>) -> SiiDescription {
     let identity = it.identity.map_or(sii::Identity::default(), |identity| sii::Identity {
         vendor_id: identity.vendor_id,
@@ -315,7 +315,7 @@ fn servo_description(sii: &SiiDescription, it: &Simulation) -> ServoDescription 
     }
 }
 
-/// Encoder of a simulated drive: as the axis says, else one that knows its position always.
+/// Encoder of a simulated drive: from the axis, otherwise an absolute one.
 fn encoder_of(axis: &Axis) -> Encoder {
     match (axis.encoder, axis.encoder_turns()) {
         (None, _) => Encoder::Unlimited,

@@ -23,8 +23,8 @@ const LONGEST_IMAGE: u64 = 8 << 20;
 /// Contents of a file that is to be an SII image.
 ///
 /// # Errors
-/// One that is no regular file: a FIFO would be waited for, and a device may have no end. One
-/// longer than any EEPROM.
+/// A file that is not regular: a FIFO would block, and a device may have no end. A file longer than
+/// any EEPROM.
 pub fn image_file(path: &Path) -> io::Result<Vec<u8>> {
     if !fs::metadata(path)?.is_file() {
         return Err(io::Error::other("no regular file"));
@@ -53,7 +53,7 @@ pub struct SiiFiles {
     writer: JoinHandle<Result<(), SimulationError>>,
 }
 
-/// SII of a SubDevice, and what keeps it from now on.
+/// SII of a SubDevice, and the keeper of its later changes.
 pub(super) struct Kept {
     pub(super) bytes: Vec<u8>,
     pub(super) image: Image,
@@ -107,7 +107,7 @@ impl SiiFiles {
         Ok(Kept { bytes, image, store })
     }
 
-    /// Writes what is still to be written, once the simulation is gone.
+    /// Writes the remaining changes, after the simulation has ended.
     ///
     /// # Errors
     /// The first file that could not be written.
@@ -144,7 +144,7 @@ impl SiiStore for Store {
     }
 }
 
-/// Writes changes until the last store is gone. What came meanwhile is written once.
+/// Writes changes until the last store is gone. Changes that came meanwhile are written once.
 fn write_all(received: &Receiver<Change>) -> Result<(), SimulationError> {
     let mut outcome = Ok(());
     while let Ok(first) = received.recv() {

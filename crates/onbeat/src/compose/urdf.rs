@@ -91,8 +91,8 @@ fn check(text: &str, arm: &Arm, axes: &[Axis]) -> Result<(), UrdfFileError> {
     joints.iter().try_for_each(|(name, joint)| limits(name, *joint))
 }
 
-/// Checks that no element has more attributes than any should. What follows a `<` up to the next,
-/// which no value may hold, counts: text behind the element, too, and a comment.
+/// Checks that no element has an excessive number of attributes. Everything from one `<` to the
+/// next, which no value may contain, counts: also text after the element, and a comment.
 fn check_attributes(text: &str) -> Result<(), UrdfFileError> {
     let mut line = 1;
     for part in text.split('<') {

@@ -40,7 +40,7 @@ pub enum SimulationError {
         /// Reason.
         source: DescriptionError,
     },
-    /// SII image that promises what the simulated kind does not do.
+    /// SII image that does not match the simulated kind.
     #[error(
         "{robot}: SubDevice {position} \"{name}\": kind \"{kind}\" contradicts its SII image {}: {difference}: \
          choose another kind, or leave sii out",
@@ -57,7 +57,7 @@ pub enum SimulationError {
         kind: &'static str,
         /// Path of the image.
         image: PathBuf,
-        /// Difference of what the image promises and what the kind does.
+        /// Difference between the image and the kind.
         difference: Box<str>,
     },
     /// Cable in a port that its ESC does not have.
@@ -196,7 +196,7 @@ pub enum UrdfFileError {
         /// Attributes at most.
         most: usize,
     },
-    /// XML of something else.
+    /// XML of another format.
     #[error("its outermost element is <{found}>, expected <robot>")]
     Root {
         /// Name of its outermost element.

@@ -1,4 +1,4 @@
-//! Faults of frames on the wire, as people ask for them: shares of all frames, there and back.
+//! Faults of frames on the wire, as users state them: shares of all frames, there and back.
 
 use std::fmt;
 use std::time::Duration;

@@ -33,7 +33,7 @@ pub struct FaultySegment {
     reports: Option<SyncSender<Report>>,
 }
 
-/// A fault that took place, or the end of one.
+/// A fault that took place, or the end of a fault.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Report {
     /// Time since the start.
@@ -55,7 +55,7 @@ impl FaultReports {
         Self { reports: segment.reports(), targets, _server: server }
     }
 
-    /// The next one, if there is one by now.
+    /// The next report, if there is one.
     pub(crate) fn next(&self) -> Option<Notice> {
         let Report { at, fault } = self.reports.try_recv().ok()?;
         Some(Notice::Fault { at, fault: fault.named(&self.targets) })
@@ -314,7 +314,7 @@ impl FaultySegment {
                     false => drive.shift_count(axis, turns),
                     true => drive.displace(axis, turns),
                 }
-                // The robot file does not say what this encoder sees: it sees nothing.
+                // The robot file does not describe the input of this encoder, so it sees nothing.
                 if turned && unlimited {
                     drive.shift_count(axis, -turns);
                 }
@@ -331,8 +331,8 @@ impl FaultySegment {
                 self.frames.seed = seed;
                 self.link.set_seed(seed);
             }
-            // What lasts has ended; here are faults that were there from the start, or end by
-            // themselves.
+            // Lasting faults have ended; left are faults from the start, and faults with a planned
+            // end.
             Fault::Clear => {
                 self.rates(|frames| *frames = FrameFaults { seed: frames.seed, ..FrameFaults::default() });
                 self.link.lose_next(0);
@@ -371,7 +371,7 @@ impl FaultySegment {
         self.link.set_rates(self.frames.on_link());
     }
 
-    /// Replaces an SII by what `change` makes of it as it was at the start.
+    /// Replaces an SII by the result of `change` on its initial content.
     fn sii(&mut self, position: usize, change: impl FnOnce(&mut Vec<u8>)) {
         let Some(device) = self.segment.sub_device_mut(position) else { return };
         let kept = self.siis.iter().position(|(of, _)| *of == position).unwrap_or_else(|| {

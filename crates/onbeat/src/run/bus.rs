@@ -73,7 +73,7 @@ impl BusServer {
         self.server.counters()
     }
 
-    /// The bus as the cycle's slow poll knows it, looked at again once a second.
+    /// Polls the bus once a second, as the cycle's slow poll knows it.
     pub(super) fn look(&mut self) {
         if self.read.elapsed() >= EVERY {
             self.read = Instant::now();
@@ -99,7 +99,7 @@ impl BusServer {
         self.publish(&due);
     }
 
-    /// Passes on at the end what was counted.
+    /// Reports the remaining counts at the end.
     pub(super) fn tell_rest(&mut self) {
         let rest = self.repeats.rest();
         self.publish(&rest);
@@ -111,7 +111,7 @@ impl BusServer {
     }
 }
 
-/// Interval of looks at the bus.
+/// Polling interval of the bus.
 const EVERY: Duration = Duration::from_secs(1);
 
 /// The bus, and the flight recorder of the run.

@@ -12,7 +12,7 @@ use onbeat_ethercat_linux::link::Link;
 use rt::clock::Clock;
 
 /// Process data of each SubDevice, in their order, of a bus in PreOp, with the types of their SDO
-/// information. SubDevices without it, and what they do not answer, stay as they are.
+/// information. SubDevices without it, and entries without an answer, keep their types.
 ///
 /// # Errors
 /// A bus or a link that fails, a request to stop.
@@ -55,7 +55,7 @@ fn tells(sub_device: &SubDevice) -> bool {
     general.is_some_and(|it| it.coe_details.contains(CoeDetails::SDO_INFORMATION))
 }
 
-/// True of what could be one number or another: padding and single bits cannot.
+/// True for an entry with several possible types: padding and single bits have only one.
 fn is_untyped(entry: &PdoEntry) -> bool {
     entry.data_type == 0 && entry.index != 0 && (2..=64).contains(&entry.bit_length)
 }

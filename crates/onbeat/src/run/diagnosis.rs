@@ -38,7 +38,7 @@ pub(crate) struct DiagnosisSettings {
 
 /// With the feature `diagnosis`.
 impl Robot {
-    /// Watches what keeps the cycle's thread and the devices' tasks from their work:
+    /// Watches for disturbances of the cycle's thread and of the devices' tasks:
     /// [`Diagnosis::disturbances`].
     pub fn watch(mut self, detail: Detail) -> Self {
         self.settings.diagnosis.watch = Some(detail);
@@ -128,7 +128,7 @@ impl Diagnostician {
         self.watch.iter().flat_map(CycleWatch::read).map(|found| watched(&found)).collect()
     }
 
-    /// Late cycles as far as they are explained.
+    /// Late cycles with an explanation so far.
     pub(super) fn late(&self) -> Option<LateCycles> {
         let explainer = self.explainer.as_ref()?;
         Some(LateCycles {

@@ -38,12 +38,12 @@ pub(super) struct KeptState {
 struct LastRun {
     /// SHA-256 of the robot file.
     robot_file: Option<String>,
-    /// It came to its end.
+    /// It ended normally.
     ended: bool,
 }
 
 impl Settings {
-    /// Opens the state of `robot`, if it is to be kept. One that cannot be opened is a sentence.
+    /// Opens the state of `robot`, if it is kept. A failure is reported in a sentence.
     pub(super) fn open_state(&self, robot: &RobotConfig, reporter: &mut dyn Reporter) -> Option<KeptState> {
         let directory = self.state.as_deref().filter(|_| !self.wire.is_fast())?;
         let is_simulated = self.wire.interface.is_none();
@@ -111,8 +111,8 @@ impl KeptState {
         }
     }
 
-    /// Counts a reset of faults at the start, of these axes; what is counted is on the disk when
-    /// this returns.
+    /// Counts a reset of faults at the start, of these axes; the count is on the disk when this
+    /// returns.
     ///
     /// # Errors
     /// The reason that no more may be reset.
@@ -158,7 +158,7 @@ pub(super) struct Keeper {
     tell: SyncSender<Kept>,
     sentences: Receiver<String>,
     is_over: Arc<AtomicBool>,
-    /// Files that were looked at or written.
+    /// Number of files that were checked or written.
     steps: Arc<AtomicU32>,
     thread: Option<JoinHandle<()>>,
     names: PartNames,
@@ -170,13 +170,13 @@ impl Keeper {
     pub(super) fn see(&mut self, events: &[CycleEvent]) {
         for happened in events {
             if let Some(kept) = self.causes.see(happened, &self.names) {
-                // A disk that is too slow for it: what follows is less telling.
+                // A disk that is too slow loses details.
                 let _ = self.tell.try_send(kept);
             }
         }
     }
 
-    /// Reports what could not be written.
+    /// Reports failed writes.
     pub(super) fn look(&self, reporter: &mut dyn Reporter) {
         self.sentences.try_iter().for_each(|sentence| reporter.notice(&Notice::State(sentence)));
     }
@@ -215,7 +215,7 @@ struct Writer {
     sha256: Option<String>,
     complain: SyncSender<String>,
     last_complaint: String,
-    /// Counts what was looked at or written.
+    /// Counts checks and writes.
     done: Arc<AtomicU32>,
 }
 
@@ -262,7 +262,7 @@ impl Writer {
         self.note(written);
     }
 
-    /// Says once what cannot be written.
+    /// Reports a failed write once.
     fn note(&mut self, result: Result<(), StateError>) {
         self.done.fetch_add(1, Ordering::Relaxed);
         let Err(error) = result else { return };
@@ -346,8 +346,8 @@ const RESETS: &str = "resets.json";
 const MOST_RESETS: usize = 3;
 const RESETS_WITHIN_MS: u64 = 10 * 60 * 1_000;
 
-/// Interval of the looks of the thread that writes: an axis waits so long at most before it is
-/// enabled, and the disk.
+/// Polling interval of the writer thread: the longest time that an axis waits for it, plus the
+/// disk's, before it is enabled.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// Events and sentences that wait.

@@ -48,7 +48,7 @@ fn fitting(name: &str) -> String {
     if fitting.is_empty() { "robot".to_owned() } else { fitting }
 }
 
-/// Bytes, with room for a number behind it.
+/// Bytes, with space for a number behind it.
 const LONGEST: usize = 58;
 
 #[cfg(test)]

@@ -66,7 +66,7 @@ impl Settings {
         settings.take_down(&mut main_device, &mut link, &clock)
     }
 
-    /// Brings the bus up to PreOp and makes the cycle, on a link with a name for people. A bus that
+    /// Brings the bus up to PreOp and makes the cycle, on a link with a display name. A bus that
     /// cannot be used is left in Init.
     pub(super) fn prepare(
         &self,

@@ -50,13 +50,13 @@ use crate::{Error, Notice, Reporter};
 /// Time the file may take nothing at the end of a run before it is given up.
 const LAST_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Interval at which the writer looks for new ones.
+/// Polling interval of the writer.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// Interval at which a waiting cycle looks for space.
 const ROOM_EVERY: Duration = Duration::from_millis(1);
 
-/// Cycles between two looks at how the file does.
+/// Cycles between two checks of the file.
 const AT_ONCE: usize = 256;
 
 /// Numbers of the writer.
@@ -89,7 +89,7 @@ pub(super) struct Recorder {
     keeps: bool,
     causes: Sender<Cause>,
     marks: SyncSender<Mark>,
-    /// Marks for which there was no room.
+    /// Marks that were dropped because the queue was full.
     dropped_marks: u64,
     /// The last late cycle that was marked.
     last_late: Option<u64>,
@@ -148,7 +148,7 @@ impl Recorder {
         }
     }
 
-    /// Has events written, and a recording kept for what went wrong, if that is wanted.
+    /// Has events written, and a recording kept for a fault, if requested.
     pub(super) fn see(&mut self, events: &[CycleEvent]) {
         for event in events {
             let Some((severity, sentence)) = sentence(event, &[], &self.names) else { continue };
@@ -174,7 +174,7 @@ impl Recorder {
         self.dropped_marks += u64::from(self.marks.try_send(mark).is_err());
     }
 
-    /// Has one cycle written. Never waits: a cycle that finds no room is missing.
+    /// Has one cycle written. Never waits: a cycle is dropped if the ring is full.
     pub(super) fn record(&mut self, record: &CycleRecord) {
         self.measured += 1;
         let since = std::time::Instant::now();
@@ -184,12 +184,12 @@ impl Recorder {
         self.cycles.send(*record);
     }
 
-    /// Passes on what the writer has said since the last look.
+    /// Passes on the writer's sentences since the last call.
     pub(super) fn look(&self, reporter: &mut dyn Reporter) {
         self.said.try_iter().for_each(|line| reporter.notice(&Notice::Recording(line)));
     }
 
-    /// Has written what is known only at the end, and says what came of it.
+    /// Writes the final facts, and returns the result.
     pub(super) fn finish(self, summary: &RunSummary) -> Result<String, Error> {
         let mut end = end(summary, self.begin.as_ref());
         if self.dropped_marks > 0 {
@@ -264,7 +264,7 @@ struct Writing {
 }
 
 impl Writing {
-    /// Opens the file and writes all of it; what it has taken is counted.
+    /// Opens the file and writes everything; written parts are counted.
     fn write(
         self,
         opened: &SyncSender<io::Result<()>>,
@@ -285,7 +285,7 @@ impl Writing {
                 return Err(again);
             }
         };
-        // A run that did not come so far has nothing to write.
+        // A run that ended earlier has nothing to write.
         let Ok(Top { header, mut samples }) = top.recv() else { return Ok(Wrote::default()) };
         let begun = file.as_ref().map(File::try_clone).transpose()?;
         let written =
@@ -364,7 +364,7 @@ impl Writing {
         let (mut without, mut waiting) = (0, 0);
         tape.flush(&self.say)?;
         loop {
-            // Asked before emptying: what was stored before it is found below.
+            // Read before emptying: everything stored before it is found below.
             let last = rows.is_over();
             let mut written = 0;
             self.incoming.try_iter().for_each(|cause| tape.trigger(cause));
@@ -384,7 +384,7 @@ impl Writing {
                 written += 1;
             }
             if written > 0 {
-                // A run cut off keeps what was written so far.
+                // A run that is cut off keeps the rows written so far.
                 waiting += written;
                 if tape.flush(&self.say)? {
                     taken.add(std::mem::take(&mut waiting));
@@ -486,7 +486,7 @@ impl Tape {
         }
     }
 
-    /// False if what was written is not in the file yet.
+    /// False if the rows are not in the file yet.
     fn flush(&mut self, say: &Sender<String>) -> io::Result<bool> {
         match self {
             Self::Whole(file) => file.flush(),
@@ -539,10 +539,10 @@ fn end(summary: &RunSummary, begin: Option<&Usage>) -> Facts {
 /// Fact known at the end: cycles in the recording with dropped signals and axes.
 const WITHOUT: &str = "cycles_without_process_data";
 
-/// Fact known at the end: events and late cycles for which there was no room.
+/// Fact known at the end: events and late cycles that were dropped because the queue was full.
 const DROPPED_MARKS: &str = "dropped_marks";
 
-/// A look's worth of cycles at 4 kHz.
+/// Cycles of one polling interval at 4 kHz.
 const BUFFER: usize = 64 << 10;
 
 #[cfg(test)]

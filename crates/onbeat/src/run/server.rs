@@ -75,5 +75,5 @@ pub(super) fn open(
     Ok(Err(format!("{MOST_OF_A_NAME} cycles of robot \"{}\" run already", robot.name)))
 }
 
-/// Cycles of one robot that find a name of their own.
+/// Cycles of one robot that get different names.
 const MOST_OF_A_NAME: u32 = 100;

@@ -40,7 +40,7 @@ impl Beside {
         Ok(Self { running: running?, said })
     }
 
-    /// Shows what the devices said, and what their tasks were refused, since it was last asked.
+    /// Reports the devices' sentences, and the refusals of their tasks, since the last call.
     pub(super) fn look(&self, reporter: &mut dyn Reporter) {
         self.said.try_iter().for_each(|line| reporter.notice(&Notice::Device(line)));
     }

@@ -24,7 +24,7 @@ struct Fault {
 }
 
 /// Has the faults that a crash has left reset once the bus is in Op. On a wire, all axes then wait
-/// for a start request, also where there is no fault to reset: a service may have started the run.
+/// for a start request, even without a fault to reset: a service may have started the run.
 ///
 /// # Errors
 /// The bus fails.

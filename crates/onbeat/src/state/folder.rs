@@ -24,7 +24,7 @@ pub struct Folder {
     folder: OwnedFd,
 }
 
-/// Reason that something kept cannot be read or written.
+/// Reason that a kept file cannot be read or written.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum StateError {
@@ -179,7 +179,7 @@ impl Folder {
         }
         let new = format!(".{name}.new");
         let written = || {
-            // One that a crash has left, or another thing of that name.
+            // A file left by a crash, or another entry of that name.
             match unlinkat(&self.folder, &*new, AtFlags::empty()) {
                 Ok(()) | Err(Errno::NOENT) => {}
                 Err(error) => return Err(error.into()),

@@ -170,7 +170,7 @@ fn command_without_a_followed_target_is_refused() {
                 "{command:?} with {active}"
             );
         }
-        // A part that it follows, or none that moves anything, is enough.
+        // A followed part, or none that moves anything, is enough.
         assert_eq!(rules.check(&good(), NOW, place, &Gates::default()), Ok(()));
         assert_eq!(rules.check(&only(false, false, false, false), NOW, place, &Gates::default()), Ok(()));
     }

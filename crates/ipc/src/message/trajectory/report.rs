@@ -44,9 +44,9 @@ pub enum Outcome {
     Rejected(Rejection),
     /// The goal was reached within its tolerances.
     Succeeded,
-    /// The trajectory was aborted; the axes come to rest.
+    /// The trajectory was aborted; the axes stop.
     Aborted(Abort),
-    /// The trajectory was canceled; the axes come to rest.
+    /// The trajectory was canceled; the axes stop.
     Canceled,
 }
 
@@ -55,7 +55,7 @@ codes! {
     Rejection: u32 {
         /// A message cannot be read.
         Malformed = 1, "a message that cannot be read";
-        /// No points, or more than there is room for. `found` of `allowed`.
+        /// No points, or more than there is space for. `found` of `allowed`.
         Points = 2, "no points, or more than there is room for";
         /// A point missing, twice, or of another number of axes.
         Incomplete = 3, "a point is missing, comes twice, or has another number of axes";
@@ -79,7 +79,7 @@ codes! {
         NotActive = 12, "the active controller follows no trajectories";
         /// A drive is not enabled, or in fault.
         NotEnabled = 13, "a drive is not enabled";
-        /// The cycle is being stopped, or the controller is coming to rest.
+        /// The cycle is being stopped, or the controller is stopping.
         Stopping = 14, "the axes are being stopped";
         /// The id is not higher than all former ones.
         Id = 15, "an id that is not higher than those before it";

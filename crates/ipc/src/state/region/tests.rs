@@ -112,7 +112,7 @@ fn every_field_comes_back() {
     let mut back = State::default();
     decode(&words, &mut back);
     assert_eq!(back, state);
-    // Numbers of rows that cannot be are cut.
+    // Impossible numbers of rows are cut.
     words[52] = u64::MAX;
     words[41] = 1 << 40;
     words[40] = u64::MAX;

@@ -254,7 +254,7 @@ fn forking_process_is_moved_with_its_children() {
 }
 
 /// A thread that was put into another group cannot have its CPUs back while it is there. The group
-/// of another shield will go; any other may be for ever.
+/// of another shield will go; any other may be forever.
 #[test]
 fn thread_without_its_cpus_waits_only_for_a_shield() {
     for (name, kept) in [("onbeat-other", true), ("other", false)] {

@@ -171,7 +171,7 @@ impl NewFile {
         flight.check(columns).map_err(refused)
     }
 
-    /// Has the cycle hand over what was chosen.
+    /// Makes the cycle hand over the chosen signals.
     pub(in crate::run) fn sample<L: Link, C: Clock>(&mut self, cycle: &mut Cycle<L, C>) {
         self.process_data = self.chosen.take().map(|chosen| chosen.sample(cycle));
     }

@@ -172,7 +172,7 @@ impl Flight {
         failed.map(|(error, path)| self.fail(error, &path))
     }
 
-    /// A row of these values, in the place of the oldest one that is too old.
+    /// Keeps a row of these values, in place of the oldest expired one.
     fn keep(&mut self, record: &CycleRecord, values: impl Iterator<Item = Option<Value>>) -> Row {
         let mut spare = None;
         let is_old = |row: &Row| row.record.release_ns + self.before_ns < record.release_ns;
@@ -217,7 +217,7 @@ impl Flight {
         Ok(writes)
     }
 
-    /// Hands over what was written so far.
+    /// Hands over the rows written so far.
     pub(super) fn flush(&mut self) -> Option<String> {
         let writes = self.writes.as_mut()?;
         let (failed, path) = (writes.file.flush().err(), writes.path.clone());
@@ -278,7 +278,7 @@ impl Writes {
         }
     }
 
-    /// Writes the end, and says what is in it.
+    /// Writes the end, and returns a sentence on the content.
     fn end(self) -> io::Result<String> {
         let cause = |cause: &Cause| json!({ "cycle": cause.cycle, "cause": cause.kind, "sentence": cause.sentence });
         let mut facts = Facts::new();

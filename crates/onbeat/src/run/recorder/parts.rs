@@ -34,7 +34,7 @@ pub(super) struct Parts {
     format: Format,
     names: Names,
     size: u64,
-    /// The part that is written, once there is something for it.
+    /// The current part, once there is something for it.
     now: Option<Part>,
     /// Parts that were begun.
     pub(super) files: u64,
@@ -47,7 +47,7 @@ struct Part {
     rows: u64,
 }
 
-/// A file that counts what is written to it.
+/// A file that counts written bytes.
 struct Counted {
     file: BufWriter<File>,
     bytes: Rc<Cell<u64>>,
@@ -90,7 +90,7 @@ impl Parts {
         self.part()?.file.mark(mark)
     }
 
-    /// False if what was written is not in the file yet.
+    /// False if the rows are not in the file yet.
     pub(super) fn flush(&mut self) -> io::Result<bool> {
         self.now.as_mut().map_or(Ok(true), |part| part.file.flush())
     }

@@ -1,4 +1,4 @@
-//! Process data of a recording: which signals, and what the header says of them.
+//! Process data of a recording: its signals, and their description in the header.
 
 use control::cycle::Cycle;
 use control::sampling::Samples;
