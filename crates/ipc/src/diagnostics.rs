@@ -1,4 +1,5 @@
-//! Diagnostics of a cycle, published a few times a second as a JSON document; the newest one counts.
+//! Diagnostics of a cycle, published a few times a second as a JSON document; the newest one
+//! counts.
 
 mod bus;
 mod document;

@@ -29,7 +29,8 @@ pub(super) struct BusServer {
 }
 
 impl BusServer {
-    /// Starts it for a cycle whose bus is in PreOp; without it, where the system starts no thread, clients cannot ask the bus.
+    /// Starts it for a cycle with the bus in PreOp; without it, if the system starts no thread,
+    /// clients cannot request anything from the bus.
     pub(super) fn start(
         robot: &RobotConfig,
         interface: Option<String>,
@@ -74,7 +75,7 @@ impl BusServer {
         self.server.counters()
     }
 
-    /// The bus as the cycle's slow poll knows it, looked at again once a second.
+    /// Polls the bus once a second, as the cycle's slow poll knows it.
     pub(super) fn look(&mut self) {
         if self.read.elapsed() >= EVERY {
             self.read = Instant::now();
@@ -108,7 +109,7 @@ impl BusServer {
         self.publish(&due);
     }
 
-    /// Passes on at the end what was counted.
+    /// Reports the remaining counts at the end.
     pub(super) fn tell_rest(&mut self) {
         let rest = self.repeats.rest();
         self.publish(&rest);
@@ -120,7 +121,7 @@ impl BusServer {
     }
 }
 
-/// Interval of looks at the bus.
+/// Polling interval of the bus.
 const EVERY: Duration = Duration::from_secs(1);
 
 /// The bus, and the flight recorder of the run.

@@ -72,7 +72,8 @@ impl DiagnosticsWriter {
         document.tasks = tasks.diagnostics(summary, diagnosis.watched());
         document.late = diagnosis.late();
         if let Ok(text) = serde_json::to_string(document) {
-            // A document too long leaves the one before: there is nobody to tell that to.
+            // A document that is too long leaves the previous one: this thread has no way to report
+            // it.
             let _ = self.server.diagnostics(&text);
         }
     }
