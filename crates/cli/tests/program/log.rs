@@ -100,8 +100,7 @@ struct Metrics {
 
 impl Metrics {
     fn start() -> Self {
-        let socket = file("log-metrics.socket", "");
-        std::fs::remove_file(&socket).expect("a free name");
+        let socket = std::env::temp_dir().join(format!("onbeat-metrics-{}.sock", std::process::id()));
         let mut command = onbeat();
         command.args(["run", "examples/io-station.toml", "--period", "2ms", "--json", "--profile", "none"]);
         command.arg("--ipc").arg(&socket);
