@@ -33,7 +33,7 @@ const SECTIONS: &[(&str, &str)] = &[
     ("motion", "Motion (`crates/motion`)"),
     ("tasks", "Real-time tasks (`rt::task`, `diagnose::disturbance`)"),
     ("devices", "Devices (`crates/devices`)"),
-    ("ros2", "ROS 2 (`crates/ros2`)"),
+    ("ros2", "ROS 2 (`ros2`)"),
     ("papers", "The papers' comparisons (`lab/experiments`)"),
 ];
 
@@ -66,6 +66,7 @@ fn page(root: &Path) -> Result<String, String> {
     let mut rows = Vec::new();
     let mut files = sources(&root.join("crates"))?;
     files.extend(sources(&root.join("lab"))?);
+    files.extend(sources(&root.join("ros2"))?);
     files.sort();
     for file in files {
         let text = fs::read_to_string(&file).map_err(|error| format!("{}: {error}", file.display()))?;

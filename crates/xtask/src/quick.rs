@@ -4,22 +4,39 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::command;
 use crate::report::{Outcome, Report};
+use crate::{check, command};
 
 /// Crates whose tests need neither real time nor network namespaces: all their tests run.
 const PURE: [&str; 6] = ["types", "ethercat", "motion", "record", "robot", "schedulability"];
 
+/// The ROS 2 node, a workspace of its own.
+const ROS2: &str = "ros2";
+
 /// Runs the checks of `wanted`, or of the crates that changed since the last commit of `main`.
 pub(crate) fn run(root: &Path, wanted: &[&str], report: &mut Report) {
     let changed = if wanted.is_empty() { changed(root) } else { named(root, wanted) };
-    let crates = match changed {
+    let mut crates = match changed {
         Ok(crates) if crates.is_empty() => {
             return println!("no crate changed since main; `cargo xtask quick CRATE` checks one");
         }
         Ok(crates) => crates,
         Err(why) => return report.step("quick", || Outcome::Failed(why)),
     };
+    if crates.remove(ROS2) {
+        let lints = ["clippy", "--quiet", "--all-targets", "--", "--no-deps", "-D", "warnings"];
+        let steps: [(&str, &[&str]); 3] = [
+            ("format: ros2", &["fmt", "--check"]),
+            ("clippy: ros2", &lints),
+            ("tests of ros2", &["test", "--quiet", "--bins"]),
+        ];
+        for (name, words) in steps {
+            report.step(name, || check::of_ros2(root, words));
+        }
+    }
+    if crates.is_empty() {
+        return;
+    }
     let packages: Vec<String> = crates.iter().flat_map(|name| ["-p".to_owned(), package(name)]).collect();
     let cargo = |words: &[&str], more: &[&str]| {
         let mut cargo = command::cargo(root, words);
@@ -44,19 +61,23 @@ pub(crate) fn run(root: &Path, wanted: &[&str], report: &mut Report) {
     }
 }
 
-/// Folders below `crates` and `lab` with files that differ from the branch `main`, or from the commit before where that is checked out.
+/// Folders below `crates` and `lab`, and `ros2`, with files that differ from the branch `main`, or
+/// from the commit before where that is checked out.
 fn changed(root: &Path) -> Result<BTreeSet<String>, String> {
     let git = |words: &[&str]| command::output(Command::new("git").args(words).current_dir(root));
     let here = git(&["rev-parse", "--abbrev-ref", "HEAD"])?;
-    let dirty = git(&["status", "--porcelain", "--", "crates", "lab"])?;
+    let dirty = git(&["status", "--porcelain", "--", "crates", "lab", ROS2])?;
     let base = match here.trim() {
         "main" if dirty.is_empty() => "HEAD~1".to_owned(),
         "main" => "HEAD".to_owned(),
         _ => git(&["merge-base", "main", "HEAD"])?.trim().to_owned(),
     };
-    let tracked = git(&["diff", "--name-only", &base, "--", "crates", "lab"])?;
-    let new = git(&["ls-files", "--others", "--exclude-standard", "--", "crates", "lab"])?;
-    let name = |path: &str| path.split('/').nth(1).map(str::to_owned);
+    let tracked = git(&["diff", "--name-only", &base, "--", "crates", "lab", ROS2])?;
+    let new = git(&["ls-files", "--others", "--exclude-standard", "--", "crates", "lab", ROS2])?;
+    let name = |path: &str| {
+        let mut parts = path.split('/');
+        parts.next().filter(|&first| first == ROS2).or_else(|| parts.next()).map(str::to_owned)
+    };
     let found = tracked.lines().chain(new.lines()).filter_map(name);
     Ok(found.filter(|name| folder(root, name).is_some()).collect())
 }
@@ -72,7 +93,8 @@ fn named(root: &Path, wanted: &[&str]) -> Result<BTreeSet<String>, String> {
 /// Folder of a crate.
 fn folder(root: &Path, name: &str) -> Option<PathBuf> {
     let places = ["crates", "lab"].map(|place| root.join(place).join(name));
-    places.into_iter().find(|it| it.join("Cargo.toml").exists())
+    let own = (name == ROS2).then(|| root.join(name));
+    places.into_iter().chain(own).find(|it| it.join("Cargo.toml").exists())
 }
 
 /// Package of the crate in a folder.

@@ -121,7 +121,7 @@ fn sources() -> Vec<Source> {
         let text = fs::read_to_string(root().join(&path)).expect("source is text");
         Source { path, text }
     };
-    ["crates/*.rs", "lab/*.rs"].into_iter().flat_map(files).map(read).collect()
+    ["crates/*.rs", "lab/*.rs", "ros2/*.rs"].into_iter().flat_map(files).map(read).collect()
 }
 
 /// True if `source` declares `name`: an item, a method, a variant or a field.
@@ -144,8 +144,8 @@ fn declares(source: &str, name: &str) -> bool {
 /// Folder of the crate that goes by `name` in paths, as `ethercat_linux` or `onbeat_ipc`.
 fn crate_folder(name: &str) -> Option<PathBuf> {
     let name = name.trim_start_matches("onbeat_").replace('_', "-");
-    let places = [Path::new("crates").join(&name), Path::new("lab").join(&name)];
-    places.into_iter().find(|folder| root().join(folder).is_dir())
+    let places = [Path::new("crates").join(&name), Path::new("lab").join(&name), name.into()];
+    places.into_iter().find(|folder| root().join(folder).join("Cargo.toml").is_file())
 }
 
 /// True if each two neighbours of `a::B::c` are there: `a` is a crate and has B, or a module; a file that declares B declares c.

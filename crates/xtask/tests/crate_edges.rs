@@ -26,6 +26,7 @@ const IN_TESTS: &[(&str, &[&str])] = &[
     ("experiments", &["testkit"]),
     ("onbeat", &["testkit"]),
     ("cli", &["testkit"]),
+    ("ros2", &["testkit"]),
 ];
 
 /// Crates in which every target forbids unsafe code.

@@ -110,9 +110,9 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// All Rust files of the workspace and of the fuzz targets.
+/// All Rust files of the workspace, of the ROS 2 node and of the fuzz targets.
 fn sources() -> Vec<PathBuf> {
-    let mut folders = ["crates", "lab", "fuzz/fuzz_targets"].map(|name| root().join(name)).to_vec();
+    let mut folders = ["crates", "lab", "ros2", "fuzz/fuzz_targets"].map(|name| root().join(name)).to_vec();
     let mut found = Vec::new();
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).expect("a folder") {

@@ -8,8 +8,7 @@ use core::time::Duration;
 use ethercat::main_device::BringUpPhase;
 use ethercat::register::dc;
 use ethercat::time::Instant;
-use ethercat::wire::Command;
-use ethercat::wire::frame::Datagram;
+use ethercat::wire::{Command, DatagramHeader};
 
 #[derive(Debug)]
 pub(crate) struct Progress {
@@ -50,14 +49,13 @@ impl Progress {
     }
 
     /// This is in it.
-    pub(crate) fn requested(&mut self, datagram: &Datagram<'_>, now: Instant) {
-        let header = datagram.header;
+    pub(crate) fn requested(&mut self, header: &DatagramHeader, data: &[u8], now: Instant) {
         if header.command == Command::Nop || header.command.is_logical() {
             return;
         }
         // When SYNC0 is to start is another time with each attempt.
         let tells = header.command.writes() && header.ado() != dc::START_TIME;
-        let written = if tells { datagram.data } else { &[] };
+        let written = if tells { data } else { &[] };
         let target = u64::from(header.address) << 24 | u64::from(header.length) << 8;
         let mut request = mixed(0, target | u64::from(header.command.number()));
         for bytes in written.chunks(8) {

@@ -10,7 +10,6 @@ use ethercat::main_device::{
     BringUpPhase, Configuration, CycleReport, Event, MailboxRequest, MailboxService, MainDevice,
 };
 use ethercat::time::Instant;
-use ethercat::wire::Frame;
 use ethercat::wire::coe::{ListType, ValueInfo};
 use ethercat::wire::frame::{self, DatagramPlace};
 use simulator::Segment;
@@ -173,13 +172,18 @@ impl<'a> Wire<'a> {
         while let Some(length) = self.quietly(|main_device| main_device.poll_transmit(now, &mut buffer)) {
             sent += 1;
             assert!(sent <= MOST_FRAMES_AT_ONCE, "frames without end");
-            let frame = Frame::parse(&buffer[..length]).expect("a frame of ours is whole");
+            let frame = &buffer[..length];
+            let end = frame::checked_end(frame).expect("a frame of ours is whole");
             self.progress.sent();
             let mut carries_process_data = false;
-            for datagram in frame.datagrams() {
-                carries_process_data |= datagram.header.command.is_logical();
-                self.freshness.requested(&datagram);
-                self.progress.requested(&datagram, now);
+            let mut offset = Some(frame::DATAGRAMS_OFFSET);
+            while let Some(at) = offset {
+                let place = frame::place_at(frame, at, end).expect("a frame of ours is whole");
+                let (header, data) = (place.header, &frame[place.data()]);
+                carries_process_data |= header.command.is_logical();
+                self.freshness.requested(&header, data);
+                self.progress.requested(&header, data, now);
+                offset = header.more_follows.then_some(place.end());
             }
             if carries_process_data {
                 self.freshness.sent(&buffer[..length]);

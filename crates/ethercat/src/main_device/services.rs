@@ -120,9 +120,11 @@ impl MainDevice {
             self.expired_at = now;
         }
         for position in 0..count {
-            let sub_device = &mut self.sub_devices[position];
-            let outcome = self.workers[position].expire(now, sub_device);
-            self.handle_outcome(now, position as u16, outcome);
+            if self.workers.takes_too_long(position, now) {
+                let sub_device = &mut self.sub_devices[position];
+                let outcome = self.workers[position].expire(now, sub_device);
+                self.handle_outcome(now, position as u16, outcome);
+            }
         }
         self.expire_broadcasts(now);
     }

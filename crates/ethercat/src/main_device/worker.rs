@@ -367,30 +367,31 @@ impl Worker {
         Some(Awaited { what, register: self.register() })
     }
 
-    /// Gives up work that takes too long, whatever comes back: a mailbox transfer that timed out
-    /// while its frames were being lost, and a plan without progress.
-    pub(super) fn expire(&mut self, now: Instant, sub_device: &mut SubDevice) -> Outcome {
-        if self.mailbox.is_idle() {
-            return self.expire_step(now);
+    /// True if work takes too long, whatever comes back: a mailbox transfer that timed out while its
+    /// frames were being lost, or a plan without progress. [`Self::expire`] gives it up; only that
+    /// changes its due time and its progress.
+    pub(super) fn takes_too_long(&mut self, now: Instant) -> bool {
+        if !self.mailbox.is_idle() {
+            self.stuck_since = None;
+            return !self.awaiting && self.mailbox.is_overdue(now);
         }
-        self.stuck_since = None;
-        if self.awaiting || !self.mailbox.is_overdue(now) {
-            return Outcome::Nothing;
-        }
-        let progress = self.mailbox.give_up();
-        self.mailbox_progress(now, progress, sub_device)
-    }
-
-    /// Losses, missing answers and wrong ones have separate limits; in alternation they would reset
-    /// each other for ever.
-    fn expire_step(&mut self, now: Instant) -> Outcome {
+        // Losses, missing answers and wrong ones have separate limits; in alternation they would
+        // reset each other for ever.
         if self.waits_to_ask() {
             self.stuck_since = None;
         }
-        let lasted = now.since(*self.stuck_since.get_or_insert(now));
-        let stuck_at = if lasted < self.limits.stuck() { None } else { self.awaited() };
-        match stuck_at {
-            Some(awaited) => Outcome::Failed(SubDeviceError::Stuck { awaited, after: lasted }),
+        now.since(*self.stuck_since.get_or_insert(now)) >= self.limits.stuck() && self.awaited().is_some()
+    }
+
+    /// Gives up what takes too long.
+    pub(super) fn expire(&mut self, now: Instant, sub_device: &mut SubDevice) -> Outcome {
+        if !self.mailbox.is_idle() {
+            let progress = self.mailbox.give_up();
+            return self.mailbox_progress(now, progress, sub_device);
+        }
+        let after = self.stuck_since.map_or(Duration::ZERO, |since| now.since(since));
+        match self.awaited() {
+            Some(awaited) => Outcome::Failed(SubDeviceError::Stuck { awaited, after }),
             None => Outcome::Nothing,
         }
     }

@@ -101,6 +101,12 @@ impl Workers {
         self.due.get(start..end)?.iter().position(|due| *due <= now).map(|further| start + further)
     }
 
+    /// True if the worker at `place` takes too long ([`Worker::takes_too_long`]); it does not count
+    /// as accessed.
+    pub(super) fn takes_too_long(&mut self, place: usize, now: Instant) -> bool {
+        self.all[place].takes_too_long(now)
+    }
+
     /// Time of the next datagram of any worker; a little too early if one was accessed since.
     pub(super) fn next_due(&self) -> Option<Instant> {
         if self.all_touched {

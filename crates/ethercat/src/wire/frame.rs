@@ -260,12 +260,12 @@ impl<'a> FrameBuilder<'a> {
         Self { buffer, length: DATAGRAMS_OFFSET, last: None }
     }
 
-    /// Continues a frame of this builder behind the datagram whose header starts at `last`; later
-    /// ones are dropped. `None` if there is no datagram.
-    pub(crate) fn resume(buffer: &'a mut [u8], last: usize) -> Option<Self> {
-        let length = place_at(buffer, last, buffer.len()).ok()?.end();
-        buffer[last + 7] &= !MORE_FOLLOWS;
-        Some(Self { buffer, length, last: Some(last) })
+    /// Continues a frame of this builder behind its datagram from `last.start` to `last.end`; later
+    /// ones are dropped. `None` if the buffer ends before.
+    pub(crate) fn resume(buffer: &'a mut [u8], last: Range<usize>) -> Option<Self> {
+        let flags = buffer.get_mut(last.clone())?.get_mut(7)?;
+        *flags &= !MORE_FOLLOWS;
+        Some(Self { buffer, length: last.end, last: Some(last.start) })
     }
 
     /// Bytes of data that still fit into one more datagram, or `None` if no datagram fits.

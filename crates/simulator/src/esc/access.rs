@@ -180,6 +180,10 @@ impl Esc {
             return !is_protected;
         }
         let access = span(address, bytes.len());
+        let fmmus = u32::from(register::FMMU)..u32::from(register::SYNC_MANAGER);
+        if fmmus.contains(&access.start) && access.end <= fmmus.end {
+            return self.write_fmmus(passage, address, bytes);
+        }
         let sii = access.start < 0x0510 && access.end > u32::from(sii_interface::CONTROL);
         if sii {
             self.sii.settle(&mut self.memory, passage.now);
@@ -205,6 +209,18 @@ impl Esc {
                 let request = self.memory.word(sii_interface::CONTROL);
                 self.sii_written(passage, &access, sii_control, request);
             }
+        }
+        granted
+    }
+
+    /// Writes registers of FMMUs, as many as there are, in one piece.
+    fn write_fmmus(&mut self, passage: &Passage, address: u16, bytes: &[u8]) -> bool {
+        let end = register::FMMU + self.fmmus.len() as u16 * register::fmmu::LENGTH;
+        let there = bytes.len().min(end.saturating_sub(address).into());
+        let granted = there > 0 && !self.is_protected(address);
+        if granted {
+            self.memory.store(address, &bytes[..there]);
+            self.registers_written(passage, &span(address, bytes.len()), bytes);
         }
         granted
     }

@@ -111,6 +111,9 @@ pub(crate) struct WriteAccess<'a> {
 impl WriteAccess<'_> {
     pub(crate) fn allows(&self, address: u16) -> bool {
         match address {
+            // First those of many bytes, which each bring-up clears.
+            0x0600..=0x07FF => self.is_fmmu(address - register::FMMU),
+            0x0800..=0x08FF => self.is_sync_manager(address - register::SYNC_MANAGER),
             0x0010..=0x0011 | 0x0020..=0x0021 | 0x0030..=0x0031 | register::ESC_RESET => true,
             0x0100..=0x0103 | 0x0108..=0x0109 | 0x0120..=0x0121 => true,
             register::RUN_LED | register::ERR_LED => self.led_override,
@@ -118,8 +121,6 @@ impl WriteAccess<'_> {
             0x0400..=0x0401 | 0x0410..=0x0411 | 0x0420..=0x0421 | 0x0442..=0x0443 => true,
             sii_interface::CONFIGURATION | 0x0502..=0x050F => true,
             register::MII_CONTROL..=0x0516 => self.mii,
-            0x0600..=0x07FF => self.is_fmmu(address - register::FMMU),
-            0x0800..=0x08FF => self.is_sync_manager(address - register::SYNC_MANAGER),
             0x0900..=0x09FF if self.distributed_clocks => self.is_clock(address),
             0x0F80..=0x0FFF => true,
             _ => false,

@@ -21,10 +21,14 @@ pub(crate) fn folder_of(name: &str) -> PathBuf {
         .unwrap_or_else(|| panic!("no crate {name}"))
 }
 
-/// The packages of the workspace: `cargo metadata`.
+/// The packages of the workspace, and the ROS 2 node: `cargo metadata`.
 pub(crate) fn packages() -> Vec<Value> {
+    [crates(), folder_of("ros2")].iter().flat_map(|folder| packages_in(folder)).collect()
+}
+
+fn packages_in(folder: &Path) -> Vec<Value> {
     let mut metadata = Command::new(env!("CARGO"));
-    metadata.args(["metadata", "--format-version=1", "--no-deps", "--offline"]).current_dir(crates());
+    metadata.args(["metadata", "--format-version=1", "--no-deps", "--offline"]).current_dir(folder);
     let output = metadata.output().expect("cargo metadata runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let metadata: Value = serde_json::from_slice(&output.stdout).expect("cargo metadata prints JSON");

@@ -48,7 +48,7 @@ impl Ros2 {
         let program = context.programs.onbeat.with_file_name("onbeat-ros2");
         if !program.exists() {
             return Err(Error::other(format_args!(
-                "{} is not there: build it with `cargo build -p onbeat-ros2` (and --release where onbeat is), or plan \
+                "{} is not there: build it with `cargo xtask ros2 build` (and --release where onbeat is), or plan \
                  with --planner IPC",
                 program.display()
             )));

@@ -1,14 +1,16 @@
 //! A frame on its way out: a slot and a number for it. The datagrams in the slot stay, and take new
 //! addresses and data.
 
+use core::ops::Range;
+
 use crate::register;
 use crate::time::Instant;
 use crate::wire::frame::DATAGRAM_OVERHEAD;
 use crate::wire::{Address, Command, DatagramHeader, FrameBuilder, datagram, frame};
 
 use super::{
-    Exchange, GENERATION_AT, GENERATION_LENGTH, Numbers, Owner, Purpose, ReceptionCounters, ReplyTime,
-    SLOTS, Sent, Slot, SlotState, Tail, fixed,
+    Exchange, GENERATION_AT, GENERATION_END, Numbers, Owner, Purpose, ReceptionCounters, ReplyTime, SLOTS,
+    Sent, Slot, SlotState, Tail, fixed,
 };
 
 /// Room for a datagram of 16 bytes: most of the bring-up's are shorter.
@@ -155,13 +157,8 @@ impl Outgoing<'_> {
 
     /// True if hardly another datagram fits: the rest of a list may wait for the next frame.
     pub(in super::super) fn has_hardly_room(&self) -> bool {
-        let end = self.slot.last_of(self.count);
-        let length = match self.count {
-            0 => usize::from(GENERATION_LENGTH),
-            count => self.slot.datagrams[count - 1].length(),
-        };
         let limit = if self.count == self.proofs { usize::MAX } else { self.limit };
-        let used = end + datagram::HEADER_LENGTH + length + datagram::WORKING_COUNTER_LENGTH;
+        let used = self.slot.last_of(self.count).end;
         self.count >= self.slot.datagrams.capacity() || used + HARDLY_ANY > self.slot.frame.len().min(limit)
     }
 
@@ -251,9 +248,11 @@ impl Slot {
         Some(())
     }
 
-    /// Offset of the header of the last of the first `count` datagrams; without one, the generation
-    /// number's.
-    fn last_of(&self, count: usize) -> usize {
-        self.datagrams[..count].last().map_or(frame::DATAGRAMS_OFFSET, |sent| sent.offset.into())
+    /// Place of the last of the first `count` datagrams; without one, the generation number's.
+    fn last_of(&self, count: usize) -> Range<usize> {
+        let generation = frame::DATAGRAMS_OFFSET..frame::DATAGRAMS_OFFSET + GENERATION_END;
+        self.datagrams[..count].last().map_or(generation, |sent| {
+            sent.offset.into()..sent.working_counter() + datagram::WORKING_COUNTER_LENGTH
+        })
     }
 }
