@@ -2,9 +2,9 @@
 //!
 //! No allocation while frames pass. Times are those at which a frame reaches this ESC.
 //!
-//! Simplifications: EEPROM emulation is missing; each kind has the physical read/write offset (0x0108). An AL control
-//! request that comes before the previous one was served replaces it. The digital I/O registers below 0x1000
-//! have one buffer.
+//! Simplifications: EEPROM emulation is missing; each kind has the physical read/write offset
+//! (0x0108). An AL control request that comes before the previous one was served replaces it. The
+//! digital I/O registers below 0x1000 have one buffer.
 
 mod access;
 mod changes;
@@ -61,7 +61,8 @@ pub(crate) struct Esc {
     /// True if AL control was written and not yet served.
     state_requested: bool,
     sync_managers_switched: bool,
-    /// Sets of outputs since they were last asked for, in the first SyncManager of outputs, and the time of the newest.
+    /// Sets of outputs since they were last asked for, in the first SyncManager of outputs, and the
+    /// time of the newest.
     output_events: (u32, Instant),
     dl_status_changed: bool,
     /// Changes that the segment follows, since its last look.

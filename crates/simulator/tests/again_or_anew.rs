@@ -1,5 +1,6 @@
-//! The frame of a quiet cycle that is sent again, against one that is built anew: two MainDevices, each on a bus of its own that goes through the
-//! same, one of which is asked for the state that it has around each frame, and so builds it and looks at its reply in full. All that they send, take
+//! The frame of a quiet cycle that is sent again, against one that is built anew: two MainDevices,
+//! each on a bus of its own that goes through the same, one of which is asked for the state that it
+//! has around each frame, and so builds it and looks at its reply in full. All that they send, take
 //! and tell is the same.
 
 use std::cell::RefCell;

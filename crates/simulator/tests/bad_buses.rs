@@ -1,5 +1,5 @@
-//! Buses that differ from their description or refuse a request: one sentence with the place, the value
-//! expected, the value found and the remedy, and all SubDevices back in Init.
+//! Buses that differ from their description or refuse a request: one sentence with the place, the
+//! value expected, the value found and the remedy, and all SubDevices back in Init.
 
 use crate::rig;
 

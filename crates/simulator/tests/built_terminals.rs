@@ -1,4 +1,5 @@
-//! Terminals as they are built, on a bus: identity, SyncManagers and PDOs of their SIIs, and their values.
+//! Terminals as they are built, on a bus: identity, SyncManagers and PDOs of their SIIs, and their
+//! values.
 use crate::rig;
 
 use std::time::Duration;
@@ -26,7 +27,8 @@ const TERMINALS: [TerminalModel; 7] = [
     TerminalModel::El6022,
 ];
 
-/// Outputs wired to both digital inputs, analogue outputs to inputs, an encoder at 1000 counts a second, two joined lines.
+/// Outputs wired to both digital inputs, analogue outputs to inputs, an encoder at 1000 counts a
+/// second, two joined lines.
 fn bench() -> Rig {
     let (wires, levels) = (Wires::new(), [(); 4].map(|()| Level::default()));
     let measured = levels.each_ref().map(|level| Signal::Level { level: level.clone(), scale: 2.0 });
@@ -136,7 +138,8 @@ fn an_el1252_tells_when_its_inputs_rose_and_fell() {
     assert!(later[0] == stamps[0] && fell.contains(&later[1]), "{fell:?}: {later:?}");
 }
 
-/// Digital outputs are plain logic: their edges come with frames, wherever those lie between the steps of the simulation.
+/// Digital outputs are plain logic: their edges come with frames, wherever those lie between the
+/// steps of the simulation.
 // feature(signals): simulated terminals as they are built: EL1008, EL1252, EL2004, EL3104, EL4034, EL5101, EL6022
 #[test]
 fn an_el1252_stamps_an_output_when_the_frame_that_sets_it_has_come() {
@@ -211,7 +214,8 @@ fn an_el2004_is_built_as_a_real_one() {
     assert_eq!(entries(&ours), entries(&real));
 }
 
-/// A level set from outside stays, in the process data too, until the wire changes: one edge, and none back.
+/// A level set from outside stays, in the process data too, until the wire changes: one edge, and
+/// none back.
 #[test]
 fn a_latch_input_of_an_el1252_is_set_from_outside() {
     let mut rig = bench();

@@ -146,7 +146,8 @@ fn a_fixed_mapping_with_fewer_objects_or_other_lengths_is_refused() {
     assert!(sentence.contains("(16 bits), expected") && sentence.contains("(32 bits)"), "{sentence}");
 }
 
-/// Frames to PreOp of a drive whose process data is described so, and the process data that it has there.
+/// Frames to PreOp of a drive whose process data is described so, and the process data that it has
+/// there.
 fn frames_to(mapping: PdoMapping) -> (u64, PdoMapping) {
     let process_data = ProcessDataSource::Explicit(mapping);
     let configuration = described(vec![SubDeviceConfiguration { process_data, ..Default::default() }]);

@@ -1,5 +1,5 @@
-//! SubDevices whose EEPROM is blank, broken, stuck or endless, among intact ones: the others come up
-//! without delay, and the error names the SubDevice and its defect.
+//! SubDevices whose EEPROM is blank, broken, stuck or endless, among intact ones: the others come
+//! up without delay, and the error names the SubDevice and its defect.
 
 use crate::rig;
 
@@ -56,8 +56,8 @@ fn category(kind: u16, words: u16, data: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Brings the bus to PreOp like a tool: returns the error of the middle one, and the time taken. The others
-/// are intact.
+/// Brings the bus to PreOp like a tool: returns the error of the middle one, and the time taken.
+/// The others are intact.
 fn look_at(devices: Vec<SubDevice>, prepare: impl FnOnce(&mut Rig)) -> (String, Duration) {
     let mut rig = Rig::new(Configuration::default(), devices);
     prepare(&mut rig);
@@ -182,7 +182,8 @@ fn a_run_is_refused_where_it_needs_what_the_sii_says_and_only_there() {
     }
 }
 
-/// As in other MainDevices: the first category of its kind counts (SOEM stops there), PDOs add up (IgH).
+/// As in other MainDevices: the first category of its kind counts (SOEM stops there), PDOs add up
+/// (IgH).
 // feature(main-device): an EEPROM that stays busy, or has no end; repeated categories
 #[test]
 fn a_second_category_behind_a_good_one_does_no_harm() {

@@ -1,4 +1,5 @@
-//! Faults on the cable, and the judgement over the counters of simulated SubDevices: it names the place.
+//! Faults on the cable, and the judgement over the counters of simulated SubDevices: it names the
+//! place.
 
 use crate::rig;
 
@@ -32,7 +33,8 @@ fn found(rig: &mut Rig) -> Vec<Finding> {
     judge(&rig.main_device.sub_devices().iter().map(Examined::from).collect::<Vec<_>>())
 }
 
-/// The judgement over the same counts by ESCs without forwarded error counters: marked frames are invalid ones to them.
+/// The judgement over the same counts by ESCs without forwarded error counters: marked frames are
+/// invalid ones to them.
 fn found_without_forwarded(rig: &Rig) -> Vec<Finding> {
     let mut all: Vec<_> = rig.main_device.sub_devices().iter().map(Examined::from).collect();
     for port in all.iter_mut().flat_map(|it| it.counters.as_mut()).flat_map(|it| &mut it.ports) {

@@ -1,5 +1,5 @@
-//! Distributed clocks over a whole segment: measured, set and resulting times (ETG.1000.4, 6.12; ESC data
-//! sheet, section I, 9).
+//! Distributed clocks over a whole segment: measured, set and resulting times (ETG.1000.4, 6.12;
+//! ESC data sheet, section I, 9).
 
 use crate::bus;
 

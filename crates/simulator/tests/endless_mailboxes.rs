@@ -1,5 +1,5 @@
-//! Mailbox transfers that never finish, though each message is answered: they are aborted after a total
-//! time.
+//! Mailbox transfers that never finish, though each message is answered: they are aborted after a
+//! total time.
 
 use crate::rig;
 
@@ -30,7 +30,8 @@ const PER_BYTE: Duration = Duration::from_millis(2);
 /// Announced size of the object, in bytes.
 const ANNOUNCED: u32 = 2000;
 
-/// A mailbox that answers every message, after a delay, with a number of bytes of an endless transfer.
+/// A mailbox that answers every message, after a delay, with a number of bytes of an endless
+/// transfer.
 struct Endless {
     answers_after: Duration,
     bytes: usize,

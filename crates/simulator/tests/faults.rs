@@ -1,5 +1,5 @@
-//! Faults of the wire: frames are lost, delayed, duplicated and reordered. They cost a cycle at most, never
-//! the bus, and old data never counts as fresh.
+//! Faults of the wire: frames are lost, delayed, duplicated and reordered. They cost a cycle at
+//! most, never the bus, and old data never counts as fresh.
 
 use crate::rig;
 
@@ -52,9 +52,9 @@ impl Watched {
     }
 }
 
-/// Brings the bus up and runs it on a wire with `faults`; all faults must be counted, and nothing stale be
-/// fresh. Returns the watched SubDevices, the number of complete cycles, and the number of cycles with a
-/// loss.
+/// Brings the bus up and runs it on a wire with `faults`; all faults must be counted, and nothing
+/// stale be fresh. Returns the watched SubDevices, the number of complete cycles, and the number of
+/// cycles with a loss.
 fn endure(rig: &mut Rig, cycles: usize, seed: u64, faults: Faults) -> ([Watched; 6], usize, usize) {
     rig.wire = Wire::new(seed);
     rig.wire.faults = faults;
@@ -82,8 +82,8 @@ fn endure(rig: &mut Rig, cycles: usize, seed: u64, faults: Faults) -> ([Watched;
         if rig.replies == Replies::NextCycle {
             rig.send_cycle();
         }
-        // No SubDevice is missing: a lost frame is no short working counter. (The rest of a buffer that was
-        // not opened is one.)
+        // No SubDevice is missing: a lost frame is no short working counter. (The rest of a buffer
+        // that was not opened is one.)
         assert!(!report.spread || is_cut, "{report:?}");
         whole += usize::from(report.all_fresh);
         with_loss += usize::from(report.frames_lost > 0);

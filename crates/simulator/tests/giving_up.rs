@@ -1,5 +1,6 @@
-//! Replies that are right now and then, so that no limit of one kind is ever reached: with the usual time-outs the
-//! bring-up is given up below ten seconds after it got further last, and says at whom and at what.
+//! Replies that are right now and then, so that no limit of one kind is ever reached: with the
+//! usual time-outs the bring-up is given up below ten seconds after it got further last, and says
+//! at whom and at what.
 
 use crate::rig;
 
@@ -49,7 +50,8 @@ fn failure(mut rig: Rig) -> BusError {
     rig.failure().cloned().expect("it was seen")
 }
 
-/// Losses would be borne for a second and more, wrong answers for half a second; in turn each ends the other's row.
+/// Losses would be borne for a second and more, wrong answers for half a second; in turn each ends
+/// the other's row.
 // feature(main-device): a bring-up that gets no further is given up below 10 s, whatever comes back; it is said at whom and at what
 #[test]
 fn losses_and_missing_answers_in_turn() {

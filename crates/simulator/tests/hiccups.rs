@@ -1,6 +1,6 @@
-//! Silence of the bus for a while during bring-up, as when a machine or a switch stands still, is waited
-//! for. After permanent silence the bus is given up, with the time of the wait. Time in which the MainDevice's own thread did
-//! not run is no silence.
+//! Silence of the bus for a while during bring-up, as when a machine or a switch stands still, is
+//! waited for. After permanent silence the bus is given up, with the time of the wait. Time in
+//! which the MainDevice's own thread did not run is no silence.
 
 use crate::rig;
 
@@ -109,7 +109,8 @@ fn a_machine_that_stands_still_anywhere_on_the_way_to_op_only_delays_it() {
     }
 }
 
-/// As an ordinary process among dozens that all want the CPU: it runs for a moment now and then, and so does the one that answers.
+/// As an ordinary process among dozens that all want the CPU: it runs for a moment now and then,
+/// and so does the one that answers.
 // feature(main-device): a bus comes to Op on a machine that is busy all the time, only later
 #[test]
 fn a_machine_that_does_much_else_comes_to_op_later() {

@@ -1,5 +1,5 @@
-//! Remains of other MainDevices: ports closed by one, and SubDevices in the middle of a change of state
-//! that a killed process requested. A new MainDevice takes over the bus from there.
+//! Remains of other MainDevices: ports closed by one, and SubDevices in the middle of a change of
+//! state that a killed process requested. A new MainDevice takes over the bus from there.
 
 use crate::bus;
 use crate::rig;
@@ -32,8 +32,8 @@ fn tree() -> Segment {
     Segment::with_topology(drives(COUNT), &attachments).expect("a tree")
 }
 
-/// Writes loop settings to the SubDevices at these positions, the last first: each closes the path behind
-/// it.
+/// Writes loop settings to the SubDevices at these positions, the last first: each closes the path
+/// behind it.
 fn close(segment: Segment, settings: &[(u16, u8)]) -> Segment {
     let mut bus = Bus::new(segment);
     for &(position, loops) in settings.iter().rev() {

@@ -22,7 +22,8 @@ const OUT: u16 = 0x1000;
 const IN: u16 = 0x1080;
 const LENGTH: u16 = 64;
 
-/// Answers each message with the count of messages and its contents; a request of 0xEE is answered twice.
+/// Answers each message with the count of messages and its contents; a request of 0xEE is answered
+/// twice.
 #[derive(Default)]
 struct Counting {
     seen: u8,

@@ -50,8 +50,8 @@ fn bytes(length: usize, seed: usize) -> Vec<u8> {
     (0..length).map(|byte| (byte * 13 + seed) as u8).collect()
 }
 
-/// Executes one request: without cycles, or with cycles that must be complete and send at most one more
-/// frame each.
+/// Executes one request: without cycles, or with cycles that must be complete and send at most one
+/// more frame each.
 fn carry(rig: &mut Rig, position: u16, service: MailboxService, data: Vec<u8>) -> MailboxOutcome {
     let request = MailboxRequest { position, service, data };
     rig.main_device.submit(request).expect("there is room for it");

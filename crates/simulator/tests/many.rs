@@ -1,4 +1,5 @@
-//! Many SubDevices on one segment: a thousand come up, and those that rest answer as if they did not.
+//! Many SubDevices on one segment: a thousand come up, and those that rest answer as if they did
+//! not.
 
 use crate::rig;
 
@@ -29,7 +30,8 @@ use onbeat_simulator::{EscDescription, SubDevice};
 use rig::wire::Wire;
 use rig::{DRIVE, PERIOD, Rig, described, drives, to_op};
 
-/// Frames for each SubDevice of a thousand, all of the way to Op: as many datagrams as fit share one.
+/// Frames for each SubDevice of a thousand, all of the way to Op: as many datagrams as fit share
+/// one.
 const FRAMES_EACH: u64 = 8;
 
 /// Cycles in a row that are whole before Op is asked for.
@@ -48,12 +50,12 @@ fn a_thousand_sub_devices_reach_op_and_share_frames_on_the_way() {
     assert!(frames < 1000 * FRAMES_EACH, "{frames} frames");
 }
 
-/// Cycles from PreOp to Op beyond those that must be whole: requests and looks at each of a thousand take far more, as few frames
-/// fit beside their process data.
+/// Cycles from PreOp to Op beyond those that must be whole: requests and looks at each of a
+/// thousand take far more, as few frames fit beside their process data.
 const CYCLES_TO_OP: u64 = 20;
 
-/// One frame a cycle checks the starts of ten: each waits for all others between its start time and its activation, and all are asked for SafeOp
-/// once SYNC0 is near.
+/// One frame a cycle checks the starts of ten: each waits for all others between its start time and
+/// its activation, and all are asked for SafeOp once SYNC0 is near.
 // feature(main-device): a thousand drives with SYNC0 at 1 ms come to Op, and no start of SYNC0 is missed
 #[test]
 fn a_thousand_drives_with_sync0_come_to_op_and_no_start_is_missed() {
@@ -66,7 +68,8 @@ fn a_thousand_drives_with_sync0_come_to_op_and_no_start_is_missed() {
     assert_eq!(whole, 20);
 }
 
-/// One broadcast asks all for a state, and the status that rides along with each cycle tells that they are there.
+/// One broadcast asks all for a state, and the status that rides along with each cycle tells that
+/// they are there.
 // feature(main-device): a bus of many is asked for SafeOp and Op at once
 #[test]
 fn a_thousand_sub_devices_go_from_pre_op_to_op_in_a_few_cycles() {
@@ -190,7 +193,8 @@ fn with_sync0(count: usize) -> Configuration {
     described(vec![SubDeviceConfiguration { sync0, ..SubDeviceConfiguration::default() }; count])
 }
 
-/// All that a MainDevice sees of these SubDevices in a life with much in it, and their registers from time to time.
+/// All that a MainDevice sees of these SubDevices in a life with much in it, and their registers
+/// from time to time.
 fn life(configuration: Configuration, devices: Vec<SubDevice>) -> Vec<Vec<u8>> {
     let seen = Rc::new(RefCell::new(Vec::new()));
     let mut rig = Rig::new(configuration, devices);
@@ -253,7 +257,8 @@ fn sub_devices_that_rest_answer_as_those_that_are_stepped_all_the_time() {
     }
 }
 
-/// In Op each is stepped once for each frame with its process data, and not once more for SYNC0; without frames SYNC0 alone calls it.
+/// In Op each is stepped once for each frame with its process data, and not once more for SYNC0;
+/// without frames SYNC0 alone calls it.
 // feature(simulator): drives with SYNC0 that stand still are called by frames and SYNC0 alone
 #[test]
 fn drives_with_sync0_that_stand_still_are_not_stepped_between_frames() {
@@ -275,8 +280,9 @@ fn drives_with_sync0_that_stand_still_are_not_stepped_between_frames() {
     assert!(states.into_iter().all(|state| state == Some(AlState::Op)));
 }
 
-/// Time of a cycle of many drives with SYNC0, printed and not asserted: a number with a meaning takes `SUB_DEVICES=1000 cargo test --release -p
-/// onbeat-simulator --test main time_of_many -- --nocapture`.
+/// Time of a cycle of many drives with SYNC0, printed and not asserted: a number with a meaning
+/// takes `SUB_DEVICES=1000 cargo test --release -p onbeat-simulator --test main time_of_many --
+/// --nocapture`.
 #[test]
 fn time_of_many_with_sync0() {
     for (count, enabled) in [(100, false), (100, true)] {

@@ -31,8 +31,8 @@ fn ask(rig: &mut Rig, position: usize, data: Vec<u8>) {
 }
 
 // feature(main-device): 64 SubDevices at 4 kHz with SDO traffic to sixteen at once: every working counter right, no cycle lost, on a wire of 100 Mbit/s
-/// Sixteen are asked for their serial number and name without a pause: each is answered again and again, every cycle is whole, and all its frames
-/// are on a wire of 100 Mbit/s within the period.
+/// Sixteen are asked for their serial number and name without a pause: each is answered again and
+/// again, every cycle is whole, and all its frames are on a wire of 100 Mbit/s within the period.
 #[test]
 fn sixty_four_at_4_khz_with_sdo_traffic_lose_no_cycle() {
     let configuration = Configuration { period: PERIOD, ..to_op() };

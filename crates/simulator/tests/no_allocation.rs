@@ -1,5 +1,5 @@
-//! From the first cycle on the MainDevice does not allocate: through SafeOp and Op, beside lost frames,
-//! mailbox services and emergencies, and while SubDevices fail and return.
+//! From the first cycle on the MainDevice does not allocate: through SafeOp and Op, beside lost
+//! frames, mailbox services and emergencies, and while SubDevices fail and return.
 
 mod rig;
 
@@ -20,7 +20,8 @@ use rig::{PERIOD, Rig, described, drives};
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = allocations::COUNTED;
 
-/// Runs one cycle with only the MainDevice's work watched. Every `losing`th frame is lost; 0 for none.
+/// Runs one cycle with only the MainDevice's work watched. Every `losing`th frame is lost; 0 for
+/// none.
 fn one_cycle(rig: &mut Rig, sent: &mut u64, losing: u64) -> CycleReport {
     let end = rig.now + PERIOD;
     let mut buffer = [0; MAXIMUM_FRAME_LENGTH];

@@ -43,8 +43,8 @@ fn two_started_together_with_the_same_generations_would_not_tell_each_other_apar
     assert_eq!(rig.main_device.reception().accepted, 1, "which is why a start has a random one");
 }
 
-/// First frame of a MainDevice that starts at this generation, as SubDevices return it. They do not process
-/// it here: it would take them to Init.
+/// First frame of a MainDevice that starts at this generation, as SubDevices return it. They do not
+/// process it here: it would take them to Init.
 fn first_reply_to(first_generation: u32) -> Vec<u8> {
     let configuration = Configuration { first_generation, ..to_op() };
     let mut other = MainDevice::new(configuration).expect("a configuration that can be run");

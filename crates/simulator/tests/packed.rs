@@ -1,4 +1,5 @@
-//! Process data of a few bits in shared bytes of a datagram: the same values by name, and no SubDevice disturbs a neighbour's bits.
+//! Process data of a few bits in shared bytes of a datagram: the same values by name, and no
+//! SubDevice disturbs a neighbour's bits.
 use crate::rig;
 
 use std::sync::{Arc, Mutex};
@@ -105,7 +106,8 @@ fn numbers() -> impl Iterator<Item = u64> {
 }
 
 // feature(main-device): process data of a few bits packed into shared bytes (`packed` in `[bus]`), the same by name; a lost SubDevice leaves its neighbours' bits alone
-/// Every channel has the same value with bytes shared and without, whatever the neighbours have; the datagram is shorter.
+/// Every channel has the same value with bytes shared and without, whatever the neighbours have;
+/// the datagram is shorter.
 #[test]
 fn values_are_the_same_packed_and_not() {
     let [mut packed, mut aligned] = [true, false].map(|packed| bench(packed, true));

@@ -1,5 +1,5 @@
-//! Process data reaches its place and returns: over LRW, over LWR and LRD, over several frames, with the
-//! SIIs of real devices, and with a SubDevice that fails.
+//! Process data reaches its place and returns: over LRW, over LWR and LRD, over several frames,
+//! with the SIIs of real devices, and with a SubDevice that fails.
 
 use crate::rig;
 
@@ -236,8 +236,8 @@ fn a_cable_pulled_and_plugged_again() {
     for _ in 0..300 {
         rig.cycle();
     }
-    // Their outputs fell back to the safe state: their state shows it, and so do the working counters of
-    // their outputs.
+    // Their outputs fell back to the safe state: their state shows it, and so do the working
+    // counters of their outputs.
     let report = rig.cycle();
     assert_eq!((report.working_counter_errors, report.spread), (4, true));
     assert_eq!(freshness(&rig), [true; 10], "inputs are there again");

@@ -64,7 +64,8 @@ impl Bench {
         self.last = self.input(&inputs);
     }
 
-    /// A cycle in which the drive is enabled and shall be at `position`, moving at `velocity` with its present torque.
+    /// A cycle in which the drive is enabled and shall be at `position`, moving at `velocity` with
+    /// its present torque.
     fn follow(&mut self, drive: &mut Drive, position: i32, velocity: i32) -> DriveInput {
         let command = DriveCommand {
             request: Request::Enable,
@@ -170,7 +171,8 @@ fn a_drive_in_motion_changes_between_the_cyclic_modes_without_a_jump() {
         let mut at = bench.run_up(&mut drive);
         for mode in [from, to] {
             assert!(drive.change_mode(mode));
-            // A controller that has not followed positions begins where the axis will be when the drive hears of it.
+            // A controller that has not followed positions begins where the axis will be when the
+            // drive hears of it.
             if mode == CyclicMode::Position && drive.is_changing_mode() {
                 at = bench.last.position + SPEED;
             }

@@ -1,4 +1,5 @@
-//! Cycles of a quiet bus: one frame each, the same but for outputs and for who is asked for mail and the difference of its clock.
+//! Cycles of a quiet bus: one frame each, the same but for outputs and for who is asked for mail
+//! and the difference of its clock.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -22,8 +23,8 @@ use onbeat_simulator::{EscDescription, SubDevice, TerminalModel};
 
 use rig::{DRIVE, PERIOD, Rig, described, drive, drives, to_op};
 
-/// A bus of two drives in Op, in cycles of one frame and nothing else: after a generation number (bytes 16 to 32) the AL status of all (to 46), a
-/// mailbox (to 59) and process data.
+/// A bus of two drives in Op, in cycles of one frame and nothing else: after a generation number
+/// (bytes 16 to 32) the AL status of all (to 46), a mailbox (to 59) and process data.
 fn quiet() -> Rig {
     let mut rig = Rig::new(Configuration { distributed_clocks: false, ..to_op() }, drives(2));
     rig.run_up();
@@ -102,7 +103,8 @@ fn a_wrong_working_counter_or_status_in_a_quiet_cycle_is_seen() {
     assert_eq!((report.working_counter_errors, report.all_fresh), (1, false), "{report:?}");
     assert_eq!(rig.main_device.reception().accepted, accepted + 1);
     assert_eq!(rig.main_device.inputs(0), inputs);
-    // One in another state, one that does not answer, mail: each is looked at in a frame of its own.
+    // One in another state, one that does not answer, mail: each is looked at in a frame of its
+    // own.
     for (byte, value) in [(42, 0x04), (44, 0x01), (56, 0x08)] {
         let mut rig = quiet();
         let sent = rig.main_device.reception().sent;
@@ -291,7 +293,8 @@ fn a_lower_target_between_the_beginning_of_a_cycle_and_its_frame_ends_quiet_cycl
     assert!(!rig.main_device.inputs_fresh(0));
 }
 
-/// Bytes of the longest frame without process data that is sent in a cycle which reads the error counters of all.
+/// Bytes of the longest frame without process data that is sent in a cycle which reads the error
+/// counters of all.
 fn longest_service(rig: &mut Rig) -> usize {
     let longest = Rc::new(RefCell::new(0));
     let noted = Rc::clone(&longest);
@@ -383,7 +386,8 @@ fn quiet_with_one_absent() -> Rig {
     rig
 }
 
-/// With one absent it is known of each whether it takes part: after a lost frame it is found out again.
+/// With one absent it is known of each whether it takes part: after a lost frame it is found out
+/// again.
 #[test]
 fn after_a_lost_frame_those_who_are_there_take_part_again_while_one_is_absent() {
     let mut rig = quiet_with_one_absent();

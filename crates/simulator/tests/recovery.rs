@@ -1,4 +1,5 @@
-//! SubDevices that leave Op, or vanish and come back, are brought to Op again while the others stay there.
+//! SubDevices that leave Op, or vanish and come back, are brought to Op again while the others stay
+//! there.
 
 use crate::rig;
 
@@ -49,7 +50,8 @@ fn drives_in_op(count: usize) -> Rig {
     in_op(described(vec![configured(); count]), drives(count as u32))
 }
 
-/// Cycles until all are in Op again and exchange data; the others do so in every cycle but the first `blind`.
+/// Cycles until all are in Op again and exchange data; the others do so in every cycle but the
+/// first `blind`.
 fn cycles_until_all_are_back(rig: &mut Rig, gone: &[usize], blind: usize) -> usize {
     let count = rig.main_device.sub_devices().len();
     for cycle in 0..SOON {
@@ -93,7 +95,8 @@ fn one_that_lost_its_power_is_configured_anew_and_in_op_again() {
         assert!(took > 20, "{took} cycles are too few for all of it");
         assert_eq!(recovered(&rig), [(gone as u16, true)]);
         assert_eq!(state(&rig, gone), AlStatus::in_state(AlState::Op));
-        // Its start-up SDO, of which the drive has forgotten all, was written again; and its clock goes with the others.
+        // Its start-up SDO, of which the drive has forgotten all, was written again; and its clock
+        // goes with the others.
         for _ in 0..300 {
             rig.cycle();
         }
@@ -103,7 +106,8 @@ fn one_that_lost_its_power_is_configured_anew_and_in_op_again() {
     }
 }
 
-/// A request under way when its SubDevice vanishes does not delay the way back, and one that waits is carried out afterwards.
+/// A request under way when its SubDevice vanishes does not delay the way back, and one that waits
+/// is carried out afterwards.
 #[test]
 fn requests_made_around_a_way_back_are_all_answered() {
     let falls: [fn(&mut Rig); 2] = [
@@ -171,7 +175,8 @@ fn who_is_off_for_a_while_is_back_when_the_power_is() {
     assert_eq!(rig.events.iter().filter(gone).count(), 3, "{:?}", rig.events);
     assert!(rig.segment.power_on(2));
     cycles_until_all_are_back(&mut rig, &[2, 3, 4], 1);
-    // Those behind it have been without the reference clock's time for too long: their clocks are set anew, too.
+    // Those behind it have been without the reference clock's time for too long: their clocks are
+    // set anew, too.
     assert_eq!(recovered(&rig), [(2, true), (3, true), (4, true)]);
     let was_off = |it: &Event| matches!(it, Event::Reconfiguring { position: 2 });
     assert_eq!(rig.events.iter().filter(|it| matches!(it, Event::Reconfiguring { .. })).count(), 1);
@@ -403,7 +408,8 @@ proptest! {
     }
 }
 
-/// Of one that waits in SafeOp for its next try the clock runs on: were another the reference clock meanwhile, frames would tell it zero as the time.
+/// Of one that waits in SafeOp for its next try the clock runs on: were another the reference clock
+/// meanwhile, frames would tell it zero as the time.
 // feature(main-device): the reference clock stays one while its SubDevice is on its way back from SafeOp
 #[test]
 fn a_reference_clock_stays_one_while_it_waits_in_safe_op() {

@@ -1,4 +1,5 @@
-//! Registers of an ESC that reach beyond one access: write protection by frames, temporary loops, PHYs and LEDs on a bus.
+//! Registers of an ESC that reach beyond one access: write protection by frames, temporary loops,
+//! PHYs and LEDs on a bus.
 use crate::bus;
 
 use core::time::Duration;

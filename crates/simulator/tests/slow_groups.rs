@@ -71,9 +71,11 @@ fn one_that_is_missing_is_stale_alone_and_asked_in_every_cycle_until_it_is_back(
         cycle(&mut rig);
         exchanged.push([0, 1, 2, 3].map(|position| rig.main_device.exchanged(position)));
     }
-    // Those of every cycle never miss one, also where they stand between those that share the datagram.
+    // Those of every cycle never miss one, also where they stand between those that share the
+    // datagram.
     assert!(exchanged.iter().all(|it| it[1] && it[3]), "{exchanged:?}");
-    // At the latest in four cycles its turn comes, and the other that shares its datagram is stale with it for a cycle.
+    // At the latest in four cycles its turn comes, and the other that shares its datagram is stale
+    // with it for a cycle.
     assert_eq!(exchanged.iter().filter(|it| !it[2]).count(), 1, "{exchanged:?}");
     assert!(exchanged[6..].iter().all(|it| *it == [false, true, true, true]), "{exchanged:?}");
     take_part(&mut rig, 0, true, true);
@@ -84,7 +86,8 @@ fn one_that_is_missing_is_stale_alone_and_asked_in_every_cycle_until_it_is_back(
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
 
-    /// With any losses: fresh inputs are no older than their own period, and a lost exchange is made up for in the next cycle.
+    /// With any losses: fresh inputs are no older than their own period, and a lost exchange is
+    /// made up for in the next cycle.
     #[test]
     fn fresh_is_never_older_than_its_own_period(
         every in proptest::collection::vec(1..9_u16, 2..6),

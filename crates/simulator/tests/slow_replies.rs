@@ -1,4 +1,5 @@
-//! Replies that take longer than they are waited for at first: a large bus, or a machine that does much else.
+//! Replies that take longer than they are waited for at first: a large bus, or a machine that does
+//! much else.
 
 use crate::rig;
 
@@ -28,7 +29,8 @@ fn time_of_a_request(rig: &mut Rig) -> Duration {
     time
 }
 
-/// Replies that are late but come are waited for: a few frames are lost until that is known, and not all of them for ever.
+/// Replies that are late but come are waited for: a few frames are lost until that is known, and
+/// not all of them for ever.
 // feature(main-device): the time that replies are waited for on the way up follows the time they take
 #[test]
 fn a_bus_whose_replies_are_late_comes_up_with_few_frames_lost() {

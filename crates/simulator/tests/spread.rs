@@ -1,5 +1,5 @@
-//! Commands reach the other SubDevices: a short working counter costs only the inputs of the missing ones,
-//! from the next cycle on.
+//! Commands reach the other SubDevices: a short working counter costs only the inputs of the
+//! missing ones, from the next cycle on.
 
 use crate::rig;
 
@@ -37,8 +37,9 @@ fn line(count: usize) -> Vec<SubDevice> {
     (0..count).map(|number| numbered(number, 1)).collect()
 }
 
-/// Runs one cycle with unique outputs. Fresh inputs must be of this cycle, and of the right SubDevice; and
-/// where the outputs of the previous cycle were taken, of a SubDevice that received them.
+/// Runs one cycle with unique outputs. Fresh inputs must be of this cycle, and of the right
+/// SubDevice; and where the outputs of the previous cycle were taken, of a SubDevice that received
+/// them.
 fn cycle(rig: &mut Rig) -> CycleReport {
     let count = rig.main_device.sub_devices().len();
     let mut told = Vec::new();
@@ -236,8 +237,8 @@ fn a_target_below_op_is_spread_too_and_the_way_up_is_not() {
     assert!(rig.cycle().spread);
     assert_eq!(each(&rig, |it| rig.main_device.inputs_fresh(it)), [true, false, true]);
 
-    // Still one short: Op is not requested. Complete again, still spread: Op is requested once the layout
-    // is whole too.
+    // Still one short: Op is not requested. Complete again, still spread: Op is requested once the
+    // layout is whole too.
     rig.main_device.request_state(AlState::Op);
     for _ in 0..100 {
         rig.cycle();

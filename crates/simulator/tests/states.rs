@@ -153,8 +153,8 @@ fn sync_managers_outside_the_memory_or_on_each_other_are_refused() {
     use AlStatusCode as Code;
     const OUT: u8 = SyncManager::CONTROL_OUTPUTS;
     const IN: u8 = SyncManager::CONTROL_INPUTS;
-    // Mailboxes are at 0x1000 to 0x1100, memory ends at 0x3000; 100 bytes of process data have three
-    // buffers.
+    // Mailboxes are at 0x1000 to 0x1100, memory ends at 0x3000; 100 bytes of process data have
+    // three buffers.
     for (why, outputs, inputs, expected) in [
         ("side by side", 0x1100, 0x122C, reached(SafeOp)),
         ("up to the end", 0x1100, 0x3000 - 300, reached(SafeOp)),
@@ -262,8 +262,8 @@ fn bring_up(bus: &mut Bus) {
     exchange(bus);
 }
 
-/// First broadcasts of MainDevices on a bus that another one may have left in Op. AL control is requested
-/// with and without acknowledge, before and after FMMUs and SyncManagers are cleared.
+/// First broadcasts of MainDevices on a bus that another one may have left in Op. AL control is
+/// requested with and without acknowledge, before and after FMMUs and SyncManagers are cleared.
 // feature(simulator): AL control before SyncManagers; Init always accepted; up again and again
 #[test]
 fn it_comes_up_again_and_again_however_a_main_device_begins() {

@@ -1,4 +1,5 @@
-//! Static drift compensation: clocks that are used agree before the first SYNC0, and those that do not are told.
+//! Static drift compensation: clocks that are used agree before the first SYNC0, and those that do
+//! not are told.
 
 use crate::rig;
 
@@ -102,7 +103,8 @@ fn a_clock_that_cannot_follow_is_told_and_the_bus_goes_on() {
     assert!(took < Duration::from_secs(3), "{took:?}");
 }
 
-/// Crystals as they are usual agree soon: a bus of many has few frames more, of which each passes a thousand.
+/// Crystals as they are usual agree soon: a bus of many has few frames more, of which each passes a
+/// thousand.
 #[test]
 fn a_thousand_with_usual_crystals_take_few_frames_more() {
     let usual: Vec<f64> = (0..1000).map(|number| f64::from(number % 5) * 10.0 - 20.0).collect();

@@ -1,5 +1,5 @@
-//! Cables in the wrong ports: IN and OUT swapped at one SubDevice. The bus comes up in the order of the
-//! cable, reports the place, and its clocks are right.
+//! Cables in the wrong ports: IN and OUT swapped at one SubDevice. The bus comes up in the order of
+//! the cable, reports the place, and its clocks are right.
 
 use crate::rig;
 
@@ -29,7 +29,8 @@ fn numbered(number: u32, has_clock: bool) -> SubDevice {
     let features = if has_clock { EscDescription::FEATURES } else { EscFeatures { bits: 0 } };
     let oscillator = Oscillator {
         initial_time: (1 << 32) * (u64::from(number) + 1) - 77_000_000 * u64::from(number),
-        // Little: a control loop learns the rate of its crystal over more writes than these tests take.
+        // Little: a control loop learns the rate of its crystal over more writes than these tests
+        // take.
         drift_ppm: f64::from(number % 5) * 0.6 - 1.2,
         ..Oscillator::default()
     };
@@ -127,7 +128,8 @@ fn alone() {
 // feature(main-device): IN and OUT swapped anywhere: told where, brought up, in the order of the cable, delays right
 #[test]
 fn delays_are_those_of_the_cable_to_where_frames_are_processed() {
-    // Cables of 110, 120, 130 ns; the second is swapped, and processed when the frame has come back from the last.
+    // Cables of 110, 120, 130 ns; the second is swapped, and processed when the frame has come back
+    // from the last.
     let rig = run_up(line(all(4), &[1]), &[1]);
     let (second, third, fourth) = (110 + FORWARDING, 120 + FORWARDING, 130 + FORWARDING);
     let there = second + third + fourth;
@@ -192,7 +194,8 @@ fn branches_of_a_junction() {
 
 #[test]
 fn a_branch_at_each_port_of_a_swapped_subdevice() {
-    // Frames come in at port 2, go to 1 by port 0, are processed, and go to 2 and 3 by ports 3 and 1.
+    // Frames come in at port 2, go to 1 by port 0, are processed, and go to 2 and 3 by ports 3 and
+    // 1.
     let attachments = [Attachment::new(0, 0), Attachment::new(0, 3), Attachment::new(0, 1)];
     let segment = Segment::entered_at(2, all(4), &attachments).expect("a tree");
     let mut rig = run_up(segment, &[0]);

@@ -43,7 +43,8 @@ fn recorder(drift_ppm: f64, pulses: &Pulses) -> SubDevice {
 
 fn recorder_behind(kind: EscKind, drift_ppm: f64, pulses: &Pulses) -> SubDevice {
     let image = coupler(DRIVE, "recorder").image().emit();
-    // A little of it: a control loop learns the rate of its crystal over more writes than these tests take.
+    // A little of it: a control loop learns the rate of its crystal over more writes than these
+    // tests take.
     let oscillator = Oscillator {
         drift_ppm: drift_ppm / 64.0,
         initial_time: (drift_ppm.abs() * 1e9) as u64,
@@ -100,8 +101,8 @@ fn sync1_rises_at_the_multiples_of_its_own_cycle_everywhere() {
     }
 }
 
-/// On a long line a frame comes so much later to the last SubDevice that pulses come meanwhile: with each frame one here, which hands on the time of
-/// the bus.
+/// On a long line a frame comes so much later to the last SubDevice that pulses come meanwhile:
+/// with each frame one here, which hands on the time of the bus.
 // feature(simulator): SYNC0 comes before the frame that reaches its SubDevice later, on lines of any length
 #[test]
 fn sync0_that_comes_while_a_frame_is_on_its_way_is_not_lost() {
@@ -138,7 +139,8 @@ fn run(rig: &mut Rig, cycles: u32) {
     }
 }
 
-/// A bus whose second SubDevice's clock jumps by so much between its start time and its activation, `times` times; and back.
+/// A bus whose second SubDevice's clock jumps by so much between its start time and its activation,
+/// `times` times; and back.
 fn late_start(times: usize, by: Duration) -> Rig {
     let by = by.as_nanos() as i64;
     let pulses = Pulses::default();
@@ -301,7 +303,8 @@ fn latch_inputs_without_a_clock_are_refused() {
     );
 }
 
-/// Time at which the host's clock began, ns since 2000: that of the bus wraps at 32 bits about 2.5 s behind the start of the tests below.
+/// Time at which the host's clock began, ns since 2000: that of the bus wraps at 32 bits about 2.5
+/// s behind the start of the tests below.
 const EPOCH_BEFORE_A_WRAP: u64 = (186_264_514 << 32) + (1 << 32) - 3_500_000_000;
 
 /// A reference clock of 32 bits, then one of 64 and one of 32, all with SYNC0 and latch inputs.
@@ -324,7 +327,8 @@ fn full_time(rig: &Rig) -> u64 {
     rig.segment.sub_devices()[1].system_time(rig.now)
 }
 
-/// Pulses of the newest hundred cycles lie on the grid in the time of 64 bits, and at the same time everywhere.
+/// Pulses of the newest hundred cycles lie on the grid in the time of 64 bits, and at the same time
+/// everywhere.
 fn on_the_grid(pulses: &[Pulses; 3]) {
     let pulses = pulses.each_ref().map(|it| it.lock().unwrap()[0].clone());
     let newest = |own: &[(Instant, u64)]| own[own.len() - 100..].to_vec();
@@ -338,7 +342,8 @@ fn on_the_grid(pulses: &[Pulses; 3]) {
 }
 
 // feature(main-device): a reference clock of 32 bits: its time is extended to 64 over its wraps, for SYNC0, latches and the lock of the cycle
-/// The reference clock counts 32 bits and wraps: SYNC0 stays on the grid of the whole time in all SubDevices, and so do those behind.
+/// The reference clock counts 32 bits and wraps: SYNC0 stays on the grid of the whole time in all
+/// SubDevices, and so do those behind.
 #[test]
 fn sync0_keeps_its_grid_over_the_wraps_of_a_reference_clock_of_32_bits() {
     let pulses: [Pulses; 3] = Default::default();

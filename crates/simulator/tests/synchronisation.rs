@@ -1,4 +1,5 @@
-//! Supervision of SYNC0 and process data in a SubDevice (ETG.1020, 13): which settings it refuses, and what takes it from Op.
+//! Supervision of SYNC0 and process data in a SubDevice (ETG.1020, 13): which settings it refuses,
+//! and what takes it from Op.
 use crate::bus;
 
 use core::time::Duration;

@@ -1,4 +1,5 @@
-//! Analogue outputs and inputs, encoders, a force-torque sensor: their SIIs, and their values on a bus.
+//! Analogue outputs and inputs, encoders, a force-torque sensor: their SIIs, and their values on a
+//! bus.
 use crate::rig;
 
 use ethercat::pdo::{PdoField, PdoMapping};
@@ -28,7 +29,8 @@ fn mappings() -> [PdoMapping; 5] {
     ]
 }
 
-/// Two valves, two probes on them, an encoder on the drive's shaft and one of its own, a sensor, and the drive.
+/// Two valves, two probes on them, an encoder on the drive's shaft and one of its own, a sensor,
+/// and the drive.
 fn bench() -> Rig {
     let device = || DeviceDescription::new(Identity::default(), "device");
     let (wires, shaft) = ([Level::default(), Level::default()], Level::default());

@@ -1,4 +1,5 @@
-//! Trees, and the common time in them: delays equal those of the cables, clocks agree, SYNC0 on the grid.
+//! Trees, and the common time in them: delays equal those of the cables, clocks agree, SYNC0 on the
+//! grid.
 
 use crate::rig;
 
@@ -97,8 +98,8 @@ fn assert_delays_within(tolerance: u32, rig: &Rig, expected: &[Option<u32>]) {
     }
 }
 
-/// Checks that after two seconds of cycles all clocks show the same time, that SYNC0 rises everywhere at
-/// the same instant, on the grid, and that the MainDevice shows it.
+/// Checks that after two seconds of cycles all clocks show the same time, that SYNC0 rises
+/// everywhere at the same instant, on the grid, and that the MainDevice shows it.
 fn assert_one_time(rig: &mut Rig, pulses: &[Pulses], reference: usize) {
     for _ in 0..SETTLED {
         rig.cycle();

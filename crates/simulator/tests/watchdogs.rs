@@ -128,8 +128,8 @@ fn what_has_no_outputs_is_asked_for_no_watchdog() {
     assert!(!rig.main_device.sub_devices()[0].has_unwatched_outputs());
 }
 
-/// A bus of one whose ESC keeps its 100 ms, whatever is written: the reply to a read of its watchdogs is
-/// changed.
+/// A bus of one whose ESC keeps its 100 ms, whatever is written: the reply to a read of its
+/// watchdogs is changed.
 fn stubborn(target: AlState) -> Rig {
     let configuration = watched(Watchdog::After(Duration::from_millis(20)));
     let configuration =

@@ -1,4 +1,5 @@
-//! Each kind of SubDevice after a long rest, in bring-up and in Op: it receives all requests, and its answers reach the MainDevice.
+//! Each kind of SubDevice after a long rest, in bring-up and in Op: it receives all requests, and
+//! its answers reach the MainDevice.
 use crate::rig;
 
 use std::time::Duration;
@@ -249,7 +250,8 @@ fn who_loses_its_power_after_a_rest_is_configured_anew() {
     }
 }
 
-/// A program that hangs for a while, as one does in firmware: what was asked meanwhile is done when it goes on.
+/// A program that hangs for a while, as one does in firmware: what was asked meanwhile is done when
+/// it goes on.
 #[test]
 fn who_hangs_after_a_rest_serves_what_was_asked_meanwhile() {
     for kind in KINDS.into_iter().filter(|&kind| device(kind).has_mailbox()) {

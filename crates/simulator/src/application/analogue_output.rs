@@ -41,7 +41,8 @@ struct Channel {
 }
 
 impl AnalogueOutputs {
-    /// A terminal that drives `levels`, 1 to 16, in digits. Outside Op each has its default value (0x80n0:13).
+    /// A terminal that drives `levels`, 1 to 16, in digits. Outside Op each has its default value
+    /// (0x80n0:13).
     ///
     /// # Errors
     /// [`DescriptionError::Value`] for another number of channels.

@@ -7,8 +7,8 @@ use ethercat::wire::mailbox::MailboxError;
 use super::{Application, ProcessDataLengths, Replies, StateChange, Synchronisation, SynchronisationState};
 use crate::coe::CoeDevice;
 
-/// The part of an [`Application`] that differs from terminal to terminal: its work, between outputs taken and inputs
-/// shown.
+/// The part of an [`Application`] that differs from terminal to terminal: its work, between outputs
+/// taken and inputs shown.
 pub trait CoeApplication: Send {
     /// Object dictionary, server and process data.
     fn device(&self) -> &CoeDevice;
@@ -16,7 +16,8 @@ pub trait CoeApplication: Send {
     /// The same, to change it.
     fn device_mut(&mut self) -> &mut CoeDevice;
 
-    /// Works up to `now`, by the dictionary; the outputs there are the MainDevice's if `operational`.
+    /// Works up to `now`, by the dictionary; the outputs there are the MainDevice's if
+    /// `operational`.
     fn work(&mut self, now: Instant, operational: bool);
 
     /// True if further work without outputs, messages or calls from outside would change nothing.

@@ -77,8 +77,8 @@ pub(super) fn channels(number: usize, most: usize, expected: &'static str) -> Re
     if fits { Ok(()) } else { Err(wrong) }
 }
 
-/// Adds mapping and assignment objects for `mapping`, and the mapped objects that `dictionary` lacks; those
-/// it has become mappable. PDOs that are not fixed have room for `capacity` objects.
+/// Adds mapping and assignment objects for `mapping`, and the mapped objects that `dictionary`
+/// lacks; those it has become mappable. PDOs that are not fixed have room for `capacity` objects.
 ///
 /// # Errors
 /// [`DescriptionError::PdoIndex`], [`DescriptionError::MappedLength`].

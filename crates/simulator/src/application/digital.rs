@@ -64,7 +64,8 @@ pub struct DigitalOutputs {
 }
 
 impl DigitalOutputs {
-    /// A terminal that drives the first `channels` of `wires`, 1 to 64. All are low unless the state is Op.
+    /// A terminal that drives the first `channels` of `wires`, 1 to 64. All are low unless the
+    /// state is Op.
     ///
     /// # Errors
     /// [`DescriptionError::Value`] for another number of channels.

@@ -1,6 +1,7 @@
 //! Incremental encoder terminals: a 32-bit counter for each channel, described by CoE.
 //!
-//! Simplifications: nothing is latched, the index track is never high, and underflow, overflow and stall are not reported.
+//! Simplifications: nothing is latched, the index track is never high, and underflow, overflow and
+//! stall are not reported.
 
 use ethercat::pdo::{MAPPING_INPUTS, MAPPING_OUTPUTS, Pdo, PdoEntry, PdoMapping};
 use ethercat::time::Instant;
@@ -15,7 +16,8 @@ use crate::coe::{CoeDevice, DataType, DeviceDescription, Entry, EntryId, Object,
 /// Largest number of channels of a terminal.
 pub const MAXIMUM_CHANNELS: usize = 2;
 
-/// First object of the inputs: status bits from sub-index 1 on, the counter at 0x11, the latch at 0x12.
+/// First object of the inputs: status bits from sub-index 1 on, the counter at 0x11, the latch at
+/// 0x12.
 pub const INPUTS: u16 = 0x6000;
 
 /// First object of the outputs: control bits from sub-index 1 on, the value to set at 0x11.
@@ -137,7 +139,8 @@ struct Entries {
 }
 
 impl Encoders {
-    /// A terminal with one encoder for each of `signals`, 1 or 2, in counts. Counters begin at 0 and wrap at 32 bits.
+    /// A terminal with one encoder for each of `signals`, 1 or 2, in counts. Counters begin at 0
+    /// and wrap at 32 bits.
     ///
     /// # Errors
     /// [`DescriptionError::Value`] for another number of channels or a signal that is not finite.
@@ -224,8 +227,8 @@ impl Encoders {
     }
 }
 
-/// PDOs of a terminal with this many channels: for each a fixed RxPDO of 6 bytes and a TxPDO of 10, both two-channel
-/// terminals leave room for others between them.
+/// PDOs of a terminal with this many channels: for each a fixed RxPDO of 6 bytes and a TxPDO of 10,
+/// both two-channel terminals leave room for others between them.
 #[must_use]
 pub fn mapping(channels: usize) -> PdoMapping {
     mapping_of(channels, USUAL)

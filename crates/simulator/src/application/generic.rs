@@ -1,4 +1,5 @@
-//! Device of which only the PDOs are known: outputs are stored, inputs return the values set by code.
+//! Device of which only the PDOs are known: outputs are stored, inputs return the values set by
+//! code.
 
 use ethercat::pdo::PdoMapping;
 use ethercat::sdo_abort::AbortCode;
@@ -12,8 +13,8 @@ use crate::coe::{CoeDevice, DeviceDescription, ObjectDictionary, common};
 
 /// A device with the mapping of an SII image or a robot file.
 ///
-/// Its dictionary has the common objects and one entry for each mapped object, typed by its length. PDOs
-/// that are not fixed can be mapped anew from these.
+/// Its dictionary has the common objects and one entry for each mapped object, typed by its length.
+/// PDOs that are not fixed can be mapped anew from these.
 #[derive(Clone, Debug)]
 pub struct GenericDevice {
     coe: CoeDevice,
@@ -21,11 +22,12 @@ pub struct GenericDevice {
 }
 
 impl GenericDevice {
-    /// A device with `mapping`. Where `serves_coe` is false, the mailbox answers CoE as not supported.
+    /// A device with `mapping`. Where `serves_coe` is false, the mailbox answers CoE as not
+    /// supported.
     ///
     /// # Errors
-    /// [`DescriptionError::MappedLength`] if an object is mapped twice with different lengths, or a common
-    /// object with another than its own; [`DescriptionError::PdoIndex`].
+    /// [`DescriptionError::MappedLength`] if an object is mapped twice with different lengths, or a
+    /// common object with another than its own; [`DescriptionError::PdoIndex`].
     pub fn new(
         device: &DeviceDescription,
         mapping: &PdoMapping,

@@ -1,9 +1,12 @@
-//! Oversampling terminals, as an EL3702 and an EL4732: two channels, each with as many samples in a cycle as their SyncManagers have room for. SYNC0 takes or
-//! drives a sample, SYNC1 hands a block of them over; the system time of the next block is read from the ESC's own register.
+//! Oversampling terminals, as an EL3702 and an EL4732: two channels, each with as many samples in a
+//! cycle as their SyncManagers have room for. SYNC0 takes or drives a sample, SYNC1 hands a block
+//! of them over; the system time of the next block is read from the ESC's own register.
 //!
-//! Identity, PDOs and limits are those of public configurations and descriptions of the two terminals (vendor's documentation of EL37x2 and EL47x2; 1 to 100
-//! samples, object step 0x10). Simplifications: addresses of the SyncManagers are our own; the cycle counter of outputs is not compared; a block has the samples
-//! since the SYNC1 before, and what lacks of it is 0; no filter, no noise.
+//! Identity, PDOs and limits are those of public configurations and descriptions of the two
+//! terminals (vendor's documentation of EL37x2 and EL47x2; 1 to 100 samples, object step 0x10).
+//! Simplifications: addresses of the SyncManagers are our own; the cycle counter of outputs is not
+//! compared; a block has the samples since the SYNC1 before, and what lacks of it is 0; no filter,
+//! no noise.
 
 use std::array;
 
@@ -64,7 +67,8 @@ pub struct OversamplingInputs {
     number: usize,
     /// The newest one, and its system time.
     newest: Option<(u64, [i16; CHANNELS])>,
-    /// Number of the block handed over last, 0 for none; `None` before the first SYNC1, as the block before it has no beginning.
+    /// Number of the block handed over last, 0 for none; `None` before the first SYNC1, as the
+    /// block before it has no beginning.
     blocks: Option<u16>,
 }
 
@@ -220,7 +224,8 @@ impl Application for OversamplingOutputs {
     }
 }
 
-/// Samples of each channel by the bytes of its SyncManager, both alike; 0 of one without. One each where they do not fit.
+/// Samples of each channel by the bytes of its SyncManager, both alike; 0 of one without. One each
+/// where they do not fit.
 fn counts(sync_managers: &[usize; SYNC_MANAGERS]) -> [usize; CHANNELS] {
     let found: [Option<usize>; CHANNELS] = array::from_fn(|channel| match sync_managers[channel] {
         0 => Some(0),
@@ -256,7 +261,8 @@ pub fn el4732_mapping() -> PdoMapping {
     PdoMapping { outputs: outputs.collect(), inputs: vec![next] }
 }
 
-/// Counter and sample of each channel; the objects of samples begin at `samples`, that of the counters is 0x800 behind.
+/// Counter and sample of each channel; the objects of samples begin at `samples`, that of the
+/// counters is 0x800 behind.
 fn blocks(counters: [u16; CHANNELS], samples: [u16; CHANNELS], objects: u16) -> impl Iterator<Item = Pdo> {
     (0..CHANNELS).flat_map(move |channel| {
         let (place, number) = (channel as u8, channel as u8 + 1);
@@ -303,7 +309,8 @@ mod tests {
         assert_eq!(it.enter(&change), Ok(()));
     }
 
-    /// A block begins with the sample of the SYNC0 that comes with its SYNC1, and is handed over at the next.
+    /// A block begins with the sample of the SYNC0 that comes with its SYNC1, and is handed over at
+    /// the next.
     #[test]
     fn a_block_holds_the_samples_from_one_sync1_to_the_next() {
         // One digit each sample period.
@@ -348,7 +355,8 @@ mod tests {
         assert_eq!(words(&inputs), [2, 4, 5, 0]);
     }
 
-    /// Each SYNC0 drives one sample of the block that SYNC1 took, beginning with the SYNC0 that comes with it.
+    /// Each SYNC0 drives one sample of the block that SYNC1 took, beginning with the SYNC0 that
+    /// comes with it.
     #[test]
     fn outputs_are_driven_sample_by_sample() {
         let levels = [Level::with_course(), Level::default()];
@@ -373,7 +381,8 @@ mod tests {
         assert_eq!(levels.each_ref().map(Level::get), [0.0, 0.0]);
     }
 
-    /// SyncManagers without a whole number of samples, with too many, or with different numbers are refused by their lengths.
+    /// SyncManagers without a whole number of samples, with too many, or with different numbers are
+    /// refused by their lengths.
     #[test]
     fn lengths_that_do_not_fit_are_those_of_one_sample() {
         for (found, expected) in [

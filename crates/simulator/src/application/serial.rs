@@ -1,7 +1,8 @@
-//! Two serial lines as of an EL6022: bytes pass by a handshake in the process data. What one line sends comes in at the other,
-//! as with a cable between them.
+//! Two serial lines as of an EL6022: bytes pass by a handshake in the process data. What one line
+//! sends comes in at the other, as with a cable between them.
 //!
-//! Simplifications: 9600 baud, ten bits a byte, whatever the settings. No parity or framing errors, no continuous sending.
+//! Simplifications: 9600 baud, ten bits a byte, whatever the settings. No parity or framing errors,
+//! no continuous sending.
 
 use std::collections::VecDeque;
 
@@ -43,7 +44,8 @@ const RECEIVE_BUFFER: usize = 864;
 /// Time of a byte at 9600 baud, in ns.
 const BYTE_TIME: u64 = 1_041_667;
 
-/// First objects: data of the first line; control and status are one above. Each line is 0x10 behind.
+/// First objects: data of the first line; control and status are one above. Each line is 0x10
+/// behind.
 const OUTPUTS: u16 = 0x7000;
 const INPUTS: u16 = 0x6000;
 const LINE_STEP: u16 = 0x10;

@@ -8,11 +8,13 @@ use ethercat::time::Instant;
 
 use super::description::{DescriptionError, not_negative};
 
-/// A quantity that one SubDevice sets and others read: the voltage of a wire, the angle of a shaft. Clones share it.
+/// A quantity that one SubDevice sets and others read: the voltage of a wire, the angle of a shaft.
+/// Clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct Level {
     bits: Arc<AtomicU64>,
-    /// Its newest values with their times, of one that changes between the steps of those who read it.
+    /// Its newest values with their times, of one that changes between the steps of those who read
+    /// it.
     course: Option<Arc<History>>,
 }
 
@@ -23,7 +25,8 @@ struct History {
     next: AtomicU64,
 }
 
-/// Values that a course keeps: those of more than a catch-up of two milliseconds at the fastest samples.
+/// Values that a course keeps: those of more than a catch-up of two milliseconds at the fastest
+/// samples.
 const KEPT: usize = 512;
 
 impl Level {
@@ -47,7 +50,8 @@ impl Level {
         course.next.store(next + 1, Ordering::Relaxed);
     }
 
-    /// Its value at `now`, as far as it is kept: the present one of a level without a course, 0 before the first.
+    /// Its value at `now`, as far as it is kept: the present one of a level without a course, 0
+    /// before the first.
     #[must_use]
     pub fn at(&self, now: Instant) -> f64 {
         let Some(course) = &self.course else { return self.get() };

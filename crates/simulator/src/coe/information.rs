@@ -1,8 +1,8 @@
-//! Server of the SDO information service (ETG.1000.6, 5.6.3): lists of objects, and descriptions of objects
-//! and entries, split into fragments where the mailbox is small.
+//! Server of the SDO information service (ETG.1000.6, 5.6.3): lists of objects, and descriptions of
+//! objects and entries, split into fragments where the mailbox is small.
 //!
-//! Of the values that may follow an entry's description, minimum and maximum are given where the entry has
-//! a range; unit and default value are not.
+//! Of the values that may follow an entry's description, minimum and maximum are given where the
+//! entry has a range; unit and default value are not.
 
 use ethercat::sdo_abort::AbortCode;
 use ethercat::wire::coe::{

@@ -186,8 +186,8 @@ pub struct Object {
     pub index: u16,
     /// Kind.
     pub code: ObjectCode,
-    /// Type of the value, of the array's elements, or of the record (ETG.1000.6, Table 64 ff.; 0 for a
-    /// record without a type of its own).
+    /// Type of the value, of the array's elements, or of the record (ETG.1000.6, Table 64 ff.; 0
+    /// for a record without a type of its own).
     pub data_type_code: u16,
     /// Name.
     pub name: Cow<'static, str>,

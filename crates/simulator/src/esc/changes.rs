@@ -1,4 +1,5 @@
-//! Changes of an ESC that concern more than itself, which its segment follows; and its rest, while nothing is under way in it.
+//! Changes of an ESC that concern more than itself, which its segment follows; and its rest, while
+//! nothing is under way in it.
 
 use core::ops::Range;
 use core::time::Duration;
@@ -76,7 +77,8 @@ impl Esc {
         self.memory.word(register::ECAT_EVENT_MASK) != 0
     }
 
-    /// True if nothing is under way that further steps of `step` each would find, before a watchdog expires or an access.
+    /// True if nothing is under way that further steps of `step` each would find, before a watchdog
+    /// expires or an access.
     pub(crate) fn is_at_rest(&self, step: Duration) -> bool {
         let alive = self.watchdog_period(register::WATCHDOG_TIME_PDI);
         !self.state_requested

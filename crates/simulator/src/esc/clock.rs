@@ -4,8 +4,8 @@ use ethercat::time::Instant;
 
 /// A clock that counts nanoseconds at a rate of its own.
 ///
-/// Kept as a straight line through the last change of rate, in units of 2^-40 ns, so that frequent readings
-/// lose nothing by rounding.
+/// Kept as a straight line through the last change of rate, in units of 2^-40 ns, so that frequent
+/// readings lose nothing by rounding.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LocalClock {
     since: Instant,
@@ -17,7 +17,8 @@ const FRACTION_BITS: u32 = 40;
 const ONE: i128 = 1 << FRACTION_BITS;
 
 impl LocalClock {
-    /// A clock that shows `local` ns at `now`, and gains `rate` seconds per second (1e-6 is one ppm).
+    /// A clock that shows `local` ns at `now`, and gains `rate` seconds per second (1e-6 is one
+    /// ppm).
     pub(crate) fn new(now: Instant, local: u64, rate: f64) -> Self {
         Self { since: now, local: i128::from(local) << FRACTION_BITS, rate: fixed(rate) }
     }

@@ -47,7 +47,8 @@ impl EscDescription {
 }
 
 impl Default for EscDescription {
-    /// Eight FMMUs, eight SyncManagers, 8 KiB, four ports, distributed clocks with 64 bits: of no kind, and shows the type of an ET1100.
+    /// Eight FMMUs, eight SyncManagers, 8 KiB, four ports, distributed clocks with 64 bits: of no
+    /// kind, and shows the type of an ET1100.
     fn default() -> Self {
         Self {
             controller_type: 0x11,

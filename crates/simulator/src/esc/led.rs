@@ -1,4 +1,5 @@
-//! LEDs RUN and ERR as the override registers show them (ESC data sheet, section II, 2.5; ETG.1300, 4).
+//! LEDs RUN and ERR as the override registers show them (ESC data sheet, section II, 2.5; ETG.1300,
+//! 4).
 
 use ethercat::al::{AlState, AlStatus};
 use ethercat::al_status_code::AlStatusCode;

@@ -1,5 +1,6 @@
-//! Temporary loop settings (0x0100 bit 1; ESC data sheet, section II, 2.4): for about a second, then those of before are back.
-//! A MainDevice opens or closes a port with them that would cut it off for good.
+//! Temporary loop settings (0x0100 bit 1; ESC data sheet, section II, 2.4): for about a second,
+//! then those of before are back. A MainDevice opens or closes a port with them that would cut it
+//! off for good.
 
 use core::time::Duration;
 

@@ -1,8 +1,8 @@
-//! MII management: registers of the PHYs behind the ESC (ESC data sheet, section II, 2.13; IEEE 802.3, 22.2.4). Each MII port
-//! has a PHY whose address is the number of the port.
+//! MII management: registers of the PHYs behind the ESC (ESC data sheet, section II, 2.13; IEEE
+//! 802.3, 22.2.4). Each MII port has a PHY whose address is the number of the port.
 //!
-//! Simplifications: an access takes a fixed time; the ESC never does one by itself. Settings of a PHY are stored and have no
-//! effect, beside its reset. The application never takes the interface.
+//! Simplifications: an access takes a fixed time; the ESC never does one by itself. Settings of a
+//! PHY are stored and have no effect, beside its reset. The application never takes the interface.
 
 use core::time::Duration;
 

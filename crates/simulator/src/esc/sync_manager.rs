@@ -1,7 +1,8 @@
-//! SyncManagers: access control to ranges of memory (ETG.1000.4, 6.10; ESC data sheet, section I, 8).
+//! SyncManagers: access control to ranges of memory (ETG.1000.4, 6.10; ESC data sheet, section I,
+//! 8).
 //!
-//! Simplifications: accesses by the PDI are one step each, so it never holds a buffer while a frame passes. A
-//! SyncManager reads and writes in its own direction only.
+//! Simplifications: accesses by the PDI are one step each, so it never holds a buffer while a frame
+//! passes. A SyncManager reads and writes in its own direction only.
 
 use core::ops::Range;
 
@@ -38,7 +39,8 @@ pub(crate) struct SyncManagerUnit {
     read: bool,
 }
 
-/// Function of an active SyncManager; `Off` also stands for settings that the standard does not define.
+/// Function of an active SyncManager; `Off` also stands for settings that the standard does not
+/// define.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Off,
@@ -107,8 +109,8 @@ impl SyncManagerUnit {
         switched
     }
 
-    /// Switches it on or off by the application (PDI control bit 0): off, it denies access to its memory,
-    /// and its contents are lost.
+    /// Switches it on or off by the application (PDI control bit 0): off, it denies access to its
+    /// memory, and its contents are lost.
     pub(crate) fn set_enabled(&mut self, memory: &mut Memory, enabled: bool) {
         if enabled == self.enabled {
             return;
@@ -159,8 +161,8 @@ impl SyncManagerUnit {
         start..start + u32::from(self.length) * buffers
     }
 
-    /// True if the MainDevice has switched it on with a mode or direction that the standard does not
-    /// define.
+    /// True if the MainDevice has switched it on with a mode or direction that the standard does
+    /// not define.
     pub(crate) fn is_undefined(&self, memory: &Memory) -> bool {
         let settings = SyncManager::parse(&memory.array::<{ LENGTH as usize }>(self.register));
         settings.is_some_and(|it| it.active && (it.mode().is_none() || it.direction().is_none()))
@@ -323,8 +325,8 @@ impl SyncManagerUnit {
         matches!(self.kind, Kind::Buffered(_)) && self.start >= PROCESS_DATA_MEMORY
     }
 
-    /// Address of `address` in buffer `number`. The three buffers are contiguous; registers (digital I/O)
-    /// and mailboxes have one.
+    /// Address of `address` in buffer `number`. The three buffers are contiguous; registers
+    /// (digital I/O) and mailboxes have one.
     fn buffer_address(&self, number: u8, address: u16) -> u16 {
         if self.is_tripled() {
             address.wrapping_add(self.length.wrapping_mul(u16::from(number)))

@@ -1,4 +1,5 @@
-//! SubDevices by station address, and by the logical addresses that they map: found without asking each.
+//! SubDevices by station address, and by the logical addresses that they map: found without asking
+//! each.
 
 use core::ops::Range;
 
@@ -58,7 +59,8 @@ impl Addresses {
         self.by_station[entry].1
     }
 
-    /// Finds the places whose FMMUs map a part of `length` bytes at `address`, in the order of the path: their number, for [`Self::found`].
+    /// Finds the places whose FMMUs map a part of `length` bytes at `address`, in the order of the
+    /// path: their number, for [`Self::found`].
     pub(super) fn find_logical(
         &mut self,
         address: u32,

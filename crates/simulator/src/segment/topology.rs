@@ -86,7 +86,8 @@ pub enum TopologyError {
         /// Own port.
         entry: usize,
     },
-    /// The second end of a ring is at a port that does not exist, or is in use; or there is one already.
+    /// The second end of a ring is at a port that does not exist, or is in use; or there is one
+    /// already.
     #[error(
         "the ring ends at port {port} of SubDevice {position}, expected a port 0 to 3 without a cable, and one such end"
     )]
@@ -137,8 +138,8 @@ pub(super) struct Topology {
 }
 
 impl Topology {
-    /// Topology of `attachments` of all SubDevices but the first, which is attached to the MainDevice by
-    /// its port `first_entry`.
+    /// Topology of `attachments` of all SubDevices but the first, which is attached to the
+    /// MainDevice by its port `first_entry`.
     pub(super) fn new(
         count: usize,
         first_entry: usize,
@@ -207,8 +208,8 @@ impl Topology {
     }
 }
 
-/// One SubDevice on the path of a frame: time of its processing, and of its arrival at each port, in ns
-/// after its arrival at the first SubDevice.
+/// One SubDevice on the path of a frame: time of its processing, and of its arrival at each port,
+/// in ns after its arrival at the first SubDevice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Hop {
     pub(super) device: usize,
@@ -225,8 +226,8 @@ pub(super) struct Route {
     pub(super) passed: Vec<Hop>,
     /// End at which the frame comes out, if it does.
     pub(super) returns: Option<End>,
-    /// True if the frame was processed behind a port 0 without a link, which marks it as circulating; a
-    /// second such ESC destroys it (ESC data sheet, section I, 3.5).
+    /// True if the frame was processed behind a port 0 without a link, which marks it as
+    /// circulating; a second such ESC destroys it (ESC data sheet, section I, 3.5).
     pub(super) circulates: bool,
     /// Addresses of those who process it.
     pub(super) addresses: Addresses,
@@ -242,7 +243,8 @@ pub(super) enum Loop {
 }
 
 impl Route {
-    /// Traces a frame that goes in at `end` of `topology`; `loops` and `forwarding_delays` (ns) by SubDevice.
+    /// Traces a frame that goes in at `end` of `topology`; `loops` and `forwarding_delays` (ns) by
+    /// SubDevice.
     pub(super) fn trace(
         topology: &Topology,
         end: End,
@@ -296,9 +298,9 @@ impl Route {
     }
 }
 
-/// Port by which a frame that arrived at `port` leaves: the next open one, in the order 0, 3, 1, 2 and
-/// round again (ESC data sheet, section I, 3.2); and `true` if it is processed on its way, behind port 0.
-/// With all others closed it goes back by the same port.
+/// Port by which a frame that arrived at `port` leaves: the next open one, in the order 0, 3, 1, 2
+/// and round again (ESC data sheet, section I, 3.2); and `true` if it is processed on its way,
+/// behind port 0. With all others closed it goes back by the same port.
 fn next_port(loops: &[Loop; PORTS], port: usize) -> (usize, bool) {
     let place = FORWARDING_ORDER.iter().position(|&it| it == port).unwrap_or(0);
     let mut is_processed = port == 0;

@@ -1,4 +1,5 @@
-//! Mailbox on the side of the application: requests in, replies and repeats out (ETG.1000.4, 5.6 and 6.10).
+//! Mailbox on the side of the application: requests in, replies and repeats out (ETG.1000.4, 5.6
+//! and 6.10).
 
 use std::collections::VecDeque;
 
@@ -60,8 +61,8 @@ impl MailboxServer {
         }
     }
 
-    /// Serves a repeat request, after the MainDevice lost a reply: the message read last is restored, then
-    /// the acknowledge follows.
+    /// Serves a repeat request, after the MainDevice lost a reply: the message read last is
+    /// restored, then the acknowledge follows.
     fn serve_repeat_request(&mut self, esc: &mut Esc) {
         let Some((unit, memory)) = esc.sync_manager_mut(IN) else { return };
         let request = unit.repeat_request(memory);

@@ -1,4 +1,5 @@
-//! Rest of a SubDevice: steps that would change nothing are left out, and made up for before an access could show it.
+//! Rest of a SubDevice: steps that would change nothing are left out, and made up for before an
+//! access could show it.
 
 use core::time::Duration;
 
@@ -22,8 +23,9 @@ impl SubDevice {
         Some(sync.map_or(self.next_step, |due| due.min(self.next_step)))
     }
 
-    /// Prepares for an access to registers or memory, in a frame that comes at `now`: ends the rest if the access may have
-    /// consequences, or could show it. True if it may change when this SubDevice is due, or what its segment knows of it.
+    /// Prepares for an access to registers or memory, in a frame that comes at `now`: ends the rest
+    /// if the access may have consequences, or could show it. True if it may change when this
+    /// SubDevice is due, or what its segment knows of it.
     pub(crate) fn meet(&mut self, now: Instant, command: Command, register: u16, length: usize) -> bool {
         let (start, end) = (u32::from(register), u32::from(register) + length as u32);
         let lies_before = |first: u16| end <= u32::from(first);
@@ -72,7 +74,8 @@ impl SubDevice {
         !self.rests
     }
 
-    /// Ends the rest before `step`: it is as if those before it had been made. What SYNC0 is to make up for, if it is `next`, is left to it.
+    /// Ends the rest before `step`: it is as if those before it had been made. What SYNC0 is to
+    /// make up for, if it is `next`, is left to it.
     fn resume(&mut self, step: Instant, next_is_sync0: bool) {
         let skipped = step.since(self.next_step);
         let last = self.next_step + skipped.saturating_sub(STEP);
@@ -100,8 +103,8 @@ impl SubDevice {
         self.rests = rests || self.makes_up;
     }
 
-    /// True if further steps would change nothing, in it or outside, but in its application, until a frame or the caller turns to it, SYNC0 or
-    /// SYNC1 comes, or a watchdog expires.
+    /// True if further steps would change nothing, in it or outside, but in its application, until
+    /// a frame or the caller turns to it, SYNC0 or SYNC1 comes, or a watchdog expires.
     fn may_rest(&self) -> bool {
         self.application_runs
             && self.mailbox_runs
@@ -111,7 +114,8 @@ impl SubDevice {
             && self.mailbox.is_at_rest(&self.esc)
     }
 
-    /// True if a step of its application would change nothing: only mail has come since the last, and no process data comes.
+    /// True if a step of its application would change nothing: only mail has come since the last,
+    /// and no process data comes.
     pub(super) fn steps_in_vain(&self) -> bool {
         self.was_stepped && !self.has_inputs() && self.application.rests()
     }

@@ -209,7 +209,8 @@ fn the_first_inputs_that_are_fresh_are_of_that_cycle() {
     }
 }
 
-/// Places count from the front: one that comes moves all behind it by one, also between the reading of an identity and the writing of an address.
+/// Places count from the front: one that comes moves all behind it by one, also between the reading
+/// of an identity and the writing of an address.
 // feature(main-device): one that comes while another is given its address is not taken for it, and both join
 #[test]
 fn one_that_comes_while_another_is_addressed_is_not_taken_for_it() {
@@ -276,7 +277,8 @@ fn one_that_goes_again_is_not_missed_and_comes_back() {
 // feature(main-device): hot-connect groups known by alias or identity, at whatever place they are plugged
 #[test]
 fn a_group_joins_as_a_whole_wherever_it_is_plugged() {
-    // A hub with three ports; the group of two is described last, and is plugged at the first or the last of them.
+    // A hub with three ports; the group of two is described last, and is plugged at the first or
+    // the last of them.
     for (first, last) in [(3, 2), (2, 3)] {
         let configuration = described(vec![
             required("hub", 9),

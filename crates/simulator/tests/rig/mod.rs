@@ -112,7 +112,8 @@ impl Rig {
         }
     }
 
-    /// Runs one cycle, and returns its report; with [`Replies::NextCycle`] the report of the previous cycle.
+    /// Runs one cycle, and returns its report; with [`Replies::NextCycle`] the report of the
+    /// previous cycle.
     pub(crate) fn cycle(&mut self) -> CycleReport {
         match self.replies {
             Replies::SameCycle => {
@@ -192,7 +193,8 @@ impl Rig {
         }
     }
 
-    /// Advances time to `end`; frames arrive. The MainDevice takes its replies at once if it `receives`.
+    /// Advances time to `end`; frames arrive. The MainDevice takes its replies at once if it
+    /// `receives`.
     pub(crate) fn pass_to(&mut self, end: Instant, receives: bool) {
         while let Some(arrival) = self.wire.next_arrival().filter(|&arrival| arrival <= end) {
             self.now = self.now.max(arrival);

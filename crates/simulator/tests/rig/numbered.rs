@@ -49,7 +49,8 @@ pub(crate) fn numbered_on(esc: EscDescription, number: usize, blocks: usize) -> 
     SubDevice::new(esc, image.emit(), Box::new(numbered))
 }
 
-/// True if `inputs` were all made in one step of number `number`, for a frame sent at `sent` and back by `received`.
+/// True if `inputs` were all made in one step of number `number`, for a frame sent at `sent` and
+/// back by `received`.
 pub(crate) fn is_of(inputs: &[u8], number: usize, sent: Instant, received: Instant) -> bool {
     let made = Instant::from_nanos(word(inputs, 0));
     let uniform = inputs.chunks_exact(3 * STAMP).all(|block| block == &inputs[..3 * STAMP]);

@@ -1,4 +1,5 @@
-//! Wire between both ends: delays frames, and loses, holds back, duplicates and reorders them on demand.
+//! Wire between both ends: delays frames, and loses, holds back, duplicates and reorders them on
+//! demand.
 
 use std::collections::HashMap;
 use std::time::Duration;

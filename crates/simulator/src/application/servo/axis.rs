@@ -85,7 +85,8 @@ pub struct ServoAxis {
     shaft_is_seen: bool,
 }
 
-/// Origin of the settings, beside set-points: changes of the dictionary, Op and a power stage that is off, SYNC0.
+/// Origin of the settings, beside set-points: changes of the dictionary, Op and a power stage that
+/// is off, SYNC0.
 type Origin = (u64, [bool; 2], Option<Duration>);
 
 /// Axis that is neither moved nor commanded: it stays as it is until the dictionary changes.
@@ -107,7 +108,8 @@ const SET_BRAKE: u32 = 1 << 0;
 const FAULT_REACTION_LIMIT: Duration = Duration::from_secs(2);
 
 impl ServoAxis {
-    /// An axis at rest, powered up in Not ready to switch on. `number` is its place among those of the drive, from 0.
+    /// An axis at rest, powered up in Not ready to switch on. `number` is its place among those of
+    /// the drive, from 0.
     ///
     /// # Errors
     /// The abort code of an object that `dictionary` lacks.
@@ -175,7 +177,8 @@ impl ServoAxis {
         &self.plant
     }
 
-    /// Digital outputs that are driven: 0x60FE:1 where the mask 0x60FE:2 has a bit. Bit 0 sets the brake.
+    /// Digital outputs that are driven: 0x60FE:1 where the mask 0x60FE:2 has a bit. Bit 0 sets the
+    /// brake.
     #[must_use]
     pub fn digital_outputs(&self) -> u32 {
         self.settings.outputs
@@ -328,13 +331,15 @@ impl ServoAxis {
         self.rest != Rest::No
     }
 
-    /// True if nothing happens to the axis before its dictionary changes, all its values are shown, and they are not recorded.
+    /// True if nothing happens to the axis before its dictionary changes, all its values are shown,
+    /// and they are not recorded.
     pub(super) fn rests_unseen(&self, dictionary: &ObjectDictionary) -> bool {
         let is_read = self.read.is_some_and(|(changes, _)| changes == dictionary.changes());
         self.rest == Rest::Shown && is_read && self.record.is_none()
     }
 
-    /// True if nobody looks at the axis before SYNC0: all settings are read, no error is to be told, and no other turns with the shaft.
+    /// True if nobody looks at the axis before SYNC0: all settings are read, no error is to be
+    /// told, and no other turns with the shaft.
     pub(super) fn waits(&self, dictionary: &ObjectDictionary) -> bool {
         let is_read = self.read.is_some_and(|(changes, _)| changes == dictionary.changes());
         is_read && self.reported.is_none() && !self.shaft_is_seen
@@ -499,7 +504,8 @@ impl ServoAxis {
         floor(self.plant.position() * self.scale.encoder_per_radian) / self.scale.encoder_per_radian
     }
 
-    /// Takes gear ratio and feed constant over, while the power stage is off; position 0 stays where it is.
+    /// Takes gear ratio and feed constant over, while the power stage is off; position 0 stays
+    /// where it is.
     fn read_scale(&mut self, dictionary: &ObjectDictionary) {
         if self.activity != Activity::Off {
             return;

@@ -154,7 +154,8 @@ impl Entries {
         })
     }
 
-    /// Objects that come with each cycle: [`super::settings::Settings::read_set_points`] reads them, or who samples the position.
+    /// Objects that come with each cycle: [`super::settings::Settings::read_set_points`] reads
+    /// them, or who samples the position.
     pub(super) fn set_points(&self) -> [EntryId; 6] {
         [
             self.target_position,

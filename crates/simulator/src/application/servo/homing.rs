@@ -1,4 +1,5 @@
-//! Homing (IEC 61800-7-201, homing mode, homing methods): the drive turns the shaft by itself until it finds its home.
+//! Homing (IEC 61800-7-201, homing mode, homing methods): the drive turns the shaft by itself until
+//! it finds its home.
 //!
 //! | method | home |
 //! |---|---|
@@ -9,9 +10,10 @@
 //! | 33, 34 | the next index pulse in the negative, in the positive direction |
 //! | 35, 37 | the present position of the shaft |
 //!
-//! The index pulse comes once each revolution, where the shaft's angle is 0. An edge counts when it is passed at the speed
-//! towards zero. A search that meets a limit switch turns round where the method says so, and fails otherwise; a switch that is
-//! missing is searched for until the start bit is cleared.
+//! The index pulse comes once each revolution, where the shaft's angle is 0. An edge counts when it
+//! is passed at the speed towards zero. A search that meets a limit switch turns round where the
+//! method says so, and fails otherwise; a switch that is missing is searched for until the start
+//! bit is cleared.
 
 use core::f64::consts::TAU;
 use core::time::Duration;
@@ -229,7 +231,8 @@ impl Stage {
 }
 
 impl Homing {
-    /// Homing of a shaft at this angle and speed, in rad and rad/s. `attained`: it has been homed before.
+    /// Homing of a shaft at this angle and speed, in rad and rad/s. `attained`: it has been homed
+    /// before.
     pub(super) fn at(position: f64, velocity: f64, attained: bool) -> Self {
         Self {
             stage: Stage::Waiting,
@@ -260,8 +263,8 @@ impl Homing {
             | bit(Statusword::HOMING_ERROR, self.failed)
     }
 
-    /// Runs one control period of `time`, with the shaft at `position`; returns the angle of the home, once
-    /// it is found.
+    /// Runs one control period of `time`, with the shaft at `position`; returns the angle of the
+    /// home, once it is found.
     pub(super) fn step(
         &mut self,
         start: bool,

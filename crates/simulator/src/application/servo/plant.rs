@@ -67,12 +67,12 @@ impl Plant {
         self.braked = braked;
     }
 
-    /// Turns for `time` under the motor's `torque` against `load_torque` (both N m; a positive load brakes
-    /// positive motion).
+    /// Turns for `time` under the motor's `torque` against `load_torque` (both N m; a positive load
+    /// brakes positive motion).
     ///
-    /// Symplectic Euler: the new velocity moves the position. Viscous friction is taken implicitly, and
-    /// Coulomb friction stops the shaft but never reverses it, so that the integration is stable at any
-    /// step.
+    /// Symplectic Euler: the new velocity moves the position. Viscous friction is taken implicitly,
+    /// and Coulomb friction stops the shaft but never reverses it, so that the integration is
+    /// stable at any step.
     pub fn advance(&mut self, torque: f64, load_torque: f64, time: Duration) {
         let PlantParameters { inertia, viscous_friction, coulomb_friction, torque_limit } = self.parameters;
         let time = time.as_secs_f64();

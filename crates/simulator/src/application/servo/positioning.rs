@@ -1,9 +1,11 @@
-//! Set-points of profile position mode and their handshake (IEC 61800-7-201, profile position mode, functional description).
+//! Set-points of profile position mode and their handshake (IEC 61800-7-201, profile position mode,
+//! functional description).
 //!
-//! A rising edge of bit 4 of the controlword hands over the target position 0x607A; bit 12 of the statusword acknowledges it,
-//! and falls once bit 4 is low again and another set-point can be taken. With bit 5 it replaces those before; without, one
-//! waits behind the one that runs. Bit 6 counts it from the target before. With bit 9 the running set-point is passed at
-//! profile velocity where another waits.
+//! A rising edge of bit 4 of the controlword hands over the target position 0x607A; bit 12 of the
+//! statusword acknowledges it, and falls once bit 4 is low again and another set-point can be
+//! taken. With bit 5 it replaces those before; without, one waits behind the one that runs. Bit 6
+//! counts it from the target before. With bit 9 the running set-point is passed at profile velocity
+//! where another waits.
 
 use core::time::Duration;
 
@@ -31,7 +33,8 @@ impl SetPoints {
         *self = Self { before: controlword.new_set_point(), ..Self::default() };
     }
 
-    /// Runs the handshake for one control period. `position` is where the axis is, in position units.
+    /// Runs the handshake for one control period. `position` is where the axis is, in position
+    /// units.
     pub(super) fn step(&mut self, controlword: Controlword, target: i32, position: f64) {
         let new = controlword.new_set_point();
         if new && !self.before {
@@ -53,7 +56,8 @@ impl SetPoints {
         self.acknowledged = true;
     }
 
-    /// Advances `profile` by a control period towards the running set-point; it stops where there is none.
+    /// Advances `profile` by a control period towards the running set-point; it stops where there
+    /// is none.
     pub(super) fn advance(
         &mut self,
         profile: &mut Profile,

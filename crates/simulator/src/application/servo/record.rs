@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use ethercat::cia402::{Controlword, ModeOfOperation, State};
 use ethercat::time::Instant;
 
-/// Values of a drive at one application step: in Op from its outputs, in other states from its objects.
+/// Values of a drive at one application step: in Op from its outputs, in other states from its
+/// objects.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Taken {
     /// Instant of the step: every [`STEP`](crate::sub_device::STEP), or each SYNC0 where it runs.

@@ -467,7 +467,8 @@ fn a_description_that_cannot_be_is_refused() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
 
-    /// For any command and any jump of time, numbers stay finite and the shaft within the motor's limits.
+    /// For any command and any jump of time, numbers stay finite and the shaft within the motor's
+    /// limits.
     #[test]
     fn no_command_and_no_jump_in_time_makes_the_plant_unstable(
         cycles in proptest::collection::vec(

@@ -1,6 +1,8 @@
-//! Touch probes (IEC 61800-7-201, touch probe functionality): positions stored at the edges of an input, or at the index pulse.
+//! Touch probes (IEC 61800-7-201, touch probe functionality): positions stored at the edges of an
+//! input, or at the index pulse.
 //!
-//! The low byte of 0x60B8 belongs to probe 1, the high byte to probe 2; those of 0x60B9 show them. The source 0x60D0 is not there.
+//! The low byte of 0x60B8 belongs to probe 1, the high byte to probe 2; those of 0x60B9 show them.
+//! The source 0x60D0 is not there.
 
 use super::homing::index_pulse;
 

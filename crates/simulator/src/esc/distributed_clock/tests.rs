@@ -22,8 +22,8 @@ fn the_speed_counter_formula_and_its_inverse_agree() {
     assert!((deviation(4096.0, 3969.0) - 763e-6).abs() < 1e-6);
 }
 
-/// Distributes the true time to a clock every `interval` ns and returns the worst error in ns over the last tenth; the register shows no more at
-/// its end.
+/// Distributes the true time to a clock every `interval` ns and returns the worst error in ns over
+/// the last tenth; the register shows no more at its end.
 fn worst_error(drift_ppm: f64, interval: u64, writes: u64, bits_64: bool) -> u64 {
     let (mut clock, mut memory) = unit(drift_ppm, 123_456_789, bits_64);
     memory.store(dc::SYSTEM_TIME_OFFSET, &0_u64.wrapping_sub(123_456_789).to_le_bytes());
@@ -43,7 +43,8 @@ fn worst_error(drift_ppm: f64, interval: u64, writes: u64, bits_64: bool) -> u64
     worst
 }
 
-/// In a second of cycles the clock follows, by the time constant of the loop behind; how fast its crystal is it has learnt after many thousand.
+/// In a second of cycles the clock follows, by the time constant of the loop behind; how fast its
+/// crystal is it has learnt after many thousand.
 // feature(simulator): the control loop of a clock learns the rate of its crystal over writes (0x0935), as many as the filter depth says
 #[test]
 fn it_follows_within_a_second_and_learns_the_rate_over_writes() {
@@ -141,7 +142,8 @@ fn a_leap_of_the_system_time_over_the_next_event_ends_them() {
     assert_eq!(clock.take_sync(&memory, SyncSignal::Sync0), None);
 }
 
-/// A frame that was on its way when a pulse came makes the system time leap: that pulse comes, and those that were leapt over do not.
+/// A frame that was on its way when a pulse came makes the system time leap: that pulse comes, and
+/// those that were leapt over do not.
 #[test]
 fn a_leap_behind_a_pulse_that_is_due_makes_up_for_none_that_it_leaps_over() {
     let (mut clock, mut memory) = unit(0.0, 0, true);
@@ -235,7 +237,8 @@ fn a_single_edge_is_held_until_its_time_is_read_and_of_many_the_newest_counts() 
     assert_eq!([0, 1, 2, 3].map(|place| time(&memory, place)), [1_100, 1_400, 1_305, 1_405]);
     assert_eq!((status(&memory, 0), status(&memory, 1)), (0x01, 0x00), "only a single edge has a flag");
     assert!(DistributedClock::holds_edge(&memory));
-    // The time of another edge lets nothing go, nor does a read for inputs that are the application's.
+    // The time of another edge lets nothing go, nor does a read for inputs that are the
+    // application's.
     DistributedClock::latch_times_read(&mut memory, |register| register == dc::LATCH_TIMES + 8);
     memory.set_byte(dc::CYCLIC_UNIT_CONTROL, 0x10);
     assert!(!DistributedClock::holds_edge(&memory));
@@ -256,7 +259,8 @@ fn a_cycle_time_of_zero_is_one_event() {
     assert_eq!(clock.take_sync(&memory, SyncSignal::Sync0), None);
 }
 
-/// SYNC0 and latched times deviate by up to the jitter, either way, and alike in each run of a seed.
+/// SYNC0 and latched times deviate by up to the jitter, either way, and alike in each run of a
+/// seed.
 // feature(simulator): SYNC pulses and times of a clock with seeded jitter
 #[test]
 fn pulses_and_latched_times_jitter_as_far_as_they_are_told() {

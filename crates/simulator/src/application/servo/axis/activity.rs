@@ -1,4 +1,5 @@
-//! Activity of the power stage: by the state, the mode and the controlword, a torque for every control period.
+//! Activity of the power stage: by the state, the mode and the controlword, a torque for every
+//! control period.
 
 use core::time::Duration;
 
@@ -20,7 +21,8 @@ pub(super) enum Activity {
     Off,
     /// Follows set-points: the cyclic modes, and interpolated position.
     Follow(Interpolation),
-    /// Makes its own way: profile position and profile velocity; interpolated position while it is not enabled.
+    /// Makes its own way: profile position and profile velocity; interpolated position while it is
+    /// not enabled.
     Profile(Profile),
     /// Profile torque: the demand, in N m.
     Torque(f64),
@@ -53,8 +55,8 @@ impl ServoAxis {
         }
     }
 
-    /// Deceleration before Operation enabled is left by Disable operation or Shutdown, where their option codes ask for it;
-    /// `None` once the axis rests.
+    /// Deceleration before Operation enabled is left by Disable operation or Shutdown, where their
+    /// option codes ask for it; `None` once the axis rests.
     pub(super) fn departure(&self) -> Option<f64> {
         if self.machine.state() != State::OperationEnabled {
             return None;

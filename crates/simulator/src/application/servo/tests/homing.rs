@@ -78,7 +78,8 @@ fn every_method_finds_its_home_and_positions_count_from_there() {
     }
 }
 
-/// Home of a method 1 to 14 or 17 to 30 on an axis with these switches, as the pictures of the standard show it.
+/// Home of a method 1 to 14 or 17 to 30 on an axis with these switches, as the pictures of the
+/// standard show it.
 fn home(method: i8, limits: (f64, f64), switch: (f64, f64)) -> f64 {
     let index = method < 15;
     let right_of = |edge: f64| if index { (edge / TAU).ceil() * TAU } else { edge };

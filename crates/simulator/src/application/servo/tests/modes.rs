@@ -1,4 +1,5 @@
-//! Profile and interpolated modes: their handshakes, their profiles, and changes between modes while enabled.
+//! Profile and interpolated modes: their handshakes, their profiles, and changes between modes
+//! while enabled.
 
 use super::*;
 
@@ -65,7 +66,8 @@ fn profile_position_acknowledges_a_set_point_and_goes_there_along_its_ramps() {
     assert!(!acknowledged(bench.cycle()), "bit 4 is low, another one can be taken");
     let (cycles, inputs) = bench.until_reached();
     assert!(near(inputs, target), "{inputs:?}");
-    // A tenth of a second each for the ramps, half a revolution less each, the rest at full speed; less the window.
+    // A tenth of a second each for the ramps, half a revolution less each, the rest at full speed;
+    // less the window.
     assert!((1_050..1_110).contains(&cycles), "{cycles} ms");
     let later = bench.cycles(100);
     assert!((later.position - target).abs() < 30 && reached(later), "{later:?}");

@@ -13,7 +13,8 @@ impl Bench {
 fn gear_and_feed_scale_positions_and_velocities_once_the_power_is_off() {
     let mut bench = Bench::new(&ServoDescription { initial_position: 3.0, ..description() });
     let before = bench.enable();
-    // Ten turns of the motor to one of the shaft, 36 000 units for two of those: 1 800 units a motor revolution.
+    // Ten turns of the motor to one of the shaft, 36 000 units for two of those: 1 800 units a
+    // motor revolution.
     bench.write_long(object::GEAR_RATIO, 1, 10);
     bench.write_long(object::FEED_CONSTANT, 1, 36_000);
     bench.write_long(object::FEED_CONSTANT, 2, 2);

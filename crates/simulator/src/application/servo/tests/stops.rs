@@ -2,7 +2,8 @@
 
 use super::*;
 
-/// A drive that turns at five revolutions a second in CSV; ramps of 50 and 100 revolutions a second squared.
+/// A drive that turns at five revolutions a second in CSV; ramps of 50 and 100 revolutions a second
+/// squared.
 fn turning(index: u16, code: i16) -> Bench {
     let mut bench = Bench::new(&description());
     let rate = |revolutions: f64| ((revolutions * COUNTS) as u32).to_le_bytes();
