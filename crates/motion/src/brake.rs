@@ -1,10 +1,11 @@
 //! A brake that holds an axis while its drive does not.
 //!
-//! It takes time to open and to close. The axis is moved only once the brake is open, and the drive gives its torque
-//! away only once it is closed: in between the drive holds the axis against whatever pulls at it.
+//! It takes time to open and to close. The axis is moved only once the brake is open, and the drive
+//! gives its torque away only once it is closed: in between the drive holds the axis against
+//! whatever pulls at it.
 //!
-//! A brake with feedback counts as open or closed only once its feedback shows that. The drive keeps its torque at a
-//! brake that does not close.
+//! A brake with feedback counts as open or closed only once its feedback shows that. The drive
+//! keeps its torque at a brake that does not close.
 
 mod feedback;
 
@@ -30,7 +31,8 @@ pub struct BrakeTimes {
 pub struct BrakeConfiguration {
     /// Times of its mechanism.
     pub times: BrakeTimes,
-    /// Output that powers its coil, which has no other writer; `None` where the drive does that itself.
+    /// Output that powers its coil, which has no other writer; `None` where the drive does that
+    /// itself.
     pub output: Option<DigitalOutput>,
     /// Inputs that show whether it is open or closed.
     pub feedback: BrakeFeedback,
@@ -67,7 +69,8 @@ pub struct BrakeSeen {
     pub reading: BrakeReading,
     /// The drive exchanges process data.
     pub is_reached: bool,
-    /// The torque goes once the feedback has shown for [`FEEDBACK_TIME`] that the brake does not close.
+    /// The torque goes once the feedback has shown for [`FEEDBACK_TIME`] that the brake does not
+    /// close.
     pub gives_way: bool,
 }
 
@@ -103,7 +106,8 @@ impl Brake {
         self.times
     }
 
-    /// One cycle, `elapsed` after the last. A drive that has lost its torque closes the brake at once.
+    /// One cycle, `elapsed` after the last. A drive that has lost its torque closes the brake at
+    /// once.
     pub fn step(&mut self, elapsed: Seconds, seen: &BrakeSeen) -> Braked {
         let BrakeSeen { torque, wanted, powered, ref reading, .. } = *seen;
         self.stage = match self.stage {
@@ -240,7 +244,8 @@ mod tests {
     }
 
     proptest! {
-        /// The coil never has power without torque on the axis, and nothing moves against a closed brake.
+        /// The coil never has power without torque on the axis, and nothing moves against a closed
+        /// brake.
         #[test]
         fn it_never_lets_an_axis_fall(cycles in prop::collection::vec(any::<(bool, bool)>(), 1..400)) {
             let mut brake = brake();

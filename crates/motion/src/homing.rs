@@ -1,9 +1,10 @@
 //! Place of an axis in the world, when its drive only knows where it is since it was switched on.
 //!
-//! An axis's position is its drive's position plus an offset. Homing sets the offset: from what the robot file says of
-//! an absolute encoder, or from where the axis stands on the command to home. The drive keeps its own zero: what it
-//! is sent is the axis's target minus the offset. A drive that finds its mark by itself (CiA 402, homing mode) moves its
-//! zero there: then the offset is the mark's position.
+//! An axis's position is its drive's position plus an offset. Homing sets the offset: from what the
+//! robot file says of an absolute encoder, or from where the axis stands on the command to home.
+//! The drive keeps its own zero: what it is sent is the axis's target minus the offset. A drive
+//! that finds its mark by itself (CiA 402, homing mode) moves its zero there: then the offset is
+//! the mark's position.
 
 use crate::units::{Radians, Seconds};
 
@@ -72,8 +73,9 @@ impl Home {
         axis - self.offset
     }
 
-    /// Here is home: the drive is at `drive`. Only at standstill, for the position jumps. It changes
-    /// nothing, and returns `false`, unless the axis is homed by hand, and for a position that is not finite.
+    /// Here is home: the drive is at `drive`. Only at standstill, for the position jumps. It
+    /// changes nothing, and returns `false`, unless the axis is homed by hand, and for a position
+    /// that is not finite.
     pub fn take(&mut self, drive: Radians) -> bool {
         let Homing::CurrentPosition { position } = self.homing else { return false };
         let offset = position - drive;
@@ -98,7 +100,8 @@ impl Home {
         self.homed &= self.timeout().is_none();
     }
 
-    /// Its drive may have been without power: what it counts from is what it was when the drive was switched on.
+    /// Its drive may have been without power: what it counts from is what it was when the drive was
+    /// switched on.
     pub fn forget(&mut self) {
         *self = Self::new(self.homing);
     }
@@ -140,7 +143,8 @@ impl Home {
         self.homed = true;
     }
 
-    /// The drive has found its mark and counts from there. Only for an axis that stands, for its position jumps.
+    /// The drive has found its mark and counts from there. Only for an axis that stands, for its
+    /// position jumps.
     pub fn found(&mut self) {
         if let Homing::Drive { position, .. } = self.homing {
             if position.is_finite() {

@@ -16,8 +16,8 @@
 //! | [`spline`] | [`spline::Segment`]: polynomials in time between the points of a trajectory |
 //! | [`stop`] | [`StopProfile`]: to rest with bounded deceleration |
 //!
-//! Trajectories are functions of the time since they began: nothing is integrated, so nothing drifts and a
-//! skipped cycle costs nothing.
+//! Trajectories are functions of the time since they began: nothing is integrated, so nothing
+//! drifts and a skipped cycle costs nothing.
 #![forbid(unsafe_code)]
 #![allow(clippy::neg_cmp_op_on_partial_ord, reason = "`!(a > b)` refuses NaN with the rest")]
 

@@ -24,7 +24,8 @@ impl Rolling<4> for OmniBase {
     }
 }
 
-/// Pose of a base, summed over arcs: between two updates the wheels are taken to turn evenly, and then the arc is exact.
+/// Pose of a base, summed over arcs: between two updates the wheels are taken to turn evenly, and
+/// then the arc is exact.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Odometry<B, const WHEELS: usize> {
     base: B,
@@ -39,7 +40,8 @@ impl<B: Rolling<WHEELS>, const WHEELS: usize> Odometry<B, WHEELS> {
         Self { base, pose: Pose::ORIGIN, last: None }
     }
 
-    /// The wheels stand at these positions now: the pose after it. The first positions are where they begin.
+    /// The wheels stand at these positions now: the pose after it. The first positions are where
+    /// they begin.
     ///
     /// # Errors
     /// A position that is not finite: nothing changes.
@@ -66,8 +68,8 @@ impl<B: Rolling<WHEELS>, const WHEELS: usize> Odometry<B, WHEELS> {
         self.pose = pose;
     }
 
-    /// The wheels jumped without the base (a drive was homed, a counter began anew): the next positions are where they
-    /// begin.
+    /// The wheels jumped without the base (a drive was homed, a counter began anew): the next
+    /// positions are where they begin.
     pub const fn restart(&mut self) {
         self.last = None;
     }

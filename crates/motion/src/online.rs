@@ -1,10 +1,12 @@
 //! Online motion: the target may change on every cycle, and jerk stays bounded.
 //!
-//! The mathematics is Ruckig's (Berscheid and Kröger, RSS 2021), from crate `rsruckig`. Each coordinate has a calculator
-//! of its own, of fixed size, so that one can be given a new target while the others go on, and their number is known at
-//! run time only; they are brought together by their durations. The library's `update` is not used: it reads the clock.
-//! Its `calculate` allocates nothing (`tests/allocations.rs`), except for its words when it finds no way. Numbers are
-//! checked before they reach it, and then it found one in millions of trials (`tests/online.rs`).
+//! The mathematics is Ruckig's (Berscheid and Kröger, RSS 2021), from crate `rsruckig`. Each
+//! coordinate has a calculator of its own, of fixed size, so that one can be given a new target
+//! while the others go on, and their number is known at run time only; they are brought together by
+//! their durations. The library's `update` is not used: it reads the clock. Its `calculate`
+//! allocates nothing (`tests/allocations.rs`), except for its words when it finds no way. Numbers
+//! are checked before they reach it, and then it found one in millions of trials
+//! (`tests/online.rs`).
 
 mod plan;
 mod progress;
@@ -62,8 +64,8 @@ pub enum Synchronisation {
     /// Each axis is there as soon as it can.
     #[default]
     Independent,
-    /// All axes are at their positions at the same instant. A target of velocity is reached as soon as it can be: to come
-    /// to a velocity later, the library exceeds the jerk (3.0.1).
+    /// All axes are at their positions at the same instant. A target of velocity is reached as soon
+    /// as it can be: to come to a velocity later, the library exceeds the jerk (3.0.1).
     Together,
 }
 
@@ -136,11 +138,12 @@ impl OnlineMotion {
         Ok(())
     }
 
-    /// Gives every axis a target, in their order. If one of them is refused, all go on to their old ones.
+    /// Gives every axis a target, in their order. If one of them is refused, all go on to their old
+    /// ones.
     ///
     /// # Errors
-    /// A number that is not finite, a velocity beyond the axis's limit, a target that takes more than two hours,
-    /// another number of targets than axes.
+    /// A number that is not finite, a velocity beyond the axis's limit, a target that takes more
+    /// than two hours, another number of targets than axes.
     pub fn aim(&mut self, targets: &[Target]) -> Result<(), OnlineError> {
         if targets.len() != self.plans.len() {
             return Err(OnlineError::Targets { found: targets.len(), axes: self.plans.len() });
@@ -175,7 +178,8 @@ impl OnlineMotion {
         Ok(())
     }
 
-    /// Lets one axis come to rest at `position`, no faster than `speed` on the way; the others go on to their targets.
+    /// Lets one axis come to rest at `position`, no faster than `speed` on the way; the others go
+    /// on to their targets.
     ///
     /// # Errors
     /// As [`OnlineMotion::aim`]; an axis that is not there, a speed that is not above 0.
@@ -233,9 +237,9 @@ impl OnlineMotion {
 
     /// Lengthens what was prepared until all axes take the same time.
     ///
-    /// An axis in motion cannot take any time it likes: there may be gaps (it can be there before it would have to
-    /// turn back, or after). So the common time grows until every axis can. Each axis has two gaps at most, so that
-    /// this ends.
+    /// An axis in motion cannot take any time it likes: there may be gaps (it can be there before
+    /// it would have to turn back, or after). So the common time grows until every axis can. Each
+    /// axis has two gaps at most, so that this ends.
     fn bring_together(&mut self, targets: &[Target], mut longest: f64) -> Result<(), OnlineError> {
         for _ in 0..=2 * targets.len() {
             let common = longest;

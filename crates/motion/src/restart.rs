@@ -123,8 +123,8 @@ impl RestartRule {
     }
 
     /// Evaluates the position that the drive reports at the start of a run: the turn that it counts
-    /// from is not known then. Returns the whole ranges of the encoder between that position and the
-    /// one that reads alike and lies within the limits.
+    /// from is not known then. Returns the whole ranges of the encoder between that position and
+    /// the one that reads alike and lies within the limits.
     ///
     /// # Errors
     /// None of them does, and the axis may be beyond either limit.

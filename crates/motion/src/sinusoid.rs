@@ -9,9 +9,9 @@ use crate::units::{
     Hertz, Radians, RadiansPerSecond, RadiansPerSecondCubed, RadiansPerSecondSquared, Seconds,
 };
 
-/// `start + amplitude s(t) sin(2 pi frequency t)`, where `s` rises from 0 to 1 over the ramp as
-/// `10 u^3 - 15 u^4 + 6 u^5`: position, velocity and acceleration are continuous, and velocity and acceleration
-/// begin at zero.
+/// `start + amplitude s(t) sin(2 pi frequency t)`, where `s` rises from 0 to 1 over the ramp as `10
+/// u^3 - 15 u^4 + 6 u^5`: position, velocity and acceleration are continuous, and velocity and
+/// acceleration begin at zero.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SmoothSinusoid {
     start: Radians,
@@ -46,8 +46,8 @@ impl SmoothSinusoid {
         Ok(Self { start, amplitude, angular_frequency: TAU * frequency.0, ramp })
     }
 
-    /// The same with its amplitude made small enough that neither bound is exceeded. A bound that is not above
-    /// zero leaves no motion.
+    /// The same with its amplitude made small enough that neither bound is exceeded. A bound that
+    /// is not above zero leaves no motion.
     #[must_use]
     pub fn within(self, velocity: RadiansPerSecond, acceleration: RadiansPerSecondSquared) -> Self {
         let share = |limit: f64, bound: f64| if bound > 0.0 { limit.max(0.0) / bound } else { 1.0 };

@@ -5,8 +5,8 @@ use thiserror::Error;
 use crate::axis::TrajectoryPoint;
 use crate::units::{Radians, RadiansPerSecond, RadiansPerSecondSquared, Seconds};
 
-/// From a position and a velocity to rest: the velocity falls as `1 - 3 u^2 + 2 u^3`, so the deceleration rises
-/// from zero to its bound half-way and returns to zero. It never turns back.
+/// From a position and a velocity to rest: the velocity falls as `1 - 3 u^2 + 2 u^3`, so the
+/// deceleration rises from zero to its bound half-way and returns to zero. It never turns back.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StopProfile {
     position: Radians,
@@ -15,7 +15,8 @@ pub struct StopProfile {
 }
 
 impl StopProfile {
-    /// From `position` and `velocity`, never decelerating harder than `maximum_deceleration` (above 0).
+    /// From `position` and `velocity`, never decelerating harder than `maximum_deceleration` (above
+    /// 0).
     ///
     /// # Errors
     /// A number that is not finite or out of its range.

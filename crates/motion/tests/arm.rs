@@ -62,8 +62,8 @@ fn a_urdf_is_read_as_ros_reads_it() {
     assert_eq!(arm.joints()[1].limits, (-1.8, 2.2));
     assert_eq!(arm.joints()[5].limits, (f64::NEG_INFINITY, f64::INFINITY));
     assert_eq!((arm.joints()[0].velocity, arm.joints()[0].effort), (3.0, 120.0));
-    // Stretched: the forearm's quarter turn about y lays the wrist along x, and the flange leans by 0.2 about a y that
-    // the last joint has turned by 0.3.
+    // Stretched: the forearm's quarter turn about y lays the wrist along x, and the flange leans by
+    // 0.2 about a y that the last joint has turned by 0.3.
     let tip = arm.forward(&[0.0; 6]);
     let wrist =
         DVec3::new(0.07 + 0.05 + 0.20 + 0.08 + 0.10, 0.01 * 0.3_f64.sin(), 1.04 - 0.01 * 0.3_f64.cos());
@@ -125,7 +125,8 @@ fn the_way_back_leads_to_the_same_pose_within_the_limits() {
         let within = |(at, limits): (&f64, (f64, f64))| *at >= limits.0 && *at <= limits.1;
         assert!(positions.iter().zip(arm.joints().iter().map(|joint| joint.limits)).all(within));
     }
-    // From 0.4 rad away in every joint a few run into a limit and stay there: that is what the error is for.
+    // From 0.4 rad away in every joint a few run into a limit and stay there: that is what the
+    // error is for.
     assert!(reached * 100 >= trials * 97, "{reached} of {trials}");
 }
 

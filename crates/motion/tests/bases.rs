@@ -95,7 +95,8 @@ fn bases_that_cannot_drive_are_refused() {
         Err(BaseError::Free),
         "four wheels at one place leave turning free"
     );
-    // All but on one line, with rollers that lean both ways: what turns it is what drives it ahead, to a ten-millionth.
+    // All but on one line, with rollers that lean both ways: what turns it is what drives it ahead,
+    // to a ten-millionth.
     let beside =
         |roller: f64, y: f64| OmniWheel { x: Metres(0.0), y: Metres(y), roller: Radians(roller), ..wheel };
     let line = [beside(0.7, 0.2), beside(-0.7, 0.2), beside(0.7, 0.2), beside(-0.7, 0.2 + 1e-8)];

@@ -189,7 +189,8 @@ fn a_way_is_found_from_every_state_to_every_target() {
     assert!(missing.is_empty(), "{} of {trials}, first {:?}", missing.len(), missing[0]);
 }
 
-/// People write round numbers, and those are where the library's shapes of a way meet: 2 a^3/j^2, a^2/j, v^2/a + v a/j.
+/// People write round numbers, and those are where the library's shapes of a way meet: 2 a^3/j^2,
+/// a^2/j, v^2/a + v a/j.
 #[test]
 fn a_way_is_found_between_round_numbers() {
     const ROUND: [f64; 8] = [0.1, 0.2, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0];

@@ -103,8 +103,8 @@ pub(super) struct FeedbackWatch {
 }
 
 impl FeedbackWatch {
-    /// One cycle. `is_reached`: the drive exchanges process data, so that a lost input is no part of
-    /// an outage of all.
+    /// One cycle. `is_reached`: the drive exchanges process data, so that a lost input is no part
+    /// of an outage of all.
     pub(super) fn look(
         &mut self,
         elapsed: Seconds,
@@ -156,7 +156,8 @@ impl FeedbackWatch {
     }
 }
 
-/// Time that a contradiction lasts before it is a fault, and an agreement before it ends one: contacts bounce.
+/// Time that a contradiction lasts before it is a fault, and an agreement before it ends one:
+/// contacts bounce.
 pub const FEEDBACK_TIME: Seconds = Seconds(0.02);
 
 /// The least cycles of a contradiction: those from an output to the input that shows its effect.

@@ -4,7 +4,8 @@ use super::OnlineError;
 use super::plan::{Aim, Bounds, Plan};
 use crate::units::Seconds;
 
-/// Jerk-limited progress along a path, from rest at 0 to rest at 1; it may be brought to rest in between.
+/// Jerk-limited progress along a path, from rest at 0 to rest at 1; it may be brought to rest in
+/// between.
 #[derive(Clone, Debug)]
 pub struct Progress {
     plan: Plan,
@@ -44,7 +45,8 @@ impl Progress {
     /// Begins at 0, within these bounds.
     ///
     /// # Errors
-    /// A bound that is not finite and above 0, a path that takes more than two hours: the progress stands.
+    /// A bound that is not finite and above 0, a path that takes more than two hours: the progress
+    /// stands.
     pub fn begin(&mut self, limits: ProgressLimits) -> Result<(), OnlineError> {
         let ProgressLimits { velocity, acceleration, jerk } = limits;
         let bounds = Bounds { velocity, acceleration, jerk };

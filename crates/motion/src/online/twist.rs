@@ -56,7 +56,8 @@ impl OnlineTwist {
         Ok(Self { plans: [ahead, ahead, yaw].map(Plan::new), limits })
     }
 
-    /// `twist`, slower in all its parts alike until it is within the limits: the base keeps to its arc.
+    /// `twist`, slower in all its parts alike until it is within the limits: the base keeps to its
+    /// arc.
     #[must_use]
     pub fn within(&self, twist: Twist) -> Twist {
         let TwistLimits { velocity, yaw_velocity, .. } = self.limits;
@@ -64,7 +65,8 @@ impl OnlineTwist {
         twist.scaled(ahead.min(yaw).min(1.0))
     }
 
-    /// Sets the twist of the base from now on. What is beyond a limit is brought [`OnlineTwist::within`] it.
+    /// Sets the twist of the base from now on. What is beyond a limit is brought
+    /// [`OnlineTwist::within`] it.
     ///
     /// # Errors
     /// A number that is not finite: the base goes on to the old twist.

@@ -19,14 +19,16 @@ pub(super) enum Braking {
     Drive(Intervention),
     /// Outage: positions stand, others fall to zero. The velocity it had when that began.
     Blind { velocity: RadiansPerSecond },
-    /// Return: from where it is to rest, along [`Supervisor::way_back`]. It `begins` with the next set-point.
+    /// Return: from where it is to rest, along [`Supervisor::way_back`]. It `begins` with the next
+    /// set-point.
     Return { begins: bool },
     /// A jog moves it: along [`Supervisor::jog`].
     Jog,
 }
 
 impl Supervisor {
-    /// Time the axis takes from what it was last sent to rest when it ramps to zero; 0 for one that does not.
+    /// Time the axis takes from what it was last sent to rest when it ramps to zero; 0 for one that
+    /// does not.
     #[must_use]
     pub fn ramp_time(&self) -> Seconds {
         match (self.settings.on_stale, self.mode()) {

@@ -129,7 +129,8 @@ impl Supervisor {
         let (course, here, target) = (self.clamp.sent, self.sent.position.0, asked.position.0);
         let (span, cycles) = course.spans(h, true, self.period.0);
         let rounding = (NEAR + here.abs() * ROUNDS) / (h * span);
-        // An axis that is ahead of its set-point leaves less room: its set-points go to the end of that.
+        // An axis that is ahead of its set-point leaves less room: its set-points go to the end of
+        // that.
         let goal = self.goal(target);
         let is_held = goal != target;
         let away = goal - here;

@@ -1,17 +1,18 @@
-//! The end of the cycle, and requests that bring the axes to rest: a controller that does not do that
-//! with its axis loses it.
+//! The end of the cycle, and requests that bring the axes to rest: a controller that does not do
+//! that with its axis loses it.
 
 use super::{CyclicMode, STANDS, Seen, Supervisor};
 use crate::units::{RadiansPerSecond, Seconds};
 
-/// True if the cycle ends or a request brings the axes to rest, and how long its controller may take
-/// to bring the axis to rest by its own profile.
+/// True if the cycle ends or a request brings the axes to rest, and how long its controller may
+/// take to bring the axis to rest by its own profile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ending {
     /// It goes on.
     #[default]
     No,
-    /// A controller that has not slowed the axis down within [`HEED_TIME`], or not brought it to rest within [`END_TIME`], loses it.
+    /// A controller that has not slowed the axis down within [`HEED_TIME`], or not brought it to
+    /// rest within [`END_TIME`], loses it.
     Asked,
     /// Supervision brakes at once.
     Hurried,
@@ -46,8 +47,8 @@ impl Supervisor {
             || (moves && (!heeds || since >= END_TIME))
     }
 
-    /// Speed of the axis as a share of the most it may. In torque mode it is the one it has: it may turn fast with hardly any torque,
-    /// and one that is held takes torque and stands.
+    /// Speed of the axis as a share of the most it may. In torque mode it is the one it has: it may
+    /// turn fast with hardly any torque, and one that is held takes torque and stands.
     fn motion(&self, velocity: RadiansPerSecond) -> f64 {
         let velocity = match self.mode() {
             CyclicMode::Torque => velocity,
@@ -70,10 +71,12 @@ pub(super) struct Ended {
     let_go_at: f64,
 }
 
-/// Share of its speed that an axis without torque still has after [`FREE_TIME`] if nothing brakes it.
+/// Share of its speed that an axis without torque still has after [`FREE_TIME`] if nothing brakes
+/// it.
 const COASTS: f64 = 0.98;
 
-/// Time after which an axis in torque mode that gets no torque any more has slowed down, or is braked.
+/// Time after which an axis in torque mode that gets no torque any more has slowed down, or is
+/// braked.
 pub const FREE_TIME: Seconds = Seconds(0.1);
 
 /// Time after the cycle's end was asked for within which a controller has to slow its axes down.

@@ -10,11 +10,14 @@ pub enum InterlockState {
     /// Anything.
     #[default]
     Clear,
-    /// No torque: the input has not been read yet, or the brake has not been served yet. It ends by itself.
+    /// No torque: the input has not been read yet, or the brake has not been served yet. It ends by
+    /// itself.
     NotYet,
-    /// No torque: the permission to enable is missing, or its input is not fresh. Its return needs a start request.
+    /// No torque: the permission to enable is missing, or its input is not fresh. Its return needs
+    /// a start request.
     NotPermitted,
-    /// Rest, then no torque: a stop signal is on, or its input is not fresh. Stays until it is acknowledged.
+    /// Rest, then no torque: a stop signal is on, or its input is not fresh. Stays until it is
+    /// acknowledged.
     Stop,
 }
 
@@ -63,7 +66,8 @@ impl Supervisor {
         if !brakes {
             self.stop(reason, None);
         }
-        // Its load falls without the torque: it is held until a reset, whatever its controller requests.
+        // Its load falls without the torque: it is held until a reset, whatever its controller
+        // requests.
         let holds_load = self.is_held_enabled();
         let stands = seen.feedback.velocity.abs() <= self.settings.limits.velocity * STANDS;
         if let Hold::Stopped { reason: before, braking } = &mut self.hold {

@@ -1,11 +1,12 @@
 //! Jog: an axis that is moved by hand, slowly, while its operator holds a key.
 //!
-//! Supervision makes the set-points of a jog, so that they keep the limits of a jog whatever a client
-//! sends. While a jog moves the axis no controller has it: it is shown
+//! Supervision makes the set-points of a jog, so that they keep the limits of a jog whatever a
+//! client sends. While a jog moves the axis no controller has it: it is shown
 //! [`AxisPhase::HoldingAt`](crate::axis::AxisPhase::HoldingAt), and begins there afterwards.
 //!
-//! A jog moves an axis that waits for something else than a fix: that is not homed, unreferenced and
-//! reset, outside its limits, or in set-up mode. It ends with its request, and with every other stop.
+//! A jog moves an axis that waits for something else than a fix: that is not homed, unreferenced
+//! and reset, outside its limits, or in set-up mode. It ends with its request, and with every other
+//! stop.
 
 use core::mem;
 
@@ -144,7 +145,8 @@ impl Supervisor {
         self.stopped() == Some(StopReason::Jog)
     }
 
-    /// True if a jog may begin: the axis is at standstill, and nothing holds it that has to be fixed first.
+    /// True if a jog may begin: the axis is at standstill, and nothing holds it that has to be
+    /// fixed first.
     #[must_use]
     pub fn may_jog(&self, feedback: &AxisFeedback) -> bool {
         let stands = self.jogging.still >= STILL
@@ -245,7 +247,8 @@ impl Supervisor {
         let velocity = self.jogging.velocity(elapsed, wanted);
         let position = self.sent.position + velocity * elapsed;
         let asked = AxisSetpoint { position, velocity, ..AxisSetpoint::default() };
-        // The limits of the axis, and the soft stop at those of position, are those of every source.
+        // The limits of the axis, and the soft stop at those of position, are those of every
+        // source.
         self.pass(elapsed, asked, &seen.feedback);
         self.asked = Some(position);
     }
@@ -263,5 +266,6 @@ const JOG_VELOCITY: f64 = 0.1;
 /// Share of the torque limit.
 const JOG_TORQUE: f64 = 0.3;
 
-/// Time for which a torque may be above the limit of a jog: friction before the axis begins to move.
+/// Time for which a torque may be above the limit of a jog: friction before the axis begins to
+/// move.
 const PRESSED_TIME: Seconds = Seconds(0.05);

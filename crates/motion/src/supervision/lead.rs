@@ -1,7 +1,8 @@
 //! Look-ahead from the worse of set-point and actual position, where positions are commanded.
 //!
-//! An axis may be ahead of its set-point, as with a load that overshoots. Its room to a position limit is then what the actual
-//! position leaves. Set-points brake for it within their own limits: they never jump.
+//! An axis may be ahead of its set-point, as with a load that overshoots. Its room to a position
+//! limit is then what the actual position leaves. Set-points brake for it within their own limits:
+//! they never jump.
 
 use super::{CyclicMode, Supervisor, at_wall};
 use crate::axis::{AxisFeedback, AxisPhase};

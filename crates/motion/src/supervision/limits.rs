@@ -61,10 +61,12 @@ impl Limits {
     }
 }
 
-/// Reaction to an outage of an axis: no trusted input comes, its outputs are not taken, or the host stands still.
+/// Reaction to an outage of an axis: no trusted input comes, its outputs are not taken, or the host
+/// stands still.
 ///
-/// For [`BLIND_CYCLES`](types::cycle::BLIND_CYCLES) its set-points go on. Then a position stands, and a velocity or torque falls to zero, until it is
-/// back: then set-points begin where it is and as fast as it is, and come to rest.
+/// For [`BLIND_CYCLES`](types::cycle::BLIND_CYCLES) its set-points go on. Then a position stands,
+/// and a velocity or torque falls to zero, until it is back: then set-points begin where it is and
+/// as fast as it is, and come to rest.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Outage {
     /// After this its drive is asked for a quick stop; above 0. `None`: [`OUTAGE_CYCLES`].
@@ -76,7 +78,8 @@ pub struct Outage {
 /// Cycles in a row without process data after which a drive is asked for a quick stop.
 pub const OUTAGE_CYCLES: u32 = 20;
 
-/// Distance an axis may be away from its set-point, and for how long. Only where positions are commanded.
+/// Distance an axis may be away from its set-point, and for how long. Only where positions are
+/// commanded.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FollowingErrorLimit {
     /// Farther than this is too far; above 0.

@@ -6,9 +6,10 @@ use crate::units::{Radians, Seconds};
 use types::{AxisMode, CyclicMode};
 
 impl Supervisor {
-    /// Set-points are of another mode from now on. Until [`Self::settle_mode`] it is not known which of the two the drive works in: what
-    /// it is sent for the mode before goes on as it was. From and to a profile mode the axis has to rest, as where supervision has it: set-points begin
-    /// where it is.
+    /// Set-points are of another mode from now on. Until [`Self::settle_mode`] it is not known
+    /// which of the two the drive works in: what it is sent for the mode before goes on as it was.
+    /// From and to a profile mode the axis has to rest, as where supervision has it: set-points
+    /// begin where it is.
     pub fn change_mode(&mut self, mode: impl Into<AxisMode>, feedback: &AxisFeedback) {
         let mode = mode.into();
         let is_profile = mode.is_profile() || self.settings.mode.is_profile();
@@ -145,7 +146,8 @@ mod tests {
         }
     }
 
-    /// At rest, by a controller or by supervision, set-points begin where it stands, whatever was followed before.
+    /// At rest, by a controller or by supervision, set-points begin where it stands, whatever was
+    /// followed before.
     #[test]
     fn from_and_to_a_profile_mode_set_points_begin_where_the_axis_rests() {
         let profiles = [AxisMode::ProfilePosition, AxisMode::ProfileVelocity, AxisMode::ProfileTorque];

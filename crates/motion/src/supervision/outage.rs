@@ -15,14 +15,16 @@ impl Supervisor {
         self.settings.outage.time.unwrap_or(self.period * f64::from(OUTAGE_CYCLES))
     }
 
-    /// Stops an axis without process data for more than [`BLIND_CYCLES`], and begins anew where it returns.
+    /// Stops an axis without process data for more than [`BLIND_CYCLES`], and begins anew where it
+    /// returns.
     pub(super) fn watch_outage(&mut self, seen: &Seen) {
         let held = seen.homing || seen.feedback.phase != AxisPhase::NotEnabled;
         if seen.implausible > BLIND_CYCLES {
             self.lose(StopReason::Implausible, true);
         } else if held && seen.missed > BLIND_CYCLES {
             let for_long = self.period * seen.missed as f64 > self.outage_time();
-            // A host that stands still again and again ends its outage each time: the way to rest goes on.
+            // A host that stands still again and again ends its outage each time: the way to rest
+            // goes on.
             let returns = matches!(self.hold, Hold::Stopped { braking: Braking::Return { .. }, .. });
             if for_long || !(returns && seen.feedback.fresh) {
                 self.lose(StopReason::Outage, for_long);
@@ -47,7 +49,8 @@ impl Supervisor {
         feedback.fresh && (resumes || self.acknowledged)
     }
 
-    /// The axis's drive has left Op, or was without power: it is not enabled again before this stop is over.
+    /// The axis's drive has left Op, or was without power: it is not enabled again before this stop
+    /// is over.
     pub fn lose_drive(&mut self) {
         self.lose(StopReason::Outage, true);
     }
@@ -85,9 +88,10 @@ impl Supervisor {
         self.hold = Hold::Stopped { reason, braking };
     }
 
-    /// Begins where the axis will be when its drive takes it, as fast as it is; or as near to that as a step leads, to come to rest
-    /// where the axis would. A velocity beyond its limit begins at the limit, and one beyond what it was sent before the outage at that: set-points that
-    /// stand or fall have sped nothing up, and one reply that is wrong must not.
+    /// Begins where the axis will be when its drive takes it, as fast as it is; or as near to that
+    /// as a step leads, to come to rest where the axis would. A velocity beyond its limit begins at
+    /// the limit, and one beyond what it was sent before the outage at that: set-points that stand
+    /// or fall have sped nothing up, and one reply that is wrong must not.
     pub(super) fn plan_way_back(
         &mut self,
         feedback: &AxisFeedback,
@@ -121,8 +125,8 @@ impl Supervisor {
         self.bounds().map_or(position, |(lowest, highest)| Radians(position.0.clamp(lowest.0, highest.0)))
     }
 
-    /// A position stands; a velocity falls at the deceleration, a torque in its time: by a cycle's worth, however long the host stood
-    /// still, for the drive takes it at once.
+    /// A position stands; a velocity falls at the deceleration, a torque in its time: by a cycle's
+    /// worth, however long the host stood still, for the drive takes it at once.
     pub(super) fn stand_or_fall(&mut self) {
         let limits = &self.settings.limits;
         let fallen = |value: f64, by: f64| value.signum() * (value.abs() - by).max(0.0);

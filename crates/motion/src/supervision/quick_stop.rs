@@ -11,9 +11,9 @@
 //! 4. Not at standstill in time, faster than before, or no trusted feedback: brake and Disable
 //!    voltage together.
 //!
-//! A drive that shows Quick stop active brakes by itself, unless its motor has exchanged phases. If the
-//! axis gets faster for [`ANSWER`] instead, or its positions leap in one direction, it is cut off as
-//! well. An outage is no sign of that, nor are other implausible positions.
+//! A drive that shows Quick stop active brakes by itself, unless its motor has exchanged phases. If
+//! the axis gets faster for [`ANSWER`] instead, or its positions leap in one direction, it is cut
+//! off as well. An outage is no sign of that, nor are other implausible positions.
 
 use core::mem;
 
@@ -27,7 +27,8 @@ pub use types::state::QuickStopStep;
 pub struct StoppingMeans {
     /// Its drive's halt brakes it and keeps the torque: 0x605D is 1 or 2.
     pub halts: bool,
-    /// Its drive's quick stop brakes it: 0x605A is not 0. Else the steps begin at once, for it would coast.
+    /// Its drive's quick stop brakes it: 0x605A is not 0. Else the steps begin at once, for it
+    /// would coast.
     pub quick_stops: bool,
     /// It holds a load that only its drive's torque holds: it stays enabled at standstill.
     pub keeps_torque: bool,
@@ -56,8 +57,8 @@ pub(super) struct QuickStop {
     doubted: Seconds,
     /// Time for which the axis has run away, though its drive has the request.
     astray: Seconds,
-    /// Speed from which it is faster: at the request, also of a halt before it that was ignored, or at
-    /// the end of an outage.
+    /// Speed from which it is faster: at the request, also of a halt before it that was ignored, or
+    /// at the end of an outage.
     from: f64,
     /// Highest speed since it slowed down last.
     highest: f64,
@@ -98,7 +99,8 @@ impl Supervisor {
         self.means
     }
 
-    /// Step that stopped the axis because its drive did not carry out the quick stop, until a reset.
+    /// Step that stopped the axis because its drive did not carry out the quick stop, until a
+    /// reset.
     #[must_use]
     pub const fn quick_stop_step(&self) -> Option<QuickStopStep> {
         self.quick_stop_step
@@ -170,7 +172,8 @@ impl Supervisor {
         }
         self.advance_quick_stop(&mut stop, elapsed, seen);
         self.quick_stop = Some(stop);
-        // Set-points and a halt are for an enabled drive: no stop enables one that shows that it is off.
+        // Set-points and a halt are for an enabled drive: no stop enables one that shows that it is
+        // off.
         let is_off = seen.has_power.is_some() && !seen.enabled;
         Some(match stop.course {
             Stage::Asked => Intervention::QuickStop,
@@ -377,8 +380,8 @@ impl Supervisor {
         self.means.keeps_torque && self.quick_stop.is_some() && self.quick_stop_step.is_some()
     }
 
-    /// True if the axis is held, enabled, at standstill, or slows down to that: its load falls without
-    /// the torque.
+    /// True if the axis is held, enabled, at standstill, or slows down to that: its load falls
+    /// without the torque.
     #[must_use]
     pub fn keeps_load(&self) -> bool {
         self.means.keeps_torque && self.quick_stop.is_some_and(|it| it.course != Stage::CutOff)

@@ -1,5 +1,5 @@
-//! Axes that a controller must not move: not homed, outside their limits, in set-up mode, or in a chain with
-//! an axis that is not ready. A jog moves them.
+//! Axes that a controller must not move: not homed, outside their limits, in set-up mode, or in a
+//! chain with an axis that is not ready. A jog moves them.
 
 use super::{
     Braking, CyclicMode, Hold, Limits, NewtonMetres, Radians, RadiansPerSecond, Seen, StopReason,
@@ -15,15 +15,15 @@ impl Supervisor {
         self
     }
 
-    /// Reason that keeps its controller from moving it and the axes of its chain: it is unreferenced, not homed, or too
-    /// far outside its limits.
+    /// Reason that keeps its controller from moving it and the axes of its chain: it is
+    /// unreferenced, not homed, or too far outside its limits.
     #[must_use]
     pub fn unready(&self) -> Option<StopReason> {
         self.unreferenced().or(self.not_ready)
     }
 
-    /// Holds this axis as long as another one of its controller's chain is not ready, unless something else
-    /// has stopped it; between [`Self::judge`] and [`Self::send`] in every cycle.
+    /// Holds this axis as long as another one of its controller's chain is not ready, unless
+    /// something else has stopped it; between [`Self::judge`] and [`Self::send`] in every cycle.
     pub fn hold_with_chain(&mut self, held: bool) {
         self.jogging.chain = held;
         match &mut self.hold {
@@ -104,16 +104,16 @@ impl Supervisor {
         }
     }
 
-    /// True if it is outside its position limits by more than its braking distance and its tolerance. Only
-    /// in modes in which a jog brings it back.
+    /// True if it is outside its position limits by more than its braking distance and its
+    /// tolerance. Only in modes in which a jog brings it back.
     fn is_far_outside(&self, feedback: &AxisFeedback) -> bool {
         let Limits { velocity, deceleration, .. } = self.settings.limits;
         let most = velocity.0 * velocity.0 / (2.0 * deceleration.0) + self.tolerance.0;
         self.takes_jogs() && self.outside(feedback.position) > most
     }
 
-    /// The reason of an axis outside its limits in a mode in which no jog brings it back, while it is enabled,
-    /// or if it passed a limit by its own torque.
+    /// The reason of an axis outside its limits in a mode in which no jog brings it back, while it
+    /// is enabled, or if it passed a limit by its own torque.
     pub(super) fn moves_inwards_only(&self, seen: &Seen) -> Option<StopReason> {
         let enabled = seen.feedback.phase != AxisPhase::NotEnabled;
         let counts = self.is_outside && !self.takes_jogs() && (enabled || self.overshoots());

@@ -29,13 +29,15 @@ pub struct Seen {
     pub following_error: Option<Radians>,
     /// The drive is in fault, or on its way there.
     pub fault: bool,
-    /// The command the controller lives on is stale: the longest [`Supervisor::ramp_time`](super::Supervisor::ramp_time) of all axes when it became
-    /// so. `None` while it is fresh, and for a controller that lives on no command.
+    /// The command the controller lives on is stale: the longest
+    /// [`Supervisor::ramp_time`](super::Supervisor::ramp_time) of all axes when it became so.
+    /// `None` while it is fresh, and for a controller that lives on no command.
     pub stale: Option<Seconds>,
-    /// Cycles in a row of an outage up to this one: no trusted input came, its outputs were not taken, or the host
-    /// stood still. With a fresh [`Seen::feedback`] they have just ended.
+    /// Cycles in a row of an outage up to this one: no trusted input came, its outputs were not
+    /// taken, or the host stood still. With a fresh [`Seen::feedback`] they have just ended.
     pub missed: u64,
-    /// Replies in a row up to this cycle with a position that the axis cannot have come to; each is one of [`Seen::missed`].
+    /// Replies in a row up to this cycle with a position that the axis cannot have come to; each is
+    /// one of [`Seen::missed`].
     pub implausible: u64,
     /// Of these, the last ones in a row that each lie farther in one direction than the axis moves
     /// between them; 0 without a reply.

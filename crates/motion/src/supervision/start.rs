@@ -9,8 +9,8 @@
 //! * a rising request: the controller requests no torque ([`Seen::disables`]), and later for
 //!   torque.
 //!
-//! A start request that the drive does not carry out within [`START_TIME`] has lapsed, also if it was
-//! held back from the drive.
+//! A start request that the drive does not carry out within [`START_TIME`] has lapsed, also if it
+//! was held back from the drive.
 
 use core::mem;
 

@@ -287,8 +287,9 @@ fn torques_are_held_to_their_limit_and_an_axis_too_fast_for_its_wall_is_halted()
     assert!(torques.windows(2).all(|pair| pair[1] <= pair[0]) && torques[299] == 0.0, "{torques:?}");
 }
 
-/// A shaft of 1 kg m^2 in torque mode: pulled by `gravity`, N m, braked by `friction`, N m s/rad. Its controller holds it or lets it
-/// turn, and gives no torque once the cycle ends. How fast it turned at most until supervision had it, and after how long.
+/// A shaft of 1 kg m^2 in torque mode: pulled by `gravity`, N m, braked by `friction`, N m s/rad.
+/// Its controller holds it or lets it turn, and gives no torque once the cycle ends. How fast it
+/// turned at most until supervision had it, and after how long.
 fn torque_taken_away(gravity: f64, friction: f64, turning: f64) -> Option<(f64, Seconds)> {
     let mut supervisor = Supervisor::new(settings(CyclicMode::Torque, OnStale::Hold), PERIOD).unwrap();
     let (mut position, mut velocity, mut fastest) = (0.0_f64, turning, 0.0_f64);

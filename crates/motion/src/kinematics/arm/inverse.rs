@@ -1,7 +1,8 @@
 //! Joint positions for a pose of the tip, by damped least squares.
 //!
-//! The damping follows the error (Sugihara, IEEE Trans. Robotics 27, 2011): strong far away and near poses that cannot
-//! be reached, vanishing near the solution, so that a singular arm neither shakes nor stalls.
+//! The damping follows the error (Sugihara, IEEE Trans. Robotics 27, 2011): strong far away and
+//! near poses that cannot be reached, vanishing near the solution, so that a singular arm neither
+//! shakes nor stalls.
 
 use thiserror::Error;
 
@@ -60,11 +61,13 @@ impl SerialArm {
         }
     }
 
-    /// Joint positions within their limits that bring the tip to `target`, found from `positions` on and left there: the
-    /// solution, or where the tip comes nearest. Allocates nothing, and ends after [`InverseSettings::steps`].
+    /// Joint positions within their limits that bring the tip to `target`, found from `positions`
+    /// on and left there: the solution, or where the tip comes nearest. Allocates nothing, and ends
+    /// after [`InverseSettings::steps`].
     ///
     /// # Errors
-    /// Numbers that are not finite, another number of positions than joints, a pose that was not reached.
+    /// Numbers that are not finite, another number of positions than joints, a pose that was not
+    /// reached.
     pub fn inverse(
         &self,
         target: &Transform,

@@ -1,10 +1,12 @@
 //! Straight lines of the tool: joint positions along one, and how fast it may be followed.
 //!
-//! A line is planned whole before anything moves, a bounded part in each call: joint positions at equal distances by
-//! [`SerialArm::inverse`], each found from the ones before; a cubic spline through them for each joint; and the spline's own
-//! tool poses, which must keep to the line. The splines' largest derivatives then give the velocity, acceleration and jerk
-//! at which the line may be followed so that no joint exceeds its own. Near a singular pose the joints move far for a
-//! short way of the tool: such a line is followed slowly, and one that asks a joint to jump is refused.
+//! A line is planned whole before anything moves, a bounded part in each call: joint positions at
+//! equal distances by [`SerialArm::inverse`], each found from the ones before; a cubic spline
+//! through them for each joint; and the spline's own tool poses, which must keep to the line. The
+//! splines' largest derivatives then give the velocity, acceleration and jerk at which the line may
+//! be followed so that no joint exceeds its own. Near a singular pose the joints move far for a
+//! short way of the tool: such a line is followed slowly, and one that asks a joint to jump is
+//! refused.
 
 use glam::{DQuat, DVec3};
 use thiserror::Error;
@@ -113,10 +115,12 @@ impl Line {
         &self.arm
     }
 
-    /// Begins to plan a line from where the joints are to a pose of the tool; [`Line::plan`] goes on.
+    /// Begins to plan a line from where the joints are to a pose of the tool; [`Line::plan`] goes
+    /// on.
     ///
     /// # Errors
-    /// Numbers that are not finite, an orientation that is no unit quaternion, another number of positions than joints.
+    /// Numbers that are not finite, an orientation that is no unit quaternion, another number of
+    /// positions than joints.
     pub fn aim(&mut self, from: impl Iterator<Item = Radians>, to: ToolPose) -> Result<(), LineError> {
         self.stage = Stage::Empty;
         let mut found = 0;
@@ -212,8 +216,8 @@ impl Line {
 
     /// Limits of progress at which neither the tool nor a joint exceeds its own.
     ///
-    /// Of a joint's acceleration one half is for the bend of its spline, one for the acceleration along it; of its jerk a
-    /// third for each of the three parts.
+    /// Of a joint's acceleration one half is for the bend of its spline, one for the acceleration
+    /// along it; of its jerk a third for each of the three parts.
     fn bounds(&self) -> Result<ProgressLimits, LineError> {
         let mut velocity = FASTEST.velocity;
         let (length, turn) = (self.to.position - self.from.position, self.turn);

@@ -1,4 +1,5 @@
-//! A cubic spline through values at equal distances: twice continuously differentiable, with exact bounds.
+//! A cubic spline through values at equal distances: twice continuously differentiable, with exact
+//! bounds.
 
 /// Spline over 0 to 1.
 #[derive(Clone, Debug)]
@@ -40,7 +41,8 @@ impl Spline {
         self.values.len() - 1
     }
 
-    /// Fits the spline to its values; slopes at the ends are those of the cubics through the outermost four.
+    /// Fits the spline to its values; slopes at the ends are those of the cubics through the
+    /// outermost four.
     pub(super) fn fit(&mut self) {
         let (last, step) = (self.segments(), 1.0 / self.segments() as f64);
         let Self { values, curvatures, factors } = self;
@@ -84,7 +86,8 @@ impl Spline {
         }
     }
 
-    /// Extent of the whole: derivatives exactly, values by the hull of each segment's control points.
+    /// Extent of the whole: derivatives exactly, values by the hull of each segment's control
+    /// points.
     pub(super) fn extent(&self) -> Extent {
         let step = 1.0 / self.segments() as f64;
         let (lowest, highest) = (f64::INFINITY, f64::NEG_INFINITY);

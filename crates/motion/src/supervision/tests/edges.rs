@@ -1,4 +1,5 @@
-//! Cases in between: while it brakes, while nothing fresh is known, outside the limits, over skipped cycles.
+//! Cases in between: while it brakes, while nothing fresh is known, outside the limits, over
+//! skipped cycles.
 
 use super::*;
 
@@ -263,7 +264,8 @@ fn in_an_outage(cycles: u64) -> Bench {
     bench
 }
 
-/// Places sent once such an axis is found at a place and a velocity, until long after it rests; the first one is where it was held.
+/// Places sent once such an axis is found at a place and a velocity, until long after it rests; the
+/// first one is where it was held.
 fn way_back(place: f64, velocity: f64) -> Vec<f64> {
     let mut bench = in_an_outage(5);
     let held = bench.feedback.position.0;

@@ -111,7 +111,8 @@ fn the_larger_of_both_following_errors_counts() {
 }
 
 proptest! {
-    /// Stopped with another axis at any moment and for any time, whatever is asked and however its command goes stale.
+    /// Stopped with another axis at any moment and for any time, whatever is asked and however its
+    /// command goes stale.
     #[test]
     fn whenever_another_axis_stops_it_what_is_sent_keeps_within_the_limits(
         asked in wild(), absolute in any::<bool>(), stale_at in 0..600_usize, acknowledges in 1..50_usize,
