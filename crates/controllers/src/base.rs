@@ -16,9 +16,10 @@ use crate::axis::{clamped, elapsed};
 
 /// A base whose wheels, in mode CSV, follow the commanded twist.
 ///
-/// A twist beyond the limits of the base or its wheels is scaled down in all its parts alike: the base
-/// keeps to its arc. Velocity, acceleration and jerk of the base are bounded. Without a fresh twist it
-/// comes to rest; and while one wheel's drive is not enabled or stopped, the others come to rest too.
+/// A twist beyond the limits of the base or its wheels is scaled down in all its parts alike: the
+/// base keeps to its arc. Velocity, acceleration and jerk of the base are bounded. Without a fresh
+/// twist it comes to rest; and while one wheel's drive is not enabled or stopped, the others come
+/// to rest too.
 #[derive(Clone, Debug)]
 pub struct BaseController {
     base: Base,
@@ -42,8 +43,8 @@ enum Base {
 }
 
 impl BaseController {
-    /// A differential drive on the axes of its `[left, right]` wheels, with `wheel_limit` as the highest
-    /// speed of each.
+    /// A differential drive on the axes of its `[left, right]` wheels, with `wheel_limit` as the
+    /// highest speed of each.
     ///
     /// # Errors
     /// A limit that is not finite and above 0.
@@ -134,8 +135,8 @@ impl BaseController {
         if asked.is_finite() { self.within(self.motion.within(asked)) } else { Twist::default() }
     }
 
-    /// Twist scaled down in all its parts alike until no wheel exceeds its limit; without y where the base cannot move
-    /// sideways.
+    /// Twist scaled down in all its parts alike until no wheel exceeds its limit; without y where
+    /// the base cannot move sideways.
     fn within(&self, twist: Twist) -> Twist {
         let y = match self.base {
             Base::Differential(_) => MetresPerSecond::ZERO,

@@ -12,11 +12,13 @@ use motion::{AxisPhase, Radians, TrajectoryPoint};
 
 use crate::axis::elapsed;
 
-/// Moves the axes of an arm, in mode CSP, so that its tool goes to the commanded pose on a straight line.
+/// Moves the axes of an arm, in mode CSP, so that its tool goes to the commanded pose on a straight
+/// line.
 ///
-/// A line is planned before it begins, some cycles long ([`Line`]), and then followed with bounded velocity, acceleration
-/// and jerk of every joint. A target that cannot be reached so is refused once, and the arm stays. Another target, a
-/// stop, or a drive that falls out brings the tool to rest on the line; from there it goes on.
+/// A line is planned before it begins, some cycles long ([`Line`]), and then followed with bounded
+/// velocity, acceleration and jerk of every joint. A target that cannot be reached so is refused
+/// once, and the arm stays. Another target, a stop, or a drive that falls out brings the tool to
+/// rest on the line; from there it goes on.
 #[derive(Clone, Debug)]
 pub struct Cartesian {
     /// Index of the axis of each joint, from base to tool.
@@ -26,7 +28,8 @@ pub struct Cartesian {
     stage: Stage,
     /// Set-point of each joint.
     points: Vec<TrajectoryPoint>,
-    /// True for a joint whose set-point stands whatever the line says: its drive has not followed all along.
+    /// True for a joint whose set-point stands whatever the line says: its drive has not followed
+    /// all along.
     left: Vec<bool>,
     commanded: Option<ToolPose>,
     /// Target taken up, or refused, last.

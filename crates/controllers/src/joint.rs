@@ -11,8 +11,9 @@ use motion::{AxisPhase, AxisSetpoint, NewtonMetres, Radians, RadiansPerSecond, T
 
 use crate::axis::{AxisSettings, clamped, elapsed};
 
-/// Moves axes in modes CSP and IP to the commanded positions, by jerk-limited motions that a new position changes
-/// at any time. In mode PP the drive makes the motion. An axis without a command goes on to its last commanded position.
+/// Moves axes in modes CSP and IP to the commanded positions, by jerk-limited motions that a new
+/// position changes at any time. In mode PP the drive makes the motion. An axis without a command
+/// goes on to its last commanded position.
 #[derive(Clone, Debug)]
 pub struct JointPosition {
     axes: Vec<AxisSettings>,
@@ -121,8 +122,9 @@ impl Controller for JointPosition {
     }
 }
 
-/// Turns axes in modes CSV, PV, CSP or IP at the commanded velocities, which they reach with bounded acceleration and jerk.
-/// An axis without a command comes to rest. An axis in CSP or IP is sent the positions on its way, and comes to rest at its position limits.
+/// Turns axes in modes CSV, PV, CSP or IP at the commanded velocities, which they reach with
+/// bounded acceleration and jerk. An axis without a command comes to rest. An axis in CSP or IP is
+/// sent the positions on its way, and comes to rest at its position limits.
 #[derive(Clone, Debug)]
 pub struct JointVelocity {
     axes: Vec<AxisSettings>,
@@ -223,7 +225,8 @@ impl Controller for JointVelocity {
                 continue;
             };
             command.request = Request::Enable;
-            // In CSV only the velocity matters: the axis may be at another position than the motion.
+            // In CSV only the velocity matters: the axis may be at another position than the
+            // motion.
             if let AxisPhase::HoldingAt(position) = report.feedback.phase {
                 begin(&mut self.motion, index, position);
                 self.aims[index] = Aim::default();
@@ -245,7 +248,8 @@ impl Controller for JointVelocity {
     }
 }
 
-/// Gives axes in modes CST and TQ the commanded torques, within their limits. An axis without a command gets none.
+/// Gives axes in modes CST and TQ the commanded torques, within their limits. An axis without a
+/// command gets none.
 #[derive(Clone, Debug)]
 pub struct JointEffort {
     axes: Vec<(AxisSettings, NewtonMetres)>,

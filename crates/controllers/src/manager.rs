@@ -1,21 +1,23 @@
 //! Several controllers, one of which is active, and the requests to a running cycle.
 //!
-//! A [`ControllerManager`] answers the ports `control` and `stop` ([`ipc::message::control`]) and passes port `trajectory` to the
-//! active controller.
+//! A [`ControllerManager`] answers the ports `control` and `stop` ([`ipc::message::control`]) and
+//! passes port `trajectory` to the active controller.
 //!
 //! * Controllers are switched only while all axes are at rest. The new one is shown
 //!   [`AxisPhase::HoldingAt`] in its first cycle, as after enabling, and so starts at the present
 //!   positions. Axes it does not move are held, in their own modes.
-//! * A controller may have its axes in another mode of operation than their own ([`Member::in_mode`]). They are held until their drives show
-//!   it; if one does not take it, all go back to the modes of the controller before.
-//! * One request is processed at a time; *stop*, *disable* and *deactivate* replace the one in progress.
+//! * A controller may have its axes in another mode of operation than their own
+//!   ([`Member::in_mode`]). They are held until their drives show it; if one does not take it, all
+//!   go back to the modes of the controller before.
+//! * One request is processed at a time; *stop*, *disable* and *deactivate* replace the one in
+//!   progress.
 //! * After *deactivate* no controller is active, and all axes are held until one is switched to.
-//! * After *stop*, and after *reset faults* or *enable* that ended a stop, the active controller ignores the
-//!   command valid then, until another is given or it goes stale: a joystick that still says "ahead" moves
-//!   nothing.
+//! * After *stop*, and after *reset faults* or *enable* that ended a stop, the active controller
+//!   ignores the command valid then, until another is given or it goes stale: a joystick that still
+//!   says "ahead" moves nothing.
 //! * *Enable* is the start request of axes that wait for one ([`StopReason::AwaitsStart`]).
-//! * After *reset faults* drives that were requested to be enabled are enabled again, and hold. A controller
-//!   that moves by itself, such as a sinusoid, moves them again.
+//! * After *reset faults* drives that were requested to be enabled are enabled again, and hold. A
+//!   controller that moves by itself, such as a sinusoid, moves them again.
 
 mod modes;
 mod orders;
@@ -108,8 +110,8 @@ pub struct ControllerManager {
 }
 
 impl ControllerManager {
-    /// A manager whose first member is active at the start; `members` must not be empty. With `enable` the
-    /// drives are enabled at the start, otherwise on request.
+    /// A manager whose first member is active at the start; `members` must not be empty. With
+    /// `enable` the drives are enabled at the start, otherwise on request.
     #[must_use]
     pub fn new(axes: &[ManagedAxis], members: Vec<Member>, enable: bool) -> Self {
         let nothing = ExternalCommand { axes: vec![None; axes.len()], ..ExternalCommand::default() };
@@ -147,7 +149,8 @@ impl ControllerManager {
         Self { control: vec![control], trajectory: Some(trajectory), ..self }
     }
 
-    /// Adds the port for requests that bring the axes to rest, behind that of all ([`ControllerManager::with_ports`]).
+    /// Adds the port for requests that bring the axes to rest, behind that of all
+    /// ([`ControllerManager::with_ports`]).
     #[must_use]
     pub fn with_stop_port(mut self, stop: Box<dyn Port>) -> Self {
         self.control.push(stop);
@@ -209,8 +212,8 @@ impl ControllerManager {
         }
     }
 
-    /// Notes the axes whose stop or fault the request in progress acknowledges. What comes during the
-    /// request needs another one: power, safe torque off or an axis that was stopped meanwhile.
+    /// Notes the axes whose stop or fault the request in progress acknowledges. What comes during
+    /// the request needs another one: power, safe torque off or an axis that was stopped meanwhile.
     fn note_acknowledged(&mut self) {
         let job = self.job.filter(|job| matches!(job.doing, Doing::Enabling | Doing::Resetting));
         let Some(Job { doing, cycles, .. }) = job else { return self.acknowledges.fill(false) };
@@ -370,7 +373,8 @@ impl Member {
         Self { kind, axes: axes.to_vec(), mode: None }
     }
 
-    /// The same, moving its axes in this mode of operation, to which they are brought when it becomes active.
+    /// The same, moving its axes in this mode of operation, to which they are brought when it
+    /// becomes active.
     #[must_use]
     pub fn in_mode(self, mode: AxisMode) -> Self {
         Self { mode: Some(mode), ..self }

@@ -1,13 +1,14 @@
 //! Controller that follows trajectories through points.
 //!
 //! Orders arrive as [`ipc::message::trajectory::Order`]s, their results leave as [`Report`]s; the
-//! [`crate::ControllerManager`] carries both. Memory for two trajectories is reserved: one is followed while the next
-//! one arrives or waits for its start.
+//! [`crate::ControllerManager`] carries both. Memory for two trajectories is reserved: one is
+//! followed while the next one arrives or waits for its start.
 //!
-//! Between points the path is a polynomial of degree five where both points give accelerations, of degree
-//! three where they give velocities. Points that give neither are passed with velocities derived from their
-//! neighbours so that an axis turns back only at points. The first segment leads from the set-points at the
-//! start, with their velocity and acceleration, to the first point that is still to come.
+//! Between points the path is a polynomial of degree five where both points give accelerations, of
+//! degree three where they give velocities. Points that give neither are passed with velocities
+//! derived from their neighbours so that an axis turns back only at points. The first segment leads
+//! from the set-points at the start, with their velocity and acceleration, to the first point that
+//! is still to come.
 
 mod program;
 
@@ -210,8 +211,8 @@ impl JointTrajectory {
         Ok(start_ns)
     }
 
-    /// Finds the first segment of `next` from the present set-points, into `entry` of its rows; returns the
-    /// progress there.
+    /// Finds the first segment of `next` from the present set-points, into `entry` of its rows;
+    /// returns the progress there.
     fn enter(&mut self, start_ns: u64, release_ns: u64) -> Result<Execution, Refused> {
         let Self { next, points, settings, .. } = self;
         let since = release_ns.saturating_sub(start_ns);
@@ -281,8 +282,8 @@ impl JointTrajectory {
         self.reported = (self.now.id, TrajectoryStatus::Executing, 0);
     }
 
-    /// Leaves the trajectory: its axes come to rest. Cancellation is reported when they rest, all else at
-    /// once.
+    /// Leaves the trajectory: its axes come to rest. Cancellation is reported when they rest, all
+    /// else at once.
     fn leave(&mut self, report: Report) {
         self.course = None;
         for row in 0..self.now.rows.len() {
@@ -476,7 +477,8 @@ impl Controller for JointTrajectory {
     }
 }
 
-/// Largest distance of the axes from a trajectory's point at time 0, rad: the plan assumes them there.
+/// Largest distance of the axes from a trajectory's point at time 0, rad: the plan assumes them
+/// there.
 const START_WINDOW: f64 = 0.05;
 
 /// Delay up to which a late trajectory still has to begin at the present positions.

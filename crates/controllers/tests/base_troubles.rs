@@ -1,5 +1,5 @@
-//! Bases with hand-played axes: wheels that fail or report nothing, twists beyond the limits, and joints
-//! that are stopped.
+//! Bases with hand-played axes: wheels that fail or report nothing, twists beyond the limits, and
+//! joints that are stopped.
 use crate::rig;
 
 use control::controller::{
@@ -209,7 +209,8 @@ fn a_cycle_that_is_stopped_brings_base_and_joints_to_rest() {
     assert_eq!(joint.commands[0].setpoint.torque, NewtonMetres::ZERO);
 }
 
-/// The feedback of one wheel arrives a cycle later than the other's: the base has not turned in between.
+/// The feedback of one wheel arrives a cycle later than the other's: the base has not turned in
+/// between.
 #[test]
 fn odometry_waits_until_it_knows_all_wheels() {
     let mut base = differential(limits());

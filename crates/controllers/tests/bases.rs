@@ -1,5 +1,5 @@
-//! Bases with simulated drives: the twist is followed, wheels and odometry agree, and without a twist they
-//! come to rest.
+//! Bases with simulated drives: the twist is followed, wheels and odometry agree, and without a
+//! twist they come to rest.
 use crate::rig;
 
 use control::controller::Freshness;
@@ -59,7 +59,8 @@ fn drive(twist: (f64, f64, f64), seconds: u64, wheels: usize, member: Member) ->
     })
 }
 
-/// Pose of a base whose wheels made these small displacements (x, y, yaw), each along the mean heading.
+/// Pose of a base whose wheels made these small displacements (x, y, yaw), each along the mean
+/// heading.
 fn placed(moved: impl Iterator<Item = [f64; 3]>) -> [f64; 3] {
     moved.fold([0.0; 3], |[x, y, yaw], [ahead, left, turn]| {
         let (sin, cos) = (yaw + turn / 2.0).sin_cos();
@@ -113,7 +114,8 @@ fn a_base_on_mecanum_wheels_moves_ahead_aside_and_about_at_once() {
 
 #[test]
 fn what_is_too_fast_is_slowed_down_along_the_same_arc_and_within_the_limits() {
-    // Straight ahead 0.35 m/s is the limit; the outer wheel would have to turn at 6 rad/s, 4 are allowed.
+    // Straight ahead 0.35 m/s is the limit; the outer wheel would have to turn at 6 rad/s, 4 are
+    // allowed.
     let log = drive((0.9, 0.0, 2.7), 3, 2, differential());
     let twist = log.cycles[2500].output.twist;
     assert!((twist.yaw.0 / twist.x.0 - 3.0).abs() < 0.05, "{twist:?}");

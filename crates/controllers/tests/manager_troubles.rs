@@ -1,5 +1,5 @@
-//! Requests while something is wrong: drives in fault, drives that ignore requests, axes that are blocked
-//! or pushed, and a cycle that is being stopped.
+//! Requests while something is wrong: drives in fault, drives that ignore requests, axes that are
+//! blocked or pushed, and a cycle that is being stopped.
 use crate::rig;
 
 use control::controller::{AxisReport, AxisTarget, Controller, CycleInfo, Freshness, InterlockCause};
@@ -235,8 +235,8 @@ fn a_controller_that_is_switched_to_begins_where_the_axes_were_sent_last() {
     target(&mut bench, 0, 1.25);
     bench.run(1_500);
     bench.command.axes[0] = None;
-    // Under its load the axis stands a little beside its set-point: a start at the feedback would pull it
-    // down.
+    // Under its load the axis stands a little beside its set-point: a start at the feedback would
+    // pull it down.
     bench.troubles[0] = Trouble::Stuck;
     bench.reports[0].feedback.position -= Radians(0.02);
     bench.run(20);
@@ -347,7 +347,8 @@ fn drives_that_their_controller_wants_disabled_are_not_shown_as_asked_to_be_enab
     assert_eq!(bench.reports[0].state, Some(State::SwitchOnDisabled));
 }
 
-/// One of two drives does not take the mode: both are in those of the controller before, which goes on, and moves nothing meanwhile.
+/// One of two drives does not take the mode: both are in those of the controller before, which goes
+/// on, and moves nothing meanwhile.
 // feature(axes): a controller whose mode of operation a drive does not take is not switched to; its axes go back to the modes of the one before
 #[test]
 fn a_mode_that_a_drive_does_not_take_ends_the_switch() {

@@ -1,4 +1,5 @@
-//! The tool of an arm under the controller manager, with hand-played axes: straight lines, changed targets, stops, drives that fall out.
+//! The tool of an arm under the controller manager, with hand-played axes: straight lines, changed
+//! targets, stops, drives that fall out.
 use crate::rig;
 
 use control::controller::{AxisTarget, Controller, Freshness};

@@ -119,7 +119,8 @@ fn another_trajectory_takes_over_without_a_step() {
     });
     assert_eq!(outcomes(&log, 1), [Outcome::Accepted, Outcome::Aborted(Abort::Replaced)]);
     assert_eq!(outcomes(&log, 2), [Outcome::Accepted, Outcome::Succeeded]);
-    // In the middle of the first one the axis turns at 1.5 rad/s: a stop and start anew would show as 1500 rad/s^2.
+    // In the middle of the first one the axis turns at 1.5 rad/s: a stop and start anew would show
+    // as 1500 rad/s^2.
     assert!(log.fastest(0) > 1.4 && log.hardest(0) < 40.0, "{} {}", log.fastest(0), log.hardest(0));
 }
 

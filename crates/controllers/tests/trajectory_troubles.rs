@@ -1,5 +1,5 @@
-//! Interrupted trajectories: axes that fail, starts that cannot be reached any more, orders that cancel
-//! others, and invalid points.
+//! Interrupted trajectories: axes that fail, starts that cannot be reached any more, orders that
+//! cancel others, and invalid points.
 use crate::rig;
 
 use control::controller::Controller;

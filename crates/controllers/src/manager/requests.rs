@@ -251,7 +251,8 @@ impl ControllerManager {
                 let forbidden = |report: &&AxisReport| is_latched(report) && is_forbidden(report);
                 let (all, kept) =
                     (reports.iter().filter(fails).count(), reports.iter().filter(forbidden).count());
-                // A reset readies neither an unreferenced axis nor an axis with a brake that contradicts.
+                // A reset readies neither an unreferenced axis nor an axis with a brake that
+                // contradicts.
                 let needs_more = |report: &AxisReport| {
                     let of_brake = report.stop.is_some_and(StopReason::is_of_brake_feedback);
                     let unreferenced = report.stop.is_some_and(StopReason::is_unreferenced);

@@ -1,4 +1,5 @@
-//! A controller manager with hand-played axes, for cases that simulated drives show too seldom, or never.
+//! A controller manager with hand-played axes, for cases that simulated drives show too seldom, or
+//! never.
 
 use std::ops::{Deref, DerefMut};
 
