@@ -90,12 +90,13 @@ named! {
     /// Reaction of an axis to a stale command.
     #[derive(Default)]
     OnStale {
-        /// Comes to rest at its deceleration, then keeps its position, enabled. In torque mode the drive halts along its
-        /// own ramp.
+        /// Comes to rest at its deceleration, then keeps its position, enabled. In torque mode the
+        /// drive halts along its own ramp.
         #[default]
         Hold = "hold";
-        /// Comes to rest smoothly, in the same time as all axes with this reaction, so that a base keeps to its arc and an
-        /// arm to its line; then keeps its position, enabled. In torque mode the torque falls to zero.
+        /// Comes to rest smoothly, in the same time as all axes with this reaction, so that a base
+        /// keeps to its arc and an arm to its line; then keeps its position, enabled. In torque
+        /// mode the torque falls to zero.
         Ramp = "ramp";
         /// CiA 402 quick stop: along the drive's own ramp, then without torque.
         QuickStop = "quick_stop";
@@ -135,11 +136,13 @@ named! {
     InterlockKind {
         /// Brings its axes to rest, then disables them, until they are reset.
         Stop = "stop";
-        /// Brings its axes to rest, then disables them; once the input permits again, they may be enabled.
+        /// Brings its axes to rest, then disables them; once the input permits again, they may be
+        /// enabled.
         Enable = "enable";
         /// Permits jogs of its axes (enabling switch).
         Jog = "jog";
-        /// Permits automatic motion; without it its axes are in set-up mode, in which only a jog moves them.
+        /// Permits automatic motion; without it its axes are in set-up mode, in which only a jog
+        /// moves them.
         Automatic = "automatic";
     }
 }
@@ -170,7 +173,8 @@ pub struct DigitalOutput {
     pub channel: usize,
 }
 
-/// Feedback of a brake: digital inputs that show whether it is open or closed. Without either, it has none.
+/// Feedback of a brake: digital inputs that show whether it is open or closed. Without either, it
+/// has none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct BrakeFeedback {
     /// Input that is on while the brake is open.

@@ -66,7 +66,8 @@ impl PortErrorCounters {
     }
 }
 
-/// Errors counted since a counter stood at `before`; where it stands lower now it was cleared, or lost its power.
+/// Errors counted since a counter stood at `before`; where it stands lower now it was cleared, or
+/// lost its power.
 fn counted(now: u8, before: u8) -> u8 {
     now.checked_sub(before).unwrap_or(now)
 }
@@ -111,7 +112,8 @@ pub struct WorkingCounterChange {
 pub struct CableEnd {
     /// Position of the SubDevice; `None` is an interface of the MainDevice.
     pub position: Option<u16>,
-    /// Its port, of the MainDevice 0 for the first interface and 1 for the second; `None` where it is not about one.
+    /// Its port, of the MainDevice 0 for the first interface and 1 for the second; `None` where it
+    /// is not about one.
     pub port: Option<u8>,
 }
 

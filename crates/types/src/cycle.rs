@@ -14,11 +14,12 @@ named! {
     /// Reply that a cycle works with.
     #[derive(Default)]
     FrameOrder {
-        /// Takes the replies to the frames of the cycle before, computes, sends: the cycle never waits for the wire.
+        /// Takes the replies to the frames of the cycle before, computes, sends: the cycle never
+        /// waits for the wire.
         #[default]
         ReplyOfLastCycle = "reply_of_last_cycle";
-        /// Sends what the cycle before computed, waits for the replies, computes: outputs leave at the release however long
-        /// the controller takes, and inputs are of this cycle.
+        /// Sends what the cycle before computed, waits for the replies, computes: outputs leave at
+        /// the release however long the controller takes, and inputs are of this cycle.
         WaitForReply = "wait_for_reply";
     }
 }
@@ -30,7 +31,8 @@ named! {
         /// This host's.
         #[default]
         Own = "own";
-        /// The reference clock of the bus: releases are moved until they come at a fixed phase of its periods.
+        /// The reference clock of the bus: releases are moved until they come at a fixed phase of
+        /// its periods.
         Reference = "reference";
         /// This host's, and the reference clock of the bus is steered after it.
         Host = "host";
@@ -60,8 +62,8 @@ named! {
         /// They are skipped: the next cycle starts at the next grid point.
         #[default]
         Skip = "skip";
-        /// They are run back to back until the grid is caught up with, up to a limit in a row; what is missing then is
-        /// skipped.
+        /// They are run back to back until the grid is caught up with, up to a limit in a row; what
+        /// is missing then is skipped.
         CatchUp = "catch-up";
         /// They are skipped, the axes come to rest, and the run ends with an error.
         Stop = "stop";

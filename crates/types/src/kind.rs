@@ -47,7 +47,8 @@ impl ControllerKind {
         };
         match self {
             Self::Hold | Self::External => &AxisMode::ALL,
-            // The torque that makes an axis swing depends on its load, and a drive that makes its own way does not swing along.
+            // The torque that makes an axis swing depends on its load, and a drive that makes its
+            // own way does not swing along.
             Self::Sinusoid => &[CyclicPosition, InterpolatedPosition, CyclicVelocity],
             Self::JointTrajectory | Self::Cartesian => &[CyclicPosition, InterpolatedPosition],
             Self::JointPosition => &[CyclicPosition, InterpolatedPosition, ProfilePosition],
@@ -75,7 +76,8 @@ named! {
     SensorKind {
         /// Force x, y, z in N; torque x, y, z in N m.
         ForceTorque = "force_torque";
-        /// Acceleration x, y, z in m/s²; angular velocity x, y, z in rad/s; if there are four more, orientation x, y, z, w.
+        /// Acceleration x, y, z in m/s²; angular velocity x, y, z in rad/s; if there are four more,
+        /// orientation x, y, z, w.
         Imu = "imu";
         /// Temperature in degrees Celsius.
         Temperature = "temperature";
@@ -177,7 +179,8 @@ named! {
         Quaternion = "quaternion";
         /// Its roll, pitch and yaw.
         Euler = "euler";
-        /// Its uncorrected angular velocities and accelerations, from which the orientation is computed here.
+        /// Its uncorrected angular velocities and accelerations, from which the orientation is
+        /// computed here.
         Raw = "raw";
     }
 }
@@ -280,8 +283,8 @@ impl TerminalModel {
 }
 
 impl PortKind {
-    /// Sizes that a port of this kind can have, if these are none: bytes of the longest message or of a stream's room, and,
-    /// of messages, how many find room.
+    /// Sizes that a port of this kind can have, if these are none: bytes of the longest message or
+    /// of a stream's room, and, of messages, how many find room.
     #[must_use]
     pub const fn complaint(self, size: usize, depth: usize) -> Option<&'static str> {
         match (self, size, depth) {

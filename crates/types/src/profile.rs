@@ -106,8 +106,8 @@ pub enum Scheduling {
         /// 1 to 99.
         priority: u8,
     },
-    /// `SCHED_DEADLINE`: `runtime` in every `period`, before `deadline`, guaranteed by the kernel's admission test. A
-    /// cycle that uses more is stopped until the next period.
+    /// `SCHED_DEADLINE`: `runtime` in every `period`, before `deadline`, guaranteed by the kernel's
+    /// admission test. A cycle that uses more is stopped until the next period.
     Deadline {
         /// Processor time reserved, spinning included; 1024 ns or more.
         runtime: Duration,
@@ -125,7 +125,8 @@ pub struct RealTimeProfile {
     pub scheduling: Option<Scheduling>,
     /// M: lock all memory and pre-fault stack and heap.
     pub memory: Option<Residency>,
-    /// C: move everything else away from `cpu`, or from the highest CPU this thread may use where `cpu` says none.
+    /// C: move everything else away from `cpu`, or from the highest CPU this thread may use where
+    /// `cpu` says none.
     pub shield: bool,
     /// S: how long before a release to wake up and spin.
     pub spin: Option<Duration>,

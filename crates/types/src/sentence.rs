@@ -1,6 +1,7 @@
 //! Errors whose `Debug` is their sentence.
 
-/// Makes `Debug` of errors their sentence, which is their `Display`: a `main` that returns one prints a line that people read.
+/// Makes `Debug` of errors their sentence, which is their `Display`: a `main` that returns one
+/// prints a line that people read.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! debug_is_sentence {

@@ -1,4 +1,5 @@
-//! SI units as types. Arithmetic within a unit and by plain factors, and between a quantity and its rate.
+//! SI units as types. Arithmetic within a unit and by plain factors, and between a quantity and its
+//! rate.
 
 use core::fmt;
 use core::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
