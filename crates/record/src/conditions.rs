@@ -3,7 +3,8 @@
 use serde::Serialize;
 use types::Conditions;
 
-/// [`RunConditions::link`] of a run whose SubDevices are simulated, and whose frames nothing loses on purpose.
+/// [`RunConditions::link`] of a run whose SubDevices are simulated, and whose frames nothing loses
+/// on purpose.
 pub const SIMULATED: &str = "simulated";
 
 /// Sentence on lost frames of such a run, so that nobody looks for a cable.
@@ -25,7 +26,8 @@ pub struct RunConditions {
     /// Those of every measurement.
     #[serde(flatten)]
     pub common: Conditions,
-    /// Letters of the real-time profile, as `PMCS`: priority, memory lock, CPU shield, spinning sleep; `none`.
+    /// Letters of the real-time profile, as `PMCS`: priority, memory lock, CPU shield, spinning
+    /// sleep; `none`.
     pub profile: RequestedAndGranted<String>,
     /// Measures that keep other work off the cycle's CPU, if it is shielded.
     pub shield: Option<String>,

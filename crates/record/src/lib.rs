@@ -1,4 +1,5 @@
-//! Measured time of cycles as numbers, from the record of one to the summary of a run: without I/O, without a clock.
+//! Measured time of cycles as numbers, from the record of one to the summary of a run: without I/O,
+//! without a clock.
 //!
 //! | module | contents |
 //! |---|---|

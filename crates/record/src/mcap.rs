@@ -9,10 +9,12 @@
 //! | `/events` | `onbeat/msg/Event`: `int64 cycle`, `string severity`, `string sentence` | each event |
 //! | `/late` | `onbeat/msg/Late`: `int64 cycle`, `int64 late_ns`, `string sentence` with the causes | each late cycle that was explained |
 //!
-//! Messages are CDR, their schemas `ros2msg`. Log and publish time are that of the row's release on CLOCK_REALTIME, where the
-//! facts have [`REALTIME_OFFSET`], else on CLOCK_MONOTONIC. Facts are metadata, `onbeat` at the beginning, `onbeat_end` at the
-//! end. Chunks are not compressed. The first has schemas and channels and is in the file at once; of the messages one is finished after a sixteenth
-//! of a second, after twice that, and so on, then each second: a file that was cut off holds what came before.
+//! Messages are CDR, their schemas `ros2msg`. Log and publish time are that of the row's release on
+//! CLOCK_REALTIME, where the facts have [`REALTIME_OFFSET`], else on CLOCK_MONOTONIC. Facts are
+//! metadata, `onbeat` at the beginning, `onbeat_end` at the end. Chunks are not compressed. The
+//! first has schemas and channels and is in the file at once; of the messages one is finished after
+//! a sixteenth of a second, after twice that, and so on, then each second: a file that was cut off
+//! holds what came before.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -40,7 +42,8 @@ pub struct McapWriter<W: Write> {
     /// Place of [`FORCED`] in the process data.
     forced: Option<usize>,
     axes: Vec<AxisChannel>,
-    /// Channels of signals, with the places of their values and, where there is one, of their forces.
+    /// Channels of signals, with the places of their values and, where there is one, of their
+    /// forces.
     signals: Vec<(u16, usize, Option<usize>)>,
     events: u16,
     late: u16,
@@ -235,8 +238,8 @@ impl<W: Write> McapWriter<W> {
         self.message.push(0);
     }
 
-    /// Finishes the chunk and flushes the buffer of the file, once in a second of the recording at most but for its beginning: an index stands
-    /// behind each chunk. False if it waits for that.
+    /// Finishes the chunk and flushes the buffer of the file, once in a second of the recording at
+    /// most but for its beginning: an index stands behind each chunk. False if it waits for that.
     ///
     /// # Errors
     /// I/O errors of the writer.
@@ -279,7 +282,8 @@ const A_SECOND: i64 = 1_000_000_000;
 /// Time that the first chunk of messages takes, ns.
 const FIRST: i64 = A_SECOND / 16;
 
-/// Encapsulation header of plain CDR. Members of eight bytes stand first, and so are aligned behind it.
+/// Encapsulation header of plain CDR. Members of eight bytes stand first, and so are aligned behind
+/// it.
 const CDR_LITTLE_ENDIAN: [u8; 4] = [0, 1, 0, 0];
 
 fn schema<W: Write>(file: &mut Writer<NoSeek<W>>, name: &str, text: &str) -> io::Result<u16> {
@@ -446,7 +450,8 @@ mod tests {
             records.map_while(Result::ok).filter(|it| matches!(it, mcap::records::Record::Channel(_)));
         assert_eq!(channels.count(), 5);
 
-        // Rows each millisecond, flushed as a recorder does; those of the first second that are in a file cut off then.
+        // Rows each millisecond, flushed as a recorder does; those of the first second that are in
+        // a file cut off then.
         let mut kept = Vec::new();
         for cut in [70, 200, 500, 999] {
             let mut file = Vec::new();

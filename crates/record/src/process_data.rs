@@ -1,4 +1,5 @@
-//! Process data in a recording of a cycle: columns behind those of its timing, whose names have a colon.
+//! Process data in a recording of a cycle: columns behind those of its timing, whose names have a
+//! colon.
 //!
 //! | column | value |
 //! |---|---|
@@ -8,9 +9,10 @@
 //! | `axis:NAME.position` and others of [`OF_AXIS`] | an axis, in SI units |
 //! | `axis:NAME.drive_state` and others of [`STATE_OF_AXIS`] | state of an axis, whole numbers |
 //!
-//! Their values are those of the cycle in whose row they stand: inputs as its controller had them, outputs and targets as it
-//! left them. A field is empty where there is no value of this cycle: an input, or the feedback of an axis, that did not come in
-//! with it. In a row that was dropped all of them are empty, `signals:forced` and `forced:NAME` too.
+//! Their values are those of the cycle in whose row they stand: inputs as its controller had them,
+//! outputs and targets as it left them. A field is empty where there is no value of this cycle: an
+//! input, or the feedback of an axis, that did not come in with it. In a row that was dropped all
+//! of them are empty, `signals:forced` and `forced:NAME` too.
 
 use std::fmt::Write as _;
 
@@ -29,9 +31,10 @@ pub const OF_AXIS: [(&str, &str); 6] = [
     ("target_torque", "N m"),
 ];
 
-/// Further columns of an axis, without a unit: the CiA 402 state of its drive (1 Not ready to switch on to 8 Fault, as
-/// [`types::state::DriveState`]; empty before the first statusword), the reason of its stop ([`types::state::StopReason`], 0 of none), error
-/// code 0x603F of a drive in fault, 0 for none known.
+/// Further columns of an axis, without a unit: the CiA 402 state of its drive (1 Not ready to
+/// switch on to 8 Fault, as [`types::state::DriveState`]; empty before the first statusword), the
+/// reason of its stop ([`types::state::StopReason`], 0 of none), error code 0x603F of a drive in
+/// fault, 0 for none known.
 pub const STATE_OF_AXIS: [&str; 3] = ["drive_state", "stop", "error_code"];
 
 /// Column of a signal.
@@ -92,7 +95,8 @@ fn is_process_data(column: &str) -> bool {
     column.contains(':')
 }
 
-/// Number of the columns of whole numbers; `None` if not all process data is behind at least one of them.
+/// Number of the columns of whole numbers; `None` if not all process data is behind at least one of
+/// them.
 pub(crate) fn whole_columns(columns: &[String]) -> Option<usize> {
     let whole = columns.iter().position(|column| is_process_data(column)).unwrap_or(columns.len());
     let ordered = columns[whole..].iter().all(|column| is_process_data(column));

@@ -1,11 +1,12 @@
 //! File format of raw data: measured values row by row, with the conditions of the measurement.
 //!
-//! A text file. The first line is `# onbeat recording 1`, the second `# ` and the [`Header`] as JSON;
-//! then one row a line, whole numbers separated by commas, one for each column, and behind them the
-//! columns of [process data](crate::process_data), which may be any numbers, or empty; at the end, if the
-//! measurement was finished, `# ` and the facts known only then (load, steal, counts) as one JSON
-//! object. [`Mark`]s stand between the rows, each a line of `# ` and a JSON object with `mark` first. Rows are written as they come, so that an interrupted measurement keeps its rows: such a
-//! recording reads as [`Recording::complete`]` == false`.
+//! A text file. The first line is `# onbeat recording 1`, the second `# ` and the [`Header`] as
+//! JSON; then one row a line, whole numbers separated by commas, one for each column, and behind
+//! them the columns of [process data](crate::process_data), which may be any numbers, or empty; at
+//! the end, if the measurement was finished, `# ` and the facts known only then (load, steal,
+//! counts) as one JSON object. [`Mark`]s stand between the rows, each a line of `# ` and a JSON
+//! object with `mark` first. Rows are written as they come, so that an interrupted measurement
+//! keeps its rows: such a recording reads as [`Recording::complete`]` == false`.
 
 use std::io::{self, BufRead, Read, Write};
 
@@ -25,8 +26,8 @@ pub type Facts = Map<String, serde_json::Value>;
 pub struct Header {
     /// Kind of a row: `cycle`, `wakeup`, `bus`.
     pub what: String,
-    /// Names of the columns, each with its unit, as `wakeup_latency_ns`; those with a colon, as `signal:pressure`, are
-    /// process data, and stand behind at least one other.
+    /// Names of the columns, each with its unit, as `wakeup_latency_ns`; those with a colon, as
+    /// `signal:pressure`, are process data, and stand behind at least one other.
     pub columns: Vec<String>,
     /// Facts known at the start.
     pub facts: Facts,
@@ -188,8 +189,8 @@ impl Recording {
         Some(self.rows().map(move |row| row[place]))
     }
 
-    /// Values of one column of process data, NaN where there is none; `None` if there is no such column. Whole numbers
-    /// beyond 2^53 are rounded; the file has them as they are.
+    /// Values of one column of process data, NaN where there is none; `None` if there is no such
+    /// column. Whole numbers beyond 2^53 are rounded; the file has them as they are.
     #[must_use]
     pub fn process_data(&self, name: &str) -> Option<impl ExactSizeIterator<Item = f64>> {
         let place = self.header.columns[self.whole..].iter().position(|column| column == name)?;
@@ -197,7 +198,8 @@ impl Recording {
     }
 }
 
-/// Reads a recording row by row, in constant memory but for its marks, also while it is being written.
+/// Reads a recording row by row, in constant memory but for its marks, also while it is being
+/// written.
 #[derive(Debug)]
 pub struct RecordingReader<R> {
     file: R,
@@ -256,20 +258,22 @@ impl<R: BufRead> RecordingReader<R> {
         &self.process_data
     }
 
-    /// Field `column` of the row that was read last, as a whole number: exact, where [`process_data`](Self::process_data) rounds beyond
-    /// 2^53. `None` if it is empty or none.
+    /// Field `column` of the row that was read last, as a whole number: exact, where
+    /// [`process_data`](Self::process_data) rounds beyond 2^53. `None` if it is empty or none.
     #[must_use]
     pub fn exact(&self, column: usize) -> Option<u64> {
         self.text().split(',').nth(column)?.parse().ok()
     }
 
-    /// Next row without its process data, or `None` at the end. A last line cut off in the middle is left out.
+    /// Next row without its process data, or `None` at the end. A last line cut off in the middle
+    /// is left out.
     ///
     /// # Errors
     /// The line that does not follow the format; I/O errors of the reader.
     pub fn next_row(&mut self) -> Result<Option<&[i64]>, RecordingError> {
         while self.take_line()? {
-            // A line cut off while being written has no line end; the lines before the last one have.
+            // A line cut off while being written has no line end; the lines before the last one
+            // have.
             let is_last = !self.line.ends_with('\n') || self.file.fill_buf()?.is_empty();
             if let Some(json) = self.text().strip_prefix("# ") {
                 if let Some(mark) = Mark::of_line(json) {
