@@ -1,6 +1,7 @@
 //! Settings that every cycle wants and no profile has to ask for.
 //!
-//! * `/dev/cpu_dma_latency` held at 0: idle CPUs stay in states they leave at once (PM QoS, kernel documentation).
+//! * `/dev/cpu_dma_latency` held at 0: idle CPUs stay in states they leave at once (PM QoS, kernel
+//!   documentation).
 //! * Timer slack of 1 ns: an ordinary thread's sleep may otherwise end 50 us late to save wake-ups.
 //! * Transparent huge pages off for this process: the kernel would stop it to merge its pages.
 //! * The kernel's limit on real-time threads is read and reported: [`Throttling`].
@@ -99,8 +100,8 @@ impl fmt::Display for Throttling {
     }
 }
 
-/// The fair server of Linux 6.12 and later: ordinary threads of a CPU that got nothing get this much, before any
-/// SCHED_FIFO thread.
+/// The fair server of Linux 6.12 and later: ordinary threads of a CPU that got nothing get this
+/// much, before any SCHED_FIFO thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FairServer {
     /// us.

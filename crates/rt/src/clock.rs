@@ -19,12 +19,14 @@ pub trait Clock {
     /// Returns at `instant` or later, at once if it has passed.
     fn sleep_until(&self, instant: Instant);
 
-    /// The same, for a [`crate::pacer`]'s wait: the one sleep that a real-time thread is expected to make.
+    /// The same, for a [`crate::pacer`]'s wait: the one sleep that a real-time thread is expected
+    /// to make.
     fn sleep_until_release(&self, instant: Instant) {
         self.sleep_until(instant);
     }
 
-    /// Returns at `instant` or later without letting the CPU go: later by the time it takes to read the clock.
+    /// Returns at `instant` or later without letting the CPU go: later by the time it takes to read
+    /// the clock.
     fn spin_until(&self, instant: Instant) {
         while self.now() < instant {
             std::hint::spin_loop();
@@ -51,8 +53,8 @@ impl Clock for MonotonicClock {
 }
 
 impl MonotonicClock {
-    /// Time of distributed clocks at [`Instant::EPOCH`] of this clock, in ns since 2000-01-01 00:00 UTC, by the
-    /// machine's `CLOCK_REALTIME` of now; wrapping. 0 while that has not been set.
+    /// Time of distributed clocks at [`Instant::EPOCH`] of this clock, in ns since 2000-01-01 00:00
+    /// UTC, by the machine's `CLOCK_REALTIME` of now; wrapping. 0 while that has not been set.
     #[must_use]
     pub fn system_time_at_epoch() -> u64 {
         let (realtime, monotonic) = (realtime_nanos(), sys::clock::monotonic().as_nanos());

@@ -1,7 +1,7 @@
 //! Newest value of a thread of this process, for any number of readers.
 //!
-//! Each read is whole, and the writer never waits: of three slots the readers, one at a time, hold one at most, and
-//! the newest is another. So one slot is free.
+//! Each read is whole, and the writer never waits: of three slots the readers, one at a time, hold
+//! one at most, and the newest is another. So one slot is free.
 
 use std::array;
 use std::sync::atomic::{AtomicUsize, Ordering};

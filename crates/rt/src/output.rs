@@ -1,4 +1,5 @@
-//! Outputs that may hang: each has a thread of its own, and is not waited for longer than it takes something.
+//! Outputs that may hang: each has a thread of its own, and is not waited for longer than it takes
+//! something.
 
 use std::io;
 use std::sync::Arc;
@@ -11,8 +12,8 @@ use crate::scheduling;
 
 /// A thread that writes to a terminal, a file or a pipe, and comes to `R`.
 ///
-/// A terminal that is stopped, a FIFO without a reader or a file server that is gone hold up this thread alone:
-/// [`OutputThread::finish`] gives it up, and it ends with the process.
+/// A terminal that is stopped, a FIFO without a reader or a file server that is gone hold up this
+/// thread alone: [`OutputThread::finish`] gives it up, and it ends with the process.
 #[derive(Debug)]
 pub struct OutputThread<R> {
     result: Receiver<R>,
@@ -47,7 +48,8 @@ pub enum Unfinished {
 }
 
 impl<R: Send + 'static> OutputThread<R> {
-    /// Starts a thread of this name, of ordinary priority, also if a real-time thread starts it; `work` counts what its output took.
+    /// Starts a thread of this name, of ordinary priority, also if a real-time thread starts it;
+    /// `work` counts what its output took.
     ///
     /// # Errors
     /// A system that has no room for another thread.
@@ -69,7 +71,8 @@ impl<R: Send + 'static> OutputThread<R> {
         self.taken.count()
     }
 
-    /// Waits for the result as long as something is taken within each `limit`. Not for the real-time path.
+    /// Waits for the result as long as something is taken within each `limit`. Not for the
+    /// real-time path.
     ///
     /// # Errors
     /// No result: the thread goes on alone, or has panicked.

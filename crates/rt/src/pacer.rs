@@ -61,8 +61,8 @@ pub struct Release {
     pub after_overrun: bool,
 }
 
-/// Cycles run back to back at most before the thread sleeps again: a machine that is too slow for its period must still
-/// let others run.
+/// Cycles run back to back at most before the thread sleeps again: a machine that is too slow for
+/// its period must still let others run.
 pub const CATCH_UP_LIMIT: u64 = 10;
 
 /// Cycles that ran past the next release.
@@ -82,15 +82,17 @@ pub struct Overruns {
 
 /// Sleeps from release to release.
 ///
-/// A cycle that runs past the next release is an overrun: it is counted with its number, the [`OverrunPolicy`] says what
-/// becomes of the releases it passed, and all goes on upon the grid. The phase is never lost.
+/// A cycle that runs past the next release is an overrun: it is counted with its number, the
+/// [`OverrunPolicy`] says what becomes of the releases it passed, and all goes on upon the grid.
+/// The phase is never lost.
 ///
-/// With a *spinning sleep* the pacer wakes up a margin before the release and reads the clock until it has come: the
-/// wake-up's own latency is spent before the release instead of after it. Spinning takes the CPU from every thread of lower
-/// priority, so every wait is a real sleep first, of at least a [`SLEEP_SHARE`] of the period or, if less than that is
-/// left, of all that is left without a spin. A cycle that leaves its CPU any time at all so leaves lower tasks as much
-/// of it as it would without the spin, up to that share. Cycles that are caught up with do not sleep; there are at most
-/// [`CATCH_UP_LIMIT`] of them in a row.
+/// With a *spinning sleep* the pacer wakes up a margin before the release and reads the clock until
+/// it has come: the wake-up's own latency is spent before the release instead of after it. Spinning
+/// takes the CPU from every thread of lower priority, so every wait is a real sleep first, of at
+/// least a [`SLEEP_SHARE`] of the period or, if less than that is left, of all that is left without
+/// a spin. A cycle that leaves its CPU any time at all so leaves lower tasks as much of it as it
+/// would without the spin, up to that share. Cycles that are caught up with do not sleep; there are
+/// at most [`CATCH_UP_LIMIT`] of them in a row.
 #[derive(Debug)]
 pub struct Pacer<C> {
     clock: C,

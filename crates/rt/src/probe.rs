@@ -1,4 +1,5 @@
-//! Wake-up latency of this machine: sleeping from release to release, with nothing to do in between.
+//! Wake-up latency of this machine: sleeping from release to release, with nothing to do in
+//! between.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -39,10 +40,11 @@ pub struct Probed {
 
 /// Measures how long after its release a thread with this profile runs, cycle by cycle.
 ///
-/// The probing thread is one of its own. It sleeps, reads the clock and puts the difference into a ring, allocates
-/// nothing and asks the system for nothing else. `each` is called on the calling thread, with the number of the release
-/// and its latency in nanoseconds, in order, some milliseconds later; it may take its time. If it takes so much that the
-/// ring is full, cycles are dropped and counted.
+/// The probing thread is one of its own. It sleeps, reads the clock and puts the difference into a
+/// ring, allocates nothing and asks the system for nothing else. `each` is called on the calling
+/// thread, with the number of the release and its latency in nanoseconds, in order, some
+/// milliseconds later; it may take its time. If it takes so much that the ring is full, cycles are
+/// dropped and counted.
 ///
 /// # Errors
 /// The error of starting a thread.

@@ -7,8 +7,8 @@
 //! | C | a CPU shield: everything else moved away, [`machine::shield`] | a CPU |
 //! | S | a spinning sleep, [`crate::pacer`] | the margin of that CPU's time in every period |
 //!
-//! Each letter is asked for alone, and none is needed to run: a refusal is reported, and the cycle runs with the timing
-//! the machine gives it. What needs no choice is [`crate::always_on`].
+//! Each letter is asked for alone, and none is needed to run: a refusal is reported, and the cycle
+//! runs with the timing the machine gives it. What needs no choice is [`crate::always_on`].
 //!
 //! | module | part |
 //! |---|---|
@@ -44,8 +44,8 @@ pub struct Granted {
 }
 
 impl Granted {
-    /// Asks for all of it, and for what is [always on](crate::always_on), for the calling thread, and says what was
-    /// granted. All of it is given back when the answer is dropped.
+    /// Asks for all of it, and for what is [always on](crate::always_on), for the calling thread,
+    /// and says what was granted. All of it is given back when the answer is dropped.
     pub fn ask(profile: &RealTimeProfile) -> Self {
         let found = scheduling::attributes().ok();
         let (always_on, held) = always_on::hold();
@@ -99,7 +99,8 @@ impl fmt::Display for Granted {
     }
 }
 
-/// The one CPU to run on, if it is one: with C the highest that the calling thread may use, unless `cpu` says which.
+/// The one CPU to run on, if it is one: with C the highest that the calling thread may use, unless
+/// `cpu` says which.
 #[must_use]
 pub fn cpu(profile: &RealTimeProfile) -> Option<usize> {
     profile.cpu.or_else(|| profile.shield.then(default_cpu).flatten())

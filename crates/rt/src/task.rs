@@ -9,10 +9,11 @@
 //! | `rt_task_delete` | [`Task::stop`], [`Task::join`] |
 //! | the mode-switch counter, `SIGDEBUG` | [`Task::subject`], watched by `diagnose` |
 //!
-//! Releases stand on the fixed grid of a [`crate::pacer`]. Every job leaves a [`record::CycleRecord`], release, start and end, in
-//! a bounded [ring](Records) for a reader of all of them, and a line of numbers, [`Live`], for one that looks from time
-//! to time. A task exchanges data with others through [`ipc`]'s channels; it allocates nothing, takes no lock, and its
-//! one system call is the sleep.
+//! Releases stand on the fixed grid of a [`crate::pacer`]. Every job leaves a
+//! [`record::CycleRecord`], release, start and end, in a bounded [ring](Records) for a reader of
+//! all of them, and a line of numbers, [`Live`], for one that looks from time to time. A task
+//! exchanges data with others through [`ipc`]'s channels; it allocates nothing, takes no lock, and
+//! its one system call is the sleep.
 //!
 //! ```
 //! use std::time::Duration;
@@ -64,7 +65,8 @@ pub struct Settings {
     pub period: Duration,
     /// Requests of its thread to the system.
     pub profile: RealTimeProfile,
-    /// Stack for the body, in bytes; all of it is touched before the first job if the profile asks for residency.
+    /// Stack for the body, in bytes; all of it is touched before the first job if the profile asks
+    /// for residency.
     pub stack: usize,
     /// Policy for releases that a job ran past.
     pub overrun: OverrunPolicy,
@@ -73,8 +75,8 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// A task with this name and period: SCHED_FIFO 80, memory locked, 128 KiB of stack, any CPU; missed releases are
-    /// skipped; room for the records of ten seconds, 8192 at most.
+    /// A task with this name and period: SCHED_FIFO 80, memory locked, 128 KiB of stack, any CPU;
+    /// missed releases are skipped; room for the records of ten seconds, 8192 at most.
     #[must_use]
     pub fn every(name: impl Into<String>, period: Duration) -> Self {
         let ten_seconds = 10_000_000_000 / period.as_nanos().max(1);
@@ -123,12 +125,12 @@ impl Settings {
         self
     }
 
-    /// Makes the task: its thread is there, with all that was granted, and waits for [`Task::start`]. `body` is then called
-    /// once a period.
+    /// Makes the task: its thread is there, with all that was granted, and waits for
+    /// [`Task::start`]. `body` is then called once a period.
     ///
     /// # Errors
-    /// Settings that no thread can have, or a thread that cannot be started. What the profile asks for and the system
-    /// refuses is no error: see [`Task::grants`].
+    /// Settings that no thread can have, or a thread that cannot be started. What the profile asks
+    /// for and the system refuses is no error: see [`Task::grants`].
     pub fn create(
         self,
         mut body: impl FnMut(&Job<'_>) + Send + 'static,
@@ -140,9 +142,9 @@ impl Settings {
         })
     }
 
-    /// The same with a body that is called once and waits for its periods itself. What it does before its first
-    /// [`Periods::wait_period`] is not real-time yet: there it allocates and opens what it needs. It returns when that
-    /// gives `None`, or when it likes.
+    /// The same with a body that is called once and waits for its periods itself. What it does
+    /// before its first [`Periods::wait_period`] is not real-time yet: there it allocates and opens
+    /// what it needs. It returns when that gives `None`, or when it likes.
     ///
     /// # Errors
     /// As for [`Settings::create`].
@@ -268,19 +270,21 @@ impl<T> Task<T> {
         &self.grants
     }
 
-    /// Releases it for the first time one period from now. A task that was started is not started again.
+    /// Releases it for the first time one period from now. A task that was started is not started
+    /// again.
     pub fn start(&self) {
         self.start_at(MonotonicClock.now() + self.period);
     }
 
-    /// Releases it for the first time at `first`: several tasks with the same one are released together.
+    /// Releases it for the first time at `first`: several tasks with the same one are released
+    /// together.
     pub fn start_at(&self, first: Instant) {
         // A task that has ended does not listen.
         let _ = self.start.send(first);
     }
 
-    /// Waits until the body is in its first [`Periods::wait_period`], or has ended; `false` if that takes longer than
-    /// `timeout`.
+    /// Waits until the body is in its first [`Periods::wait_period`], or has ended; `false` if that
+    /// takes longer than `timeout`.
     #[must_use]
     pub fn wait_until_ready(&self, timeout: Duration) -> bool {
         let begin = Elapsed::now();

@@ -16,11 +16,13 @@ pub struct Subject {
     pub tid: i32,
     /// Releases in which it is watched.
     pub window: Window,
-    /// Names of system calls that are part of its work besides the wait: neither they nor what they wait for count.
+    /// Names of system calls that are part of its work besides the wait: neither they nor what they
+    /// wait for count.
     pub expected: Vec<&'static str>,
 }
 
-/// From its first release to its end: what a thread does before and after counts as no disturbance. Clones are the same window.
+/// From its first release to its end: what a thread does before and after counts as no disturbance.
+/// Clones are the same window.
 #[derive(Clone, Debug)]
 pub struct Window {
     shared: Arc<Shared>,
@@ -62,13 +64,14 @@ impl Default for Window {
 }
 
 impl Window {
-    /// Opens it: release 0 of the grid is at `first`, and what happens earlier does not count. `spin` is how long before
-    /// a release the thread wakes up, see [`crate::pacer`].
+    /// Opens it: release 0 of the grid is at `first`, and what happens earlier does not count.
+    /// `spin` is how long before a release the thread wakes up, see [`crate::pacer`].
     pub fn open(&self, first: Instant, period: Duration, spin: Duration) {
         self.open_from(first, first, period, spin);
     }
 
-    /// The same for a grid that is older than the window: what happens before `from` does not count.
+    /// The same for a grid that is older than the window: what happens before `from` does not
+    /// count.
     pub fn open_from(&self, from: Instant, first: Instant, period: Duration, spin: Duration) {
         self.shared.first.store(first.as_nanos(), Ordering::Relaxed);
         self.shared.period.store(nanoseconds(period).max(1), Ordering::Relaxed);
@@ -94,8 +97,8 @@ impl Window {
         self.shared.end.fetch_min(end.as_nanos(), Ordering::Relaxed);
     }
 
-    /// Counters of the thread so far, read by itself when it opens the window: voluntary and involuntary switches, minor and
-    /// major faults.
+    /// Counters of the thread so far, read by itself when it opens the window: voluntary and
+    /// involuntary switches, minor and major faults.
     pub fn count_from(&self, before: [u64; 4]) {
         for (to, from) in self.shared.before.iter().zip(before) {
             to.store(from, Ordering::Relaxed);
@@ -150,7 +153,8 @@ impl Window {
         (at >= from && at <= self.shared.end.load(Ordering::Relaxed)).then_some(since / period)
     }
 
-    /// True if a release, or the awakening to spin for it, lies between these instants: a sleep that it ends.
+    /// True if a release, or the awakening to spin for it, lies between these instants: a sleep
+    /// that it ends.
     #[must_use]
     pub fn release_between(&self, from: u64, to: u64) -> bool {
         let Some(first) = self.first() else { return false };

@@ -1,4 +1,5 @@
-//! A counting allocator sees a task: from its first period to its last, with rings that are full and rings that are not.
+//! A counting allocator sees a task: from its first period to its last, with rings that are full
+//! and rings that are not.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 use std::thread;

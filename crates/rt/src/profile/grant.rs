@@ -78,8 +78,8 @@ impl Grants {
         [scheduling, memory, cpu, shield, spin].into_iter().flatten()
     }
 
-    /// Remarks worth knowing that were not asked for, each a sentence: what always on was refused, and what is left on a
-    /// shielded CPU.
+    /// Remarks worth knowing that were not asked for, each a sentence: what always on was refused,
+    /// and what is left on a shielded CPU.
     pub fn notes(&self) -> impl Iterator<Item = String> + '_ {
         let left = self.shield_report.iter().flat_map(|report| &report.left);
         let cpu = self.shield.requested().unwrap_or_default();

@@ -65,7 +65,8 @@ fn group_without_real_time() -> Option<(String, String)> {
     (budget.trim() == "0").then(|| (group, file.display().to_string()))
 }
 
-/// Mount point of the hierarchy with this controller, and the group in it that `/proc/self/cgroup` names.
+/// Mount point of the hierarchy with this controller, and the group in it that `/proc/self/cgroup`
+/// names.
 fn own_group(groups: &str, controller: &str) -> Option<(PathBuf, String)> {
     let group = groups.lines().find_map(|line| {
         let mut fields = line.splitn(3, ':').skip(1);

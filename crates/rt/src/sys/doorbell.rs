@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use rustix::thread::futex::{self, Flags, Timespec};
 
-/// Wakes one sleeping thread; costs the ringing side no system call while that thread does not sleep.
+/// Wakes one sleeping thread; costs the ringing side no system call while that thread does not
+/// sleep.
 ///
 /// The sleeper announces itself, then looks for work once more; the ringer makes work visible, then
-/// looks for a sleeper. A sequentially consistent fence between the two steps on each side makes sure
-/// that at least one of them sees the other, so no ring is lost.
+/// looks for a sleeper. A sequentially consistent fence between the two steps on each side makes
+/// sure that at least one of them sees the other, so no ring is lost.
 #[derive(Debug, Default)]
 pub struct Doorbell {
     state: AtomicU32,
@@ -28,7 +29,8 @@ impl Doorbell {
         if !ready() {
             // What does not fit is longer than any machine lives.
             let timeout = Timespec::try_from(timeout).ok();
-            // Any outcome (rung, timed out, interrupted, value already changed) is a permitted wake-up.
+            // Any outcome (rung, timed out, interrupted, value already changed) is a permitted
+            // wake-up.
             let _ = futex::wait(&self.state, Flags::PRIVATE, ASLEEP, timeout.as_ref());
         }
         self.state.store(AWAKE, Ordering::Relaxed);

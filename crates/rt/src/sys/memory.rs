@@ -29,8 +29,8 @@ pub(crate) fn lock_limit() -> Option<u64> {
     getrlimit(Resource::Memlock).current
 }
 
-/// Touches the next `bytes` of this thread's stack, in pages, so that they are mapped; as far as the stack goes, less what
-/// this itself and a signal need.
+/// Touches the next `bytes` of this thread's stack, in pages, so that they are mapped; as far as
+/// the stack goes, less what this itself and a signal need.
 pub(crate) fn prefault_stack(bytes: usize) {
     const STEP: usize = 4 * 4096;
     /// Frames below the last block, and a handler of a signal, still have this much.
@@ -60,14 +60,16 @@ pub(crate) fn prefault_stack(bytes: usize) {
 
 /// The lowest address of this thread's stack.
 fn stack_end() -> Option<usize> {
-    // SAFETY: an all-zero pthread_attr_t holds integers and null pointers only, and is written before it is read.
+    // SAFETY: an all-zero pthread_attr_t holds integers and null pointers only, and is written
+    // before it is read.
     let mut attributes: libc::pthread_attr_t = unsafe { mem::zeroed() };
     // SAFETY: names the calling thread; `attributes` is valid to write to.
     if unsafe { libc::pthread_getattr_np(libc::pthread_self(), &mut attributes) } != 0 {
         return None;
     }
     let (mut lowest, mut size) = (ptr::null_mut(), 0);
-    // SAFETY: the call above filled `attributes`; both others are valid to write to. They are destroyed once, here.
+    // SAFETY: the call above filled `attributes`; both others are valid to write to. They are
+    // destroyed once, here.
     let result = unsafe {
         let result = libc::pthread_attr_getstack(&attributes, &mut lowest, &mut size);
         libc::pthread_attr_destroy(&mut attributes);
@@ -97,7 +99,8 @@ pub(crate) fn prefault_heap(bytes: usize) {
 mod tests {
     use super::*;
 
-    /// A stack of which more is asked than there is: it stops before the guard page, where a process ends.
+    /// A stack of which more is asked than there is: it stops before the guard page, where a
+    /// process ends.
     #[test]
     fn a_stack_is_touched_to_its_end_and_not_beyond() {
         for size in [128, 256, 4096] {

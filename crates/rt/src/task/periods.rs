@@ -61,8 +61,9 @@ impl Periods {
         self.pacer.set_spin(margin);
     }
 
-    /// Ends the job, if one runs, and waits for the next release; the first time, for [`super::Task::start`]. `None`: the
-    /// task is asked to end, or has overrun and its policy is [`OverrunPolicy::Stop`].
+    /// Ends the job, if one runs, and waits for the next release; the first time, for
+    /// [`super::Task::start`]. `None`: the task is asked to end, or has overrun and its policy is
+    /// [`OverrunPolicy::Stop`].
     ///
     /// It allocates nothing, takes no lock, and sleeps by its one system call.
     pub fn wait_period(&mut self) -> Option<Release> {
