@@ -42,7 +42,8 @@ pub struct DriveBarrier {
 pub enum BarrierSource {
     /// The limits of the axis: the access at this place among those to its SubDevice.
     Limits(usize, Barrier),
-    /// The `startup` of its SubDevice writes it. `limits`: the weaker value that the limits allow, if `value` is weaker still.
+    /// The `startup` of its SubDevice writes it. `limits`: the weaker value that the limits allow,
+    /// if `value` is weaker still.
     Startup {
         /// Value that is written.
         value: i64,
@@ -98,7 +99,8 @@ impl RobotConfig {
     }
 }
 
-/// Source of the value of one object, which is at `place` among those of its SubDevice if it is accessed.
+/// Source of the value of one object, which is at `place` among those of its SubDevice if it is
+/// accessed.
 fn source(
     axis: &Axis,
     drive: &SubDevice,
@@ -180,7 +182,8 @@ fn length(index: u16) -> u8 {
     }
 }
 
-/// Position limits in counts: those of the axis, and the distance beyond in which a stop from full speed ends.
+/// Position limits in counts: those of the axis, and the distance beyond in which a stop from full
+/// speed ends.
 fn positions(axis: &Axis) -> Result<(i32, i32), &'static str> {
     let (lowest, highest) = axis.limits.position.ok_or("the axis has no position limits")?;
     let offset = match (axis.homing, axis.encoder) {
@@ -210,7 +213,8 @@ fn positions(axis: &Axis) -> Result<(i32, i32), &'static str> {
     Ok((lowest as i32, highest as i32))
 }
 
-/// Window in counts and time in milliseconds after which the drive itself stops; supervision does so before.
+/// Window in counts and time in milliseconds after which the drive itself stops; supervision does
+/// so before.
 fn following_error(axis: &Axis) -> Result<(u32, u32), &'static str> {
     let limit = axis.following_error.ok_or("the axis has no following_error")?;
     let window = limit.distance.0 * axis.scale.counts_per_radian().abs() * LATER;
@@ -235,7 +239,8 @@ fn halts_by_profile(axis: &Axis) -> bool {
     modes().any(|mode| mode.cyclic() == CyclicMode::Torque) && !modes().any(profile)
 }
 
-/// True if the drive takes speeds of this axis in counts a second already: where it names no unit, that counts.
+/// True if the drive takes speeds of this axis in counts a second already: where it names no unit,
+/// that counts.
 fn counts_velocities(axis: &Axis) -> bool {
     let modes = std::iter::once(&axis.mode).chain(&axis.modes);
     let mut modes = modes.filter(|mode| {
@@ -285,7 +290,8 @@ fn is_weaker(index: u16, sub_index: u8, value: i64, limits: i64) -> bool {
     }
 }
 
-/// Share of the velocity limit that the drive is told: an axis that catches up after an outage is that fast for a moment.
+/// Share of the velocity limit that the drive is told: an axis that catches up after an outage is
+/// that fast for a moment.
 const FASTER: f64 = 1.2;
 
 /// Share of window and time of the following error: supervision is to act before the drive.

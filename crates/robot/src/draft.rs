@@ -1,4 +1,5 @@
-//! A robot file drafted from what is on a bus: text from descriptions of SubDevices, with a comment where something is assumed or unknown.
+//! A robot file drafted from what is on a bus: text from descriptions of SubDevices, with a comment
+//! where something is assumed or unknown.
 //!
 //! ```
 //! use std::time::Duration;
@@ -88,7 +89,8 @@ pub fn draft(found: &[Found], setting: &Setting<'_>) -> Result<String, DraftErro
         return Err(DraftError::Empty);
     }
     let text = Draft::of(found, setting).text(setting);
-    // What stands in it comes from others; whatever that is, nobody is handed a file that is refused.
+    // What stands in it comes from others; whatever that is, nobody is handed a file that is
+    // refused.
     let robot = RobotConfig::parse(&text, "draft")?;
     robot.signals(|position| found.get(position).map(|it| &it.mapping))?;
     Ok(text)
@@ -297,7 +299,8 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// `[[axis]]`: one entry for those of a type that are alike and whose numbers follow each other. Returns their modes.
+    /// `[[axis]]`: one entry for those of a type that are alike and whose numbers follow each
+    /// other. Returns their modes.
     fn axes(&self, text: &mut String) -> Vec<CyclicMode> {
         let mut modes = Vec::new();
         for (place, kind) in self.types.iter().enumerate() {
@@ -342,7 +345,8 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// Controllers with which axes rest until they are commanded to move, the active one first; none without axes.
+/// Controllers with which axes rest until they are commanded to move, the active one first; none
+/// without axes.
 fn controller(modes: &[CyclicMode]) -> String {
     let (kind, comment) = if modes.contains(&CyclicMode::Position) {
         ("joint_trajectory", "nothing moves by itself: `onbeat control move`, ROS 2, Python")

@@ -11,8 +11,8 @@ use crate::field::{KEY, refused};
 use crate::nearest::nearest;
 use crate::value::Refused;
 
-/// Error of a robot file: one sentence with the place, the content found, the content expected and the
-/// remedy.
+/// Error of a robot file: one sentence with the place, the content found, the content expected and
+/// the remedy.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub struct FileError {
     /// File, as named by the caller.
@@ -134,7 +134,8 @@ impl Problem {
     }
 }
 
-/// Before what was found, what was expected, the remedy and perhaps the place in the message of a refused value.
+/// Before what was found, what was expected, the remedy and perhaps the place in the message of a
+/// refused value.
 pub(crate) const SEPARATOR: char = '\u{1f}';
 
 /// Problem of a `word` that is none of those `known`, with the nearest of them.
@@ -160,8 +161,8 @@ pub(crate) fn unknown_word(
     Problem::new(span, format!("unknown {what} \"{word}\""), expected, remedy)
 }
 
-/// Parses `invalid type: string "x", expected u32`, `invalid value: ..., expected ...`, and the messages of
-/// the TOML parser itself, which may lack the second part.
+/// Parses `invalid type: string "x", expected u32`, `invalid value: ..., expected ...`, and the
+/// messages of the TOML parser itself, which may lack the second part.
 fn wrong_value(span: Range<usize>, text: &str, message: &str) -> Problem {
     let of_value = message
         .strip_prefix("invalid type: ")

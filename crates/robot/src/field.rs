@@ -1,4 +1,5 @@
-//! Values of a robot file: each is read as the type it is used as, and refused if it alone is wrong.
+//! Values of a robot file: each is read as the type it is used as, and refused if it alone is
+//! wrong.
 
 use std::fmt::{self, Display};
 use std::ops::RangeInclusive;
@@ -13,8 +14,8 @@ use serde::de::{Deserialize, Deserializer, Error, Unexpected, Visitor};
 use crate::duration;
 use crate::error::SEPARATOR;
 
-/// Largest limit of an axis, in its unit. Limits that follow from others are at most 16 times larger,
-/// which [`motion::supervision::LARGEST_LIMIT`] allows.
+/// Largest limit of an axis, in its unit. Limits that follow from others are at most 16 times
+/// larger, which [`motion::supervision::LARGEST_LIMIT`] allows.
 pub(crate) const LARGEST_LIMIT: f64 = 1e12;
 
 /// Stands for the key of a value in the words about it.
@@ -25,7 +26,8 @@ pub(crate) fn refused<E: Error>(found: impl Display, expected: impl Display, rem
     E::custom(format_args!("{SEPARATOR}{found}{SEPARATOR}{expected}{SEPARATOR}{remedy}"))
 }
 
-/// A number as it is found in a file, without hundreds of digits: in scientific form beyond sixteen digits.
+/// A number as it is found in a file, without hundreds of digits: in scientific form beyond sixteen
+/// digits.
 pub(crate) struct Number(pub(crate) f64);
 
 impl Display for Number {

@@ -10,10 +10,12 @@ use crate::model::{Overrides, RobotConfig};
 const MOST_PROBLEMS: usize = 20;
 
 impl RobotConfig {
-    /// All problems of the robot file `text`, in the order in which they are met; of one that [`RobotConfig::parse`] reads none.
+    /// All problems of the robot file `text`, in the order in which they are met; of one that
+    /// [`RobotConfig::parse`] reads none.
     ///
-    /// Behind the first, each is what is found once the values before it are replaced by ones that may stand there, or left out. Where
-    /// neither helps it is the last one: more may show once these are mended.
+    /// Behind the first, each is what is found once the values before it are replaced by ones that
+    /// may stand there, or left out. Where neither helps it is the last one: more may show once
+    /// these are mended.
     #[must_use]
     pub fn problems(text: &str, file_name: &str) -> Vec<FileError> {
         let mut tables = match crate::tables(text) {
@@ -31,7 +33,8 @@ impl RobotConfig {
             if problems.contains(&found) {
                 break;
             }
-            // What names a table that was left out is right, and a value that stands in for another is nobody's.
+            // What names a table that was left out is right, and a value that stands in for another
+            // is nobody's.
             let told = !without.iter().any(|name| found.names(name)) && !mended.contains(&start);
             if let Some((behind, left_out)) = Self::mend(text, &mut tables, start, &found) {
                 mended.push(start);
@@ -43,8 +46,9 @@ impl RobotConfig {
         problems
     }
 
-    /// Takes the problem at `start` out of the tables: with another value there, without its key, or without the table of a list that
-    /// cannot be without the key. Returns the problem behind it, and the name of that table; `None` where nothing helps.
+    /// Takes the problem at `start` out of the tables: with another value there, without its key,
+    /// or without the table of a list that cannot be without the key. Returns the problem behind
+    /// it, and the name of that table; `None` where nothing helps.
     fn mend(
         text: &str,
         tables: &mut Spanned<DeTable<'_>>,
@@ -77,7 +81,8 @@ impl RobotConfig {
     }
 }
 
-/// Removes the key at `start`, or the key whose value, or a value of whose list, is there; `None` if nothing is, or only a table.
+/// Removes the key at `start`, or the key whose value, or a value of whose list, is there; `None`
+/// if nothing is, or only a table.
 fn remove(table: &mut DeTable<'_>, start: usize) -> Option<String> {
     let here = table.iter().find(|(key, value)| is_here(key, value, start));
     let here = here.map(|(key, _)| key.get_ref().to_string());
@@ -95,7 +100,8 @@ fn remove_in(value: &mut DeValue<'_>, start: usize) -> Option<String> {
     }
 }
 
-/// Place of the innermost table of a list with the key or value at `start`, and its name, empty without one.
+/// Place of the innermost table of a list with the key or value at `start`, and its name, empty
+/// without one.
 fn item(table: &DeTable<'_>, start: usize) -> Option<(usize, String)> {
     table.values().find_map(|value| item_in(value.get_ref(), start))
 }
@@ -164,7 +170,8 @@ fn swap_in<'t>(value: &mut Spanned<DeValue<'t>>, start: usize, with: &mut DeValu
     }
 }
 
-/// Values that may stand where something else was found: words of what was expected that are near it, then numbers.
+/// Values that may stand where something else was found: words of what was expected that are near
+/// it, then numbers.
 fn substitutes(found: &str, expected: &str) -> Vec<DeValue<'static>> {
     // No text makes the comparison slow.
     let found: String = found.split('"').nth(1).unwrap_or_default().chars().take(64).collect();

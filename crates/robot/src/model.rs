@@ -1,8 +1,9 @@
 //! Robot file, as it is read and checked.
 //!
-//! A field is a key of the file under its own name, or under the one that it is renamed to, and of the type that the key is
-//! used as. Fields that are skipped are no keys: the checks make them of keys. Every repeated entry is expanded, every
-//! reference is an index that exists. Quantities are SI: radians, radians per second, newton metres, hertz.
+//! A field is a key of the file under its own name, or under the one that it is renamed to, and of
+//! the type that the key is used as. Fields that are skipped are no keys: the checks make them of
+//! keys. Every repeated entry is expanded, every reference is an index that exists. Quantities are
+//! SI: radians, radians per second, newton metres, hertz.
 
 use std::collections::BTreeMap;
 
@@ -101,8 +102,8 @@ pub struct RobotConfig {
 }
 
 impl RobotConfig {
-    /// Inputs of the feedback of the brakes: index of the axis, name, and input. In the order of the axes,
-    /// `released` before `closed`.
+    /// Inputs of the feedback of the brakes: index of the axis, name, and input. In the order of
+    /// the axes, `released` before `closed`.
     pub fn brake_inputs(&self) -> impl Iterator<Item = (usize, BrakeInput, FeedbackInput)> + '_ {
         let feedback = |axis: &Axis| axis.brake.map(|brake| brake.feedback).unwrap_or_default();
         let axes = self.axes.iter().map(feedback).enumerate();

@@ -1,7 +1,8 @@
 //! Tables of a file as values of the model.
 //!
-//! `toml`'s own deserializer builds for each type of the model one map of keys, one of places and one of dates: half of the
-//! time this crate takes to build. Here there is one, and a value of the wrong kind is refused before its type is asked.
+//! `toml`'s own deserializer builds for each type of the model one map of keys, one of places and
+//! one of dates: half of the time this crate takes to build. Here there is one, and a value of the
+//! wrong kind is refused before its type is asked.
 
 use std::fmt;
 use std::marker::PhantomData;

@@ -1,4 +1,5 @@
-//! Mapped objects that move or bound an axis: signals that only the axis writes, or the robot file once.
+//! Mapped objects that move or bound an axis: signals that only the axis writes, or the robot file
+//! once.
 use onbeat_robot::RobotConfig;
 use types::Signal;
 use types::signal::Flow;

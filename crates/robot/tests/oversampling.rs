@@ -1,4 +1,5 @@
-//! Oversampling in a robot file: SYNC0 and SYNC1 of a factor, signals that are the samples of a channel.
+//! Oversampling in a robot file: SYNC0 and SYNC1 of a factor, signals that are the samples of a
+//! channel.
 use crate::support;
 
 use std::time::Duration;
@@ -119,7 +120,8 @@ fn a_factor_that_does_not_fit_is_refused() {
     );
 }
 
-/// A channel is one of those that are sampled, its elements are the samples; each is an INT of its own with unit and scale.
+/// A channel is one of those that are sampled, its elements are the samples; each is an INT of its
+/// own with unit and scale.
 // feature(signals): oversampling: `oversampling` in `dc`, signals that are the samples of a channel in a cycle
 #[test]
 fn elements_are_the_samples_of_a_channel() {

@@ -70,7 +70,8 @@ fn values_that_stand_in_for_wrong_ones_are_not_told() {
 // feature(program): `onbeat check`
 #[test]
 fn a_key_that_was_left_out_is_not_missed_and_what_is_missing_is_the_last_problem() {
-    // Without its mode an axis cannot be read, nor without a kind a controller and a simulated device.
+    // Without its mode an axis cannot be read, nor without a kind a controller and a simulated
+    // device.
     let wrong = spoiled(
         ARM,
         &[

@@ -42,7 +42,8 @@ fn example(all: &Value, it: &Value) -> Value {
 /// Makes a document around a value.
 type Place<'a> = &'a dyn Fn(Value) -> Value;
 
-/// Finds every table of the schema. `place` says how a document is made around a value that stands there.
+/// Finds every table of the schema. `place` says how a document is made around a value that stands
+/// there.
 fn walk(
     all: &Value,
     it: &Value,

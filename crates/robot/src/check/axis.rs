@@ -100,8 +100,8 @@ pub(super) fn find(
     })
 }
 
-/// Axis of its drive, from 0. Axes of one entry on one SubDevice take its axes one by one; those with a SubDevice each take the
-/// same axis of each.
+/// Axis of its drive, from 0. Axes of one entry on one SubDevice take its axes one by one; those
+/// with a SubDevice each take the same axis of each.
 fn drive_axis(
     axis: &Axis,
     repetition: &Repetition,
@@ -140,7 +140,8 @@ fn scale(axis: &Axis, entry: Place<'_>) -> Checked<AxisScale> {
     })
 }
 
-/// Largest step of a cycle; by default twice the travel at full speed: one cycle may be lost without a stop.
+/// Largest step of a cycle; by default twice the travel at full speed: one cycle may be lost
+/// without a stop.
 fn step(axis: &Axis, cycle: &Cycle, limits: Place<'_>) -> Checked<Radians> {
     let at_full_speed = axis.limits.velocity.0 * cycle.period.as_secs_f64();
     if !limits.has("maximum_step") {

@@ -46,7 +46,8 @@ pub(super) fn sub_device(it: &SubDevice, before: &[SubDevice], entry: Place<'_>)
     Err(Problem::new(entry.key("presence"), found, expected, "add an alias or an identity"))
 }
 
-/// Checks that the SubDevice `with` the brake of an axis, or a part of it, is there whenever the axis's drive is.
+/// Checks that the SubDevice `with` the brake of an axis, or a part of it, is there whenever the
+/// axis's drive is.
 pub(super) fn of_brake(
     axis: &str,
     with: &str,

@@ -9,8 +9,8 @@ use crate::model::SubDevice;
 use crate::place::Place;
 use ethercat::main_device::{LONGEST_WATCHDOG, Watchdog};
 
-/// Least number of periods without outputs that a process data watchdog must tolerate: one frame is lost
-/// now and then.
+/// Least number of periods without outputs that a process data watchdog must tolerate: one frame is
+/// lost now and then.
 const FEWEST_PERIODS: u32 = 2;
 
 /// Default number of periods where 100 ms hold fewer.

@@ -26,7 +26,8 @@ pub struct Found {
     pub order: String,
     /// Station alias; 0 for none.
     pub alias: u16,
-    /// Position of the SubDevice it hangs on, and the port there; `None` for the first one, and where it is not known.
+    /// Position of the SubDevice it hangs on, and the port there; `None` for the first one, and
+    /// where it is not known.
     pub upstream: Option<(u16, u8)>,
     /// PDOs that it exchanges unless others are assigned.
     pub mapping: PdoMapping,
@@ -75,7 +76,8 @@ const OF_AXIS: [ObjectPlace; 12] = [
     (INTERPOLATION_TIME_PERIOD, 2),
 ];
 
-/// True of an object that a draft may have written at start-up, unless it is among [`Found::read_only`].
+/// True of an object that a draft may have written at start-up, unless it is among
+/// [`Found::read_only`].
 #[must_use]
 pub fn may_be_written((index, _): ObjectPlace) -> bool {
     object::of_first_axis(index) == INTERPOLATION_TIME_PERIOD
@@ -101,8 +103,8 @@ impl Found {
         }
     }
 
-    /// Objects to ask for next; none once all that can be known is known. To be called again when each of them has its answer in
-    /// [`Found::objects`].
+    /// Objects to ask for next; none once all that can be known is known. To be called again when
+    /// each of them has its answer in [`Found::objects`].
     #[must_use]
     pub fn questions(&self) -> Vec<ObjectPlace> {
         let is_open = |place: &ObjectPlace| !self.objects.contains_key(place);
@@ -123,8 +125,8 @@ impl Found {
         if open.is_empty() { further.into_iter().collect() } else { open }
     }
 
-    /// Axes of a drive (CiA 402), from 0: those that are mapped or can be, and those that have supported modes. Empty for
-    /// other SubDevices.
+    /// Axes of a drive (CiA 402), from 0: those that are mapped or can be, and those that have
+    /// supported modes. Empty for other SubDevices.
     pub(super) fn axes(&self) -> Vec<u8> {
         let is_mapped = |axis: &u8| {
             [&self.mapping, &self.offered].iter().any(|mapping| {

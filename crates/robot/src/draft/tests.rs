@@ -342,7 +342,8 @@ fn a_clock_has_the_pulses_of_the_sii() {
     assert_eq!(of(terminal(), vec![mode(0x300, 0, 0)]), (micros(250), false));
     assert_eq!(of(terminal(), vec![mode(0x700, 5_000, 10_000)]), (micros(5), true));
     assert_eq!(of(terminal(), vec![mode(0, 0, 0), mode(0x300, 0, 0)]), (None, false));
-    // A drive in a cyclic mode takes the first mode with pulses, and no shift that is longer than the period.
+    // A drive in a cyclic mode takes the first mode with pulses, and no shift that is longer than
+    // the period.
     assert_eq!(of(drive(&SCALED), vec![mode(0, 0, 0), mode(0x300, 2_000_000, 0)]), (micros(250), false));
     assert_eq!(of(drive(&SCALED), vec![]), (None, false));
     assert!(drafted(&[drive(&SCALED)]).0.contains("# assumed: no dc"));

@@ -80,7 +80,8 @@ impl Cycle {
     /// Shortest and longest period.
     pub const PERIODS: RangeInclusive<Duration> = Configuration::PERIODS;
 
-    /// Real-time profile. Unless its letters are said, memory is locked, and P and S are on where their values are given.
+    /// Real-time profile. Unless its letters are said, memory is locked, and P and S are on where
+    /// their values are given.
     #[must_use]
     pub fn profile(&self) -> Profile {
         let priority = self.priority.is_some() || self.deadline_runtime.is_some();
@@ -99,7 +100,8 @@ impl Cycle {
         self.spin_margin.unwrap_or(Profile::SPIN_MARGIN)
     }
 
-    /// True if the network interface is prepared for the cycle while it runs. Unless it is said, a CPU for its interrupts asks for it.
+    /// True if the network interface is prepared for the cycle while it runs. Unless it is said, a
+    /// CPU for its interrupts asks for it.
     #[must_use]
     pub fn prepares_nic(&self) -> bool {
         self.prepare_nic.unwrap_or(self.nic_cpu.is_some())
@@ -127,8 +129,8 @@ impl Cycle {
         self.profile().priority.then_some(self.priority())
     }
 
-    /// Puts these values in the place of the file's. As there, a value asks for its letter unless the letters are said
-    /// with it.
+    /// Puts these values in the place of the file's. As there, a value asks for its letter unless
+    /// the letters are said with it.
     pub(crate) fn replace(&mut self, by: Overrides) {
         let priority = by.priority.is_some() || by.deadline_runtime.is_some();
         let letters = by.profile.unwrap_or_else(|| self.profile().and(priority, by.spin_margin.is_some()));

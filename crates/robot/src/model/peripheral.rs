@@ -66,7 +66,8 @@ pub struct Peripheral {
     /// Brightness of LEDs, 0 to 31.
     #[serde(default = "usual_brightness", deserialize_with = "whole::<_, _, 0, 31>")]
     pub brightness: u8,
-    /// Names of the left and the right axis of actuators; `None`, and no converter, simulates the drives.
+    /// Names of the left and the right axis of actuators; `None`, and no converter, simulates the
+    /// drives.
     #[serde(default, deserialize_with = "names")]
     pub axes: Option<[String; 2]>,
     /// Converter before the amplifiers of two DC motors, its SPI device in `device`.

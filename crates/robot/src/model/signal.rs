@@ -19,11 +19,13 @@ pub struct Signals {
 }
 
 impl RobotConfig {
-    /// Signals, the named ones first, then every other entry as `sub_device.entry`. `mapping` gives the process data of the
-    /// SubDevice at a position; where that is not known yet its signals are left out.
+    /// Signals, the named ones first, then every other entry as `sub_device.entry`. `mapping` gives
+    /// the process data of the SubDevice at a position; where that is not known yet its signals are
+    /// left out.
     ///
     /// # Errors
-    /// A named signal that is not in the process data, does not fit its entry, or is an output that has a writer.
+    /// A named signal that is not in the process data, does not fit its entry, or is an output that
+    /// has a writer.
     pub fn signals<'a>(
         &self,
         mapping: impl Fn(usize) -> Option<&'a PdoMapping>,

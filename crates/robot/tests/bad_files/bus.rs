@@ -110,8 +110,8 @@ fn clocks_and_their_pulses_fit_the_period() {
     );
 }
 
-/// Settings that the MainDevice would refuse are told at their key in the robot file: pulses beyond its registers, outputs too seldom for
-/// any watchdog, an alias that is none.
+/// Settings that the MainDevice would refuse are told at their key in the robot file: pulses beyond
+/// its registers, outputs too seldom for any watchdog, an alias that is none.
 #[test]
 fn what_the_main_device_would_refuse_is_told_at_its_key() {
     assert_eq!(

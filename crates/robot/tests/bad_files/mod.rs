@@ -1,5 +1,5 @@
-//! Every invalid robot file gives one sentence: the place, the content found, the content expected, the
-//! remedy.
+//! Every invalid robot file gives one sentence: the place, the content found, the content expected,
+//! the remedy.
 
 mod bus;
 use crate::support;

@@ -18,8 +18,8 @@ pub(super) struct Found<'a> {
     pub(super) field: PdoField,
 }
 
-/// Entries of all elements: one that is wider than a number is split into so many parts, else it and those behind it. One
-/// number may be several channels of one bit, as its type says.
+/// Entries of all elements: one that is wider than a number is split into so many parts, else it
+/// and those behind it. One number may be several channels of one bit, as its type says.
 pub(super) fn find_all<'a>(
     signal: &NamedSignal,
     count: usize,
@@ -75,7 +75,8 @@ pub(super) fn find_all<'a>(
     Err(Problem::new(signal.elements_place(), found, expected, "correct elements"))
 }
 
-/// Samples of a channel that is sampled several times a cycle, if `first` is one of them: it and those behind it.
+/// Samples of a channel that is sampled several times a cycle, if `first` is one of them: it and
+/// those behind it.
 fn sampled<'a>(
     signal: &NamedSignal,
     count: usize,
@@ -107,7 +108,8 @@ fn sampled<'a>(
     Ok(Some(behind.into_iter().take(count).map(found).collect()))
 }
 
-/// Channels in this direction: of an oversampling SubDevice those that are sampled, each by its first sample.
+/// Channels in this direction: of an oversampling SubDevice those that are sampled, each by its
+/// first sample.
 fn channels(mapping: &PdoMapping, direction: Direction, samples: u8) -> Vec<(&PdoEntry, PdoField)> {
     let sampled = |direction| mapping.sampled_channels(direction, samples);
     match [direction, direction.other()].into_iter().all(|it| sampled(it).is_empty()) {

@@ -18,8 +18,8 @@ pub(super) struct Owners {
 type Owned = (usize, Range<usize>, String);
 
 impl Owners {
-    /// Those of `robot` in the process data that is known. Every object that moves an axis is the axis's, also one that it
-    /// leaves at zero, as an offset: past it no limit would hold.
+    /// Those of `robot` in the process data that is known. Every object that moves an axis is the
+    /// axis's, also one that it leaves at zero, as an offset: past it no limit would hold.
     pub(super) fn of<'a>(robot: &RobotConfig, mapping: impl Fn(usize) -> Option<&'a PdoMapping>) -> Self {
         let (mut writers, mut limits) = (Vec::new(), Vec::new());
         for axis in &robot.axes {
@@ -71,8 +71,8 @@ impl Owners {
     }
 }
 
-/// True of a drive's digital outputs (0x60FE:1) whose mask (0x60FE:2) is written at start-up without bit 0, the drive's own
-/// brake, and stays so.
+/// True of a drive's digital outputs (0x60FE:1) whose mask (0x60FE:2) is written at start-up
+/// without bit 0, the drive's own brake, and stays so.
 fn leaves_the_brake_alone(entry: &PdoEntry, mapping: &PdoMapping, startup: &[StartupSdo]) -> bool {
     let outputs = object::of_first_axis(entry.index) == object::DIGITAL_OUTPUTS && entry.sub_index == 1;
     let mask = startup.iter().rfind(|sdo| (sdo.index, sdo.sub_index) == (entry.index, 2));
