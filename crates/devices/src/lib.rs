@@ -1,5 +1,5 @@
-//! Devices of the service robot: sonar, laser range finder, LED strip, IMU and actuators, each with a
-//! real-time task and an ordinary task joined by a channel.
+//! Devices of the service robot: sonar, laser range finder, LED strip, IMU and actuators, each with
+//! a real-time task and an ordinary task joined by a channel.
 //!
 //! | module | contents |
 //! |---|---|

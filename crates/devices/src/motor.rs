@@ -1,5 +1,5 @@
-//! DC motors behind a digital-to-analogue converter, with absolute encoders: words on the wire, and the velocity of a wheel;
-//! without I/O or clock.
+//! DC motors behind a digital-to-analogue converter, with absolute encoders: words on the wire, and
+//! the velocity of a wheel; without I/O or clock.
 //!
 //! | module | contents |
 //! |---|---|

@@ -144,8 +144,9 @@ impl Prepared {
         Self { measured: true, ..self }
     }
 
-    /// Starts all tasks; the real-time ones are released together. `ipc` is the socket of the open IPC; `say` is called with
-    /// people what becomes of the devices. Call it from an ordinary thread: the ordinary tasks inherit its scheduling.
+    /// Starts all tasks; the real-time ones are released together. `ipc` is the socket of the open
+    /// IPC; `say` is called with people what becomes of the devices. Call it from an ordinary
+    /// thread: the ordinary tasks inherit its scheduling.
     ///
     /// A device that does not answer is no error: its ordinary task says so and tries again.
     ///
@@ -328,8 +329,8 @@ impl Start<'_> {
     }
 }
 
-/// Age from which a sample is stale: three periods; a tenth of a second at least, for an ordinary task waits for
-/// its turn.
+/// Age from which a sample is stale: three periods; a tenth of a second at least, for an ordinary
+/// task waits for its turn.
 fn timeout(period: Duration) -> Duration {
     (3 * period).max(Duration::from_millis(100))
 }
@@ -352,8 +353,8 @@ impl Running {
         self.ordinary.iter().map(|it| it.status.lock().clone()).collect()
     }
 
-    /// Takes what was noted of exchanges with devices since it was last asked, in the same order: begin and end,
-    /// CLOCK_MONOTONIC ns. Nothing unless [`Prepared::measured`].
+    /// Takes what was noted of exchanges with devices since it was last asked, in the same order:
+    /// begin and end, CLOCK_MONOTONIC ns. Nothing unless [`Prepared::measured`].
     #[must_use]
     pub fn exchanges(&self) -> Vec<Vec<[u64; 2]>> {
         let take = |exchanges: &Exchanges| {
@@ -371,7 +372,8 @@ impl Drop for Running {
     }
 }
 
-/// Time the ordinary tasks have to end: a driver may hang in its device, and then ends with the process.
+/// Time the ordinary tasks have to end: a driver may hang in its device, and then ends with the
+/// process.
 const LAST_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Joins those of these threads that end within `limit`, all together; how many did not.

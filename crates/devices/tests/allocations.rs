@@ -1,5 +1,5 @@
-//! Allocation test of the real-time tasks of all five devices: a counting allocator watches while samples
-//! arrive, ports are read, valid and invalid requests are sent, and devices fail.
+//! Allocation test of the real-time tasks of all five devices: a counting allocator watches while
+//! samples arrive, ports are read, valid and invalid requests are sent, and devices fail.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says so by a panic")]
 
 mod support;

@@ -1,6 +1,6 @@
-//! Drivers on the kernel's own interfaces, where the kernel can simulate the hardware: `i2c-stub`, an SPI
-//! controller on a parallel port, a GPIO chip over `uhid`. `cargo xtask rt` boots a kernel that has them;
-//! elsewhere these tests report what they need.
+//! Drivers on the kernel's own interfaces, where the kernel can simulate the hardware: `i2c-stub`,
+//! an SPI controller on a parallel port, a GPIO chip over `uhid`. `cargo xtask rt` boots a kernel
+//! that has them; elsewhere these tests report what they need.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says so by a panic")]
 
 mod support;
@@ -173,8 +173,8 @@ fn an_address_nobody_answers_at_is_named_with_its_bus() {
     assert!(status.opened == 0 && status.samples == 0 && status.failures > 0, "{status:?}");
 }
 
-/// Tests lines and trigger only: the kernel samples this chip's inputs every tenth tick, too rarely for an
-/// echo.
+/// Tests lines and trigger only: the kernel samples this chip's inputs every tenth tick, too rarely
+/// for an echo.
 // feature(devices): drivers on the kernel's own I2C, GPIO (but no echo) and SPI, in `cargo xtask rt`
 #[test]
 fn a_sonars_lines_are_requested_and_triggered_and_an_echo_that_does_not_come_is_told() {
@@ -279,8 +279,8 @@ fn a_strip_behind_the_kernels_spi_takes_frame_after_frame() {
     assert_eq!(status.device, bus.display().to_string());
 }
 
-/// Without a connection. The controller has the converter's mode only, and its driver in Linux 6.1 does not survive
-/// another: encoders in their own mode are not tried.
+/// Without a connection. The controller has the converter's mode only, and its driver in Linux 6.1
+/// does not survive another: encoders in their own mode are not tried.
 // feature(devices): DC motors by an SPI converter (MCP4912, MCP4922), SPI absolute encoders (AS5045)
 #[test]
 fn words_of_a_converter_and_of_encoders_go_through_the_kernels_spi_and_without_encoders_nothing_moves() {

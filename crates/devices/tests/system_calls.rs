@@ -1,5 +1,5 @@
-//! System calls of the real-time tasks of all five devices by strace, with all ports in use: one a period,
-//! the sleep.
+//! System calls of the real-time tasks of all five devices by strace, with all ports in use: one a
+//! period, the sleep.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says so by a panic")]
 
 mod support;
@@ -25,8 +25,8 @@ fn the_real_time_tasks_of_devices_make_no_system_call_but_their_sleep() {
         let calls = trace.calls_of(number);
         let slept = calls.get("clock_nanosleep").copied().unwrap_or(0);
         assert_eq!(calls.len(), 1, "{name}: {calls:?}");
-        // A job at either end may be cut off by a mark; one that overran its next release did not sleep for
-        // it.
+        // A job at either end may be cut off by a mark; one that overran its next release did not
+        // sleep for it.
         assert!(
             jobs >= JOBS && slept <= jobs + 2 && slept + jobs / 2 >= jobs,
             "{name}: {jobs} jobs, {calls:?}"

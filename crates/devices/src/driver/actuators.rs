@@ -23,8 +23,8 @@ pub trait Drives: Send + 'static {
     /// They cannot be opened.
     fn open(&mut self) -> Result<String, DeviceError>;
 
-    /// Sends velocities to the drives and reads their positions and velocities. False if there is no
-    /// feedback yet.
+    /// Sends velocities to the drives and reads their positions and velocities. False if there is
+    /// no feedback yet.
     ///
     /// # Errors
     /// They cannot be reached, or were stopped.
@@ -98,8 +98,9 @@ impl<D: Drives> Driver for Actuators<D> {
     }
 }
 
-/// Two axes of a running cycle, moved as by any other client: over its shared-memory interface, with its
-/// command lease. Its controller must be `joint_velocity`, and no other client may hold the lease.
+/// Two axes of a running cycle, moved as by any other client: over its shared-memory interface,
+/// with its command lease. Its controller must be `joint_velocity`, and no other client may hold
+/// the lease.
 pub struct OfCycle {
     ipc: PathBuf,
     axes: [String; 2],
@@ -118,8 +119,8 @@ struct Held {
 const TIME_TO_LIVE: Duration = Duration::from_millis(100);
 
 impl OfCycle {
-    /// Creates drives for the axes of these names, left and right, of the cycle that listens at this
-    /// socket.
+    /// Creates drives for the axes of these names, left and right, of the cycle that listens at
+    /// this socket.
     #[must_use]
     pub fn new(ipc: impl Into<PathBuf>, axes: [String; 2]) -> Self {
         Self { ipc: ipc.into(), axes, held: None }

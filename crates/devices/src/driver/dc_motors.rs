@@ -1,9 +1,10 @@
-//! Two DC motors: their amplifiers behind one digital-to-analogue converter, an absolute encoder on the axle of each wheel.
+//! Two DC motors: their amplifiers behind one digital-to-analogue converter, an absolute encoder on
+//! the axle of each wheel.
 //!
-//! The middle of the converter's range is rest. It is set before anything else is done, whenever nothing is asked, when a
-//! reading is not valid or a wheel does not turn as commanded, at the end, and when the driver is dropped, by a panic, too. A
-//! process that is killed sets nothing any more, and a converter keeps its output: an amplifier wants an input of its own
-//! that stops it.
+//! The middle of the converter's range is rest. It is set before anything else is done, whenever
+//! nothing is asked, when a reading is not valid or a wheel does not turn as commanded, at the end,
+//! and when the driver is dropped, by a panic, too. A process that is killed sets nothing any more,
+//! and a converter keeps its output: an amplifier wants an input of its own that stops it.
 
 use rt::clock::now_ns;
 use types::DacChip;
@@ -187,7 +188,8 @@ mod tests {
         (motors, driver)
     }
 
-    /// Turns of the loop until one fails, or the feedback is as wanted. A test that was late begins anew.
+    /// Turns of the loop until one fails, or the feedback is as wanted. A test that was late begins
+    /// anew.
     fn drive(
         driver: &mut DcMotors<End>,
         velocities: [f64; 2],

@@ -39,7 +39,8 @@ pub trait Registers: Send + 'static {
     fn close(&mut self);
 }
 
-/// Registers on an I2C bus of this machine, through the SMBus transfers that every adapter supports.
+/// Registers on an I2C bus of this machine, through the SMBus transfers that every adapter
+/// supports.
 pub struct I2c {
     bus: PathBuf,
     address: u16,

@@ -161,7 +161,8 @@ mod tests {
         // 1 g downwards of the uncorrected sensor, half a g of the corrected one.
         memory.set(0x10, &[0, 0, -2_048, 0, 0, 0]);
         memory.set(0x22, &[0, 0, -1_024, 0, 0, 0]);
-        // Pitched by a right angle says the quaternion; rolled, the angles; both with yaw 90 degrees.
+        // Pitched by a right angle says the quaternion; rolled, the angles; both with yaw 90
+        // degrees.
         memory.set(0x36, &[16_384, 0, 16_384]);
         memory.set(0x3c, &[-16_384, 16_384, 16_384, 16_384]);
         let open = |output| {

@@ -19,8 +19,8 @@ pub struct Serial {
 }
 
 impl Serial {
-    /// Opens a port exclusively, at `baud` bit/s, which USB devices ignore. Bytes that arrived before are
-    /// discarded.
+    /// Opens a port exclusively, at `baud` bit/s, which USB devices ignore. Bytes that arrived
+    /// before are discarded.
     ///
     /// # Errors
     /// The operating system's error, also for a file that is no serial port.

@@ -13,8 +13,8 @@ use crate::driver::spi::{Mode, Wire};
 use crate::motor::WheelSettings;
 use crate::pair::DeviceError;
 
-/// Two motors with a converter and encoders, as a test can alter and look at them. The converter takes words of 12 bits; of
-/// those of 10 its two unused bits are 0.
+/// Two motors with a converter and encoders, as a test can alter and look at them. The converter
+/// takes words of 12 bits; of those of 10 its two unused bits are 0.
 #[derive(Clone, Debug)]
 pub struct Motors(Arc<Mutex<State>>);
 
@@ -82,7 +82,8 @@ const LOADED: f64 = 0.9;
 const MIDDLE: u16 = 2_048;
 
 impl Motors {
-    /// Creates motors that turn at this velocity, rad/s, without load at the end of the converter's range.
+    /// Creates motors that turn at this velocity, rad/s, without load at the end of the converter's
+    /// range.
     #[must_use]
     pub fn new(full_scale: f64) -> Self {
         Self(Arc::new(Mutex::new(State {

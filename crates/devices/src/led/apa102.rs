@@ -1,10 +1,11 @@
-//! Strips with a clock line. Source: Shiji Lighting, *APA102*; SK9822 differs in the instant of display.
+//! Strips with a clock line. Source: Shiji Lighting, *APA102*; SK9822 differs in the instant of
+//! display.
 
 use super::Colour;
 
-/// Appends a frame: 32 zero bits; for each LED three ones and 5 bits of brightness, then blue, green, red;
-/// at the end zeros to clock the last LEDs, which lag half a bit each, and 32 more for an SK9822, which
-/// updates its outputs only then.
+/// Appends a frame: 32 zero bits; for each LED three ones and 5 bits of brightness, then blue,
+/// green, red; at the end zeros to clock the last LEDs, which lag half a bit each, and 32 more for
+/// an SK9822, which updates its outputs only then.
 pub fn encode(colours: &[Colour], brightness: u8, wire: &mut Vec<u8>) {
     wire.clear();
     wire.extend([0; 4]);

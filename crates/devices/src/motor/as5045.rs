@@ -1,5 +1,5 @@
-//! Words of a magnetic encoder of 12 bits. Source: austriamicrosystems, *AS5045*, 8.1: the serial interface and table 3. The
-//! AS5145 sends the same.
+//! Words of a magnetic encoder of 12 bits. Source: austriamicrosystems, *AS5045*, 8.1: the serial
+//! interface and table 3. The AS5145 sends the same.
 
 use std::fmt;
 
@@ -9,8 +9,8 @@ pub const SPEED: u32 = 1_000_000;
 /// Angles of a turn.
 pub const ANGLES: u16 = 4_096;
 
-/// Bytes of a reading: a bit that is high before the first clock, 18 bits of the word, and what follows. The clock rests high
-/// and the part changes its output with rising edges: mode 2.
+/// Bytes of a reading: a bit that is high before the first clock, 18 bits of the word, and what
+/// follows. The clock rests high and the part changes its output with rising edges: mode 2.
 pub const LENGTH: usize = 3;
 
 /// Reason not to use a reading.

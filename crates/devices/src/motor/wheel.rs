@@ -1,5 +1,5 @@
-//! A wheel on a DC motor: position and velocity from an absolute encoder on its axle, the output that keeps its velocity, and
-//! when it is to be stopped.
+//! A wheel on a DC motor: position and velocity from an absolute encoder on its axle, the output
+//! that keeps its velocity, and when it is to be stopped.
 
 use std::f64::consts::{PI, TAU};
 use std::fmt;
@@ -76,9 +76,9 @@ impl fmt::Display for Fault {
 
 /// Wheel under control.
 ///
-/// Its output is the commanded velocity as a share of the full scale, and a correction by the integrated difference to the
-/// measured one. The output never has the other sign than the command: a wheel commanded to rest gets none, and nothing
-/// holds it.
+/// Its output is the commanded velocity as a share of the full scale, and a correction by the
+/// integrated difference to the measured one. The output never has the other sign than the command:
+/// a wheel commanded to rest gets none, and nothing holds it.
 #[derive(Clone, Debug)]
 pub struct Wheel {
     settings: WheelSettings,
@@ -152,8 +152,8 @@ impl Wheel {
         self.way_to(angle).abs() <= most + 4.0 * TAU / f64::from(ANGLES)
     }
 
-    /// Takes a reading, and goes on towards the asked velocity within the limits. Returns the output, a share of the
-    /// converter's range, -1 to 1.
+    /// Takes a reading, and goes on towards the asked velocity within the limits. Returns the
+    /// output, a share of the converter's range, -1 to 1.
     ///
     /// # Errors
     /// The wheel must be stopped.
@@ -268,7 +268,8 @@ mod tests {
 
     const STEP: f64 = 0.01;
 
-    /// A motor with its wheel in virtual time: a first-order lag, with a load that takes a share of the velocity.
+    /// A motor with its wheel in virtual time: a first-order lag, with a load that takes a share of
+    /// the velocity.
     struct Plant {
         wheel: Wheel,
         now_ns: u64,

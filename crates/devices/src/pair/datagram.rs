@@ -8,7 +8,8 @@ pub trait Datagram {
     /// Encodes the message at the front of `bytes`, [`Datagram::LARGEST`] long; returns its length.
     fn encode(&self, bytes: &mut [u8]) -> usize;
 
-    /// Decodes a message in place; false if the bytes are none, in which case the value is unspecified.
+    /// Decodes a message in place; false if the bytes are none, in which case the value is
+    /// unspecified.
     #[must_use]
     fn decode(&mut self, bytes: &[u8]) -> bool;
 }

@@ -13,8 +13,8 @@ use thiserror::Error;
 use super::Datagram;
 use super::status::{Shared, Stage};
 
-/// Driver of a device. It may wait, allocate and make system calls, but must return within about the
-/// `timeout` it is given.
+/// Driver of a device. It may wait, allocate and make system calls, but must return within about
+/// the `timeout` it is given.
 pub trait Driver: Send + 'static {
     /// Request of the real-time task.
     type Request: Datagram + Default + Send;
@@ -33,8 +33,8 @@ pub trait Driver: Send + 'static {
     /// The expected and the found device or answer.
     fn open(&mut self) -> Result<String, DeviceError>;
 
-    /// Carries out a request, or waits for a sample that the device sends by itself; false if there is no
-    /// sample.
+    /// Carries out a request, or waits for a sample that the device sends by itself; false if there
+    /// is no sample.
     ///
     /// # Errors
     /// The device has failed and must be opened again.
@@ -45,7 +45,8 @@ pub trait Driver: Send + 'static {
         timeout: Duration,
     ) -> Result<bool, DeviceError>;
 
-    /// No request has come for [`UNASKED`]: what moves is to be stopped. Devices that move nothing leave it out.
+    /// No request has come for [`UNASKED`]: what moves is to be stopped. Devices that move nothing
+    /// leave it out.
     ///
     /// # Errors
     /// The device has failed and must be opened again.
@@ -75,8 +76,8 @@ impl Remarks {
         self.last = Some(words.to_owned());
     }
 
-    /// Counts an event that may come often: the first is remarked, with how many there were, and then ever fewer, as they would flood the
-    /// output.
+    /// Counts an event that may come often: the first is remarked, with how many there were, and
+    /// then ever fewer, as they would flood the output.
     pub fn count(&mut self, words: impl FnOnce(u64) -> String) {
         self.count += 1;
         if self.count.is_power_of_two() {
@@ -237,7 +238,8 @@ impl<D: Driver> Post<D> {
         }
     }
 
-    /// Waits with the device closed, and discards the requests of that time. False when the task is to end.
+    /// Waits with the device closed, and discards the requests of that time. False when the task is
+    /// to end.
     fn rest(&mut self, wait: Duration, around: &Surroundings) -> bool {
         let begin = Instant::now();
         while !around.stop.load(Ordering::Relaxed) {
@@ -266,7 +268,8 @@ fn note(around: &Surroundings, begin: u64) {
 /// End of the cycle.
 struct Over;
 
-/// Pause before a failed device is retried: 250 ms, doubled each time, up to 8 s. A sample resets it.
+/// Pause before a failed device is retried: 250 ms, doubled each time, up to 8 s. A sample resets
+/// it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Pause {
     failures: u32,

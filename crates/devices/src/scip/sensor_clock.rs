@@ -2,11 +2,11 @@
 
 /// Tracks the sensor's clock, which counts milliseconds in 24 bits and wraps every 4.66 hours.
 ///
-/// A stamp cannot have been made after it arrived, so the stamp with the shortest delay gives the best
-/// estimate of the clocks' offset. The estimate follows downwards at once, and upwards by at most
-/// [`DRIFT_PPM`] of the time passed, because the sensor's clock may be slow. A converted stamp is exact
-/// except for the shortest delay, some milliseconds on a serial line, and the resolution of one
-/// millisecond.
+/// A stamp cannot have been made after it arrived, so the stamp with the shortest delay gives the
+/// best estimate of the clocks' offset. The estimate follows downwards at once, and upwards by at
+/// most [`DRIFT_PPM`] of the time passed, because the sensor's clock may be slow. A converted stamp
+/// is exact except for the shortest delay, some milliseconds on a serial line, and the resolution
+/// of one millisecond.
 #[derive(Clone, Debug, Default)]
 pub struct SensorClock {
     /// Estimate of the offset, at the last arrival.
@@ -15,7 +15,8 @@ pub struct SensorClock {
 
 #[derive(Clone, Copy, Debug)]
 struct Estimate {
-    /// Host's time at the sensor's 0 of this wrap, ns; negative if the sensor ran longer than the host.
+    /// Host's time at the sensor's 0 of this wrap, ns; negative if the sensor ran longer than the
+    /// host.
     offset_ns: i128,
     /// Arrival of the last stamp, host's clock, ns.
     arrival_ns: u64,

@@ -3,8 +3,8 @@
 use super::command::Echo;
 use super::reply::{Reply, ReplyError, status};
 
-/// Splits a stream of bytes into replies. Bytes that belong to no reply are dropped and counted, and the
-/// next whole reply is found again, also after one whose end was lost.
+/// Splits a stream of bytes into replies. Bytes that belong to no reply are dropped and counted,
+/// and the next whole reply is found again, also after one whose end was lost.
 #[derive(Clone, Debug, Default)]
 pub struct Replies {
     buffer: Vec<u8>,
@@ -71,9 +71,9 @@ fn end_of_block(bytes: &[u8], from: usize) -> Option<usize> {
     bytes[from..].windows(2).position(|pair| pair == b"\n\n").map(|place| from + place)
 }
 
-/// Whole reply at the end of a block, and the number of bytes before it. It does not start at the block's
-/// first byte if bytes in front of it, or the end of an earlier reply, were lost. Without one, the error of
-/// the first candidate.
+/// Whole reply at the end of a block, and the number of bytes before it. It does not start at the
+/// block's first byte if bytes in front of it, or the end of an earlier reply, were lost. Without
+/// one, the error of the first candidate.
 fn best_of(block: &[u8]) -> (Result<Reply, ReplyError>, usize) {
     let mut first_error = None;
     for start in starts(block) {
@@ -85,11 +85,13 @@ fn best_of(block: &[u8]) -> (Result<Reply, ReplyError>, usize) {
         }
     }
     let error = first_error.or_else(|| Reply::parse(block).err());
-    // `starts` yields every position at which a reply could begin, including the block's first byte.
+    // `starts` yields every position at which a reply could begin, including the block's first
+    // byte.
     (Err(error.unwrap_or(ReplyError::Echo { found: Vec::new() })), block.len())
 }
 
-/// Positions at which a reply may begin: an echo up to the end of a line, with a status in the next line.
+/// Positions at which a reply may begin: an echo up to the end of a line, with a status in the next
+/// line.
 fn starts(block: &[u8]) -> impl Iterator<Item = usize> + '_ {
     let ends = block.iter().enumerate().filter(|&(_, &byte)| byte == b'\n').map(|(place, _)| place);
     ends.flat_map(move |end| {
@@ -99,7 +101,8 @@ fn starts(block: &[u8]) -> impl Iterator<Item = usize> + '_ {
         let echo = move |&start: &usize| {
             Echo::parse(&block[start..end]).is_some_and(|echo| status(next, echo.symbol).is_some())
         };
-        // A status has three bytes or one: checked first because it is cheaper than the search for echoes.
+        // A status has three bytes or one: checked first because it is cheaper than the search for
+        // echoes.
         let possible = matches!(next.len(), 1 | 3);
         (begin..end).filter(move |start| possible && echo(start))
     })

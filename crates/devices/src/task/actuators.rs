@@ -65,9 +65,9 @@ impl Datagram for Feedback {
     }
 }
 
-/// Brings the wheels to the requested velocities, within their limits. Without a valid request, or without
-/// feedback, it brings them to rest. Wheels that the drives stopped stay at rest until nobody asks for motion any more: the
-/// request has run out, or asks for rest.
+/// Brings the wheels to the requested velocities, within their limits. Without a valid request, or
+/// without feedback, it brings them to rest. Wheels that the drives stopped stay at rest until
+/// nobody asks for motion any more: the request has run out, or asks for rest.
 #[derive(Clone, Debug)]
 pub struct ActuatorsWork {
     limits: WheelLimits,

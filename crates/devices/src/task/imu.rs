@@ -14,7 +14,8 @@ pub struct Sample {
     pub stamp_ns: u64,
     /// Angular velocity, acceleration, temperature.
     pub motion: Motion,
-    /// Rotation from the unit's frame to east, north, up, a unit quaternion x, y, z, w, of a unit that knows it.
+    /// Rotation from the unit's frame to east, north, up, a unit quaternion x, y, z, w, of a unit
+    /// that knows it.
     pub orientation: Option<[f64; 4]>,
 }
 

@@ -2,8 +2,8 @@
 
 use super::Settings;
 
-/// Simulated sensor: bytes and time in, bytes out. Its encoder is written from the specification and shares
-/// nothing with the decoder under test.
+/// Simulated sensor: bytes and time in, bytes out. Its encoder is written from the specification
+/// and shares nothing with the decoder under test.
 #[derive(Debug)]
 pub struct Sensor {
     pub(super) settings: Settings,

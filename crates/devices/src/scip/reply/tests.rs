@@ -2,8 +2,8 @@ use super::*;
 use crate::scip::command::{Encoding, Sector};
 
 /// Recorded replies of real sensors: a GD scan of a URG-04LX; VV of a URG-04LX-UG01, PP and II of a
-/// URG-04LX as shown on their maker's pages; and an MD scan of a UTM-30LX that lost one character on its
-/// way through a web page.
+/// URG-04LX as shown on their maker's pages; and an MD scan of a UTM-30LX that lost one character
+/// on its way through a web page.
 const GD: &[u8] = include_bytes!("../recorded/gd-urg-04lx.txt");
 const VV: &[u8] = include_bytes!("../recorded/vv-urg-04lx-ug01.txt");
 const PP: &[u8] = include_bytes!("../recorded/pp-urg-04lx.txt");
