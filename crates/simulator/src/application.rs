@@ -50,9 +50,9 @@ pub use time_stamp::TimeStampedInputs;
 /// [`step`]: Application::step
 /// [`sync0`]: Application::sync0
 pub trait Application: Send {
-    /// Takes the bytes of each SyncManager with process data, by its number, 0 of one without: of
-    /// an application whose process data follows them. Called on PreOp -> SafeOp, before its
-    /// lengths are read.
+    /// Receives the bytes of each SyncManager's process data, by number; 0 for a SyncManager
+    /// without. For applications that adapt to the lengths in use. Called on PreOp -> SafeOp,
+    /// before the lengths are read.
     fn arrange(&mut self, sync_managers: &[usize; SYNC_MANAGERS]) {
         let _ = sync_managers;
     }
@@ -100,10 +100,9 @@ pub trait Application: Send {
     /// then agree with [`process_data_lengths`](Application::process_data_lengths).
     fn step(&mut self, now: Instant, outputs: Option<&[u8]>, inputs: &mut [u8]);
 
-    /// True if further steps would change nothing, neither in it nor in its inputs nor in what it
-    /// shows to others, until outputs, a message, SYNC0 or SYNC1, a change of state or a call from
-    /// outside. Asked after steps, after these signals and after messages; those steps that would
-    /// change nothing may be left out.
+    /// True if further steps change neither the application, its inputs nor what it shows to
+    /// others, until outputs, a message, SYNC0 or SYNC1, a change of state or a call from outside.
+    /// Queried after steps, these signals and messages. Steps without effect may be left out.
     fn rests(&self) -> bool {
         false
     }
@@ -115,8 +114,8 @@ pub trait Application: Send {
         false
     }
 
-    /// True of plain logic without a program of its own, as digital inputs and outputs: it is
-    /// called with each frame too, once outputs may have come, and not only at steps.
+    /// True for plain logic without a program, such as digital inputs and outputs. The ESC then
+    /// calls it with each frame after outputs may have arrived, not only at steps.
     fn is_logic(&self) -> bool {
         false
     }

@@ -1,6 +1,6 @@
 //! One EtherCAT SubDevice controller: its memory, and the effects of reads and writes.
 //!
-//! No allocation while frames pass. Times are those at which a frame reaches this ESC.
+//! No allocation while frames pass. Times are the arrival of a frame at this ESC.
 //!
 //! Simplifications: EEPROM emulation is missing; each kind has the physical read/write offset
 //! (0x0108). An AL control request that comes before the previous one was served replaces it. The
@@ -61,8 +61,8 @@ pub(crate) struct Esc {
     /// True if AL control was written and not yet served.
     state_requested: bool,
     sync_managers_switched: bool,
-    /// Sets of outputs since they were last asked for, in the first SyncManager of outputs, and the
-    /// time of the newest.
+    /// Sets of outputs since the last query, in the first SyncManager of outputs, and the time of
+    /// the newest.
     output_events: (u32, Instant),
     dl_status_changed: bool,
     /// Changes that the segment follows, since its last look.
@@ -268,7 +268,7 @@ impl Esc {
         self.memory.byte(register::DL_CONTROL + 1) >> (2 * port) & 3
     }
 
-    /// Ends temporary loop settings whose time is over by `now`.
+    /// Ends temporary loop settings that have expired by `now`.
     pub(crate) fn end_temporary_loops(&mut self, now: Instant) {
         if let Some(loops) = self.temporary_loops.end(now) {
             let others = self.memory.byte(register::DL_CONTROL) & !TEMPORARY_LOOPS;

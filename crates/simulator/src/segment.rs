@@ -43,7 +43,7 @@ pub struct Segment {
     topology: Topology,
     /// Path of the frames that are passing.
     route: Route,
-    /// Path of those that go in at the other end of a ring.
+    /// Path of frames that enter at the other end of a ring.
     other_route: Route,
     schedule: Schedule,
     /// Changes of SubDevices that have not been followed yet.
@@ -80,8 +80,8 @@ impl Segment {
     /// list; the two agree where SubDevices are listed in that order.
     ///
     /// # Errors
-    /// [`TopologyError`]: a wrong number of attachments, a parent behind its child, a port that does not
-    /// exist or is in use.
+    /// [`TopologyError`]: a wrong number of attachments, a parent after its child, a port that does
+    /// not exist or is in use.
     pub fn with_topology(
         devices: Vec<SubDevice>,
         attachments: &[Attachment],
@@ -183,8 +183,8 @@ impl Segment {
     }
 
     /// Switches off the power of the SubDevice at `position`: its neighbours lose their links to
-    /// it, no frame passes it, and its time stands still until [`power_on`](Self::power_on).
-    /// Returns `true` if it had power.
+    /// it, no frame passes it, and its time stops until [`power_on`](Self::power_on). Returns
+    /// `true` if it had power.
     pub fn power_off(&mut self, position: usize) -> bool {
         if !self.topology.powered.get(position).is_some_and(|powered| *powered) {
             return false;
@@ -242,9 +242,9 @@ impl Segment {
     }
 
     /// Counts a frame that was damaged on the cable to `port` of the SubDevice at `position`: as
-    /// invalid there, and as forwarded at every port it comes in at from there on, and by the
-    /// processing units it passes (ESC data sheet, section II, 2.9). In a ring it is a frame from
-    /// the end whose frames come in at this port, the first of them where both do.
+    /// invalid there, and as forwarded at every later port and by the processing units it passes
+    /// (ESC data sheet, section II, 2.9). In a ring it is a frame from the end that enters at this
+    /// port, the first end if both do.
     pub fn disturb(&mut self, position: usize, port: usize) {
         let Some(device) = self.devices.get_mut(position).filter(|_| port < PORTS) else { return };
         device.esc_mut().count_invalid_frame(port);
@@ -414,8 +414,7 @@ impl Segment {
     }
 }
 
-/// Latest time, 292 years after the epoch: time stands still from there on, so that sums of times
-/// do not overflow.
+/// Latest time, 292 years after the epoch: time stops there, so that sums of times do not overflow.
 const END_OF_TIME: Instant = Instant::from_nanos(u64::MAX / 2);
 
 impl Segment {
@@ -442,10 +441,10 @@ impl Segment {
         self.route.returns
     }
 
-    /// Has those that do not process a frame latch when it passes their ports, if it is one that
-    /// latches: that of a frame which was processed on its way there, which an ESC cannot
-    /// distinguish from its own frame that comes back; and that of one that comes from the first
-    /// end, to come back and be processed where IN and OUT are swapped.
+    /// Lets SubDevices latch that a latching frame passes without being processed. This happens to
+    /// a frame that was processed on its way there, because an ESC cannot distinguish it from its
+    /// own returning frame. It also happens to a frame from the first end that is processed on its
+    /// way back, where IN and OUT are swapped.
     fn latch_passing(&mut self, end: End, now: Instant, frame: &[u8]) {
         let latches = |place: DatagramPlace| {
             let header = place.header;

@@ -71,7 +71,7 @@ pub struct SubDevice {
     next_step: Instant,
     /// Steps would change nothing, or SYNC0 makes up for them: they are left out.
     rests: bool,
-    /// SYNC0, or the next step, makes up for those that are left out.
+    /// SYNC0, or the next step, makes up for omitted steps.
     makes_up: bool,
     /// Its application was stepped, and nothing but mail has turned to that since.
     was_stepped: bool,
@@ -171,8 +171,8 @@ impl SubDevice {
         self.application.servo_mut()
     }
 
-    /// Stops the application, like a crashed microcontroller, or lets it go on: while it is stopped
-    /// no state request or mailbox message is served and the PDI watchdog expires.
+    /// Stops the application, like a crashed microcontroller, or resumes it. While stopped it
+    /// serves no state request or mailbox message, and the PDI watchdog expires.
     pub fn set_application_runs(&mut self, runs: bool) {
         self.application_runs = runs;
     }
@@ -189,8 +189,8 @@ impl SubDevice {
         self.esc.features().distributed_clocks()
     }
 
-    /// Stops the mailbox, like firmware that hangs in a request, or lets it go on: while it is
-    /// stopped a request stays in its SyncManager without an answer; states and process data go on.
+    /// Stops the mailbox, like firmware that hangs in a request, or resumes it. While stopped a
+    /// request stays in its SyncManager without an answer; states and process data continue.
     pub fn set_mailbox_runs(&mut self, runs: bool) {
         self.mailbox_runs = runs;
     }

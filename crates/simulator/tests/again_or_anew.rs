@@ -1,7 +1,7 @@
-//! The frame of a quiet cycle that is sent again, against one that is built anew: two MainDevices,
-//! each on a bus of its own that goes through the same, one of which is asked for the state that it
-//! has around each frame, and so builds it and looks at its reply in full. All that they send, take
-//! and tell is the same.
+//! Compares a resent frame of a quiet cycle with a frame that is built again. Two MainDevices run
+//! on separate buses with the same history. One of them is asked to keep its state around each
+//! frame; it therefore builds each frame and evaluates each reply in full. Both must send, take and
+//! report the same.
 
 use std::cell::RefCell;
 use std::rc::Rc;

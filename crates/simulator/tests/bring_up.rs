@@ -66,7 +66,7 @@ fn what_is_there_runs_by_its_sii_alone() {
 /// Three PDOs of one SyncManager, of which the configuration names it for two: they lie in their
 /// order all the same.
 #[test]
-fn a_pdo_without_a_syncmanager_lies_on_the_first_of_its_direction() {
+fn pdo_without_sync_manager_uses_first_of_its_direction() {
     let mut mapping = default_mapping();
     let all = mapping.outputs.remove(0);
     let entries = [&all.entries[..1], &all.entries[1..2], &all.entries[2..]];

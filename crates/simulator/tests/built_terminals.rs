@@ -116,7 +116,7 @@ fn wires_levels_and_counts_come_in_where_they_are_mapped() {
 
 // feature(signals): simulated terminals as they are built: EL1008, EL1252, EL2004, EL3104, EL4034, EL5101, EL6022
 #[test]
-fn an_el1252_tells_when_its_inputs_rose_and_fell() {
+fn el1252_stamps_edges_of_its_inputs() {
     let mut rig = bench();
     let here = position(TerminalModel::El1252);
     cycles(&mut rig, 20);
@@ -138,11 +138,11 @@ fn an_el1252_tells_when_its_inputs_rose_and_fell() {
     assert!(later[0] == stamps[0] && fell.contains(&later[1]), "{fell:?}: {later:?}");
 }
 
-/// Digital outputs are plain logic: their edges come with frames, wherever those lie between the
-/// steps of the simulation.
+/// Digital outputs are plain logic: their edges occur with frames, also between the steps of the
+/// simulation.
 // feature(signals): simulated terminals as they are built: EL1008, EL1252, EL2004, EL3104, EL4034, EL5101, EL6022
 #[test]
-fn an_el1252_stamps_an_output_when_the_frame_that_sets_it_has_come() {
+fn el1252_stamps_outputs_when_their_frame_arrives() {
     let mut rig = bench();
     rig.period = Duration::from_micros(1_130);
     let mut rose: Vec<u64> = (0..40)

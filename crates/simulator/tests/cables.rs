@@ -40,7 +40,7 @@ fn dl_status_shows_the_topology() {
 
 // feature(simulator): cables pulled, loops, lost-link counters
 #[test]
-fn behind_a_pulled_cable_nobody_answers_and_both_ends_count_the_loss() {
+fn pulled_cable_silences_the_rest_and_both_ends_count_link_loss() {
     let mut bus = Bus::line((0..4).map(|_| echo(1)).collect());
     assert_eq!(count(&mut bus), 4);
     assert!(bus.segment.disconnect(1, 1));
@@ -58,7 +58,7 @@ fn behind_a_pulled_cable_nobody_answers_and_both_ends_count_the_loss() {
 /// end, and the lost link is counted. A cable that is pulled there besides stays out.
 // feature(simulator): rings with two ends: frames in from either, breaks anywhere
 #[test]
-fn an_interface_without_a_carrier_closes_the_port_at_its_end_of_the_ring() {
+fn interface_without_carrier_closes_its_ring_port() {
     let mut segment = Bus::line((0..3).map(|_| echo(1)).collect()).segment;
     segment.close_ring(2, 1).unwrap();
     let ends = |segment: &Segment| {
@@ -156,7 +156,7 @@ fn a_damaged_frame_is_counted_on_either_way_round_a_ring() {
     // From the first end frames come in at port 0, from the second at port 1.
     assert_eq!(counted(false, (1, 0)), ([[0, 0], [0, 0], [1, 0], [1, 0]], [0, 1, 1, 1]));
     assert_eq!(counted(false, (2, 1)), ([[0, 1], [0, 1], [0, 0], [0, 0]], [0; 4]));
-    // Open behind SubDevice 1: its frames turn back there, those of the second end at SubDevice 2.
+    // Open behind SubDevice 1: its frames turn back there, frames of the second end at SubDevice 2.
     assert_eq!(counted(true, (1, 0)), ([[0, 1], [0, 0], [0, 0], [0, 0]], [0, 1, 0, 0]));
     assert_eq!(counted(true, (3, 1)), ([[0, 0], [0, 0], [0, 1], [1, 0]], [0, 0, 1, 1]));
 }

@@ -42,8 +42,8 @@ fn changed(devices: Vec<SubDevice>, places: [usize; 2]) -> Rig {
     rig
 }
 
-/// Strangers that were named: their places, and the SubDevices they are. Those whose places these
-/// are are expected there.
+/// Reported unexpected SubDevices: the position of each, and its configured position. At each
+/// position a SubDevice is expected.
 fn named(rig: &Rig) -> Vec<(u16, Option<u16>)> {
     let stranger = |event: &Event| match event {
         Event::Stranger { place, known, expected, .. } => {

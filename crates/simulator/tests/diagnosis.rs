@@ -48,7 +48,7 @@ fn end(place: (usize, usize)) -> CableEnd {
     CableEnd { position: Some(place.0 as u16), port: Some(place.1 as u8) }
 }
 
-/// Attachments of a tree whose SubDevices hang where `choices` say, some entered at port 1.
+/// Attachments of a tree with SubDevices at the parents in `choices`, some entered at port 1.
 fn tree(choices: &[(usize, usize, bool)]) -> Vec<Attachment> {
     let mut free: Vec<Vec<usize>> = vec![vec![1, 2, 3]];
     let mut attachments = Vec::new();

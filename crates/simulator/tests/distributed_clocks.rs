@@ -123,7 +123,7 @@ fn set_up_clocks(bus: &mut Bus, count: u16) {
 
 // feature(simulator): DC: drift, delays, convergence
 #[test]
-fn clocks_that_drift_apart_by_200_ppm_agree_within_tens_of_nanoseconds() {
+fn clocks_drifting_200_ppm_agree_within_tens_of_nanoseconds() {
     let drifts = [20.0, -100.0, 100.0, 0.0, 63.5];
     let devices = drifts
         .iter()

@@ -28,7 +28,7 @@ fn small_and_large() -> Rig {
     Rig::new(described(configuration), devices)
 }
 
-/// The same with a SubDevice whose inputs take two datagrams.
+/// The same with a SubDevice that has inputs in two datagrams.
 fn one_with_cut_inputs() -> Rig {
     let mut devices = drives(3);
     devices.extend([stamped(1, 4), stamped(1, 250), stamped(2, 100)]);
@@ -168,7 +168,7 @@ fn everything_at_once_with_replies_taken_a_cycle_later() {
 }
 
 #[test]
-fn inputs_cut_over_two_datagrams_are_never_those_of_a_buffer_left_open() {
+fn inputs_split_over_two_datagrams_never_mix_buffers() {
     let delay = Duration::from_millis(5);
     let each = [
         Faults { lost: 0.01, ..Faults::default() },

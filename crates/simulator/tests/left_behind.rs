@@ -90,7 +90,7 @@ fn a_tree_with_every_branch_closed_is_found_again() {
 }
 
 #[test]
-fn events_that_another_one_asked_for_are_not_ours() {
+fn events_requested_by_another_client_are_ignored() {
     let mut bus = Bus::line(drives(2));
     bus.write(1, register::ECAT_EVENT_MASK, &[0xFF, 0xFF]);
     let mut rig = Rig::on(Configuration::default(), bus.segment);

@@ -1,4 +1,4 @@
-//! From the first cycle on the MainDevice does not allocate: through SafeOp and Op, beside lost
+//! From the first cycle on the MainDevice does not allocate: through SafeOp and Op, during lost
 //! frames, mailbox services and emergencies, and while SubDevices fail and return.
 
 mod rig;
@@ -125,7 +125,7 @@ fn one_that_joins_late_costs_no_allocation() {
     };
     let optional = SubDeviceConfiguration { presence: Presence::Optional, ..drive.clone() };
     let mut rig = Rig::new(described(vec![drive.clone(), drive, optional]), devices);
-    // The echo behind is a stranger.
+    // The echo behind it is an unexpected SubDevice.
     assert!(rig.segment.power_off(2));
     rig.pump_to(BringUpPhase::PreOp);
     let mut sent = 0;

@@ -57,7 +57,7 @@ fn instant(rig: &Rig, device: usize, low: u32) -> Instant {
 /// cycles before the next SYNC1.
 // feature(simulator): oversampling terminals EL3702 and EL4732: samples at the times of SYNC0, blocks with SYNC1, 1 to 100 in a cycle
 #[test]
-fn samples_are_those_of_the_times_of_sync0() {
+fn samples_are_taken_at_sync0_times() {
     for samples in [1_u8, 2, 10, 40, 100] {
         let shift = Duration::from_micros(130);
         let mut it = configuration(samples);

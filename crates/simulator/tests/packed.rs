@@ -22,7 +22,7 @@ const CHANNELS: [(bool, u8); 8] =
 /// Place of the drive.
 const A_DRIVE: usize = 3;
 
-/// The terminals on a bus of its own, the wires of each, and the bytes of its LRW.
+/// The terminals on a dedicated bus, the wires of each, and the bytes of its LRW.
 struct Bench {
     rig: Rig,
     wires: Vec<Wires>,
@@ -69,7 +69,7 @@ impl Bench {
         for (place, (is_output, channels)) in CHANNELS.into_iter().enumerate().filter(|it| it.0 != A_DRIVE)
         {
             match is_output {
-                // Bits beyond its channels, too: they are nobody's.
+                // Bits beyond its channels, too: no channel uses them.
                 true => self.rig.main_device.outputs_mut(place)[0] = level(place) as u8,
                 false => self.wires[place].set_levels(level(place) & mask(channels)),
             }
@@ -141,7 +141,7 @@ fn fmmus_start_and_stop_within_a_byte() {
 
 /// One that is gone for good costs the others one cycle, and none of their bits.
 #[test]
-fn a_lost_one_leaves_the_bits_beside_it_alone() {
+fn lost_sub_device_leaves_neighbouring_bits_unchanged() {
     for lost in (0..CHANNELS.len()).filter(|&place| place != A_DRIVE) {
         let mut bench = bench(true, false);
         bench.exchange(u64::MAX);

@@ -185,7 +185,7 @@ fn freshness(rig: &Rig) -> Vec<bool> {
 
 // feature(main-device): a SubDevice that falls out is told of, and takes nobody along
 #[test]
-fn a_subdevice_that_loses_its_power_takes_nobody_along() {
+fn power_loss_of_one_sub_device_does_not_affect_others() {
     let mut rig = ten_in_five_frames();
     let before = rig.main_device.inputs(4).to_vec();
     rig.events.clear();

@@ -69,7 +69,7 @@ fn cycles_until_all_are_back(rig: &mut Rig, gone: &[usize], blind: usize) -> usi
     panic!("not back after {SOON} cycles: {states:?}, {:?}", rig.events);
 }
 
-/// Positions that came back, and whether they were configured anew, in the order of positions.
+/// Positions that returned, and whether they were reconfigured, in the order of positions.
 fn recovered(rig: &Rig) -> Vec<(u16, bool)> {
     let mut found: Vec<_> = rig
         .events
@@ -85,7 +85,7 @@ fn recovered(rig: &Rig) -> Vec<(u16, bool)> {
 
 // feature(main-device): a SubDevice that lost its power is addressed, checked, configured and in Op again while the others exchange data in every cycle
 #[test]
-fn one_that_lost_its_power_is_configured_anew_and_in_op_again() {
+fn power_cycled_sub_device_is_reconfigured_and_reaches_op() {
     let mut rig = drives_in_op(6);
     let state = |rig: &Rig, position: usize| rig.segment.sub_devices()[position].al_status();
     for gone in [3, 5, 1] {
@@ -160,7 +160,7 @@ fn the_reference_clock_comes_back_into_the_time_of_the_others() {
 }
 
 #[test]
-fn who_is_off_for_a_while_is_back_when_the_power_is() {
+fn switched_off_sub_device_returns_with_its_power() {
     let mut rig = drives_in_op(5);
     assert!(rig.segment.power_off(2));
     for cycle in 0..2000 {
@@ -175,8 +175,8 @@ fn who_is_off_for_a_while_is_back_when_the_power_is() {
     assert_eq!(rig.events.iter().filter(gone).count(), 3, "{:?}", rig.events);
     assert!(rig.segment.power_on(2));
     cycles_until_all_are_back(&mut rig, &[2, 3, 4], 1);
-    // Those behind it have been without the reference clock's time for too long: their clocks are
-    // set anew, too.
+    // SubDevices behind it have been without the reference clock's time for too long: their clocks
+    // are set again, too.
     assert_eq!(recovered(&rig), [(2, true), (3, true), (4, true)]);
     let was_off = |it: &Event| matches!(it, Event::Reconfiguring { position: 2 });
     assert_eq!(rig.events.iter().filter(|it| matches!(it, Event::Reconfiguring { .. })).count(), 1);
@@ -277,7 +277,7 @@ fn another_identity_in_its_place_stays_out_and_is_named() {
 }
 
 #[test]
-fn another_device_that_brings_the_address_of_a_missing_one_along_stays_out() {
+fn foreign_device_with_a_missing_address_is_excluded() {
     let mut rig = drives_in_op(4);
     let other = Identity { serial: 77, ..DRIVE };
     rig.segment.power_off(3);
@@ -308,7 +308,7 @@ fn another_device_that_brings_the_address_of_a_missing_one_along_stays_out() {
 }
 
 #[test]
-fn one_that_refuses_is_tried_with_growing_pauses_and_then_left_alone() {
+fn refusing_sub_device_is_retried_with_backoff_then_abandoned() {
     let mut rig = drives_in_op(3);
     rig.segment.power_off(1);
     for _ in 0..200 {
@@ -333,7 +333,7 @@ fn one_that_refuses_is_tried_with_growing_pauses_and_then_left_alone() {
     let last = rig.events.iter().rev().find(|it| matches!(it, Event::NotRecovered { .. }));
     assert!(matches!(last, Some(Event::NotRecovered { again_in: None, .. })), "{:?}", rig.events);
     assert_eq!(tried.len(), 8, "{tried:?}");
-    // Gone and there again, it is tried anew.
+    // After it disappeared and returned, it is tried again.
     rig.segment.sub_device_mut(1).expect("it is there").refuse_state(None);
     rig.segment.power_cycle(1);
     rig.events.clear();

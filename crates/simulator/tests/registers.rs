@@ -84,7 +84,7 @@ fn the_run_led_follows_the_state() {
 
 // feature(simulator): physical read/write offset (0x0108): APRW and FPRW read at one address and write at another
 #[test]
-fn a_physical_read_write_writes_as_far_behind_as_the_offset_says() {
+fn physical_read_write_writes_at_the_offset() {
     const READ_AT: u16 = 0x1000;
     const WRITTEN_AT: u16 = 0x1400;
     let mut bus = two();

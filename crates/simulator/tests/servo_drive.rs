@@ -1,5 +1,5 @@
-//! Servo drives behind their ESCs: mapped anew over the mailbox, enabled and moved over process
-//! data, and their reaction when frames stop.
+//! Servo drives behind their ESCs: remapped over the mailbox, enabled and moved over process data,
+//! and their reaction when frames stop.
 
 use crate::bus;
 
@@ -169,7 +169,7 @@ fn a_length_other_than_the_mapping_is_refused() {
 }
 
 #[test]
-fn drives_mapped_anew_turn_as_commanded() {
+fn remapped_drives_turn_as_commanded() {
     let mut bus = enabled();
     let start = cycle(&mut bus, &[(0x0F, 0); 2]);
     let mut end = start.clone();

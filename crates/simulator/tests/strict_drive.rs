@@ -1,4 +1,4 @@
-//! A servo drive whose tolerance of late frames is that of real ones, before a MainDevice.
+//! A servo drive that tolerates late frames as little as real ones, with a MainDevice.
 use crate::rig;
 
 use std::time::Duration;

@@ -43,7 +43,7 @@ fn all(count: u32) -> Vec<SubDevice> {
     (0..count).map(|number| numbered(number, true)).collect()
 }
 
-/// A line whose SubDevices are entered at port 1 and left at port 0 where `swapped`.
+/// A line of SubDevices; the ones in `swapped` are entered at port 1 and left at port 0.
 fn line(devices: Vec<SubDevice>, swapped: &[usize]) -> Segment {
     let way_in = |place: usize| usize::from(swapped.contains(&place));
     let attachments: Vec<_> = (1..devices.len())
@@ -61,7 +61,7 @@ fn delay_written(rig: &Rig, device: usize) -> u32 {
     u32::from_le_bytes(bytes)
 }
 
-/// Brings it up to Op; the order is that of the cable, and those in `swapped` are named.
+/// Brings it up to Op. The order follows the cable, and the positions in `swapped` are named.
 fn run_up(segment: Segment, swapped: &[usize]) -> Rig {
     let count = segment.sub_devices().len();
     let mut rig = Rig::on(to_op(), segment);
@@ -107,7 +107,7 @@ fn at_each_place_of_a_line() {
 }
 
 #[test]
-fn those_without_power_come_back_to_their_places() {
+fn power_cycled_sub_devices_return_to_their_positions() {
     for gone in 0..5 {
         let mut rig = run_up(line(all(5), &[1, 3]), &[1, 3]);
         let stations: Vec<_> = rig.main_device.sub_devices().iter().map(|it| it.station_address).collect();
@@ -127,7 +127,7 @@ fn alone() {
 
 // feature(main-device): IN and OUT swapped anywhere: told where, brought up, in the order of the cable, delays right
 #[test]
-fn delays_are_those_of_the_cable_to_where_frames_are_processed() {
+fn delays_match_cable_to_the_processing_port() {
     // Cables of 110, 120, 130 ns; the second is swapped, and processed when the frame has come back
     // from the last.
     let rig = run_up(line(all(4), &[1]), &[1]);
@@ -225,7 +225,7 @@ fn any_line_with_any_swapped_ones() {
         .expect("every line comes up");
 }
 
-/// `scan` of a bus whose SubDevices have no application: no panic at any of their answers.
+/// `scan` of a bus of SubDevices without an application: no panic at any of their answers.
 #[test]
 fn a_scan_says_where() {
     let image = with_coe(Identity::default(), "bare", stamped_mapping(0, 0)).image().emit();

@@ -75,7 +75,7 @@ impl AnalogueInputs {
         Self::with_status(device, signals, WORD, &mapping(signals.len()))
     }
 
-    /// An EL3104, whose channels measure `signals`.
+    /// An EL3104 with channels that measure `signals`.
     ///
     /// # Errors
     /// [`DescriptionError::Value`] for a signal that is not finite.

@@ -122,7 +122,7 @@ mod tests {
     use crate::application::{Application, ProcessDataLengths};
 
     #[test]
-    fn each_channel_drives_its_level_and_has_its_default_value_outside_op() {
+    fn channels_drive_their_levels_and_default_outside_op() {
         let device = DeviceDescription::new(Identity::default(), "device");
         let levels = [Level::default(), Level::default()];
         let mut terminal = AnalogueOutputs::new(&device, &levels).expect("two channels");

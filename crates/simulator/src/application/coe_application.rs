@@ -1,4 +1,4 @@
-//! Applications whose process data is that of an object dictionary: terminals and sensors.
+//! Applications with an object dictionary as process data: terminals and sensors.
 
 use ethercat::al_status_code::AlStatusCode;
 use ethercat::time::Instant;
@@ -28,7 +28,7 @@ pub trait CoeApplication: Send {
     /// Forgets what is not stored: power comes on, and the dictionary has its defaults again.
     fn restart(&mut self) {}
 
-    /// False for one whose mailbox answers CoE as not supported.
+    /// False if the mailbox answers CoE as not supported.
     fn serves_coe(&self) -> bool {
         true
     }

@@ -34,7 +34,7 @@ impl Wires {
     /// Levels of the wires, wire 0 in the lowest bit.
     #[must_use]
     pub fn levels(&self) -> u64 {
-        // Relaxed here and below: a word of its own that orders no other memory.
+        // Relaxed here and below: the word orders no other memory.
         self.levels.load(Ordering::Relaxed)
     }
 

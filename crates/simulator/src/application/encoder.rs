@@ -148,7 +148,7 @@ impl Encoders {
         Self::with_layout(device, signals, USUAL)
     }
 
-    /// An EL5101, whose encoder has `signal` in counts.
+    /// An EL5101 with an encoder that follows `signal` in counts.
     ///
     /// # Errors
     /// [`DescriptionError::Value`] for a signal that is not finite.
@@ -199,7 +199,7 @@ impl Encoders {
         Ok(Self { coe: CoeDevice::new(dictionary), channels })
     }
 
-    /// Counts, and sets the counters that are asked for; `operational` in Op.
+    /// Counts, and sets the counters as requested; `operational` in Op.
     fn count(&mut self, now: Instant, operational: bool) {
         let dictionary = self.coe.dictionary_mut();
         for channel in &mut self.channels {
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn the_counter_begins_at_0_follows_wraps_and_is_set_once_for_each_edge() {
+    fn counter_starts_at_0_follows_wraps_and_is_set_once_per_edge() {
         let shaft = Level::default();
         shaft.set(7.0);
         let mut terminal = encoders(&[Signal::Level { level: shaft.clone(), scale: 10.0 }]).expect("one");
@@ -318,7 +318,7 @@ mod tests {
         assert_eq!(step(1.2, 0b100), (102, true, 0b10));
         assert_eq!(step(1.2, 0), (102, false, 0b10));
         assert_eq!(step(1.2, 0b100), (100, true, 0b01));
-        // Outside Op nothing is set, and power-on begins anew.
+        // Outside Op nothing is set, and power-on starts over.
         terminal.power_on();
         let mut inputs = [0; 10];
         terminal.step(Instant::EPOCH, None, &mut inputs);

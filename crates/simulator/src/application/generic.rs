@@ -14,7 +14,7 @@ use crate::coe::{CoeDevice, DeviceDescription, ObjectDictionary, common};
 /// A device with the mapping of an SII image or a robot file.
 ///
 /// Its dictionary has the common objects and one entry for each mapped object, typed by its length.
-/// PDOs that are not fixed can be mapped anew from these.
+/// PDOs that are not fixed can be remapped from these.
 #[derive(Clone, Debug)]
 pub struct GenericDevice {
     coe: CoeDevice,
@@ -47,7 +47,7 @@ impl GenericDevice {
         Self::new(&DeviceDescription::from_sii(image), &pdos(image), serves_coe)
     }
 
-    /// Object dictionary; outputs are those last received.
+    /// Object dictionary, with the outputs received last.
     #[must_use]
     pub fn dictionary(&self) -> &ObjectDictionary {
         self.coe.dictionary()

@@ -2,11 +2,11 @@
 //! cycle as their SyncManagers have room for. SYNC0 takes or drives a sample, SYNC1 hands a block
 //! of them over; the system time of the next block is read from the ESC's own register.
 //!
-//! Identity, PDOs and limits are those of public configurations and descriptions of the two
+//! Identity, PDOs and limits are taken from public configurations and descriptions of the two
 //! terminals (vendor's documentation of EL37x2 and EL47x2; 1 to 100 samples, object step 0x10).
 //! Simplifications: addresses of the SyncManagers are our own; the cycle counter of outputs is not
-//! compared; a block has the samples since the SYNC1 before, and what lacks of it is 0; no filter,
-//! no noise.
+//! compared; a block has the samples since the last SYNC1, missing samples are 0; no filter, no
+//! noise.
 
 use std::array;
 
@@ -384,7 +384,7 @@ mod tests {
     /// SyncManagers without a whole number of samples, with too many, or with different numbers are
     /// refused by their lengths.
     #[test]
-    fn lengths_that_do_not_fit_are_those_of_one_sample() {
+    fn lengths_that_do_not_fit_count_as_one_sample() {
         for (found, expected) in [
             ([22, 22, 4], [10, 10]),
             ([202, 202, 4], [100, 100]),

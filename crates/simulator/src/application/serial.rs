@@ -75,7 +75,7 @@ struct Line {
 }
 
 impl SerialLines {
-    /// The terminal, whose lines are joined.
+    /// The terminal, with its two lines connected.
     #[must_use]
     pub fn new(device: &DeviceDescription) -> Self {
         let mut dictionary = common::dictionary(device);
@@ -279,7 +279,7 @@ mod tests {
 
     // feature(signals): simulated terminals as they are built: EL1008, EL1252, EL2004, EL3104, EL4034, EL5101, EL6022
     #[test]
-    fn bytes_sent_on_one_line_come_in_at_the_other_as_fast_as_the_line_is() {
+    fn bytes_arrive_at_the_baud_rate_of_the_line() {
         let mut bench = Bench::new();
         assert_eq!(bench.lines.process_data_lengths(), ProcessDataLengths { outputs: 48, inputs: 48 });
         bench.control(0, 5 << 8 | TRANSMIT_REQUEST, b"hello");
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn initialising_empties_both_buffers_and_a_full_one_takes_no_more() {
+    fn initialising_empties_buffers_and_full_ones_accept_nothing() {
         let mut bench = Bench::new();
         let mut request = 0;
         for _ in 0..7 {

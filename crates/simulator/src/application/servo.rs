@@ -13,9 +13,9 @@
 //! constant (0x6091, 0x6092) scale them, and are taken over while the power stage is off. Touch
 //! probes (0x60B8 to 0x60BD) store positions at their edges.
 //!
-//! A drive has up to [`MOST_AXES`] axes, each with the objects of the profile 0x800 behind those of
-//! the one before it, and a motor, switches and faults of its own. 0x1001, 0x1003 and main power
-//! they have in common; emergencies name the axis.
+//! A drive has up to [`MOST_AXES`] axes. Each has the objects of the profile, 0x800 after the
+//! previous axis, and its own motor, switches and faults. The axes share 0x1001, 0x1003 and main
+//! power; emergencies name the axis.
 //!
 //! Simplified against a real drive: torque follows its demand at once, power comes and goes at
 //! once, and Disable operation (where its option code does not say otherwise), Shutdown and Disable

@@ -1,8 +1,8 @@
-//! Terminals as they are built: identity, ESC configuration, SyncManagers and PDOs of those that
-//! many buses have, as their SII images and public descriptions show them.
+//! Real terminals that many buses have: identity, ESC configuration, SyncManagers and PDOs, from
+//! their SII images and public descriptions.
 //!
-//! Simplifications: no PDOs beside those assigned by default; an EL5101 begins with its assignment
-//! of 32 bits. Names are the English ones, without order numbers of cables.
+//! Simplifications: only the PDOs assigned by default; an EL5101 starts with its assignment of 32
+//! bits. Names are the English ones, without order numbers of cables.
 
 use ethercat::pdo::{MAPPING_INPUTS, MAPPING_OUTPUTS, Pdo, PdoMapping};
 use ethercat::register::SyncManager;
@@ -28,7 +28,7 @@ const DIGITAL_IO: u16 = 0x0104;
 /// The same of one with a microcontroller: SPI, SYNC0 by the MainDevice.
 const SPI: u16 = 0x0C05;
 
-/// Outputs of digital I/O, whose registers their SyncManager covers.
+/// Outputs of digital I/O: registers that their SyncManager covers.
 const DIGITAL_OUTPUTS: u16 = 0x0F00;
 
 /// Buffered outputs of digital I/O with watchdog: no events for a microcontroller.
@@ -218,7 +218,7 @@ fn sync_manager(
     SiiSyncManager { physical_address, length, control, status: 0, enable, usage }
 }
 
-/// A PDO whose entries the terminal fixes.
+/// A PDO with entries that the terminal fixes.
 pub(super) fn fixed_pdo(
     index: u16,
     sync_manager: u8,

@@ -26,7 +26,7 @@ pub struct TimeStampedInputs {
     wires: Wires,
     /// Levels of the wires at the last step.
     seen: [bool; 2],
-    /// Levels of the inputs: those of the wires, until one is set otherwise.
+    /// Levels of the inputs: of the wires, until set otherwise.
     levels: [bool; 2],
 }
 

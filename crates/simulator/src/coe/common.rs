@@ -109,8 +109,8 @@ pub fn dictionary(description: &DeviceDescription) -> ObjectDictionary {
     dictionary
 }
 
-/// Pre-defined error field of this many errors, empty. Sub-index 0 counts those there; a MainDevice
-/// may only write 0, to clear them.
+/// Pre-defined error field with space for `length` errors, empty. Sub-index 0 counts the stored
+/// errors; a MainDevice may only write 0, to clear them.
 #[must_use]
 pub fn error_history(length: usize) -> Object {
     let entries = (1..)
@@ -124,7 +124,7 @@ pub fn error_history(length: usize) -> Object {
     object
 }
 
-/// Adds mapping objects for `pdos` of one direction and the assignment object for those that have a
+/// Adds mapping objects for `pdos` of one direction, and the assignment object for PDOs that have a
 /// SyncManager.
 ///
 /// A PDO that is not fixed has room for `capacity` objects, and then the assignment can be written

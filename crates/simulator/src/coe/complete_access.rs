@@ -1,7 +1,7 @@
 //! Complete access: all sub-indices of an object in one SDO (ETG.1000.6, 5.6.2.1.1).
 //!
 //! Sub-index 0 comes first, padded to 16 bits, unless the access starts at sub-index 1. Entries
-//! follow without gaps; those of less than a byte are packed bit by bit, and every other one starts
+//! follow without gaps. Entries shorter than a byte are packed bit by bit; every other entry starts
 //! on a byte.
 
 use ethercat::al::AlState;

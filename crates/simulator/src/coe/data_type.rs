@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn codes_are_those_of_the_standard() {
+    fn codes_match_the_standard() {
         for (data_type, code, bits) in [
             (DataType::Boolean, 0x01, Some(1)),
             (DataType::I32, 0x04, Some(32)),

@@ -21,7 +21,7 @@ pub struct ObjectDictionary {
     /// Largest number of bits of all PDOs of one direction together.
     process_data_limit: usize,
     changes: u64,
-    /// Of these, those of set-points.
+    /// Changes of set-points among them.
     set_point_changes: u64,
 }
 
@@ -145,8 +145,8 @@ impl ObjectDictionary {
         }
     }
 
-    /// Number of changes of objects and values so far, without those of [`show`](Self::show): while
-    /// it stays as it is, the application need not read anything again.
+    /// Number of changes of objects and values so far, without changes by [`show`](Self::show).
+    /// While it is constant, the application need not read anything again.
     pub(crate) fn changes(&self) -> u64 {
         self.changes
     }
@@ -194,7 +194,7 @@ impl ObjectDictionary {
     /// # Errors
     /// 0x06020000 and 0x06090011 if there is no such entry, 0x06010002 if it is read-only,
     /// 0x08000022 if it cannot be written in `state`, 0x06070012 and 0x06070013 if `bytes` is too
-    /// long or too short, 0x06090030 if the value is out of range, and those of PDO mapping and
+    /// long or too short, 0x06090030 if the value is out of range, and errors of PDO mapping and
     /// assignment.
     pub fn download(
         &mut self,

@@ -39,7 +39,7 @@ impl Fragments {
         Self { kind: Kind::Error(code), bytes: Vec::new(), sent: 0 }
     }
 
-    /// Answer to `request`; `None` to an error, as errors in reply to errors would go on for ever.
+    /// Answer to `request`; `None` to an error, because errors in reply to errors would never end.
     pub(super) fn answering(
         dictionary: &ObjectDictionary,
         request: &SdoInformationService<'_>,

@@ -116,7 +116,7 @@ fn length<T>(items: &[T]) -> u8 {
     u8::try_from(items.len()).unwrap_or(u8::MAX)
 }
 
-/// Checks of mapping and assignment on a write, beyond those of every entry.
+/// Checks of mapping and assignment on a write, in addition to the checks of every entry.
 pub(super) fn check_write(
     dictionary: &ObjectDictionary,
     index: u16,
@@ -264,7 +264,7 @@ impl CopyPlan {
         self.take_changed(dictionary, process_data, None);
     }
 
-    /// The same, without those entries whose bytes are as `before`.
+    /// The same, without entries that have the same bytes as `before`.
     pub(super) fn take_changed(
         &self,
         dictionary: &mut ObjectDictionary,

@@ -36,7 +36,7 @@ struct Target {
     complete_access: bool,
 }
 
-/// Transfer whose next segment is awaited.
+/// Transfer that waits for its next segment.
 #[derive(Clone, Debug)]
 enum Transfer {
     None,

@@ -109,9 +109,9 @@ impl CoeDevice {
         }
     }
 
-    /// Shows the synchronisation in use; after it, `None`, what was configured is back. Counters
-    /// come with each SYNC0 while outputs are missed: those that changed are written, without a
-    /// search, and the application does not read its settings again for them.
+    /// Shows the synchronisation in use; `None` restores the configured values. While outputs are
+    /// missed, counters change with each SYNC0: only changed ones are written, without a search,
+    /// and the application does not read its settings again for them.
     pub fn show_synchronisation(&mut self, shown: Option<&SynchronisationState>) {
         let before = self.shown_synchronisation.take();
         let Some(state) = shown else {
@@ -193,7 +193,7 @@ mod tests {
         // Counters stay to be read.
         assert_eq!(values(&device), [1, 0, 6, 1, 1]);
         assert_eq!(device.synchronisation().kinds, [1, 1]);
-        // They begin anew with the next one.
+        // They start over with the next one.
         device.show_synchronisation(Some(&SynchronisationState { cycle: 250_000, ..Default::default() }));
         assert_eq!(values(&device), [2, 250_000, 0, 0, 0]);
     }
@@ -201,7 +201,7 @@ mod tests {
     /// Each SYNC0 without outputs counts: of a thousand on a host that is late, a thousand times a
     /// cycle.
     #[test]
-    fn counters_that_are_shown_have_no_application_read_its_settings_again() {
+    fn shown_counters_do_not_cause_a_settings_read() {
         let description = DeviceDescription::new(Identity::default(), "device");
         let mut device = CoeDevice::new(common::dictionary(&description));
         let before = device.dictionary().changes();

@@ -26,11 +26,11 @@ pub(crate) struct Changes {
 }
 
 impl Changes {
-    /// Those of an ESC before the first look.
+    /// All changes, for an ESC that was not looked at yet.
     pub(crate) const ALL: Self =
         Self { links: true, stations: true, fmmus: true, events: true, protection: true };
 
-    /// Adds those of another.
+    /// Adds the changes of another.
     pub(crate) fn add(&mut self, other: Self) {
         self.links |= other.links;
         self.stations |= other.stations;

@@ -2,7 +2,7 @@
 
 use ethercat::time::Instant;
 
-/// A clock that counts nanoseconds at a rate of its own.
+/// A clock that counts nanoseconds at its own rate.
 ///
 /// Kept as a straight line through the last change of rate, in units of 2^-40 ns, so that frequent
 /// readings lose nothing by rounding.
@@ -23,7 +23,7 @@ impl LocalClock {
         Self { since: now, local: i128::from(local) << FRACTION_BITS, rate: fixed(rate) }
     }
 
-    /// Nanoseconds at `now`; before the last change of rate, those of that change.
+    /// Nanoseconds at `now`. For times before the last change of rate, the count at that change.
     pub(crate) fn read(&self, now: Instant) -> u64 {
         (self.exact(now) >> FRACTION_BITS) as u64
     }

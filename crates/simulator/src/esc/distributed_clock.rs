@@ -2,14 +2,14 @@
 //! latch inputs (ETG.1000.4, 6.12; ESC data sheet, section I, 9 and section II, 2.22).
 //!
 //! Simplifications: the clock counts single nanoseconds rather than tens. The ESC's control loop is
-//! not published; this one is a proportional-integral controller with the published limits, whose
-//! bandwidth follows the speed counter start. The deviation of its clock's period is averaged over
-//! writes, as many as the filter depth of the speed counter says (0x0935): 4096 by default,
-//! whatever their period, but never faster than the loop can bear. The filter depth of the system
-//! time difference (0x0934) averages the shown difference only. SYNC acknowledge mode is missing,
-//! and SYNC1 without SYNC0. Of pulses closer together than the way of a frame to their SubDevice,
-//! those that come while one that steers the clock is on this way are late by as much as the way at
-//! most.
+//! not published; this one is a proportional-integral controller with the published limits, with a
+//! bandwidth that follows the speed counter start. The deviation of its clock's period is averaged
+//! over writes, as many as the filter depth of the speed counter says (0x0935): 4096 by default, at
+//! any write period, but never faster than the loop is stable. The filter depth of the system time
+//! difference (0x0934) averages the shown difference only. SYNC acknowledge mode is missing, and
+//! SYNC1 without SYNC0. If pulses are closer together than the travel time of a frame to their
+//! SubDevice, a frame that steers the clock can delay the pulses due during its travel, by at most
+//! that travel time.
 
 use ethercat::register::dc;
 use ethercat::register::dl::PORTS;
@@ -179,7 +179,7 @@ impl DistributedClock {
         memory.store(dc::SYSTEM_TIME, &time.to_le_bytes());
         for (register, pulses) in [dc::START_TIME, dc::NEXT_SYNC1].into_iter().zip(&self.pulses) {
             if let Some(Pulses { next: Some((next, due)), cycle, .. }) = *pulses {
-                // Those that came while the frame was on its way are behind it.
+                // Skip the pulses that were due while the frame was on its way.
                 let late = self.full_time(memory, now).saturating_sub(next);
                 let passed = if due <= now { late.checked_div(cycle).map_or(0, |it| it + 1) } else { 0 };
                 let next = next.wrapping_add(passed.wrapping_mul(cycle));
@@ -282,7 +282,7 @@ impl DistributedClock {
     pub(crate) fn take_sync(&mut self, memory: &Memory, signal: SyncSignal) -> Option<u64> {
         let pulses = self.pulses[signal as usize].as_mut()?;
         let (system_time, due) = pulses.next?;
-        // No application follows pulses closer than this; those between are left out.
+        // No application follows pulses closer than this; the ones in between are left out.
         let cycles = if pulses.cycle == 0 { 0 } else { SHORTEST_CYCLE.div_ceil(pulses.cycle) };
         pulses.next = (cycles > 0).then(|| (system_time.wrapping_add(pulses.cycle * cycles), due));
         pulses.off = self.jitter.next();
@@ -306,8 +306,8 @@ impl DistributedClock {
         (0..self.pulses.len()).for_each(|signal| self.schedule_one(memory, now, signal, LATEST_PULSE));
     }
 
-    /// Computes the instants of the next pulses anew; those that are due by `now`, when a frame
-    /// that was on its way arrives, stay to be taken.
+    /// Computes the instants of the next pulses again. Pulses due by `now`, when a delayed frame
+    /// arrives, remain to be taken.
     fn schedule(&mut self, memory: &Memory, now: Instant) {
         for signal in 0..self.pulses.len() {
             let due = self.pulses[signal].and_then(|pulses| pulses.next).map(|(_, due)| due);
@@ -378,7 +378,7 @@ impl DistributedClock {
         memory.set_byte(dc::LATCH_STATUS + place, held | single << edge | u8::from(high) << 2);
     }
 
-    /// Lets the edges go whose times were read: of those inputs that belong to the fieldbus.
+    /// Releases the edges with times that were read, at inputs that belong to the fieldbus.
     pub(crate) fn latch_times_read(memory: &mut Memory, was_read: impl Fn(u16) -> bool) {
         for (place, edge) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
             let is_ours = memory.byte(dc::CYCLIC_UNIT_CONTROL) >> (4 + place) & 1 == 0;

@@ -60,8 +60,8 @@ impl EscDescription {
         }
     }
 
-    /// Kind that `image` shows: E-bus ports are those of the two ASICs, some interfaces those of
-    /// the LAN9252. `None` where it may be any.
+    /// Kind that `image` shows: E-bus ports exist on the two ASICs, some interfaces only on the
+    /// LAN9252. `None` if several kinds fit.
     #[must_use]
     pub fn kind_of_image(image: &Image) -> Option<EscKind> {
         if LAN9252_INTERFACES.contains(&(image.header.pdi_control() as u8)) {

@@ -95,7 +95,7 @@ pub(crate) enum Combine {
     Or,
 }
 
-/// Registers that the fieldbus may write: those of this ESC's units, by the "ECAT" column of the
+/// Registers that the fieldbus may write on an ESC with these units, by the "ECAT" column of the
 /// ESC data sheet's register tables (section II, 2).
 pub(crate) struct WriteAccess<'a> {
     pub(crate) fmmus: usize,
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn identity_and_status_registers_are_not_written_by_the_fieldbus() {
+    fn fieldbus_cannot_write_identity_and_status_registers() {
         let access = WriteAccess {
             fmmus: 3,
             sync_managers: &[],

@@ -22,7 +22,7 @@ pub(crate) struct SiiInterface {
     image: Vec<u8>,
     reads_8_bytes: bool,
     running: Option<(Instant, Command)>,
-    /// True if a word was written since this was last asked for.
+    /// True if a word was written since the last query.
     written: bool,
 }
 

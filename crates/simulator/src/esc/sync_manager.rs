@@ -39,8 +39,7 @@ pub(crate) struct SyncManagerUnit {
     read: bool,
 }
 
-/// Function of an active SyncManager; `Off` also stands for settings that the standard does not
-/// define.
+/// Function of an active SyncManager; `Off` also covers settings that the standard does not define.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Off,
@@ -381,7 +380,7 @@ mod tests {
 
     // feature(simulator): SyncManagers, buffered and mailbox
     #[test]
-    fn a_mailbox_is_written_once_and_then_full_until_the_application_took_it() {
+    fn written_mailbox_stays_full_until_application_reads_it() {
         let (mut unit, mut memory) = active(SyncManager::CONTROL_MAILBOX_OUT, 4);
         // Not from the middle, and in several accesses only from the start on.
         assert!(!unit.fieldbus_write(&mut memory, START + 1, &[9]).granted);
@@ -446,7 +445,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_hold_while_it_is_active_and_switching_off_empties_it() {
+    fn active_sync_manager_keeps_settings_and_disabling_empties_it() {
         let (mut unit, mut memory) = active(SyncManager::CONTROL_MAILBOX_OUT, 4);
         unit.fieldbus_write(&mut memory, START, &[0; 4]);
         memory.set_byte(REGISTER + sync_manager::ACTIVATE_OFFSET, 0);

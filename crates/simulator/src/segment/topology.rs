@@ -229,7 +229,7 @@ pub(super) struct Route {
     /// True if the frame was processed behind a port 0 without a link, which marks it as
     /// circulating; a second such ESC destroys it (ESC data sheet, section I, 3.5).
     pub(super) circulates: bool,
-    /// Addresses of those who process it.
+    /// Addresses of the SubDevices that process it.
     pub(super) addresses: Addresses,
 }
 
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_is_processed_behind_one_port_0_without_a_link_and_no_more() {
+    fn frame_is_processed_behind_at_most_one_linkless_port_0() {
         let last = [Attachment::new(0, 1), Attachment::new(1, 1).entered_at(1)];
         let route = trace(&Topology::new(3, 0, &last).unwrap());
         assert_eq!((route.hops.len(), route.returns, route.circulates), (3, Some(End::First), true));
@@ -401,7 +401,7 @@ mod tests {
 
     // feature(simulator): rings with two ends: frames in from either, breaks anywhere
     #[test]
-    fn at_a_break_each_frame_turns_back_and_is_processed_by_its_part() {
+    fn frames_turn_back_at_a_break_and_each_part_processes_its_own() {
         let mut topology = ring(4);
         topology.cables[1][1].as_mut().unwrap().plugged = false;
         topology.cables[2][0].as_mut().unwrap().plugged = false;

@@ -109,7 +109,7 @@ impl MailboxServer {
             _ if repeated => Ok(()),
             MailboxType::Coe if payload.len() < 2 => Err(MailboxError::SIZE_TOO_SHORT),
             MailboxType::Coe => application.coe(payload, &mut Replies::new(&mut self.coe, payload_limit)),
-            // Answering an error with an error would go on for ever.
+            // Answering an error with an error would never end.
             MailboxType::Error => Ok(()),
             _ => Err(MailboxError::UNSUPPORTED_PROTOCOL),
         }

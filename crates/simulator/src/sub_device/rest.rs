@@ -29,7 +29,8 @@ impl SubDevice {
     pub(crate) fn meet(&mut self, now: Instant, command: Command, register: u16, length: usize) -> bool {
         let (start, end) = (u32::from(register), u32::from(register) + length as u32);
         let lies_before = |first: u16| end <= u32::from(first);
-        // A read of the EEPROM runs without the application: who writes to it is woken afterwards.
+        // A read of the EEPROM runs without the application; a write to it wakes the application
+        // afterwards.
         let is_sii = start >= u32::from(sii_interface::CONTROL) && lies_before(register::MII_CONTROL);
         if is_sii {
             return command.writes();
@@ -74,8 +75,8 @@ impl SubDevice {
         !self.rests
     }
 
-    /// Ends the rest before `step`: it is as if those before it had been made. What SYNC0 is to
-    /// make up for, if it is `next`, is left to it.
+    /// Ends the rest before `step`, as if all earlier steps had been made. If SYNC0 is next, it
+    /// makes up for its share itself.
     fn resume(&mut self, step: Instant, next_is_sync0: bool) {
         let skipped = step.since(self.next_step);
         let last = self.next_step + skipped.saturating_sub(STEP);

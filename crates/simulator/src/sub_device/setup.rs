@@ -55,8 +55,8 @@ fn are_apart(one: &SyncManagerUnit, other: &SyncManagerUnit) -> bool {
     one.end <= other.start || other.end <= one.start
 }
 
-/// Lengths of process data in the SyncManagers, if they are those of the application and each has
-/// memory of its own.
+/// Lengths of process data in the SyncManagers, if they match the application and the SyncManagers
+/// do not overlap.
 pub(super) fn check_process_data(
     esc: &Esc,
     expected: ProcessDataLengths,

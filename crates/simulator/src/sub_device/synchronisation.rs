@@ -1,5 +1,5 @@
-//! Supervision of SYNC0 and of process data beside it (ETG.1020, 13; ETG.1000.6, Table 11), as
-//! slave stacks do it.
+//! Supervision of SYNC0 and of its process data (ETG.1020, 13; ETG.1000.6, Table 11), as slave
+//! stacks do it.
 //!
 //! Each SYNC0 without outputs since the one before adds three to a counter, each new set of outputs
 //! takes one off; a single frame that is late, or lost, counts nothing. Above the limit (0x10F1:02)
@@ -138,7 +138,7 @@ impl Supervision {
         (self.state.cycle > 0).then(|| last + longest + Duration::from_nanos(1))
     }
 
-    /// Begins to count anew, before Op.
+    /// Restarts counting, before Op.
     pub(super) fn restart(&mut self) {
         self.without_outputs = 0;
         (self.state.events_missed, self.state.error) = (0, false);

@@ -54,7 +54,7 @@ pub(crate) struct Rig {
     pub(crate) cycles: u64,
     /// Changes replies on their way back.
     pub(crate) tamper: Option<Tamper>,
-    /// Asks for the state that is asked for, around each frame.
+    /// Requests the current target state again around each frame.
     pub(crate) asks: bool,
     /// Replies that wait to be taken, as in a network interface's ring.
     ring: VecDeque<Vec<u8>>,

@@ -1,4 +1,4 @@
-//! SubDevice whose inputs contain their time, its number, and the outputs it took last.
+//! A SubDevice with inputs that contain their time, its number, and the outputs it took last.
 
 use ethercat::link::Segment as _;
 use ethercat::register;

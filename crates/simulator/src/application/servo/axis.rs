@@ -80,12 +80,12 @@ pub struct ServoAxis {
     record: Option<ServoRecord>,
     /// Values in the dictionary, as they were shown last.
     shown: [Option<i64>; SHOWN],
-    /// Angle of the shaft in rad, for those that look at it.
+    /// Angle of the shaft in rad, for simulated encoders.
     shaft: Level,
     shaft_is_seen: bool,
 }
 
-/// Origin of the settings, beside set-points: changes of the dictionary, Op and a power stage that
+/// Origin of the settings, without set-points: changes of the dictionary, Op and a power stage that
 /// is off, SYNC0.
 type Origin = (u64, [bool; 2], Option<Duration>);
 
@@ -108,8 +108,8 @@ const SET_BRAKE: u32 = 1 << 0;
 const FAULT_REACTION_LIMIT: Duration = Duration::from_secs(2);
 
 impl ServoAxis {
-    /// An axis at rest, powered up in Not ready to switch on. `number` is its place among those of
-    /// the drive, from 0.
+    /// An axis at standstill, powered up in Not ready to switch on. `number` is its index in the
+    /// drive, from 0.
     ///
     /// # Errors
     /// The abort code of an object that `dictionary` lacks.
@@ -259,7 +259,7 @@ impl ServoAxis {
         self.turn_shaft();
     }
 
-    /// Shows the angle of the shaft to those that look at it.
+    /// Publishes the angle of the shaft to simulated encoders.
     pub(super) fn turn_shaft(&self) {
         self.shaft.set(self.plant.position());
     }
@@ -338,8 +338,8 @@ impl ServoAxis {
         self.rest == Rest::Shown && is_read && self.record.is_none()
     }
 
-    /// True if nobody looks at the axis before SYNC0: all settings are read, no error is to be
-    /// told, and no other turns with the shaft.
+    /// True if nothing reads the axis before SYNC0: all settings are read, no error is to be
+    /// reported, and no encoder follows the shaft.
     pub(super) fn waits(&self, dictionary: &ObjectDictionary) -> bool {
         let is_read = self.read.is_some_and(|(changes, _)| changes == dictionary.changes());
         is_read && self.reported.is_none() && !self.shaft_is_seen

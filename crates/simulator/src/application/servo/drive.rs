@@ -30,7 +30,7 @@ pub struct ServoDrive {
 }
 
 impl ServoDrive {
-    /// A drive at rest, powered up in Not ready to switch on.
+    /// A drive at standstill, powered up in Not ready to switch on.
     ///
     /// # Errors
     /// [`DescriptionError`] with the number or the mapped object that is invalid.

@@ -4,8 +4,8 @@
 //! | method | home |
 //! |---|---|
 //! | 1, 2 | the index pulse after the edge at which the negative, the positive limit switch releases the shaft |
-//! | 3 to 6 | the index pulse beside the edge of a home switch at one end: the positive one (3 outside, 4 inside), the negative one (5, 6) |
-//! | 7 to 14 | the index pulse beside an edge of a home switch between the ends: searched in the positive direction first (7 and 8 left edge, 9 and 10 right edge), or in the negative (11, 12 right edge, 13, 14 left edge) |
+//! | 3 to 6 | the index pulse next to the edge of a home switch at one end: the positive one (3 outside, 4 inside), the negative one (5, 6) |
+//! | 7 to 14 | the index pulse next to an edge of a home switch between the ends: searched in the positive direction first (7 and 8 left edge, 9 and 10 right edge), or in the negative (11, 12 right edge, 13, 14 left edge) |
 //! | 17 to 30 | the edge itself of method 1 to 14 |
 //! | 33, 34 | the next index pulse in the negative, in the positive direction |
 //! | 35, 37 | the present position of the shaft |
@@ -190,7 +190,7 @@ impl Stage {
         }
     }
 
-    /// Step of a stage that moves, whose shaft has turned from `before` to `position`.
+    /// Step of a moving stage; the shaft turned from `before` to `position`.
     fn step(self, switches: &Switches, before: f64, position: f64) -> Next {
         let Some((direction, _)) = self.motion() else { return Next::Stage(self) };
         let turns = (position - before) * direction > 0.0;

@@ -16,9 +16,9 @@ use crate::application::sii::entry;
 use crate::coe::common;
 use crate::coe::{Allowed, DataType, Entry, Object, ObjectDictionary, READ_WRITE};
 
-/// Access of a master to the simulated world, in the range of manufacturer-specific objects:
+/// Lets a master access the simulated world, in the range of manufacturer-specific objects:
 /// sub-index 1 load torque (INTEGER32, mN m), 2 raises a fault with this error code (UNSIGNED16), 3
-/// presence of main power (BOOLEAN). Of the first axis; those of others follow it.
+/// presence of main power (BOOLEAN). For the first axis; the other axes follow it.
 pub const SIMULATION: u16 = 0x2F00;
 
 /// Position actual internal value, INTEGER32: 0x6064 in encoder counts.

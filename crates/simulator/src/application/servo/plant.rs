@@ -32,7 +32,7 @@ pub struct Plant {
 }
 
 impl Plant {
-    /// A plant at rest at `position` (rad).
+    /// A plant at standstill at `position` (rad).
     #[must_use]
     pub const fn new(parameters: PlantParameters, position: f64) -> Self {
         Self { parameters, position, velocity: 0.0, braked: false }

@@ -1,11 +1,11 @@
 //! Set-points of profile position mode and their handshake (IEC 61800-7-201, profile position mode,
 //! functional description).
 //!
-//! A rising edge of bit 4 of the controlword hands over the target position 0x607A; bit 12 of the
-//! statusword acknowledges it, and falls once bit 4 is low again and another set-point can be
-//! taken. With bit 5 it replaces those before; without, one waits behind the one that runs. Bit 6
-//! counts it from the target before. With bit 9 the running set-point is passed at profile velocity
-//! where another waits.
+//! A rising edge of bit 4 of the controlword hands over the target position 0x607A. Bit 12 of the
+//! statusword acknowledges it, and falls when bit 4 is low again and another set-point is accepted.
+//! With bit 5 the new set-point replaces the earlier ones; without it, one set-point waits behind
+//! the running one. Bit 6 makes it relative to the previous target. With bit 9 the axis passes the
+//! running set-point at profile velocity if another one waits.
 
 use core::time::Duration;
 

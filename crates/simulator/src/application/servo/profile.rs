@@ -38,8 +38,8 @@ impl Profile {
         self.position += self.velocity * seconds;
     }
 
-    /// Advances by `time` towards `target`, to be there at `end_velocity` (0 or more). Returns
-    /// `true` once it is there: at rest, or past it.
+    /// Advances by `time` towards `target`, to reach it at `end_velocity` (0 or more). Returns
+    /// `true` when it stopped there or passed it.
     pub(super) fn approach(
         &mut self,
         target: f64,

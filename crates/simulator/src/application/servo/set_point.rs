@@ -17,7 +17,7 @@ pub(super) struct Interpolation {
 }
 
 impl Interpolation {
-    /// Interpolation at rest at `position`.
+    /// Interpolation at standstill at `position`.
     pub(super) fn at(position: f64) -> Self {
         Self {
             target: wrapped(position),
@@ -99,8 +99,8 @@ pub(super) fn wrapped(position: f64) -> i32 {
     floor(position) as i64 as i32
 }
 
-/// The next whole number below. Where the processor has no instruction of its own for that,
-/// `f64::floor` is a function of some forty.
+/// The next whole number below. Without a processor instruction, `f64::floor` is a function of some
+/// forty instructions.
 pub(super) fn floor(value: f64) -> f64 {
     const WHOLE: f64 = (1_u64 << 52) as f64;
     if value.abs() < WHOLE {
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn braking_ends_at_rest() {
+    fn braking_ends_at_standstill() {
         let mut braking = Braking { position: 0.0, velocity: -10.0 };
         for _ in 0..1000 {
             braking.advance(100.0, Duration::from_micros(125));

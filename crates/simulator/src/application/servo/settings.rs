@@ -161,8 +161,8 @@ impl Settings {
         settings
     }
 
-    /// Reads the set-points alone, which come with each cycle; those of positions are taken when
-    /// they are sampled.
+    /// Reads only the set-points, which change every cycle. Position set-points are read when they
+    /// are sampled.
     pub(super) fn read_set_points(
         &mut self,
         dictionary: &ObjectDictionary,
@@ -181,9 +181,9 @@ impl Settings {
     }
 }
 
-/// Deceleration of a stop by its option code; `None` for 0, the drive function disabled. Codes of
-/// the quick stop that hold (5 to 8) are those of 1 to 4 otherwise. The current and the voltage
-/// limit are one here, the torque of the motor.
+/// Deceleration of a stop by its option code; `None` for 0, the drive function disabled. Quick-stop
+/// codes 5 to 8 also hold the axis, and otherwise equal 1 to 4. The current limit and the voltage
+/// limit are one here: the torque of the motor.
 fn stop(option: i64, slow: f64, quick: f64, hardest: f64) -> Option<f64> {
     match option {
         0 => None,

@@ -280,7 +280,7 @@ impl ServoAxis {
         }
     }
 
-    /// Sees whether the target of the mode is reached, and whether the shaft stands.
+    /// Checks whether the target of the mode is reached and the shaft is at standstill.
     pub(super) fn watch_target(&mut self) {
         let settings = &self.settings;
         let velocity = self.plant.velocity() * self.scale.units_per_radian;

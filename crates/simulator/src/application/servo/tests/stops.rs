@@ -144,7 +144,7 @@ fn errors_are_kept_newest_first_until_they_are_cleared() {
 
 // feature(simulator): digital outputs 0x60FE with their mask; bit 0 sets the brake
 #[test]
-fn outputs_are_driven_where_the_mask_allows_and_the_brake_holds_the_shaft() {
+fn mask_enables_outputs_and_brake_holds_shaft() {
     let mut bench = Bench::new(&description());
     bench.write(object::MODES_OF_OPERATION, 0, &[10]);
     bench.enable();
