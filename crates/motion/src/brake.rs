@@ -79,7 +79,7 @@ pub struct BrakeSeen {
 pub struct Braked {
     /// Power on its coil.
     pub power: bool,
-    /// The axis may be moved; until then the drive holds it where it stands.
+    /// The axis may be moved; until then the drive holds its position.
     pub free: bool,
     /// The drive has to keep its torque, even if it is asked to give it away.
     pub keep_torque: bool,
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_changes_their_mind_half_way_is_heard_at_once() {
+    fn reversed_brake_command_takes_effect_at_once() {
         let mut brake = brake();
         cycles_until(&mut brake, true, true, |braked| braked.power);
         let closing = step(&mut brake, true, false);

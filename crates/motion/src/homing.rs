@@ -1,10 +1,10 @@
 //! Place of an axis in the world, when its drive only knows where it is since it was switched on.
 //!
-//! An axis's position is its drive's position plus an offset. Homing sets the offset: from what the
-//! robot file says of an absolute encoder, or from where the axis stands on the command to home.
-//! The drive keeps its own zero: what it is sent is the axis's target minus the offset. A drive
-//! that finds its mark by itself (CiA 402, homing mode) moves its zero there: then the offset is
-//! the mark's position.
+//! An axis's position is its drive's position plus an offset. Homing sets the offset, either from
+//! the robot file (absolute encoder) or from the position of the axis at the command to home. The
+//! drive keeps its own zero: it is sent the axis's target minus the offset. A drive that finds its
+//! mark by itself (CiA 402, homing mode) moves its zero there: then the offset is the mark's
+//! position.
 
 use crate::units::{Radians, Seconds};
 
@@ -37,7 +37,7 @@ pub enum Homing {
     },
 }
 
-/// The offset of an axis, and whether it can be believed.
+/// The offset of an axis, and whether it is plausible.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Home {
     homing: Homing,
@@ -143,8 +143,8 @@ impl Home {
         self.homed = true;
     }
 
-    /// The drive has found its mark and counts from there. Only for an axis that stands, for its
-    /// position jumps.
+    /// The drive has found its mark and counts from there. Only for an axis at standstill, because
+    /// its position jumps.
     pub fn found(&mut self) {
         if let Homing::Drive { position, .. } = self.homing {
             if position.is_finite() {
@@ -217,7 +217,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn where_somebody_says_home_the_axis_is_at_its_mark(
+        fn home_set_by_command_puts_axis_at_its_mark(
             mark in -10.0..10.0, stands in -1e3..1e3, away in -10.0..10.0,
         ) {
             let mut home = Home::new(Homing::CurrentPosition { position: Radians(mark) });

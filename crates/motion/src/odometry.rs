@@ -6,7 +6,7 @@ use crate::base::{Displacement, Pose};
 use crate::kinematics::{DifferentialDrive, OmniBase};
 use crate::units::Radians;
 
-/// A base whose displacement follows from its wheels.
+/// A base with a displacement that follows from its wheels.
 pub trait Rolling<const WHEELS: usize> {
     /// The arc along which the base moves while the wheels turn by so much.
     fn displacement(&self, wheels: [Radians; WHEELS]) -> Displacement;
@@ -63,13 +63,13 @@ impl<B: Rolling<WHEELS>, const WHEELS: usize> Odometry<B, WHEELS> {
         self.pose
     }
 
-    /// The base is here now; the wheels go on from where they are.
+    /// Sets the pose of the base; the wheels continue from their positions.
     pub const fn place(&mut self, pose: Pose) {
         self.pose = pose;
     }
 
-    /// The wheels jumped without the base (a drive was homed, a counter began anew): the next
-    /// positions are where they begin.
+    /// The wheels jumped without the base (a drive was homed, a counter restarted): the next
+    /// positions are the new start.
     pub const fn restart(&mut self) {
         self.last = None;
     }

@@ -1,11 +1,11 @@
 //! Online motion: the target may change on every cycle, and jerk stays bounded.
 //!
 //! The mathematics is Ruckig's (Berscheid and Kröger, RSS 2021), from crate `rsruckig`. Each
-//! coordinate has a calculator of its own, of fixed size, so that one can be given a new target
-//! while the others go on, and their number is known at run time only; they are brought together by
-//! their durations. The library's `update` is not used: it reads the clock. Its `calculate`
-//! allocates nothing (`tests/allocations.rs`), except for its words when it finds no way. Numbers
-//! are checked before they reach it, and then it found one in millions of trials
+//! coordinate has its own calculator of fixed size. So one coordinate can get a new target while
+//! the others continue, and their number may be known only at run time. Their durations synchronise
+//! them. The library's `update` is not used, because it reads the clock. Its `calculate` does not
+//! allocate (`tests/allocations.rs`), except for its message when it finds no motion. Numbers are
+//! checked before they reach it; with them it found a motion in millions of trials
 //! (`tests/online.rs`).
 
 mod plan;
@@ -25,7 +25,8 @@ use crate::units::{Radians, RadiansPerSecond, RadiansPerSecondCubed, RadiansPerS
 ///
 /// ```
 /// use onbeat_motion::online::{AxisLimits, OnlineMotion, Synchronisation, Target};
-/// use onbeat_motion::{Radians, RadiansPerSecond, RadiansPerSecondCubed, RadiansPerSecondSquared, Seconds};
+/// use onbeat_motion::{Radians, RadiansPerSecond, Seconds};
+/// use onbeat_motion::{RadiansPerSecondCubed, RadiansPerSecondSquared};
 ///
 /// let limits = AxisLimits {
 ///     velocity: RadiansPerSecond(2.0),
@@ -72,7 +73,7 @@ pub enum Synchronisation {
 /// Target of an axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Target {
-    /// To a position, to be passed with a velocity; from there on it goes on with that velocity.
+    /// To a position, to be passed with a velocity; afterwards it continues with that velocity.
     Position {
         /// Position at which it is.
         position: Radians,
@@ -113,7 +114,7 @@ impl OnlineMotion {
         Ok(Self { plans, points, synchronisation })
     }
 
-    /// The axis moves like this now; unless it is given a target, it comes to rest from here.
+    /// Sets the present motion of the axis; without a target it stops from here.
     ///
     /// # Errors
     /// A number that is not finite, an axis that is not there.
@@ -138,8 +139,8 @@ impl OnlineMotion {
         Ok(())
     }
 
-    /// Gives every axis a target, in their order. If one of them is refused, all go on to their old
-    /// ones.
+    /// Gives every axis a target, in their order. If one target is refused, all continue to their
+    /// old ones.
     ///
     /// # Errors
     /// A number that is not finite, a velocity beyond the axis's limit, a target that takes more
@@ -165,7 +166,7 @@ impl OnlineMotion {
         Ok(())
     }
 
-    /// Gives one axis a target; the others go on to theirs.
+    /// Gives one axis a target; the others continue to theirs.
     ///
     /// # Errors
     /// As [`OnlineMotion::aim`]; an axis that is not there.
@@ -178,8 +179,8 @@ impl OnlineMotion {
         Ok(())
     }
 
-    /// Lets one axis come to rest at `position`, no faster than `speed` on the way; the others go
-    /// on to their targets.
+    /// Stops one axis at `position`, no faster than `speed` on the way; the others continue to
+    /// their targets.
     ///
     /// # Errors
     /// As [`OnlineMotion::aim`]; an axis that is not there, a speed that is not above 0.
@@ -314,7 +315,7 @@ pub enum OnlineError {
     /// There is no such axis.
     #[error("expected an axis below {axes}, found {axis}")]
     Axis {
-        /// The one asked for.
+        /// The requested index.
         axis: usize,
         /// Number there are.
         axes: usize,
@@ -340,7 +341,7 @@ pub enum OnlineError {
     TooFast {
         /// Number of the axis, from 0.
         axis: usize,
-        /// Value asked for.
+        /// Requested value.
         found: f64,
         /// Value allowed.
         limit: f64,
@@ -351,7 +352,7 @@ pub enum OnlineError {
         /// Number of the axis, from 0.
         axis: usize,
     },
-    /// No way was found; the axis goes on to its old target.
+    /// No motion was found; the axis continues to its old target.
     #[error("axis {axis}: no jerk-limited way to the target was found")]
     NotFound {
         /// Number of the axis, from 0.

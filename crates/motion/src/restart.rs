@@ -108,8 +108,9 @@ impl RestartRule {
         }
     }
 
-    /// Judges a position at the start of a run that is `moved` farther than the one kept at rest by
-    /// the run before: the whole ranges of the encoder that the drive counts from elsewhere.
+    /// Evaluates a position at the start of a run that is `moved` farther than the position kept by
+    /// the run before, at standstill. Returns the whole encoder ranges by which the drive's count
+    /// differs.
     ///
     /// # Errors
     /// The reason for which the position is not known.

@@ -14,7 +14,7 @@ pub struct AxisScale {
 }
 
 impl Default for AxisScale {
-    /// A drive whose numbers are radians and newton metres.
+    /// A drive with radians and newton metres as units.
     fn default() -> Self {
         Self { counts_per_radian: 1.0, newton_metres_per_unit: 1.0 }
     }

@@ -101,7 +101,7 @@ impl SmoothSinusoid {
         RadiansPerSecondCubed(self.amplitude.0.abs() * bound)
     }
 
-    /// Place `elapsed` after its begin; before it, at rest at the start.
+    /// Set-point `elapsed` after its begin; before it, at standstill at the start.
     #[must_use]
     pub fn at(&self, elapsed: Seconds) -> TrajectoryPoint {
         let time = elapsed.0.max(0.0);
@@ -192,7 +192,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_begins_at_rest_at_its_start(sinusoid in any_sinusoid(), before in -5.0..=0.0) {
+        fn begins_at_standstill_at_its_start(sinusoid in any_sinusoid(), before in -5.0..=0.0) {
             let point = sinusoid.at(Seconds(before));
             prop_assert_eq!(point.position, sinusoid.start);
             prop_assert_eq!((point.velocity.0.abs(), point.acceleration.0.abs()), (0.0, 0.0));

@@ -44,7 +44,7 @@ impl StopProfile {
         self.duration
     }
 
-    /// Place where it comes to rest.
+    /// Position where it stops.
     #[must_use]
     pub fn rest_position(&self) -> Radians {
         self.position + self.velocity * (self.duration / 2.0)
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn at_rest_it_stays() {
+    fn standstill_is_kept() {
         let profile = stop(1.0, 0.0, 3.0).unwrap();
         assert!(profile.is_at_rest(Seconds::ZERO));
         assert_eq!(
@@ -135,7 +135,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_continues_the_motion_and_ends_at_rest(
+        fn continues_the_motion_and_ends_at_standstill(
             position in -10.0..10.0, velocity in -20.0..20.0, deceleration in 0.1..100.0,
         ) {
             let profile = stop(position, velocity, deceleration).unwrap();

@@ -17,10 +17,10 @@
 //! * **Stopped** while the command is stale, as [`OnStale`] says. It ends by itself once a command
 //!   is fresh again and the axis rests.
 //!
-//! * **Outage** ([`Outage`]), no process data of the axis: set-points go on for [`BLIND_CYCLES`],
-//!   then they stand or fall to zero, and in the end the drive is asked for a quick stop. After its
-//!   return they begin at the axis, by no more than a step, and come to rest within velocity,
-//!   acceleration and jerk.
+//! * **Outage** ([`Outage`]), no process data of the axis: set-points continue for
+//!   [`BLIND_CYCLES`]. Then positions are held, velocities and torques fall to zero, and in the end
+//!   the drive is sent a quick stop. After its return they begin at the axis, by no more than a
+//!   step, and stop within velocity, acceleration and jerk.
 //! * **Implausible** ([`Seen::implausible`]), positions that the axis cannot have come to: as an
 //!   outage, but for the quick stop right after [`BLIND_CYCLES`], and latched.
 //! * **Unreferenced** ([`Supervisor::unreference`]), its position may have changed unnoticed: the
@@ -37,9 +37,9 @@
 //!   not homed, far outside its limits, in set-up mode, or in a chain with an axis that is not
 //!   ready.
 //!
-//! * **Profile modes** ([`AxisMode::is_profile`]): the drive makes the motion, within speeds and
-//!   ramps that its objects say. The set-point is held within the limits, what the drive reports is
-//!   judged, and to stop it is halted.
+//! * **Profile modes** ([`AxisMode::is_profile`]): the drive makes the motion, within the speeds
+//!   and ramps in its objects. The set-point is held within the limits, the drive's feedback is
+//!   evaluated, and the drive is halted to stop it.
 //!
 //! * **Quick stop not carried out** ([`QuickStopStep`]): a drive that stays enabled is stopped by
 //!   set-points or a halt, then disabled behind its brake.
@@ -126,13 +126,13 @@ pub struct Supervisor {
     unreferenced: Option<StopReason>,
     /// Since the cycle ends.
     ending: Option<ending::Ended>,
-    /// Velocity last sent while the axis was heard of.
+    /// Velocity last sent while the axis had process data.
     while_heard: RadiansPerSecond,
-    /// To rest, after an outage.
+    /// Way to standstill, after an outage.
     way_back: OnlineMotion,
     /// Written limits of acceleration and jerk.
     clamp: Clamp,
-    /// Mode of before, until the drive works in the one asked for.
+    /// Previous mode, until the drive works in the requested one.
     before: Option<CyclicMode>,
     means: StoppingMeans,
     /// Velocity last reported by trusted feedback.
@@ -175,7 +175,7 @@ enum Hold {
 }
 
 impl Supervisor {
-    /// For an axis whose cycles come every `period`.
+    /// For an axis with cycles every `period`.
     ///
     /// # Errors
     /// A number that is not finite or out of its range.
@@ -234,7 +234,7 @@ impl Supervisor {
         self.send(elapsed, asked, seen)
     }
 
-    /// First half of [`Self::step`]: decides whether the axis is stopped or let go. What it finds
+    /// First half of [`Self::step`]: decides whether the axis is stopped or released. Its result
     /// may stop other axes in the same cycle, by [`Self::stop_with`].
     pub fn judge(&mut self, elapsed: Seconds, asked: AxisSetpoint, seen: &Seen) {
         let elapsed = self.since_the_last(elapsed);
@@ -331,7 +331,7 @@ impl Supervisor {
         }
     }
 
-    /// A drive that does not follow set-points stands somewhere: what is sent begins there.
+    /// If a drive does not follow set-points, they begin at its position.
     fn follow_phase(&mut self, feedback: &AxisFeedback) {
         let begin = match feedback.phase {
             AxisPhase::NotEnabled => feedback.position,
@@ -353,7 +353,7 @@ impl Supervisor {
         }
     }
 
-    /// True if the axis has to be stopped, or may be let go.
+    /// True if the axis has to be stopped, or may be released.
     fn watch(&mut self, elapsed: Seconds, asked: AxisSetpoint, seen: &Seen) {
         if seen.ending == Ending::No {
             self.ending = None;
@@ -613,7 +613,7 @@ impl Supervisor {
         self.slowed(velocity, position, elapsed, self.settings.limits.deceleration * slope::TOLERANCE)
     }
 
-    /// The position limits; an axis that stands outside them is not moved any farther out.
+    /// The position limits; an axis outside them is not moved any farther out.
     fn bounds(&self) -> Option<(Radians, Radians)> {
         let (lowest, highest) = self.settings.limits.position?;
         let here = self.sent.position;
@@ -642,8 +642,7 @@ fn highest_speed(
     RadiansPerSecond(if root > 0.0 { 2.0 * deceleration.0 * distance / (root + lost) } else { 0.0 })
 }
 
-/// Soft stop: `velocity`, slowed down so far that an axis at `position` comes to rest between
-/// `bounds`.
+/// Soft stop: `velocity`, slowed down so that an axis at `position` stops between `bounds`.
 fn at_wall(
     velocity: RadiansPerSecond,
     position: Radians,
@@ -665,7 +664,7 @@ const TOLERANCE: f64 = 1.05;
 /// doubles lose.
 const ROUNDING: Radians = Radians(1e-9);
 
-/// Share of the highest speed below which an axis stands.
+/// Share of the highest speed below which an axis is at standstill.
 pub const STANDS: f64 = 0.01;
 
 /// Cycles from a set-point to the feedback that shows what came of it: two on the wire, and the

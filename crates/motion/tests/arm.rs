@@ -146,7 +146,7 @@ fn crane() -> SerialArm {
 }
 
 #[test]
-fn a_joint_that_slides_moves_the_tip_along_its_axis_and_turns_nothing() {
+fn prismatic_joint_moves_tip_along_its_axis_without_turning() {
     let (arm, positions, step) = (crane(), [0.4, 0.7], 1e-6);
     let mut columns = [SpatialVector::default(); 2];
     let tip = arm.jacobian(&positions, &mut columns);
@@ -163,7 +163,7 @@ fn a_joint_that_slides_moves_the_tip_along_its_axis_and_turns_nothing() {
 }
 
 #[test]
-fn whatever_comes_of_it_joints_stay_within_their_limits_and_take_no_long_steps() {
+fn joints_stay_within_limits_and_steps_stay_short() {
     let (arm, settings) = (planar(), InverseSettings::default());
     // A pose that these positions have, and no others within the limits.
     let mut positions = [3.2, 0.0, 0.0];
@@ -202,7 +202,7 @@ fn what_is_left_is_what_is_left_where_the_arm_was_brought() {
 }
 
 #[test]
-fn a_pose_out_of_reach_is_an_error_and_the_arm_stretches_towards_it() {
+fn unreachable_pose_is_an_error_and_the_arm_stretches_to_it() {
     let arm = planar();
     let mut positions = [0.3, 0.4, 0.5];
     let target =

@@ -131,7 +131,7 @@ fn a_full_circle_leads_home() {
 }
 
 #[test]
-fn odometry_refuses_what_is_no_number_and_goes_on() {
+fn odometry_skips_numbers_that_are_not_finite() {
     let mut odometry = Odometry::new(service_robot());
     odometry.update([Radians(0.0); 2]).unwrap();
     let error = odometry.update([Radians(1.0), Radians(f64::NAN)]).unwrap_err();

@@ -167,7 +167,7 @@ fn a_stop_ends_on_the_line() {
 
 // feature(axes): `cartesian`: near singular poses the tool is slow, through them it is refused
 #[test]
-fn near_a_singular_pose_the_tool_is_slow_and_through_it_nothing_moves() {
+fn tool_slows_near_singularity_and_never_passes_it() {
     let mut line = line();
     // The wrist nearly stretched: the rolls before and behind it nearly turn about one axis.
     let near = [0.3, -0.5, 0.9, 0.4, 0.05, -0.2];

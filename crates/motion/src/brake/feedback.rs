@@ -160,7 +160,7 @@ impl FeedbackWatch {
 /// contacts bounce.
 pub const FEEDBACK_TIME: Seconds = Seconds(0.02);
 
-/// The least cycles of a contradiction: those from an output to the input that shows its effect.
+/// The least cycles of a contradiction: from an output to the input that shows its effect.
 const FEEDBACK_CYCLES: u32 = 5;
 
 #[cfg(test)]

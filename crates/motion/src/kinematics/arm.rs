@@ -73,7 +73,7 @@ impl SerialArm {
         &self.joints
     }
 
-    /// Name of the link whose frame poses are in.
+    /// Name of the reference link of poses.
     #[must_use]
     pub fn base_link(&self) -> &str {
         &self.base_link

@@ -49,8 +49,8 @@ impl OmniBase {
             if roller.cos().abs() < LEAST_GRIP {
                 return Err(BaseError::Rollers { wheel: number });
             }
-            // The roller lets go across its axis; along it the wheel and the floor move alike:
-            // (v + yaw x place) . axis = radius * turning * cos(roller).
+            // The roller is free across its axis; along it the wheel and the floor move alike: (v +
+            // yaw x place) . axis = radius * turning * cos(roller).
             let (sin, cos) = (direction + roller).sin_cos();
             let grip = radius * roller.cos();
             let about = wheel.x.0 * sin - wheel.y.0 * cos;
@@ -79,8 +79,8 @@ impl OmniBase {
     /// Mecanum wheels at the corners of a rectangle, all driving ahead: front left, front right,
     /// rear left, rear right. `wheelbase` is between front and rear axles, `track` between left and
     /// right wheels; `roller` is the angle between the axles of roller and wheel, 45 degrees for
-    /// most. Seen from above the rollers point to the middle of the base (an "X"); those on the
-    /// floor lie across.
+    /// most. Seen from above the rollers point to the middle of the base (an "X"); the rollers on
+    /// the floor lie across.
     ///
     /// # Errors
     /// As [`OmniBase::new`].
@@ -103,7 +103,7 @@ impl OmniBase {
     }
 
     /// Omni wheels on a circle of `arm` about the middle, a quarter turn apart, each driving
-    /// counter-clockwise around it. The first stands at `first`, counter-clockwise from ahead (45
+    /// counter-clockwise around it. The first is at `first`, counter-clockwise from ahead (45
     /// degrees for a base with a wheel at each corner).
     ///
     /// # Errors

@@ -78,7 +78,7 @@ struct Way {
 }
 
 impl Plan {
-    /// At rest at zero.
+    /// At standstill at zero.
     pub(super) fn new(bounds: Bounds) -> Self {
         let unit = bounds.acceleration.sqrt().recip();
         let mut input = InputParameter::new(None);
@@ -93,7 +93,7 @@ impl Plan {
         Self { bounds, calculator, input, now: way.clone(), next: way, elapsed: 0.0, unit }
     }
 
-    /// Other bounds, and stands at `position`.
+    /// Sets other bounds, and standstill at `position`.
     pub(super) fn stand_within(&mut self, bounds: Bounds, position: f64) {
         self.unit = bounds.acceleration.sqrt().recip();
         limit(&mut self.input, bounds, self.unit);
@@ -101,7 +101,7 @@ impl Plan {
         self.stand_at(position);
     }
 
-    /// Stands at `position` and stays.
+    /// Standstill at `position`, now and later.
     pub(super) fn stand_at(&mut self, position: f64) {
         self.now.aim = Aim::Position { position, velocity: 0.0 };
         self.now.duration = 0.0;
@@ -143,9 +143,9 @@ impl Plan {
             return Err(NoPlan::TooLong);
         }
         let way = &mut self.next;
-        // A distance of exactly 2 a^3/j^2, for one, lies between two shapes of the library's, and
-        // rounding can leave it in neither: round numbers do that. It is found from a hair beside;
-        // the end of a way is exact all the same.
+        // A distance of exactly 2 a^3/j^2, for example, lies between two shapes of the library's
+        // motions, and rounding can leave it in neither: round numbers do that. A tiny offset finds
+        // the motion; its end is exact all the same.
         let duration = BESIDE.into_iter().find_map(|beside| {
             input.target_position[0] = distance * (1.0 - beside);
             let of_velocity = if matches!(aim, Aim::Velocity(_)) { beside } else { 0.0 };
@@ -250,7 +250,7 @@ impl RuckigErrorHandler for Refuse {
     }
 }
 
-/// Offsets beside a target that the library finds no way to, tried in turn: parts of the target,
+/// Offsets from a target that the library finds no motion to, tried in turn: parts of the target,
 /// beginning with none.
 const BESIDE: [f64; 4] = [0.0, 1e-9, -1e-9, 1e-7];
 

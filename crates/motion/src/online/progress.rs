@@ -46,7 +46,7 @@ impl Progress {
     ///
     /// # Errors
     /// A bound that is not finite and above 0, a path that takes more than two hours: the progress
-    /// stands.
+    /// stays as it is.
     pub fn begin(&mut self, limits: ProgressLimits) -> Result<(), OnlineError> {
         let ProgressLimits { velocity, acceleration, jerk } = limits;
         let bounds = Bounds { velocity, acceleration, jerk };
@@ -57,10 +57,10 @@ impl Progress {
         self.aim(Aim::Position { position: 1.0, velocity: 0.0 })
     }
 
-    /// Comes to rest as soon as it may.
+    /// Stops as soon as the limits allow.
     ///
     /// # Errors
-    /// No way was found: it goes on.
+    /// No motion was found: the progress continues.
     pub fn stop(&mut self) -> Result<(), OnlineError> {
         self.aim(Aim::Velocity(0.0))
     }

@@ -33,7 +33,7 @@ pub struct TwistLimits {
 }
 
 impl OnlineTwist {
-    /// At rest.
+    /// At standstill.
     ///
     /// # Errors
     /// A limit that is not finite and above 0. Axis 0 is x, 1 is y, 2 is yaw.
@@ -69,7 +69,7 @@ impl OnlineTwist {
     /// [`OnlineTwist::within`] it.
     ///
     /// # Errors
-    /// A number that is not finite: the base goes on to the old twist.
+    /// A number that is not finite: the base continues to the old twist.
     pub fn aim(&mut self, twist: Twist) -> Result<(), OnlineError> {
         let asked = [twist.x.0, twist.y.0, twist.yaw.0];
         for (axis, &found) in asked.iter().enumerate() {
@@ -105,7 +105,7 @@ impl OnlineTwist {
         Twist { x: MetresPerSecond(x), y: MetresPerSecond(y), yaw: RadiansPerSecond(yaw) }
     }
 
-    /// At once at rest, as after a fault.
+    /// Sets standstill at once, as after a fault.
     pub fn halt(&mut self) {
         for plan in &mut self.plans {
             plan.stand_at(0.0);

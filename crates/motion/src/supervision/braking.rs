@@ -8,7 +8,7 @@ use crate::stop::StopProfile;
 use crate::units::{NewtonMetres, Radians, RadiansPerSecond, Seconds};
 use types::{CyclicMode, OnStale};
 
-/// Way in which a stopped axis comes to rest.
+/// Way in which a stopped axis brakes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Braking {
     /// At the deceleration limit.
@@ -137,7 +137,7 @@ impl Supervisor {
         }
     }
 
-    /// True if a stopped axis stands.
+    /// True if a stopped axis is at standstill.
     pub(super) fn rests(&self, feedback: &AxisFeedback) -> bool {
         let Hold::Stopped { braking, .. } = self.hold else { return true };
         let standing = feedback.velocity.abs() <= self.settings.limits.velocity * STANDS;

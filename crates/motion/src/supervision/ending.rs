@@ -8,7 +8,7 @@ use crate::units::{RadiansPerSecond, Seconds};
 /// take to bring the axis to rest by its own profile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ending {
-    /// It goes on.
+    /// The cycle continues.
     #[default]
     No,
     /// A controller that has not slowed the axis down within [`HEED_TIME`], or not brought it to
@@ -35,7 +35,7 @@ impl Supervisor {
         let (since, before, freely) =
             (*since, *before, *free_for >= FREE_TIME && now > COASTS * *let_go_at);
         let heeds = seen.braking || now <= SLOWED * before || since < HEED_TIME;
-        // Who approaches rest for ever is as good as there.
+        // An axis that approaches standstill for ever counts as stopped.
         let moves = now > STANDS;
         let sent = self.sent.velocity.0 != 0.0 || self.sent.torque.0 != 0.0;
         let free = self.mode() == CyclicMode::Torque && !seen.braking && moves && {
@@ -47,8 +47,8 @@ impl Supervisor {
             || (moves && (!heeds || since >= END_TIME))
     }
 
-    /// Speed of the axis as a share of the most it may. In torque mode it is the one it has: it may
-    /// turn fast with hardly any torque, and one that is held takes torque and stands.
+    /// Speed of the axis as a share of its highest. In torque mode it is the actual speed: an axis
+    /// may turn fast with hardly any torque, and a held axis takes torque at standstill.
     fn motion(&self, velocity: RadiansPerSecond) -> f64 {
         let velocity = match self.mode() {
             CyclicMode::Torque => velocity,
@@ -61,7 +61,7 @@ impl Supervisor {
 /// The end of the cycle so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Ended {
-    /// Time since it was asked for.
+    /// Time since the end was requested.
     since: Seconds,
     /// Share of the highest speed that the axis had then.
     before: f64,
@@ -79,7 +79,7 @@ const COASTS: f64 = 0.98;
 /// braked.
 pub const FREE_TIME: Seconds = Seconds(0.1);
 
-/// Time after the cycle's end was asked for within which a controller has to slow its axes down.
+/// Time after the request to end the cycle within which a controller has to slow its axes down.
 pub const HEED_TIME: Seconds = Seconds(1.0);
 
 /// Share of its speed that an axis has at most once it is slowed down.

@@ -22,7 +22,7 @@ pub enum InterlockState {
 }
 
 impl Supervisor {
-    /// True if an interlock has the axis: once it has, only its own end lets go.
+    /// True if an interlock has the axis. Only the end of that interlock releases it.
     pub(super) fn is_interlocked(&self, seen: &Seen) -> bool {
         let held = matches!(self.stopped(), Some(StopReason::Interlock | StopReason::NotPermitted));
         let heard = seen.feedback.fresh || seen.missed <= BLIND_CYCLES;
@@ -45,8 +45,8 @@ impl Supervisor {
         self.rest_without_torque(reason, seen);
     }
 
-    /// To rest, then without torque, because of the feedback of its brake. Only a drive whose brake
-    /// is closed gives its torque away.
+    /// Stops, then without torque, because of the feedback of the brake. The drive gives its torque
+    /// away only if its brake is closed.
     pub(super) fn hold_for_brake(&mut self, reason: StopReason, seen: &Seen) {
         // A reset counts once the feedback shows what it should.
         self.acknowledged = false;

@@ -71,7 +71,7 @@ pub(super) struct Jogging {
     still: u8,
     /// A jog has begun, and no cycle without it has come.
     runs: bool,
-    /// The jog was ended by something else than its request: it does not go on by itself.
+    /// The jog was ended by something else than its request: it does not resume by itself.
     spent: bool,
     /// Axis was enabled in set-up mode, and was not reset since.
     pub(super) after_set_up: bool,
@@ -247,8 +247,7 @@ impl Supervisor {
         let velocity = self.jogging.velocity(elapsed, wanted);
         let position = self.sent.position + velocity * elapsed;
         let asked = AxisSetpoint { position, velocity, ..AxisSetpoint::default() };
-        // The limits of the axis, and the soft stop at those of position, are those of every
-        // source.
+        // The limits of the axis, and the soft stop at its position limits, hold for every source.
         self.pass(elapsed, asked, &seen.feedback);
         self.asked = Some(position);
     }

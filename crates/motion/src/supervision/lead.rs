@@ -20,7 +20,7 @@ impl Supervisor {
         self.lead = if ahead.abs() > self.settings.limits.step { ahead } else { Radians::ZERO };
     }
 
-    /// Position limits of the set-point: those of the axis, less what the axis is ahead.
+    /// Position limits of the set-point: the limits of the axis, less its lead over the set-point.
     pub(super) fn room(&self) -> Option<(Radians, Radians)> {
         let (lowest, highest) = self.bounds()?;
         let here = self.sent.position.0;

@@ -8,7 +8,7 @@ pub enum OtherAxis {
     /// It is not stopped.
     #[default]
     Free,
-    /// Stopped, and moved on by itself once its outage is over ([`AfterOutage::Resume`]); so is
+    /// Stopped, and resumes by itself when its outage has ended ([`AfterOutage::Resume`]); so does
     /// this one.
     Resumes,
     /// Stopped until it is reset; so is this one.
@@ -16,9 +16,9 @@ pub enum OtherAxis {
 }
 
 impl Supervisor {
-    /// Stop of this axis, for those that are stopped with it: by its own supervision, its drive's
-    /// fault, or its SubDevice's loss. A stale command, a missing permission and the end of the
-    /// cycle say themselves whom they concern.
+    /// Stop of this axis, for axes that stop with it: by its own supervision, its drive's fault, or
+    /// its SubDevice's loss. A stale command, a missing permission and the end of the cycle reach
+    /// the affected axes directly.
     #[must_use]
     pub fn stop_for_others(&self) -> OtherAxis {
         match self.stopped() {
@@ -47,8 +47,8 @@ impl Supervisor {
         }
     }
 
-    /// Stops this axis with another one, as long as that is stopped, unless a stop of its own has
-    /// it; between [`Self::judge`] and [`Self::send`] in every cycle. True if that stop has just
+    /// Stops this axis while another one is stopped, unless it is stopped for its own reason. Call
+    /// it between [`Self::judge`] and [`Self::send`] in every cycle. True if that stop has just
     /// begun.
     pub fn stop_with(&mut self, other: OtherAxis) -> bool {
         self.other = other;

@@ -9,22 +9,21 @@ use crate::online::{AxisLimits, OnlineError, OnlineMotion, Synchronisation, Targ
 use crate::units::{NewtonMetres, Radians, RadiansPerSecond, Seconds};
 
 impl Supervisor {
-    /// Time without process data of the axis before its drive is asked for a quick stop.
+    /// Time without process data of the axis before its drive is sent a quick stop.
     #[must_use]
     pub fn outage_time(&self) -> Seconds {
         self.settings.outage.time.unwrap_or(self.period * f64::from(OUTAGE_CYCLES))
     }
 
-    /// Stops an axis without process data for more than [`BLIND_CYCLES`], and begins anew where it
-    /// returns.
+    /// Stops an axis without process data for more than [`BLIND_CYCLES`], and restarts at its
+    /// position when it returns.
     pub(super) fn watch_outage(&mut self, seen: &Seen) {
         let held = seen.homing || seen.feedback.phase != AxisPhase::NotEnabled;
         if seen.implausible > BLIND_CYCLES {
             self.lose(StopReason::Implausible, true);
         } else if held && seen.missed > BLIND_CYCLES {
             let for_long = self.period * seen.missed as f64 > self.outage_time();
-            // A host that stands still again and again ends its outage each time: the way to rest
-            // goes on.
+            // A host that stalls again and again ends its outage each time: the stop continues.
             let returns = matches!(self.hold, Hold::Stopped { braking: Braking::Return { .. }, .. });
             if for_long || !(returns && seen.feedback.fresh) {
                 self.lose(StopReason::Outage, for_long);
@@ -50,7 +49,7 @@ impl Supervisor {
     }
 
     /// The axis's drive has left Op, or was without power: it is not enabled again before this stop
-    /// is over.
+    /// has ended.
     pub fn lose_drive(&mut self) {
         self.lose(StopReason::Outage, true);
     }
@@ -125,8 +124,8 @@ impl Supervisor {
         self.bounds().map_or(position, |(lowest, highest)| Radians(position.0.clamp(lowest.0, highest.0)))
     }
 
-    /// A position stands; a velocity falls at the deceleration, a torque in its time: by a cycle's
-    /// worth, however long the host stood still, for the drive takes it at once.
+    /// A position is held; a velocity falls at the deceleration, a torque in its time. Each falls
+    /// by one cycle's worth, however long the host stalled, because the drive takes it at once.
     pub(super) fn stand_or_fall(&mut self) {
         let limits = &self.settings.limits;
         let fallen = |value: f64, by: f64| value.signum() * (value.abs() - by).max(0.0);

@@ -1,5 +1,5 @@
-//! Profile position and profile velocity: the drive makes the motion, supervision judges what it
-//! reports.
+//! Profile position and profile velocity: the drive makes the motion, supervision evaluates its
+//! feedback.
 //!
 //! Profile torque is cyclic torque with a slope: nothing else is known of the motion of either.
 
@@ -96,7 +96,7 @@ impl Supervisor {
         let position = self.settings.limits.position.map_or(asked.position, |(lowest, highest)| {
             Radians(asked.position.0.clamp(lowest.0, highest.0))
         });
-        // Outside the limits it may stand, as long as nobody moves it farther out.
+        // Outside the limits it may stay, unless the target is farther out.
         let stays = feedback.velocity.abs() <= self.settings.limits.velocity * STANDS
             && (asked.position - feedback.position).abs() <= self.settings.limits.step;
         let position = if stays { asked.position } else { position };
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn an_axis_that_is_not_heard_of_is_halted_after_two_cycles_then_asked_for_a_quick_stop() {
+    fn silent_axis_is_halted_after_two_cycles_then_quick_stopped() {
         for mode in [AxisMode::ProfilePosition, AxisMode::ProfileVelocity] {
             let mut it = following(mode);
             let mut seen = seen(0.0, 1.0, AxisPhase::Following);

@@ -165,7 +165,7 @@ impl Supervisor {
             since: Seconds::ZERO,
         });
         if begins && !self.means.quick_stops {
-            // The drive follows its set-points still: those of the steps begin where these are.
+            // The drive still follows its set-points: the set-points of the steps begin there.
             let halts = !self.leads_to_rest() && self.means.halts;
             self.enter(&mut stop, if halts { Stage::Halt } else { Stage::SetPoints }, before.abs());
             self.end_way(&seen.feedback);

@@ -45,7 +45,7 @@ impl Supervisor {
         }
         self.jogging.after_set_up = match seen.set_up {
             true => self.jogging.after_set_up || enabled,
-            // A drive that is disabled is enabled by a request of its own.
+            // A disabled drive needs a separate request to be enabled.
             false => self.jogging.after_set_up && enabled && !self.acknowledged,
         };
         self.in_set_up = seen.set_up;

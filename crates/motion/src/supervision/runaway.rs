@@ -6,9 +6,9 @@
 //! * cst: an axis faster than the velocity error, against the torque sent, that gets faster. An
 //!   axis that holds a load without a brake is not evaluated: without torque the load would fall.
 //!
-//! It has to last for [`RUNAWAY_TIME`]. An axis is evaluated that follows set-points: in csv also
-//! those of a jog, of a hold, or of a stop. While its drive brakes it, `halting` and `quick_stop`
-//! evaluate it.
+//! It has to last for [`RUNAWAY_TIME`]. Axes that follow set-points are evaluated; in csv also
+//! during a jog, a hold, or a stop. While the drive brakes, `halting` and `quick_stop` evaluate the
+//! axis.
 
 use super::{CyclicMode, STANDS, Seen, Supervisor};
 use crate::axis::AxisPhase;

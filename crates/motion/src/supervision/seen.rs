@@ -33,8 +33,8 @@ pub struct Seen {
     /// [`Supervisor::ramp_time`](super::Supervisor::ramp_time) of all axes when it became so.
     /// `None` while it is fresh, and for a controller that lives on no command.
     pub stale: Option<Seconds>,
-    /// Cycles in a row of an outage up to this one: no trusted input came, its outputs were not
-    /// taken, or the host stood still. With a fresh [`Seen::feedback`] they have just ended.
+    /// Consecutive cycles of an outage up to this one: no trusted input arrived, its outputs were
+    /// not taken, or the host stalled. With a fresh [`Seen::feedback`] the outage has just ended.
     pub missed: u64,
     /// Replies in a row up to this cycle with a position that the axis cannot have come to; each is
     /// one of [`Seen::missed`].

@@ -1,4 +1,4 @@
-//! A brake whose feedback agrees with its command, contradicts it, or is lost.
+//! A brake with feedback that agrees with its command, contradicts it, or is lost.
 
 use types::state::InputLevel::{self, High, Lost, Low, Unknown};
 

@@ -108,7 +108,7 @@ impl SerialArm {
         Err(InverseError::NotReached { distance: nearest.distance, angle: nearest.angle })
     }
 
-    /// One step towards less `error`; the Jacobian stands in the workspace.
+    /// One step towards less `error`; the workspace holds the Jacobian.
     fn step(
         &self,
         error: &SpatialVector,

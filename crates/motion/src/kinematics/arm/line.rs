@@ -21,7 +21,7 @@ use crate::units::{Metres, MetresPerSecond, Radians, RadiansPerSecond, RadiansPe
 /// Limits of a joint, rad or m.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct JointLimits {
-    /// Lowest and highest position besides those of the URDF.
+    /// Lowest and highest position, in addition to the limits of the URDF.
     pub position: Option<(Radians, Radians)>,
     /// Velocity, acceleration and jerk.
     pub motion: AxisLimits,
@@ -115,8 +115,8 @@ impl Line {
         &self.arm
     }
 
-    /// Begins to plan a line from where the joints are to a pose of the tool; [`Line::plan`] goes
-    /// on.
+    /// Begins to plan a line from the joints' positions to a pose of the tool; [`Line::plan`]
+    /// continues.
     ///
     /// # Errors
     /// Numbers that are not finite, an orientation that is no unit quaternion, another number of
@@ -224,7 +224,7 @@ impl Line {
         velocity = velocity.min(self.speed.linear.0 / length.length());
         velocity = velocity.min(self.speed.angular.0 / turn.length());
         for (number, (extent, limits)) in self.extents.iter().zip(&self.limits).enumerate() {
-            // A joint that stands outside its limits goes no farther out.
+            // A joint outside its limits goes no farther out.
             let (lowest, highest) = self.arm.joints[number].limits;
             let start = self.joints[number].values[0];
             if extent.lowest < lowest.min(start) || extent.highest > highest.max(start) {
@@ -313,7 +313,7 @@ pub enum LineError {
     /// An orientation that is no unit quaternion.
     #[error("expected a unit quaternion as orientation")]
     Orientation,
-    /// No line was asked for.
+    /// No line was requested.
     #[error("no line was asked for")]
     Nothing,
     /// The tool cannot be everywhere on the line within the limits of the joints.

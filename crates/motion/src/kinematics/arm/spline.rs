@@ -41,8 +41,8 @@ impl Spline {
         self.values.len() - 1
     }
 
-    /// Fits the spline to its values; slopes at the ends are those of the cubics through the
-    /// outermost four.
+    /// Fits the spline to its values. The slopes at the ends are the slopes of the cubics through
+    /// the outermost four values.
     pub(super) fn fit(&mut self) {
         let (last, step) = (self.segments(), 1.0 / self.segments() as f64);
         let Self { values, curvatures, factors } = self;

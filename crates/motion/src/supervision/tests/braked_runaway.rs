@@ -1,4 +1,4 @@
-//! Axes that run away while their drives brake them, and those that only seem so.
+//! Axes that run away while their drives brake them, and axes that only seem so.
 
 use super::*;
 

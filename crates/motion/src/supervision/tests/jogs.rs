@@ -354,7 +354,7 @@ fn the_end_of_the_cycle_and_of_the_drive_end_a_jog() {
 }
 
 #[test]
-fn an_axis_whose_drive_makes_the_way_is_not_jogged() {
+fn profile_mode_axis_is_not_jogged() {
     for mode in [AxisMode::ProfilePosition, AxisMode::ProfileVelocity, AxisMode::CyclicTorque] {
         let settings = Settings { mode, ..settings(CyclicMode::Position, OnStale::Hold) };
         let mut it = Jogged::of(settings);
