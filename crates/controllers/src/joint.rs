@@ -13,7 +13,7 @@ use crate::axis::{AxisSettings, clamped, elapsed};
 
 /// Moves axes in modes CSP and IP to the commanded positions, by jerk-limited motions that a new
 /// position changes at any time. In mode PP the drive makes the motion. An axis without a command
-/// goes on to its last commanded position.
+/// continues to its last commanded position.
 #[derive(Clone, Debug)]
 pub struct JointPosition {
     axes: Vec<AxisSettings>,
@@ -41,7 +41,7 @@ impl JointPosition {
         })
     }
 
-    /// Gives an axis whose drive makes its own way its target; to rest it is halted.
+    /// Sends an axis in a profile mode its target, or halts it to stop it.
     fn head_for(&mut self, index: usize, here: Radians, command: &mut AxisCommand, stopping: bool) {
         let settings = &self.axes[index];
         match self.targets[index] {
@@ -123,8 +123,8 @@ impl Controller for JointPosition {
 }
 
 /// Turns axes in modes CSV, PV, CSP or IP at the commanded velocities, which they reach with
-/// bounded acceleration and jerk. An axis without a command comes to rest. An axis in CSP or IP is
-/// sent the positions on its way, and comes to rest at its position limits.
+/// bounded acceleration and jerk. An axis without a command stops. An axis in CSP or IP is sent the
+/// positions on its way, and stops at its position limits.
 #[derive(Clone, Debug)]
 pub struct JointVelocity {
     axes: Vec<AxisSettings>,
@@ -189,7 +189,7 @@ impl JointVelocity {
         }
     }
 
-    /// Position limit that a velocity leads to: an axis that is sent positions comes to rest there.
+    /// Position limit that a velocity leads to: an axis that is sent positions stops there.
     fn wall(&self, index: usize, velocity: RadiansPerSecond) -> Option<Radians> {
         let (lowest, highest) = self.axes[index].position_limits?;
         if self.modes[index] != CyclicMode::Position || velocity == RadiansPerSecond::ZERO {
@@ -316,7 +316,7 @@ fn fresh_targets(axes: &[AxisSettings], command: &ExternalCommand, targets: &mut
     }
 }
 
-/// Starts the motion of an axis at rest at `position`.
+/// Starts the motion of an axis at standstill at `position`.
 pub(crate) fn begin(motion: &mut OnlineMotion, index: usize, position: Radians) {
     // A position that is not a finite number comes from no drive: the axis stays in place.
     let _ = motion.begin(index, TrajectoryPoint { position, ..TrajectoryPoint::default() });
@@ -332,7 +332,7 @@ mod tests {
 
     // feature(axes): `joint_position` gives an axis in pp its destination, and halts it to bring it to rest
     #[test]
-    fn an_axis_whose_drive_makes_its_own_way_gets_destinations_and_is_halted() {
+    fn profile_mode_axis_gets_destinations_and_is_halted() {
         let settings = AxisSettings {
             axis: 0,
             profile: true,

@@ -3,7 +3,7 @@
 //! A [`ControllerManager`] answers the ports `control` and `stop` ([`ipc::message::control`]) and
 //! passes port `trajectory` to the active controller.
 //!
-//! * Controllers are switched only while all axes are at rest. The new one is shown
+//! * Controllers are switched only while all axes are at standstill. The new one is shown
 //!   [`AxisPhase::HoldingAt`] in its first cycle, as after enabling, and so starts at the present
 //!   positions. Axes it does not move are held, in their own modes.
 //! * A controller may have its axes in another mode of operation than their own
@@ -49,7 +49,7 @@ use crate::trajectory::JointTrajectory;
 pub struct ManagedAxis {
     /// Its own mode of operation.
     pub mode: AxisMode,
-    /// Highest speed; an axis is at rest below a hundredth of it.
+    /// Highest speed; below a hundredth of it an axis is at standstill.
     pub velocity_limit: RadiansPerSecond,
     /// Homing by request.
     pub homing: HomedBy,
@@ -94,10 +94,10 @@ pub struct ControllerManager {
     shown: Vec<AxisReport>,
     /// Set-points of the previous cycle.
     last: Vec<AxisSetpoint>,
-    /// Axes whose stop or fault was there when the request in progress began, and still is: that
-    /// request acknowledges no other.
+    /// Axes with a stop or fault that was present when the request in progress began, and still is:
+    /// that request acknowledges no other.
     acknowledges: Vec<bool>,
-    /// Cycles for which all axes have been at rest.
+    /// Cycles for which all axes have been at standstill.
     standing: u32,
     /// Members have axes in different modes.
     changes_modes: bool,
@@ -110,7 +110,7 @@ pub struct ControllerManager {
 }
 
 impl ControllerManager {
-    /// A manager whose first member is active at the start; `members` must not be empty. With
+    /// A manager with the first member active at the start; `members` must not be empty. With
     /// `enable` the drives are enabled at the start, otherwise on request.
     #[must_use]
     pub fn new(axes: &[ManagedAxis], members: Vec<Member>, enable: bool) -> Self {
@@ -180,7 +180,7 @@ impl ControllerManager {
         self.shows_held = std::mem::take(&mut self.entering);
     }
 
-    /// Sets the requests to the drives, which override those of the controller.
+    /// Sets the requests to the drives, which override the controller's requests.
     fn request(&mut self, commands: &mut [AxisCommand]) {
         let doing = self.job.map(|job| job.doing);
         let early = self.job.is_some_and(|job| job.cycles <= ANSWER_CYCLES);
@@ -212,8 +212,9 @@ impl ControllerManager {
         }
     }
 
-    /// Notes the axes whose stop or fault the request in progress acknowledges. What comes during
-    /// the request needs another one: power, safe torque off or an axis that was stopped meanwhile.
+    /// Notes the axes with a stop or fault that the request in progress acknowledges. Later stops
+    /// and faults need another request: power, safe torque off or an axis that was stopped
+    /// meanwhile.
     fn note_acknowledged(&mut self) {
         let job = self.job.filter(|job| matches!(job.doing, Doing::Enabling | Doing::Resetting));
         let Some(Job { doing, cycles, .. }) = job else { return self.acknowledges.fill(false) };
@@ -230,7 +231,7 @@ impl ControllerManager {
         }
     }
 
-    /// Counts the cycles for which all axes are at rest.
+    /// Counts the cycles for which all axes are at standstill.
     fn watch_standing(&mut self, commands: &[AxisCommand]) {
         let mut stand = true;
         for (number, (command, report)) in commands.iter().zip(&self.shown).enumerate() {
@@ -439,7 +440,7 @@ fn awaits_start(report: &AxisReport, all: &[AxisReport]) -> bool {
 /// Index of no controller.
 const NONE: usize = usize::MAX;
 
-/// Cycles without motion after which axes are at rest.
+/// Cycles without motion after which axes are at standstill.
 const STANDING_CYCLES: u32 = 10;
 
 /// Set-points nearer than this are the same.

@@ -291,7 +291,7 @@ impl JointTrajectory {
             if self.sources[axis] == Source::Along {
                 self.sources[axis] = Source::Rest;
                 if self.rest.begin(axis, self.points[axis]).is_err() {
-                    // The motion ahead is unknown: the set-point stands, and the drive brakes.
+                    // The motion ahead is unknown: the set-point is held, and the drive brakes.
                     begin(&mut self.rest, axis, self.points[axis].position);
                 }
             }

@@ -59,7 +59,7 @@ fn drive(twist: (f64, f64, f64), seconds: u64, wheels: usize, member: Member) ->
     })
 }
 
-/// Pose of a base whose wheels made these small displacements (x, y, yaw), each along the mean
+/// Pose of a base after its wheels made these small displacements (x, y, yaw), each along the mean
 /// heading.
 fn placed(moved: impl Iterator<Item = [f64; 3]>) -> [f64; 3] {
     moved.fold([0.0; 3], |[x, y, yaw], [ahead, left, turn]| {
@@ -113,7 +113,7 @@ fn a_base_on_mecanum_wheels_moves_ahead_aside_and_about_at_once() {
 }
 
 #[test]
-fn what_is_too_fast_is_slowed_down_along_the_same_arc_and_within_the_limits() {
+fn too_fast_twist_slows_down_along_the_same_arc() {
     // Straight ahead 0.35 m/s is the limit; the outer wheel would have to turn at 6 rad/s, 4 are
     // allowed.
     let log = drive((0.9, 0.0, 2.7), 3, 2, differential());
@@ -130,7 +130,7 @@ fn what_is_too_fast_is_slowed_down_along_the_same_arc_and_within_the_limits() {
 }
 
 #[test]
-fn without_a_fresh_twist_it_comes_to_rest_softly() {
+fn stale_twist_stops_the_base_smoothly() {
     for freshness in [Freshness::Stale, Freshness::Never] {
         let log = Rig::new(2, CyclicMode::Velocity).run(vec![differential()], move |world| {
             world.twist(0.3, 0.0, 0.0);
@@ -188,7 +188,7 @@ fn a_wheel_that_is_stopped_stops_the_others() {
 }
 
 #[test]
-fn odometry_goes_on_while_another_controller_is_active() {
+fn odometry_continues_while_another_controller_is_active() {
     use ipc::message::control::Action;
     let log = Rig::new(2, CyclicMode::Velocity).run(vec![hold(), differential()], |world| {
         match world.cycles {

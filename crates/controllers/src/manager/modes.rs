@@ -36,7 +36,7 @@ impl ControllerManager {
         let mut changes = coming.is_some();
         for (axis, command) in commands.iter_mut().enumerate() {
             if self.shown.get(axis).is_some_and(|report| self.shows_another(member, axis, report)) {
-                // Once set-points are those of a hold: they are of any mode.
+                // Only when the set-points belong to a hold: these fit any mode.
                 command.mode = self.shows_held.then(|| self.mode_with(member, axis));
                 changes = true;
             }

@@ -13,7 +13,7 @@ use super::{ControllerManager, HomedBy, NONE, id_of, is_in_fault, is_latched};
 /// Origin of a request.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct From {
-    /// Place of its port among those of the manager.
+    /// Index of its port in the manager.
     port: usize,
     /// Id of the request.
     id: u64,
@@ -60,7 +60,7 @@ impl Doing {
 }
 
 impl ControllerManager {
-    /// Takes requests from the ports; those that bring the axes to rest first.
+    /// Takes requests from the ports, first requests that stop the axes.
     pub(super) fn take_requests(&mut self, info: &CycleInfo, commands: &[AxisCommand]) {
         for place in (0..self.control.len()).rev() {
             for _ in 0..REQUESTS_A_CYCLE {
@@ -169,7 +169,7 @@ impl ControllerManager {
         None
     }
 
-    /// The active controller drops its motion; set-points go on from its last.
+    /// The active controller drops its motion; set-points continue from its last.
     fn leave(&mut self, commands: &[AxisCommand]) {
         self.leave_trajectory();
         for (last, command) in self.last.iter_mut().zip(commands) {

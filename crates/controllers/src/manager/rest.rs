@@ -1,9 +1,8 @@
 //! Controllers that do not bring their axes to rest, or move them again by themselves.
 //!
-//! While a request brings the axes to rest, supervision stops an axis whose controller does not
-//! slow it down ([`motion::supervision::Ending`]). Once all axes are slow, the manager holds them
-//! in place of such a controller. After *stop* it holds them until *enable*, *reset faults* or a
-//! switch.
+//! While a request stops the axes, supervision stops an axis that its controller does not slow down
+//! ([`motion::supervision::Ending`]). Once all axes are slow, the manager holds them in place of
+//! such a controller. After *stop* it holds them until *enable*, *reset faults* or a switch.
 
 use control::controller::AxisReport;
 use motion::Seconds;

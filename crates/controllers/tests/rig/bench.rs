@@ -64,7 +64,7 @@ impl DerefMut for Bench {
 }
 
 impl Bench {
-    /// A bench with all axes enabled and at rest for a while.
+    /// A bench with all axes enabled and at standstill for a while.
     pub fn new(modes: &[CyclicMode], members: Vec<Member>) -> Self {
         let axis = |&mode: &CyclicMode| ManagedAxis {
             mode: mode.into(),

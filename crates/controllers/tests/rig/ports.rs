@@ -1,4 +1,4 @@
-//! Ports whose other end is in the same thread.
+//! Ports with both ends in the same thread.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
