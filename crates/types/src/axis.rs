@@ -51,7 +51,7 @@ named! {
 }
 
 impl AxisMode {
-    /// The cyclic mode whose set-points it takes: positions, velocities or torques.
+    /// The cyclic mode with the same set-points: positions, velocities or torques.
     #[must_use]
     pub const fn cyclic(self) -> CyclicMode {
         match self {
@@ -90,13 +90,13 @@ named! {
     /// Reaction of an axis to a stale command.
     #[derive(Default)]
     OnStale {
-        /// Comes to rest at its deceleration, then keeps its position, enabled. In torque mode the
-        /// drive halts along its own ramp.
+        /// Stops at its deceleration, then keeps its position, enabled. In torque mode the drive
+        /// halts along its own ramp.
         #[default]
         Hold = "hold";
-        /// Comes to rest smoothly, in the same time as all axes with this reaction, so that a base
-        /// keeps to its arc and an arm to its line; then keeps its position, enabled. In torque
-        /// mode the torque falls to zero.
+        /// Stops smoothly, in the same time as all axes with this reaction, so that a base keeps
+        /// its arc and an arm its line; then keeps its position, enabled. In torque mode the torque
+        /// falls to zero.
         Ramp = "ramp";
         /// CiA 402 quick stop: along the drive's own ramp, then without torque.
         QuickStop = "quick_stop";

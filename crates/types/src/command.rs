@@ -154,7 +154,7 @@ pub enum Freshness {
     Never,
     /// The last command holds.
     Fresh,
-    /// The time-to-live of the last command is over.
+    /// The time-to-live of the last command has expired.
     Stale,
 }
 

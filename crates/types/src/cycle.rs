@@ -7,7 +7,7 @@ use crate::named::named;
 /// Time that a bus may stay lost, unless another is said.
 pub const LOSS_TIME: Duration = Duration::from_secs(10);
 
-/// Cycles in a row without word of an axis for which its set-points go on.
+/// Consecutive cycles without data of an axis for which its set-points continue.
 pub const BLIND_CYCLES: u64 = 2;
 
 named! {

@@ -26,7 +26,7 @@ named! {
         OmniDrive = "omni_drive";
         /// Moves the tool of the arm to poses, on straight lines.
         Cartesian = "cartesian";
-        /// Runs in a process of its own, which is waited for.
+        /// Runs in a separate process, which the cycle waits for.
         External = "external";
     }
 }
@@ -95,7 +95,7 @@ named! {
 }
 
 named! {
-    /// Kind of a device beside the bus.
+    /// Kind of a device that is not on the bus.
     PeripheralKind {
         /// HC-SR04 on two lines of a GPIO chip.
         Sonar = "sonar";
@@ -154,7 +154,7 @@ named! {
         /// MPU-6050: angular velocities and accelerations.
         #[default]
         Mpu6050 = "mpu6050";
-        /// myAHRS+: with a magnetometer, and an orientation of its own.
+        /// myAHRS+: with a magnetometer, and its own orientation estimate.
         MyAhrs = "myahrs";
     }
 }

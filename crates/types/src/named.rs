@@ -1,4 +1,4 @@
-//! Enums whose variants go by a name in files, on the command line and in JSON.
+//! Enums with variants that have a name in files, on the command line and in JSON.
 
 /// Declares such an enum: its names are said once, for [`name`](crate::FrameOrder::name) and for
 /// serde.

@@ -12,7 +12,7 @@ pub struct Profile {
     pub priority: bool,
     /// M: all memory locked, stack and heap pre-faulted.
     pub memory: bool,
-    /// C: a CPU of its own.
+    /// C: a dedicated CPU.
     pub shield: bool,
     /// S: a spinning sleep.
     pub spin: bool,
@@ -30,12 +30,12 @@ impl Profile {
     pub const M: Self = Self { priority: false, memory: true, shield: false, spin: false };
     /// Priority and memory.
     pub const PM: Self = Self { priority: true, memory: true, shield: false, spin: false };
-    /// Priority, memory and a CPU of its own.
+    /// Priority, memory and a dedicated CPU.
     pub const PMC: Self = Self { priority: true, memory: true, shield: true, spin: false };
     /// All of them.
     pub const PMCS: Self = Self { priority: true, memory: true, shield: true, spin: true };
 
-    /// These letters, and those that values said beside them ask for.
+    /// These letters, and the letters that separate settings request.
     #[must_use]
     pub const fn and(self, priority: bool, spin: bool) -> Self {
         Self { priority: self.priority || priority, spin: self.spin || spin, ..self }
@@ -163,7 +163,7 @@ impl RealTimeProfile {
     pub const ORDINARY: Self =
         Self { scheduling: None, memory: None, shield: false, spin: None, cpu: None };
 
-    /// The letters asked for.
+    /// The requested letters.
     #[must_use]
     pub const fn letters(&self) -> Profile {
         let Self { scheduling, memory, shield, spin, cpu: _ } = self;

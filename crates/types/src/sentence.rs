@@ -1,4 +1,4 @@
-//! Errors whose `Debug` is their sentence.
+//! Errors with their sentence as `Debug`.
 
 /// Makes `Debug` of errors their sentence, which is their `Display`: a `main` that returns one
 /// prints a line that people read.

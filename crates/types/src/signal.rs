@@ -1,4 +1,4 @@
-//! Signals: process data by name, with their types, scales, and what becomes of outputs.
+//! Signals: process data by name, with their types, scales, and the behaviour of outputs.
 
 use alloc::format;
 use alloc::string::String;
@@ -99,8 +99,8 @@ impl ValueType {
     }
 
     /// Bits of the nearest value the entry holds; `None` for a value that is not finite, or a
-    /// number for a bit and the other way round. True beside them: it was not the value itself,
-    /// leaving rounding aside.
+    /// number for a bit and the other way round. The flag is true if the value was clamped;
+    /// rounding does not count.
     #[must_use]
     pub fn encode(self, value: Value) -> Option<(u64, bool)> {
         if !value.is_finite() {
@@ -232,7 +232,7 @@ impl Value {
         self.number().is_finite()
     }
 
-    /// The value as a word, whose meaning its kind gives.
+    /// The value as a word; its kind gives the meaning.
     #[must_use]
     pub fn word(self) -> u64 {
         match self {
@@ -319,8 +319,8 @@ pub struct OutputBehaviour {
     pub writer: Writer,
     /// From the start on, until it is set.
     pub initial: u64,
-    /// While the command from outside is stale that it, or its controller, lives on; `None`: the
-    /// controller goes on.
+    /// While the external command is stale that sets it or drives its controller. `None`: the
+    /// controller continues.
     pub on_stale: Option<OnStale>,
     /// From the beginning of the stop on.
     pub on_stop: u64,

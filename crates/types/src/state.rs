@@ -19,7 +19,7 @@ codes! {
         PreOp = 3, "PreOp";
         /// Process data flows; on the way to SafeOp.
         ToSafeOp = 4, "To SafeOp";
-        /// All in SafeOp; waiting for whole working counters before Op is asked for.
+        /// All in SafeOp; waiting for complete working counters before Op is requested.
         SafeOp = 5, "SafeOp";
         /// On the way to Op.
         ToOp = 6, "To Op";
@@ -176,8 +176,8 @@ codes! {
         HomingError = 8, "the drive did not find its home: it shows a homing error";
         /// Homing failed: the drive did not finish in time.
         HomingTimedOut = 9, "the drive did not find its home in time";
-        /// The axis exchanged no process data for too long: no inputs came, its outputs were not
-        /// taken, or the host stood still.
+        /// The axis exchanged no process data for too long: no inputs arrived, its outputs were not
+        /// taken, or the host stalled.
         Outage = 10, "no process data of the axis (outage)";
         /// A stop signal is set.
         Interlock = 11, "a stop signal (interlock)";

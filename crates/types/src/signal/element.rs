@@ -1,4 +1,4 @@
-//! Names of elements: those of one signal that stands for several values.
+//! Names of elements, for one signal that covers several values.
 
 /// True if `name` is that of an element of the signal `array`: `array[0]` and up, or `array.x`.
 #[must_use]
