@@ -46,7 +46,7 @@ impl<W: Write> FormatWriter<W> {
     /// Writes the head.
     ///
     /// # Errors
-    /// Those of [`RecordingWriter::begin`] and [`McapWriter::begin`].
+    /// Errors of [`RecordingWriter::begin`] and [`McapWriter::begin`].
     pub fn begin(format: Format, file: W, header: &Header) -> io::Result<Self> {
         Ok(match format {
             Format::Text => Self::Text(RecordingWriter::begin(file, header)?),

@@ -3,7 +3,7 @@
 //! | topic | message | when |
 //! |---|---|---|
 //! | `/cycle` | `onbeat/msg/Cycle`: `int64` of each column of whole numbers; `wakeup_latency_ns`, `period_ns` (start to start, 0 of the first); `signals_forced`, -1 where process data was dropped | each row |
-//! | `/axes/NAME` | `onbeat/msg/Axis`: `float64` of each of [`OF_AXIS`], NaN where there is none; `int64` of each of [`STATE_OF_AXIS`], -1 where there is none | each row whose process data is there |
+//! | `/axes/NAME` | `onbeat/msg/Axis`: `float64` of each of [`OF_AXIS`], NaN where there is none; `int64` of each of [`STATE_OF_AXIS`], -1 where there is none | each row with process data |
 //! | `/signals/NAME` | `onbeat/msg/Signal`: `float64 value`, `bool forced`; the channel's metadata has its unit | each row with a value of it |
 //!
 //! | `/events` | `onbeat/msg/Event`: `int64 cycle`, `string severity`, `string sentence` | each event |
@@ -34,7 +34,7 @@ pub const REALTIME_OFFSET: &str = "realtime_offset_ns";
 /// Writes an MCAP file as it grows.
 pub struct McapWriter<W: Write> {
     file: Writer<NoSeek<W>>,
-    /// Columns of whole numbers: those behind them are process data.
+    /// Columns of whole numbers; process data follows them.
     whole: usize,
     release: usize,
     start: usize,
@@ -70,7 +70,7 @@ impl<W: Write> McapWriter<W> {
     /// Writes the head.
     ///
     /// # Errors
-    /// Columns that are not those of a cycle; I/O errors of the writer.
+    /// Columns that do not belong to a cycle; I/O errors of the writer.
     pub fn begin(file: W, header: &Header) -> io::Result<Self> {
         let whole = header.columns.iter().position(|it| Column::of(it).is_some());
         let (timing, process_data) = header.columns.split_at(whole.unwrap_or(header.columns.len()));
@@ -122,7 +122,7 @@ impl<W: Write> McapWriter<W> {
                 _ => {}
             }
         }
-        // Who is killed at once leaves a file that can be read.
+        // A process that is killed at once leaves a readable file.
         file.flush().map_err(failed)?;
         Ok(Self {
             file,
@@ -238,8 +238,9 @@ impl<W: Write> McapWriter<W> {
         self.message.push(0);
     }
 
-    /// Finishes the chunk and flushes the buffer of the file, once in a second of the recording at
-    /// most but for its beginning: an index stands behind each chunk. False if it waits for that.
+    /// Finishes the chunk and flushes the buffer of the file, at most once per second of the
+    /// recording except at its beginning, because an index follows each chunk. False if it waits
+    /// for that.
     ///
     /// # Errors
     /// I/O errors of the writer.
@@ -300,7 +301,7 @@ fn channel<W: Write>(
     file.add_channel(schema, topic, "cdr", &metadata).map_err(failed)
 }
 
-/// Facts as text, those that are no text as JSON.
+/// Facts as text; facts that are not text as JSON.
 fn metadata(name: &str, facts: &Facts) -> Metadata {
     let text = |value: &serde_json::Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let metadata: BTreeMap<String, String> =
@@ -438,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_cut_off_in_its_first_second_has_its_head_and_what_came_before() {
+    fn truncated_file_of_one_second_has_header_and_data() {
         let mut file = Vec::new();
         let mut writer = McapWriter::begin(&mut file, &header()).unwrap();
         assert!(writer.flush().unwrap(), "there is no row yet");
@@ -450,7 +451,7 @@ mod tests {
             records.map_while(Result::ok).filter(|it| matches!(it, mcap::records::Record::Channel(_)));
         assert_eq!(channels.count(), 5);
 
-        // Rows each millisecond, flushed as a recorder does; those of the first second that are in
+        // Rows each millisecond, flushed as a recorder does. Checks the rows of the first second in
         // a file cut off then.
         let mut kept = Vec::new();
         for cut in [70, 200, 500, 999] {

@@ -1,24 +1,24 @@
-//! Process data in a recording of a cycle: columns behind those of its timing, whose names have a
-//! colon.
+//! Process data in a recording of a cycle: columns after the timing columns, with a colon in their
+//! names.
 //!
 //! | column | value |
 //! |---|---|
 //! | `signals:forced` | signals of the recording that are forced from outside |
 //! | `signal:NAME` | value of a signal, in its unit; 0 or 1 of a bit |
-//! | `forced:NAME` | 1 where this signal is one of those |
+//! | `forced:NAME` | 1 where this signal is forced |
 //! | `axis:NAME.position` and others of [`OF_AXIS`] | an axis, in SI units |
 //! | `axis:NAME.drive_state` and others of [`STATE_OF_AXIS`] | state of an axis, whole numbers |
 //!
-//! Their values are those of the cycle in whose row they stand: inputs as its controller had them,
-//! outputs and targets as it left them. A field is empty where there is no value of this cycle: an
-//! input, or the feedback of an axis, that did not come in with it. In a row that was dropped all
-//! of them are empty, `signals:forced` and `forced:NAME` too.
+//! The values belong to the cycle of their row: inputs as its controller had them, outputs and
+//! targets as it left them. A field is empty if there is no value of this cycle: an input, or the
+//! feedback of an axis, that did not arrive with it. In a row that was dropped all of them are
+//! empty, `signals:forced` and `forced:NAME` too.
 
 use std::fmt::Write as _;
 
 use types::Value;
 
-/// Column that is empty in no row but one whose process data was dropped.
+/// Column that is empty only in rows with dropped process data.
 pub const FORCED: &str = "signals:forced";
 
 /// Columns of an axis, with their units: feedback, then targets.
@@ -43,7 +43,7 @@ pub fn of_signal(name: &str) -> String {
     format!("{SIGNAL}{name}")
 }
 
-/// Column beside it: 1 where the signal is forced, else 0.
+/// Column for the force flag of a signal: 1 if the signal is forced, else 0.
 #[must_use]
 pub fn of_force(name: &str) -> String {
     format!("{FORCE}{name}")

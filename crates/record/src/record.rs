@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_phase_in_two_pieces_adds_up_and_time_going_back_takes_nothing() {
+    fn phase_in_two_pieces_adds_up_and_backward_time_is_ignored() {
         let mut record = CycleRecord::begin(0, 0, 100);
         record.finish(Phase::Receive, 110);
         record.finish(Phase::Transmit, 130);

@@ -26,8 +26,8 @@ pub type Facts = Map<String, serde_json::Value>;
 pub struct Header {
     /// Kind of a row: `cycle`, `wakeup`, `bus`.
     pub what: String,
-    /// Names of the columns, each with its unit, as `wakeup_latency_ns`; those with a colon, as
-    /// `signal:pressure`, are process data, and stand behind at least one other.
+    /// Names of the columns, each with its unit, as `wakeup_latency_ns`. Columns with a colon, as
+    /// `signal:pressure`, are process data, and come after at least one other.
     pub columns: Vec<String>,
     /// Facts known at the start.
     pub facts: Facts,
@@ -138,7 +138,7 @@ pub struct Recording {
     pub marks: Vec<Mark>,
     values: Vec<i64>,
     process_data: Vec<f64>,
-    /// Columns of whole numbers; those behind them are process data.
+    /// Columns of whole numbers; process data follows them.
     whole: usize,
 }
 

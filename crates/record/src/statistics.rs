@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn those_up_to_a_bound_are_counted() {
+    fn values_up_to_a_bound_are_counted() {
         let statistics = of(&[0, 5, 10, 11, 2_000, 90_000_000_000]);
         assert_eq!(statistics.up_to([1, 10, 1_000, 2_000]), [1, 3, 4, 5]);
         assert_eq!(Statistics::new().up_to([1, 10]), [0, 0]);

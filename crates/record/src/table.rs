@@ -15,7 +15,7 @@ pub struct RunTable<'a> {
     pub summary: &'a RunSummary,
 }
 
-/// Definitions, for readers who have not read the papers.
+/// Definitions, for readers without the papers.
 const MEASURED: &str =
     "start to start (T_period), how far that is off the period (T_jitter), work without waiting (T_exec)";
 const GOOD: &str =
