@@ -21,7 +21,7 @@ use rustix::thread::{
 
 use crate::profile::Grant;
 
-/// Settings that are on, and those that were refused.
+/// Settings that are on, and refused ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AlwaysOn {
     /// `/dev/cpu_dma_latency` held at 0.
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fair_server_is_known_by_its_file_or_by_the_kernels_release() {
+    fn fair_server_is_detected_by_file_or_kernel_release() {
         let usual = Some(FairServer { runtime: 50_000, period: 1_000_000 });
         assert_eq!(FairServer::of(None, "6.12.3-rt"), usual);
         assert_eq!(FairServer::of(None, "7.0"), usual);
@@ -265,7 +265,7 @@ mod tests {
 
     // feature(hold): always on: C-state latency, timer slack, no huge pages; throttle and fair server told
     #[test]
-    fn throttling_is_told_in_per_cent() {
+    fn throttling_is_reported_in_per_cent() {
         let limited = Throttling::of(Some(950_000), Some(1_000_000));
         assert!(limited.to_string().contains("more than 95 %"), "{limited}");
         for (runtime, period) in [(Some(-1), Some(1_000_000)), (None, None), (Some(5), Some(5))] {

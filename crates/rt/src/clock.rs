@@ -158,7 +158,7 @@ mod tests {
 
     use super::*;
 
-    /// The machine's own clock stands on either side, whatever it shows.
+    /// The machine's own clock is read before and after, whatever it shows.
     #[test]
     fn system_time_is_the_realtime_clocks_since_2000() {
         let realtime =

@@ -21,7 +21,7 @@ struct Shared<T> {
     slots: [Mutex<T>; 3],
     /// Slot of the newest value.
     newest: AtomicUsize,
-    /// Held by the reader whose turn it is.
+    /// Held by the current reader.
     reading: Mutex<()>,
 }
 

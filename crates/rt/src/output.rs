@@ -1,5 +1,4 @@
-//! Outputs that may hang: each has a thread of its own, and is not waited for longer than it takes
-//! something.
+//! Outputs that may hang: each has its own thread. Waiting for it ends when it makes no progress.
 
 use std::io;
 use std::sync::Arc;
@@ -59,7 +58,7 @@ impl<R: Send + 'static> OutputThread<R> {
         let counted = taken.clone();
         thread::Builder::new().name(name.to_owned()).spawn(move || {
             let _ = scheduling::set_ordinary();
-            // Given up, nobody listens.
+            // After a time-out the receiver is gone.
             let _ = tell.send(work(&counted));
         })?;
         Ok(Self { result, taken })
@@ -75,7 +74,7 @@ impl<R: Send + 'static> OutputThread<R> {
     /// real-time path.
     ///
     /// # Errors
-    /// No result: the thread goes on alone, or has panicked.
+    /// No result: the thread continues alone, or has panicked.
     pub fn finish(&self, limit: Duration) -> Result<R, Unfinished> {
         loop {
             let before = self.taken();
@@ -96,7 +95,7 @@ mod tests {
     const LIMIT: Duration = Duration::from_millis(20);
 
     #[test]
-    fn an_output_that_takes_nothing_is_given_up_and_one_that_takes_something_is_waited_for() {
+    fn blocked_output_is_abandoned_and_slow_output_is_awaited() {
         let (hold, held) = mpsc::channel::<()>();
         let hangs = OutputThread::start("hangs", move |taken| {
             taken.add(1);

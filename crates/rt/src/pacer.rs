@@ -15,7 +15,7 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// A grid whose release 0 is at `start`. A period of zero is taken as 1 ns.
+    /// A grid with release 0 at `start`. A period of zero is taken as 1 ns.
     #[must_use]
     pub fn new(start: Instant, period: Duration) -> Self {
         Self { start, period: period.max(Duration::from_nanos(1)) }
@@ -82,9 +82,8 @@ pub struct Overruns {
 
 /// Sleeps from release to release.
 ///
-/// A cycle that runs past the next release is an overrun: it is counted with its number, the
-/// [`OverrunPolicy`] says what becomes of the releases it passed, and all goes on upon the grid.
-/// The phase is never lost.
+/// A cycle that runs past the next release is an overrun. It is counted with its number, and the
+/// [`OverrunPolicy`] decides on the missed releases. The grid never shifts.
 ///
 /// With a *spinning sleep* the pacer wakes up a margin before the release and reads the clock until
 /// it has come: the wake-up's own latency is spent before the release instead of after it. Spinning
@@ -148,12 +147,12 @@ impl<C: Clock> Pacer<C> {
         self.spin
     }
 
-    /// Begins anew: the grid starts one period from now, and nothing was overrun yet.
+    /// Restarts: the grid starts one period from now, and overruns are cleared.
     pub fn restart(&mut self) {
         self.restart_at(self.clock.now() + self.grid.period);
     }
 
-    /// Begins anew: the grid starts at `first`, and nothing was overrun yet.
+    /// Restarts: the grid starts at `first`, and overruns are cleared.
     pub fn restart_at(&mut self, first: Instant) {
         self.grid = Grid::new(first, self.grid.period);
         self.next = 0;
@@ -164,7 +163,7 @@ impl<C: Clock> Pacer<C> {
     /// Waits for the next release.
     pub fn wait(&mut self) -> Release {
         let now = self.clock.now();
-        // The first cycle cannot be late for itself: the grid starts where it stands.
+        // The first cycle cannot be late for itself: the grid keeps its start.
         let ahead = match self.next {
             0 => 0,
             next => next.max(self.grid.next_index(now)),
@@ -235,7 +234,7 @@ impl<C: Clock> Pacer<C> {
         self.grid.start = Instant::from_nanos(start);
     }
 
-    /// Counts overruns from now on: the releases go on as they were.
+    /// Counts overruns from now on; the releases do not change.
     pub fn forget_overruns(&mut self) {
         self.overruns = Overruns::default();
     }

@@ -7,8 +7,8 @@
 //! | C | a CPU shield: everything else moved away, [`machine::shield`] | a CPU |
 //! | S | a spinning sleep, [`crate::pacer`] | the margin of that CPU's time in every period |
 //!
-//! Each letter is asked for alone, and none is needed to run: a refusal is reported, and the cycle
-//! runs with the timing the machine gives it. What needs no choice is [`crate::always_on`].
+//! Each letter is requested separately, and none is needed to run: a refusal is reported, and the
+//! cycle runs with the timing the machine gives it. What needs no choice is [`crate::always_on`].
 //!
 //! | module | part |
 //! |---|---|
@@ -197,7 +197,7 @@ impl Drop for Undo {
     }
 }
 
-/// Threads of this process that asked for the memory lock, which is the process's.
+/// Threads of this process that requested the memory lock, which is the process's.
 static MEMORY_HOLDERS: Mutex<usize> = Mutex::new(0);
 
 /// The highest CPU the calling thread may use: interrupts and old habits gather on the lowest.

@@ -1,8 +1,8 @@
-//! Real-time tasks beside the cycle, each with its own period.
+//! Real-time tasks in addition to the cycle, each with its own period.
 //!
 //! | the papers (Xenomai) | here |
 //! |---|---|
-//! | `rt_task_create` | [`Settings::create`]: name, priority, stack, CPU; the thread is there, and says what it was granted |
+//! | `rt_task_create` | [`Settings::create`]: name, priority, stack, CPU; the thread exists, and reports what it was granted |
 //! | `rt_task_set_periodic`, `rt_task_start` | [`Settings::every`], [`Task::start`], [`Task::start_at`] |
 //! | `rt_task_wait_period` | [`Periods::wait_period`] |
 //! | `rt_timer_read` | [`Periods::now`], [`crate::clock::MonotonicClock`] |
@@ -204,7 +204,7 @@ fn run<T>(
 ) -> Finished<T> {
     let _mark = crate::panic::mark();
     let mine = Granted::ask(profile);
-    // Whoever creates the task waits for this.
+    // The creator of the task waits for this.
     let _ = granted.send((machine::task::current(), mine.grants().clone()));
     periods.set_spin(mine.spin_margin());
     // Nothing of the body is looked at after a panic but the numbers of its periods.

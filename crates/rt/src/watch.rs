@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_on_the_grid_of_another_counts_the_same_periods_from_later_on() {
+    fn later_window_on_same_grid_counts_the_same_periods() {
         let (grid, window) = (Window::default(), Window::default());
         window.open_as(&grid, Instant::from_nanos(5));
         assert!(!window.is_open(), "the other is not open yet");
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sleep_that_a_release_ends_is_told_from_one_within_a_period() {
+    fn release_sleep_is_distinguished_from_sleep_within_period() {
         let window = Window::default();
         window.open(Instant::from_nanos(1_000), Duration::from_nanos(100), Duration::from_nanos(10));
         for (from, to, waited) in

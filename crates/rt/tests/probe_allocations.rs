@@ -13,7 +13,7 @@ use testkit::{CountingAllocator, allocations};
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = allocations::COUNTED;
 
-/// One test, so that nothing else runs beside it.
+/// One test, so that no other test runs in parallel.
 // feature(measure): the probe allocates nothing
 #[test]
 fn the_probe_neither_allocates_nor_frees() {

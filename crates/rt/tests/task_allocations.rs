@@ -37,7 +37,7 @@ fn run(leaks: bool) -> u64 {
                 allocations::watch(true);
                 jobs += 1;
                 sender.send(jobs);
-                // Nobody has opened it: it is full soon.
+                // No reader has opened it: it is full soon.
                 let _ = port.send(&jobs.to_le_bytes());
                 let _ = port.receive(&mut [0; 8]);
                 if leaks && jobs == 7 {
@@ -60,9 +60,9 @@ fn run(leaks: bool) -> u64 {
     allocations::calls() - before
 }
 
-/// One test, so that nothing else runs beside it.
+/// One test, so that no other test runs in parallel.
 #[test]
-fn a_task_neither_allocates_nor_frees_between_its_first_period_and_its_last() {
+fn task_neither_allocates_nor_frees_while_running() {
     assert_eq!(run(false), 0);
     // The count counts: one box made and dropped on purpose.
     assert_eq!(run(true), 2);

@@ -1,4 +1,4 @@
-//! In virtual time: whatever cycles cost, the grid stands.
+//! In virtual time: the grid is kept for any cost of cycles.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -61,7 +61,7 @@ fn a_grid_that_slips_skips_no_number_and_keeps_the_phase() {
 }
 
 #[test]
-fn a_cycle_that_ends_exactly_on_the_next_release_has_not_overrun() {
+fn cycle_ending_exactly_on_next_release_has_not_overrun() {
     let clock = VirtualClock::default();
     let mut pacer = Pacer::new(clock.clone(), PERIOD);
     pacer.wait();
@@ -183,7 +183,7 @@ fn for_any_execution_times_a_spin_leaves_a_sleep() {
 }
 
 #[test]
-fn catching_up_runs_every_missed_release_and_returns_to_the_grid() {
+fn catch_up_runs_missed_releases_and_returns_to_the_grid() {
     let clock = VirtualClock::default();
     let mut pacer = Pacer::new(clock.clone(), PERIOD).with_policy(OverrunPolicy::CatchUp);
     assert_eq!(pacer.wait().cycle, 0);
@@ -228,7 +228,7 @@ fn a_machine_too_slow_for_its_period_sleeps_all_the_same() {
 /// limit was reached, and cycles run and releases skipped are the whole grid.
 // feature(hold): overrun policies skip, catch-up, stop
 #[test]
-fn for_any_policy_and_any_execution_times_the_grid_stands() {
+fn grid_is_kept_for_any_policy_and_execution_times() {
     let mut random = fastrand::Rng::with_seed(0xCA7C);
     let policies = [OverrunPolicy::Skip, OverrunPolicy::CatchUp, OverrunPolicy::Stop];
     for round in 0..300 {

@@ -15,7 +15,7 @@ use crate::always_on::AlwaysOn;
 pub struct Grants {
     /// P.
     pub scheduling: Grant<Scheduling>,
-    /// Scheduling of the thread, whether P was asked for or not.
+    /// Scheduling of the thread, whether P was requested or not.
     pub scheduled: Scheduled,
     /// M.
     pub memory: Grant<Residency>,
@@ -44,7 +44,7 @@ impl Grants {
         }
     }
 
-    /// The letters asked for.
+    /// The requested letters.
     #[must_use]
     pub fn requested(&self) -> Profile {
         let Self { scheduling, memory, shield, spin, .. } = self;
@@ -78,7 +78,7 @@ impl Grants {
         [scheduling, memory, cpu, shield, spin].into_iter().flatten()
     }
 
-    /// Remarks worth knowing that were not asked for, each a sentence: what always on was refused,
+    /// Remarks in addition to the requests, each a sentence: refusals of the always-on settings,
     /// and what is left on a shielded CPU.
     pub fn notes(&self) -> impl Iterator<Item = String> + '_ {
         let left = self.shield_report.iter().flat_map(|report| &report.left);
@@ -166,10 +166,10 @@ impl fmt::Display for Scheduled {
     }
 }
 
-/// One thing asked for, and the answer.
+/// One request and its answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Grant<T> {
-    /// Not asked for.
+    /// Not requested.
     NotRequested,
     /// Asked and granted.
     Granted(T),
@@ -193,7 +193,7 @@ impl<T: Copy> Grant<T> {
         }
     }
 
-    /// True if it was asked for and granted.
+    /// True if it was requested and granted.
     #[must_use]
     pub fn is_granted(&self) -> bool {
         matches!(self, Self::Granted(_))

@@ -52,7 +52,7 @@ unsafe fn clock_nanosleep(end: &libc::timespec, remaining: *mut libc::timespec) 
     unsafe { libc::clock_nanosleep(libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME, end, remaining) }
 }
 
-/// Without the C library, whose conversion to times of 64 bits would lose the mark. 32 bits last
+/// Without the C library, because its conversion to 64-bit times would miss the mark. 32 bits last
 /// for 68 years after the start of the machine.
 #[cfg(target_pointer_width = "32")]
 unsafe fn clock_nanosleep(end: &libc::timespec, remaining: *mut libc::timespec) -> libc::c_int {

@@ -1,4 +1,4 @@
-//! A doorbell between two threads: one sleeps until the other rings.
+//! A wakeup between two threads: one sleeps until the other rings.
 
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 use std::time::Duration;
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_rings_and_the_wait_ends() {
+    fn wait_without_ring_times_out() {
         let begin = Instant::now();
         Doorbell::default().wait(Duration::from_millis(3), || false);
         assert!(begin.elapsed() < Duration::from_secs(2));

@@ -78,12 +78,12 @@ fn stack_end() -> Option<usize> {
     (result == 0).then(|| lowest.addr())
 }
 
-/// Makes `bytes` of heap resident and has the allocator keep them: freed memory is neither
-/// trimmed nor are large blocks mapped anew.
+/// Makes `bytes` of heap resident and has the allocator keep them: it neither trims freed memory
+/// nor maps large blocks separately.
 pub(crate) fn prefault_heap(bytes: usize) {
     #[cfg(target_env = "gnu")]
     // SAFETY: sets two parameters of the allocator, under its own lock; -1 and 0 are the documented
-    // values for "never trim" and "never map a block of its own".
+    // values for "never trim" and "never use a separate mapping for a block".
     unsafe {
         libc::mallopt(libc::M_TRIM_THRESHOLD, -1);
         libc::mallopt(libc::M_MMAP_MAX, 0);

@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_numbers_are_those_of_the_jobs() {
+    fn numbers_match_the_jobs() {
         let (mut writer, reader) = live();
         assert_eq!(reader.read(), Live::default());
         for (cycle, start, end) in [(0, 1_010, 1_100), (1, 2_030, 2_090), (3, 4_000, 5_200)] {
