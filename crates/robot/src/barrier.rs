@@ -40,7 +40,7 @@ pub struct DriveBarrier {
 /// Source of the value of an object of the second barrier.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BarrierSource {
-    /// The limits of the axis: the access at this place among those to its SubDevice.
+    /// The limits of the axis: index of the access among the accesses to its SubDevice.
     Limits(usize, Barrier),
     /// The `startup` of its SubDevice writes it. `limits`: the weaker value that the limits allow,
     /// if `value` is weaker still.
@@ -99,8 +99,8 @@ impl RobotConfig {
     }
 }
 
-/// Source of the value of one object, which is at `place` among those of its SubDevice if it is
-/// accessed.
+/// Source of the value of one object. If it is accessed, `place` is its index among the accesses to
+/// its SubDevice.
 fn source(
     axis: &Axis,
     drive: &SubDevice,
@@ -132,7 +132,7 @@ fn source(
     }
 }
 
-/// Objects of the first axis of a drive, and what becomes of them.
+/// Objects of the first axis of a drive, and their tasks.
 fn objects(axis: &Axis) -> Vec<(u16, u8, Result<BarrierTask, &'static str>)> {
     let positions = positions(axis);
     let limit = |of: fn((i32, i32)) -> i32| positions.map(|it| BarrierTask::Write(of(it) as u32));
@@ -182,8 +182,8 @@ fn length(index: u16) -> u8 {
     }
 }
 
-/// Position limits in counts: those of the axis, and the distance beyond in which a stop from full
-/// speed ends.
+/// Position limits in counts: the limits of the axis, and the distance beyond in which a stop from
+/// full speed ends.
 fn positions(axis: &Axis) -> Result<(i32, i32), &'static str> {
     let (lowest, highest) = axis.limits.position.ok_or("the axis has no position limits")?;
     let offset = match (axis.homing, axis.encoder) {
@@ -290,8 +290,8 @@ fn is_weaker(index: u16, sub_index: u8, value: i64, limits: i64) -> bool {
     }
 }
 
-/// Share of the velocity limit that the drive is told: an axis that catches up after an outage is
-/// that fast for a moment.
+/// Share of the velocity limit that is written to the drive: an axis that catches up after an
+/// outage is that fast for a moment.
 const FASTER: f64 = 1.2;
 
 /// Share of window and time of the following error: supervision is to act before the drive.

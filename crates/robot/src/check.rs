@@ -58,8 +58,8 @@ pub(crate) fn robot(robot: &mut RobotConfig, file: Place<'_>) -> Checked<()> {
     signal::signals(robot, |position| robot.bus.sub_devices[position].explicit_mapping()).map(|_| ())
 }
 
-/// Checks that `what`, on which the safety of an axis hangs, is on a SubDevice whose process data
-/// is exchanged in every cycle.
+/// Checks that `what`, which the safety of an axis depends on, is on a SubDevice that exchanges
+/// process data in every cycle.
 fn in_every_cycle(what: &str, sub_device: &SubDevice, place: Place<'_>) -> Checked<()> {
     sub_device.slow().map_or(Ok(()), |slow| {
         let expected = "a SubDevice with process data in every cycle";

@@ -28,8 +28,8 @@ fn one_is_a_list_of_one(root: &mut DeTable<'_>, key: &str) {
     }
 }
 
-/// Gives each SubDevice the properties of its device, and each the bus's, as far as it has none of
-/// its own.
+/// Gives each SubDevice the properties of its device, and then of the bus, unless it sets them
+/// itself.
 fn inherit(text: &str, root: &mut DeTable<'_>) -> Checked<()> {
     let devices = root.get("device").and_then(|it| it.get_ref().as_table()).cloned().unwrap_or_default();
     for device in devices.values() {

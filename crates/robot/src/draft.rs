@@ -7,7 +7,8 @@
 //! use ethercat::sii::{Builder, Identity};
 //! use onbeat_robot::draft::{Found, Setting, draft};
 //!
-//! let image = Builder::new(Identity { vendor_id: 2, product_code: 0x044C_2C52, ..Identity::default() }, "EK1100").build();
+//! let identity = Identity { vendor_id: 2, product_code: 0x044C_2C52, ..Identity::default() };
+//! let image = Builder::new(identity, "EK1100").build();
 //! let setting = Setting {
 //!     name: "bench",
 //!     file: "bench.toml",
@@ -53,7 +54,7 @@ use self::names::{Names, member};
 use self::text::{one_line, quoted, row};
 use crate::{FileError, RobotConfig, duration};
 
-/// Settings of a draft beside the SubDevices found.
+/// Settings of a draft, in addition to the SubDevices found.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting<'a> {
     /// Name of the robot.
@@ -89,7 +90,7 @@ pub fn draft(found: &[Found], setting: &Setting<'_>) -> Result<String, DraftErro
         return Err(DraftError::Empty);
     }
     let text = Draft::of(found, setting).text(setting);
-    // What stands in it comes from others; whatever that is, nobody is handed a file that is
+    // Its contents come from outside. Whatever they are, the user must not get a file that is
     // refused.
     let robot = RobotConfig::parse(&text, "draft")?;
     robot.signals(|position| found.get(position).map(|it| &it.mapping))?;
@@ -108,7 +109,7 @@ struct Draft<'a> {
     devices: Vec<Device>,
     /// Types, in the order in which they are met first.
     types: Vec<Type>,
-    /// Type of each SubDevice, and its number among those of its type, from 1.
+    /// Type of each SubDevice, and its number within its type, from 1.
     members: Vec<(usize, usize)>,
 }
 
@@ -299,8 +300,8 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// `[[axis]]`: one entry for those of a type that are alike and whose numbers follow each
-    /// other. Returns their modes.
+    /// `[[axis]]`: one entry for equal axes of a type with consecutive numbers. Returns their
+    /// modes.
     fn axes(&self, text: &mut String) -> Vec<CyclicMode> {
         let mut modes = Vec::new();
         for (place, kind) in self.types.iter().enumerate() {

@@ -138,7 +138,7 @@ impl Problem {
 /// refused value.
 pub(crate) const SEPARATOR: char = '\u{1f}';
 
-/// Problem of a `word` that is none of those `known`, with the nearest of them.
+/// Problem of a `word` that is not in `known`, with the nearest known word.
 pub(crate) fn unknown_word(
     span: Range<usize>,
     what: &str,

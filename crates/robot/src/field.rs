@@ -18,7 +18,7 @@ use crate::error::SEPARATOR;
 /// larger, which [`motion::supervision::LARGEST_LIMIT`] allows.
 pub(crate) const LARGEST_LIMIT: f64 = 1e12;
 
-/// Stands for the key of a value in the words about it.
+/// Placeholder for the key of a value in messages about it.
 pub(crate) const KEY: &str = "{key}";
 
 /// Error of one value: what was found, what was expected, the remedy.

@@ -112,7 +112,7 @@ const BYTE_ORDER_MARK: char = '\u{feff}';
 /// in it.
 pub const SCHEMA: &str = include_str!("../robot.schema.json");
 
-/// Robot of those who name none: six servo axes.
+/// Robot used without a robot file: six servo axes.
 const BUILT_IN: &str = include_str!("six-axis.toml");
 
 impl RobotConfig {

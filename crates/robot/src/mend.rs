@@ -1,4 +1,4 @@
-//! All problems of a file: behind each, those that show once it is mended.
+//! All problems of a file: after each one, the problems that show once it is fixed.
 
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
@@ -6,7 +6,7 @@ use toml::de::{DeString, DeTable, DeValue};
 use crate::error::{FileError, Problem};
 use crate::model::{Overrides, RobotConfig};
 
-/// Problems of a file that are told at once: more are not read.
+/// Problems of a file that are reported at once: more are not read.
 const MOST_PROBLEMS: usize = 20;
 
 impl RobotConfig {
@@ -33,8 +33,8 @@ impl RobotConfig {
             if problems.contains(&found) {
                 break;
             }
-            // What names a table that was left out is right, and a value that stands in for another
-            // is nobody's.
+            // A reference to a table that was left out is right, and a substitute for another value
+            // is not the user's.
             let told = !without.iter().any(|name| found.names(name)) && !mended.contains(&start);
             if let Some((behind, left_out)) = Self::mend(text, &mut tables, start, &found) {
                 mended.push(start);
@@ -81,8 +81,8 @@ impl RobotConfig {
     }
 }
 
-/// Removes the key at `start`, or the key whose value, or a value of whose list, is there; `None`
-/// if nothing is, or only a table.
+/// Removes the key at `start`. Also removes the key if its value, or a value of its list, is at
+/// `start`. `None` if nothing is there, or only a table.
 fn remove(table: &mut DeTable<'_>, start: usize) -> Option<String> {
     let here = table.iter().find(|(key, value)| is_here(key, value, start));
     let here = here.map(|(key, _)| key.get_ref().to_string());

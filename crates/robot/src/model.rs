@@ -93,7 +93,7 @@ pub struct RobotConfig {
     /// Shared-memory interface of the cycle.
     #[serde(default)]
     pub ipc: Ipc,
-    /// Devices beside the bus, with tasks of their own.
+    /// Devices that are not on the bus, with their own tasks.
     #[serde(default, rename = "peripheral")]
     pub peripherals: Vec<Peripheral>,
     /// Interlocks, which stop axes, or permit them to be enabled.
@@ -111,7 +111,7 @@ impl RobotConfig {
     }
 }
 
-/// `[device.NAME]`, whose keys are put into SubDevices before they are read.
+/// `[device.NAME]`, with keys that are put into SubDevices before they are read.
 pub(crate) type Devices = BTreeMap<String, IgnoredAny>;
 
 fn usual_name() -> String {

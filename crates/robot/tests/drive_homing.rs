@@ -50,7 +50,7 @@ fn sentence(good: &str, bad: &str) -> String {
 }
 
 #[test]
-fn what_the_file_does_not_say_follows_from_the_limits_of_the_axis() {
+fn missing_homing_values_follow_from_axis_limits() {
     let drive =
         |position, time_out| Homing::Drive { position: Radians(position), timeout: Seconds(time_out) };
     assert_eq!(homing(GOOD), drive(0.0, 30.0));

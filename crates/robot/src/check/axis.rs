@@ -100,8 +100,8 @@ pub(super) fn find(
     })
 }
 
-/// Axis of its drive, from 0. Axes of one entry on one SubDevice take its axes one by one; those
-/// with a SubDevice each take the same axis of each.
+/// Axis of its drive, from 0. Axes of one entry on one SubDevice take its axes one by one. If each
+/// axis has its own SubDevice, all take the same axis of each.
 fn drive_axis(
     axis: &Axis,
     repetition: &Repetition,
@@ -169,7 +169,7 @@ fn check_stop_deceleration(axis: &Axis, limits: Place<'_>) -> Checked<()> {
     Err(Problem::new(limits.key("stop_deceleration"), found, expected, remedy))
 }
 
-/// Checks that positions are believed of an axis that is as fast as it may be.
+/// Checks that positions remain plausible at the velocity limit of the axis.
 fn check_feedback_velocity(axis: &Axis, entry: Place<'_>) -> Checked<()> {
     let limit = axis.limits.velocity;
     let Some(velocity) = axis.feedback_velocity.filter(|&velocity| velocity < limit) else { return Ok(()) };

@@ -135,7 +135,7 @@ pub(super) const fn is_streamed_position(mode: AxisMode) -> bool {
     matches!(mode, AxisMode::CyclicPosition | AxisMode::InterpolatedPosition)
 }
 
-/// Gives the axes their joints; without names those in position mode are joints of the same name.
+/// Gives the axes their joints. Without names, axes in position mode are joints of the same name.
 pub(super) fn arm(arm: &mut Arm, axes: &[Axis], entry: Place<'_>) -> Checked<()> {
     let same = |axis: &Axis| {
         (arm.joint_of.is_empty() && is_streamed_position(axis.mode)).then(|| axis.name.clone())

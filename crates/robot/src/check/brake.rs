@@ -52,7 +52,7 @@ impl<'a> Brakes<'a> {
         Self { bus, positions, outputs: HashMap::new(), inputs: HashMap::new() }
     }
 
-    /// Brake of the `step`-th axis of a repeated entry, whose drive is at this position.
+    /// Brake of the `step`-th axis of a repeated entry, with its drive at this position.
     pub(super) fn brake(
         &mut self,
         (axis, drive): (&Axis, usize),
@@ -170,8 +170,8 @@ impl<'a> Brakes<'a> {
             let expected = self.one_with(wanted);
             return Err(Problem::new(place, found, expected, "name another SubDevice"));
         }
-        // Axes on one terminal take its channels one by one; those with a terminal each take the
-        // same channel of each.
+        // Axes on one terminal take its channels one by one. If each axis has its own terminal, all
+        // take the same channel of each.
         let further = if repetition.changes(wanted.sub_device) { 0 } else { step };
         let most = there.unwrap_or(MOST_BYTES * 8);
         let number = usize::try_from(wanted.channel).ok().and_then(|first| first.checked_add(further));

@@ -1,4 +1,4 @@
-//! Checks of devices beside the bus.
+//! Checks of devices that are not on the bus.
 
 use super::ipc::OURS;
 use super::{Checked, unknown_name};

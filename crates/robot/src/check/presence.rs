@@ -7,7 +7,7 @@ use crate::error::Problem;
 use crate::model::SubDevice;
 use crate::place::Place;
 
-/// Checks one SubDevice behind those before it.
+/// Checks one SubDevice against the earlier ones.
 pub(super) fn sub_device(it: &SubDevice, before: &[SubDevice], entry: Place<'_>) -> Checked<()> {
     if it.group.as_deref().is_some_and(str::is_empty) {
         let remedy = "name the group, or leave the key out";

@@ -16,7 +16,7 @@ const FEWEST_PERIODS: u32 = 2;
 /// Default number of periods where 100 ms hold fewer.
 const PERIODS_BY_DEFAULT: u32 = 4;
 
-/// Process data watchdog of a SubDevice whose outputs are sent `between` apart.
+/// Process data watchdog of a SubDevice that receives outputs `between` apart.
 pub(super) fn process_data(watchdog: &mut Watchdog, between: Duration, entry: Place<'_>) -> Checked<()> {
     let key = "process_data_watchdog";
     if !entry.has(key) {

@@ -114,7 +114,7 @@ struct Scale {
 }
 
 /// Positions are in position units: increments of the encoder (0x608F), unless a feed constant
-/// (0x6092) gives those of a turn of the shaft behind the gear (0x6091).
+/// (0x6092) gives the units of a turn of the shaft behind the gear (0x6091).
 fn scale(found: &Found, axis: u8) -> Scale {
     let of = |index| Ratio::of(found, axis, index);
     let (encoder, gear, feed) = (of(POSITION_ENCODER_RESOLUTION), of(GEAR_RATIO), of(FEED_CONSTANT));
@@ -192,7 +192,7 @@ fn rated_torque(found: &Found, axis: u8, (counts, ratio): (f64, f64)) -> (f64, S
     (rated, row(&format!("rated_torque = {}", number(rated)), &comment))
 }
 
-/// An object whose first entry stands to its second one.
+/// An object with a numerator as first entry and a denominator as second.
 #[derive(Clone, Copy, Debug)]
 struct Ratio {
     numerator: u64,

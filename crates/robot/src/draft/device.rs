@@ -22,8 +22,8 @@ pub(super) struct Device {
     pub(super) has_clock: bool,
     /// Name given by its maker.
     pub(super) title: String,
-    /// Its table below `[device.NAME]`; that of others of its type is the same. [`KEY`] stands
-    /// where the name goes.
+    /// Its table below `[device.NAME]`, equal for all SubDevices of its type. [`KEY`] is the
+    /// placeholder of the name.
     pub(super) table: String,
 }
 
@@ -97,8 +97,8 @@ fn identity(found: &Found) -> String {
     )
 }
 
-/// Pulses of the clock: those of the default mode in the SII, or of a drive those of the first mode
-/// that has any.
+/// Pulses of the clock: of the default mode in the SII; for a drive, of the first mode that has
+/// any.
 fn clock(found: &Found, is_drive: bool, period: Duration) -> Option<String> {
     let pulses = |mode: &&DistributedClock| mode.assign_activate & SYNC0 != 0;
     let mode = match is_drive {

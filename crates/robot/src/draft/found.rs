@@ -37,7 +37,7 @@ pub struct Found {
     pub samples: Vec<u16>,
     /// Modes of its clock, the default first; empty without a clock.
     pub clock_modes: Vec<DistributedClock>,
-    /// True if it has a clock whose modes are not known.
+    /// True if it has a clock with unknown modes.
     pub has_untold_clock: bool,
     /// True if it has objects (CoE).
     pub coe: bool,
@@ -125,8 +125,8 @@ impl Found {
         if open.is_empty() { further.into_iter().collect() } else { open }
     }
 
-    /// Axes of a drive (CiA 402), from 0: those that are mapped or can be, and those that have
-    /// supported modes. Empty for other SubDevices.
+    /// Axes of a drive (CiA 402), from 0: axes that are mapped or can be, and axes with supported
+    /// modes. Empty for other SubDevices.
     pub(super) fn axes(&self) -> Vec<u8> {
         let is_mapped = |axis: &u8| {
             [&self.mapping, &self.offered].iter().any(|mapping| {
@@ -211,7 +211,7 @@ mod tests {
         assert_eq!(drive.axes(), [0, 1]);
         assert_eq!(all.len(), 2 + 2 * OF_AXIS.len() + 1, "{all:x?}");
         assert!(all.contains(&(FEED_CONSTANT + 0x800, 2)) && all.last() == Some(&(0x7502, 0)));
-        // One that answers nothing is not asked for further axes.
+        // A SubDevice that answers nothing gets no requests for further axes.
         let mut silent = Found { coe: true, ..Found::default() };
         assert_eq!(asked(&mut silent, &[((0x1000, 0), 0x192)]).len(), 2 + OF_AXIS.len());
     }

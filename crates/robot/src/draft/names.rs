@@ -57,8 +57,8 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// A name like `wanted` for a type of which there are so many, whose SubDevices then have free
-    /// names, too: its own, or with a number.
+    /// A name like `wanted` for a type with `count` SubDevices, so that their names are free, too:
+    /// its own, or with a number.
     pub(super) fn give(&mut self, wanted: &str, count: usize) -> String {
         // Wanted ones have no underscore: what is given once more meets none of them.
         let candidates = (1_u64..).map(|number| match number {

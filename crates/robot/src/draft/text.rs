@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_and_texts_are_those_of_toml() {
+    fn numbers_and_texts_follow_toml() {
         for (value, text) in [
             (1_048_576.0, "1_048_576"),
             (999.0, "999.0"),

@@ -75,7 +75,7 @@ impl Base {
 pub struct Arm {
     /// Path of the URDF file.
     pub urdf: PathBuf,
-    /// Link in whose frame poses are; `None` for the one that hangs on no other.
+    /// Reference link of poses; `None` for the root link.
     pub base: Option<String>,
     /// Link that is brought to poses; `None` for the only one that carries no other.
     pub tool: Option<String>,

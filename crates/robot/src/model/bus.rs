@@ -54,7 +54,7 @@ fn once() -> u16 {
     1
 }
 
-/// Most samples of a channel in one exchange of process data: those of the terminals known.
+/// Most samples of a channel in one exchange of process data, by the known terminals.
 const MOST_SAMPLES: i64 = 100;
 
 /// Largest number of cycles from one exchange to the next.
@@ -115,8 +115,7 @@ pub struct SubDevice {
     /// Simulation; `None` where the file has none.
     #[serde(rename = "simulate")]
     pub simulation: Option<Simulation>,
-    /// Group whose members count as missing together, if it belongs to one; at least one other
-    /// SubDevice does too.
+    /// Group, if any, with at least one other SubDevice. Its members count as missing together.
     pub group: Option<String>,
     /// True if the bus may be without it.
     #[serde(default, with = "PresenceName")]
@@ -144,7 +143,7 @@ enum PresenceName {
     HotConnect,
 }
 
-/// Keys of `[device.NAME]`: those that several SubDevices may have in common.
+/// Keys of `[device.NAME]`: keys that several SubDevices may share.
 pub(crate) const DEVICE_KEYS: [&str; 11] = [
     "identity",
     "pdos",
@@ -305,8 +304,8 @@ pub struct Simulation {
     /// at power-on, the lower one first; `None` without a home switch.
     #[serde(default, deserialize_with = "angles")]
     pub home_switch: Option<(f64, f64)>,
-    /// Angles of the motor shaft between which the input of touch probe 1 is high, counted as those
-    /// of the home switch; `None` without one.
+    /// Angles of the motor shaft between which the input of touch probe 1 is high, counted as for
+    /// the home switch; `None` without one.
     #[serde(default, deserialize_with = "angles")]
     pub touch_probe: Option<(f64, f64)>,
     /// False for a servo drive without quick stop: it stays enabled and continues.
@@ -328,7 +327,7 @@ pub struct Simulation {
     /// Counts a second of encoders that follow no shaft.
     #[serde(default = "usual_rate", deserialize_with = "finite")]
     pub rate: f64,
-    /// Simulated servo drive whose shaft encoders follow.
+    /// Simulated servo drive with the shaft that encoders follow.
     pub follows: Option<String>,
 }
 
@@ -361,7 +360,7 @@ pub enum AnalogueSource {
     Sine,
     /// A ramp from one end to the other on each.
     Ramp,
-    /// Analogue output of the same number, of those described last before.
+    /// Analogue output of the same number, on the last output SubDevice before it.
     Outputs,
 }
 

@@ -44,8 +44,8 @@ pub struct Controller {
     /// Largest number of points of a trajectory: memory is reserved for twice as many.
     #[serde(default = "usual_points", deserialize_with = "whole::<_, _, 2, 100_000>")]
     pub points: usize,
-    /// Highest speed of an arm's tool along a line; by default one at which people may work beside
-    /// an arm.
+    /// Highest speed of an arm's tool along a line. The default is a speed at which people may work
+    /// next to an arm.
     #[serde(default = "usual_linear_velocity", deserialize_with = "positive")]
     pub linear_velocity: MetresPerSecond,
     /// Highest speed of its turn.
@@ -58,7 +58,8 @@ pub struct Controller {
     /// Cycles in a row without an answer in time, after which the axes are stopped.
     #[serde(default = "usual_max_late", deserialize_with = "whole::<_, _, 1, 1000>")]
     pub max_late: u32,
-    /// Indices of its axes, rising; it holds the others. For a base controller those of the wheels.
+    /// Indices of its axes, rising; it holds the others. For a base controller, indices of the
+    /// wheels.
     #[serde(skip)]
     pub axes: Vec<usize>,
     /// Swings of a sinusoid, in the order of the axes.

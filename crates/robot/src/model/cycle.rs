@@ -72,7 +72,7 @@ pub enum ResetFaults {
     /// No fault: a person resets each.
     #[default]
     None,
-    /// Those of a lost communication, as a crash leaves them: 0x7500 and 0x8100 to 0x81FF.
+    /// Faults of a lost communication, as a crash leaves them: 0x7500 and 0x8100 to 0x81FF.
     Communication,
 }
 
@@ -149,7 +149,7 @@ impl Cycle {
     }
 }
 
-/// Values of `[cycle]` that replace those of the file; they are checked like the file's.
+/// Values of `[cycle]` that replace the file's values; they are checked in the same way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Overrides {
     /// Replaces the period; a SYNC0 that follows the period follows this one.

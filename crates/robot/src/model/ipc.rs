@@ -14,7 +14,7 @@ pub struct Ipc {
     /// Name of the interface; by default that of the robot.
     #[serde(deserialize_with = "ipcs_name")]
     pub name: String,
-    /// Group whose members may attach besides the user that runs the cycle.
+    /// Group with members that may attach in addition to the user that runs the cycle.
     #[serde(deserialize_with = "group")]
     pub group: Option<String>,
     /// True if the drives are enabled at the start; otherwise on request.

@@ -8,7 +8,7 @@ use types::{DacChip, ImuOutput, ImuUnit, LedChip, PeripheralKind};
 use super::{HIGHEST_CPU, usual};
 use crate::field::{KEY, positive, readable, refused, time_within, two, whole};
 
-/// `[[peripheral]]`: a device beside the bus, with a real-time task and an ordinary one.
+/// `[[peripheral]]`: a device that is not on the bus, with a real-time task and an ordinary one.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Peripheral {

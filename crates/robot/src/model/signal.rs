@@ -104,6 +104,6 @@ pub(crate) struct Range(#[serde(deserialize_with = "two")] pub(crate) (f64, f64)
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 pub(crate) struct Scale(#[serde(deserialize_with = "factor")] pub(crate) f64);
 
-/// Value of a signal whose entry is 0.
+/// Value of a signal at entry 0.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 pub(crate) struct Offset(#[serde(deserialize_with = "finite")] pub(crate) f64);

@@ -69,7 +69,7 @@ pub(super) fn flow(
         initial: optional("initial", &entry.initial)?.unwrap_or(rest),
         on_stale: match &entry.on_stale {
             Some(value) if value.get_ref().as_str() == Some("hold") => Some(OnStale::Hold),
-            // Who commanded it is gone.
+            // The client that commanded it is gone.
             None if writer == Writer::Outside => Some(OnStale::Bits(rest)),
             other => optional("on_stale", other)?.map(OnStale::Bits),
         },

@@ -52,7 +52,7 @@ pub(super) fn value_type(signal: &NamedSignal, found: &Found<'_>) -> Checked<Val
 
 /// Type of an entry by its object, else by its width.
 pub(super) fn default_type(entry: &PdoEntry) -> ValueType {
-    // CiA 402-2: positions, velocities, torques, their offsets, those of touch probes, the
+    // CiA 402-2: positions, velocities, torques, their offsets, touch probe positions, the
     // following error, modes.
     let of_drive = if entry.sub_index == 0 { object::of_first_axis(entry.index) } else { entry.index };
     let drives = matches!(
