@@ -51,7 +51,7 @@ use crate::task::led_strip::LedStripWork;
 use crate::task::range_finder::RangeFinderWork;
 use crate::task::sonar::SonarWork;
 
-/// Devices whose ports are made, and whose tasks are not started yet.
+/// Devices with their ports; their tasks are not started yet.
 pub struct Prepared {
     pairs: Vec<Pair>,
     measured: bool,
@@ -64,7 +64,7 @@ struct Pair {
     world: Port,
 }
 
-/// Devices whose tasks run. Dropped, all of them end.
+/// Devices with running tasks. Dropped, all of them end.
 #[derive(Debug)]
 pub struct Running {
     tasks: Vec<Task>,
@@ -78,7 +78,7 @@ struct Ordinary {
     status: Shared,
     exchanges: Option<Exchanges>,
     thread: Option<JoinHandle<()>>,
-    /// A range finder that is not there has a thread of its own.
+    /// Simulated range finder on its own thread.
     _fake: Option<fake::range_finder::RangeFinder>,
 }
 
@@ -145,8 +145,8 @@ impl Prepared {
     }
 
     /// Starts all tasks; the real-time ones are released together. `ipc` is the socket of the open
-    /// IPC; `say` is called with people what becomes of the devices. Call it from an ordinary
-    /// thread: the ordinary tasks inherit its scheduling.
+    /// IPC; `say` is called with messages about the devices. Call it from an ordinary thread: the
+    /// ordinary tasks inherit its scheduling.
     ///
     /// A device that does not answer is no error: its ordinary task says so and tries again.
     ///
@@ -376,7 +376,7 @@ impl Drop for Running {
 /// process.
 const LAST_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Joins those of these threads that end within `limit`, all together; how many did not.
+/// Joins the threads that end within `limit`, all together. Returns how many did not.
 fn join_within(threads: impl Iterator<Item = JoinHandle<()>>, limit: Duration) -> usize {
     let end = MonotonicClock.now() + limit;
     let mut left: Vec<_> = threads.collect();
@@ -399,7 +399,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_task_that_hangs_in_its_device_is_given_up_and_the_others_are_joined() {
+    fn hung_device_task_is_abandoned_and_the_others_are_joined() {
         let (hold, held) = mpsc::channel::<()>();
         let ended = Arc::new(AtomicBool::new(false));
         let other = Arc::clone(&ended);

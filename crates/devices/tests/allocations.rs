@@ -24,7 +24,7 @@ fn watch(robot: &Robot) {
     allocations::watch_threads(&numbers);
 }
 
-/// A single test, so that nothing else runs beside it.
+/// A single test, so that no other test runs in parallel.
 // feature(devices): their real-time tasks neither allocate nor call the system
 #[test]
 fn the_real_time_tasks_of_devices_neither_allocate_nor_free() {

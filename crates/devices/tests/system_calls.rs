@@ -14,7 +14,7 @@ const JOBS: u64 = 50;
 
 // feature(devices): their real-time tasks neither allocate nor call the system
 #[test]
-fn the_real_time_tasks_of_devices_make_no_system_call_but_their_sleep() {
+fn real_time_device_tasks_only_make_the_sleep_system_call() {
     let trace = match Trace::of_test("devices_under_strace", |strace| strace) {
         Ok(trace) => trace,
         Err(skip) => return eprintln!("skipped: {skip}"),

@@ -80,7 +80,7 @@ impl<D: Drives> Driver for Actuators<D> {
         sample: &mut Feedback,
         _timeout: Duration,
     ) -> Result<bool, DeviceError> {
-        // The ordinary task may have stood still, and requests have waited.
+        // The ordinary task may have stalled, and requests have waited.
         let stale = now_ns().saturating_sub(request.stamp_ns) > TIME_TO_LIVE.as_nanos() as u64;
         self.drives.exchange(if stale { [0.0; 2] } else { request.wheels }, sample)
     }

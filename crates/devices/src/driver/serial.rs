@@ -53,7 +53,7 @@ impl Serial {
             Ok(0) => Err(gone()),
             Ok(length) => Ok(length),
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => Ok(0),
-            // Error of a USB device that was unplugged, and of a pty whose other end is closed.
+            // Error of a USB device that was unplugged, and of a pty with its other end closed.
             Err(error) if error.raw_os_error() == Some(Errno::IO.raw_os_error()) => Err(gone()),
             Err(error) => Err(error),
         }

@@ -14,7 +14,7 @@ use crate::motor::WheelSettings;
 use crate::pair::DeviceError;
 
 /// Two motors with a converter and encoders, as a test can alter and look at them. The converter
-/// takes words of 12 bits; of those of 10 its two unused bits are 0.
+/// takes words of 12 bits; in words for a 10-bit converter the two unused bits are 0.
 #[derive(Clone, Debug)]
 pub struct Motors(Arc<Mutex<State>>);
 

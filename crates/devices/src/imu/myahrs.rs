@@ -5,7 +5,7 @@
 //! 2013 (status, temperature). Not used: magnetometer, interrupt line, settings. The unit needs no
 //! setting up.
 //!
-//! Its axes are x ahead, y right, z down, and its angles those from north, east, down. Here all is
+//! Its axes are x ahead, y right, z down, and its angles refer to north, east, down. Here all is
 //! turned into x ahead, y left, z up, and the orientation into one from east, north, up (REP 103):
 //! y and z change their signs, and yaw counts from east.
 
@@ -98,8 +98,8 @@ const FULL: f64 = 32_767.0;
 /// Most deviation of a quaternion's length from 1: its bytes may be of two samples.
 const LENGTH_ERROR: f64 = 0.02;
 
-/// Standard deviations that the authors of the ROS driver `myahrs_driver` measured with a unit at
-/// rest: m/s^2, rad/s, rad. Iron nearby turns the heading by more.
+/// Standard deviations that the authors of the ROS driver `myahrs_driver` measured with a
+/// stationary unit: m/s^2, rad/s, rad. Iron nearby turns the heading by more.
 pub const ACCELERATION_VARIANCE: f64 = 0.026_831 * 0.026_831;
 /// The same, of an angular velocity.
 pub const ANGULAR_VELOCITY_VARIANCE: f64 = 0.002_428 * 0.002_428;
@@ -146,8 +146,8 @@ mod tests {
     }
 
     #[test]
-    fn a_level_unit_feels_gravity_upwards_and_turns_to_the_left_are_positive() {
-        // The maker's line of a unit at rest: 0.42 and -0.31 degrees, accelerations -0.0049,
+    fn level_unit_reads_gravity_upwards_and_left_turns_positive() {
+        // The maker's line of a stationary unit: 0.42 and -0.31 degrees, accelerations -0.0049,
         // -0.0038, -1.0103 g.
         let counts = |g: f64| (g / 16.0 * FULL).round() as i16;
         let registers = bytes(&[counts(-0.0049), counts(-0.0038), counts(-1.0103), 0, 0, -16_384]);
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn orientations_are_those_of_rep_103() {
+    fn orientations_follow_rep_103() {
         let half = |degrees: f64| (degrees.to_radians() / 2.0).sin_cos();
         // Ahead is east: no rotation. Ahead is north: a quarter of a turn to the left.
         let ((sin, cos), root) = (half(30.0), FRAC_1_SQRT_2);
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn quaternion_and_angles_say_the_same_and_a_quaternion_that_is_none_is_not_used() {
+    fn quaternion_matches_angles_and_invalid_one_is_ignored() {
         // 20, -40, 120 degrees, multiplied out by the formula of the textbooks (yaw, then pitch,
         // then roll).
         let [(sr, cr), (sp, cp), (sy, cy)] =

@@ -44,8 +44,8 @@ const BIAS_GAIN: f64 = 0.02;
 /// Relative deviation from gravity up to which an acceleration still gives the vertical.
 const ABOUT_GRAVITY: f64 = 0.1;
 
-/// Highest angular velocity at rest, rad/s: the largest bias the part may have (PS-MPU-6000A 6.1:
-/// 20 degrees/s).
+/// Highest angular velocity at standstill, rad/s: the largest bias the part may have (PS-MPU-6000A
+/// 6.1: 20 degrees/s).
 const STILL: f64 = 0.35;
 
 /// Residual bias after its estimate, rad/s.
@@ -149,7 +149,7 @@ impl Orientation {
     }
 }
 
-/// Rotation of a unit at rest with this acceleration, with yaw 0.
+/// Rotation of a stationary unit with this acceleration, with yaw 0.
 fn level([x, y, z]: [f64; 3]) -> [f64; 4] {
     let roll = y.atan2(z);
     let pitch = (-x).atan2(y.hypot(z));
@@ -188,7 +188,7 @@ mod tests {
 
     const STEP: f64 = 0.01;
 
-    /// Acceleration measured at rest with this roll and pitch.
+    /// Acceleration measured at standstill with this roll and pitch.
     fn feels(roll: f64, pitch: f64) -> [f64; 3] {
         [-pitch.sin(), roll.sin() * pitch.cos(), roll.cos() * pitch.cos()].map(|it| it * GRAVITY)
     }
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tilted_unit_at_rest_knows_its_tilt_at_once_and_its_bias_after_a_second() {
+    fn stationary_unit_has_tilt_at_once_and_bias_after_a_second() {
         let mut orientation = Orientation::default();
         let (roll, pitch) = (0.3, -0.5);
         rest(&mut orientation, 0.02, [0.0; 3], feels(roll, pitch));

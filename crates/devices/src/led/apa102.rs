@@ -20,7 +20,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn frames_are_those_of_the_data_sheet() {
+    fn frames_match_the_data_sheet() {
         let mut wire = vec![9; 3];
         encode(&[[1, 2, 3], [255, 0, 128]], 31, &mut wire);
         assert_eq!(wire[..12], [0, 0, 0, 0, 0xff, 3, 2, 1, 0xff, 128, 0, 255]);

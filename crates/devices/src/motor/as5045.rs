@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bit_that_is_altered_and_a_wire_without_an_encoder_are_no_angle() {
+    fn flipped_bit_or_missing_encoder_gives_no_angle() {
         let whole = reading(1_234, 0b10000);
         for bit in 5..24 {
             let mut wrong = whole;

@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_those_of_the_data_sheet() {
+    fn words_match_the_data_sheet() {
         for (chip, channel, share, expected) in [
             (DacChip::Mcp4922, 0, 0.0, 0b0011_1000_0000_0000_u16),
             (DacChip::Mcp4922, 1, 1.0, 0b1011_1111_1111_1111),

@@ -138,7 +138,7 @@ impl Wheel {
         }
     }
 
-    /// Begins with this angle, at rest. Whole turns since the last reading are not seen.
+    /// Begins with this angle, at standstill. Whole turns since the last reading are not seen.
     pub fn start(&mut self, angle: u16, now_ns: u64) {
         let position = if self.at_ns == 0 { 0.0 } else { self.position + self.way_to(angle) };
         *self = Self { angle, at_ns: now_ns, position, ..Self::new(self.settings) };
@@ -152,7 +152,7 @@ impl Wheel {
         self.way_to(angle).abs() <= most + 4.0 * TAU / f64::from(ANGLES)
     }
 
-    /// Takes a reading, and goes on towards the asked velocity within the limits. Returns the
+    /// Takes a reading, and continues towards the commanded velocity within the limits. Returns the
     /// output, a share of the converter's range, -1 to 1.
     ///
     /// # Errors
@@ -205,7 +205,7 @@ impl Wheel {
         let most = acceleration * seconds;
         let next = self.commanded + (asked - self.commanded).clamp(-most, most);
         if next * self.commanded <= 0.0 {
-            // At rest, and the other way round, another load counts.
+            // At standstill and in the other direction the load differs.
             self.rest();
         }
         self.commanded = next;
@@ -226,7 +226,7 @@ impl Wheel {
         (ahead + self.correction).clamp(low, high)
     }
 
-    /// Goes on from rest: the output has been set to none.
+    /// Restarts from standstill: the output has been set to none.
     pub fn rest(&mut self) {
         (self.commanded, self.correction) = (0.0, 0.0);
         (self.against, self.asked, self.turned) = (0.0, 0.0, 0.0);
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wheel_reaches_its_velocity_under_load_within_its_limits_and_stands_without_output() {
+    fn wheel_reaches_velocity_under_load_and_stops_without_output() {
         let mut plant = Plant::new(SETTINGS);
         for asked in [6.0, -6.0, 1.0, 10.0, -1_000.0] {
             let largest = plant.drive(asked, 3.0).unwrap();
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn motors_and_encoders_the_other_way_round_are_told_by_the_settings_and_otherwise_stopped() {
+    fn reversed_motors_or_encoders_need_settings_or_stop() {
         for turned_round in [[false, false], [true, false], [false, true], [true, true]] {
             let [motor_reversed, encoder_reversed] = turned_round;
             let right = WheelSettings { motor_reversed, encoder_reversed, ..SETTINGS };
@@ -372,8 +372,8 @@ mod tests {
     }
 
     #[test]
-    fn a_wheel_that_runs_ahead_of_its_command_gets_no_output_against_it() {
-        // Downhill: it turns at 8 rad/s, 1 rad/s is asked for.
+    fn wheel_ahead_of_its_command_gets_no_opposing_output() {
+        // Downhill: it turns at 8 rad/s, 1 rad/s is commanded.
         let mut wheel = Wheel::new(SETTINGS);
         wheel.start(0, 1);
         let mut output = f64::NAN;
@@ -439,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_pause_a_wheel_goes_on_from_where_it_is() {
+    fn wheel_continues_from_its_position_after_a_pause() {
         let mut plant = Plant::new(SETTINGS);
         plant.drive(5.0, 1.0).unwrap();
         let before = plant.wheel.position();

@@ -165,7 +165,7 @@ struct Post<D: Driver> {
     outbox: Vec<u8>,
 }
 
-/// Time without a request after which a driver is told so.
+/// Time without a request after which the driver is notified.
 pub const UNASKED: Duration = Duration::from_millis(50);
 
 /// Longest wait of the task before it checks for a stop.
@@ -342,7 +342,7 @@ mod tests {
 
     // feature(devices): what moves is stopped when its real-time task asks nothing any more, and that is said
     #[test]
-    fn what_moves_is_stopped_when_its_real_time_task_asks_nothing_any_more() {
+    fn silent_real_time_task_stops_the_motors() {
         let folder = std::env::temp_dir().join(format!("onbeat-devices-unasked-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let mut builder = Builder::new("unasked", &Description::default());

@@ -68,7 +68,7 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     #[test]
-    fn the_shortest_way_sets_the_clock_and_longer_ones_do_not_disturb_it() {
+    fn shortest_delay_sets_the_clock_and_longer_ones_do_not() {
         let mut clock = SensorClock::default();
         // The sensor's 0 was at 1 000 ms of the host. Delays of 9, 3 and 20 ms.
         assert_eq!(clock.host_ns(100, 1_109 * MS), 1_109 * MS);
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sensors_clock_may_come_round_also_while_nothing_is_heard_of_it() {
+    fn sensor_clock_may_wrap_during_silence() {
         let mut clock = SensorClock::default();
         let near = |found: u64, expected: u64| found.abs_diff(expected) <= 10 * MS;
         let last = ROUND_MS as u32 - 50;

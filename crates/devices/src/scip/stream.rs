@@ -4,7 +4,7 @@ use super::command::Echo;
 use super::reply::{Reply, ReplyError, status};
 
 /// Splits a stream of bytes into replies. Bytes that belong to no reply are dropped and counted,
-/// and the next whole reply is found again, also after one whose end was lost.
+/// and the next complete reply is found again, also after a reply without its end.
 #[derive(Clone, Debug, Default)]
 pub struct Replies {
     buffer: Vec<u8>,
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reply_whose_end_was_lost_does_not_take_the_next_one_with_it() {
+    fn reply_without_end_does_not_spoil_the_next() {
         for cut in (1..GD.len() - 2).step_by(13) {
             let (found, _) = all(&[&GD[..cut], GD].concat());
             assert!(found.iter().any(is_the_scan), "the first cut at {cut}");
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_reply_is_an_error_of_its_own_and_the_next_is_read() {
+    fn wrong_reply_is_one_error_and_the_next_is_read() {
         let mut wrong = GD.to_vec();
         wrong[100] ^= 1;
         let (found, lost) = all(&[wrong.as_slice(), b"QT\n00P\n\n"].concat());

@@ -22,7 +22,7 @@ pub struct Sample {
     pub reach: [u32; 2],
     /// Number of ranges in use.
     pub count: usize,
-    /// Ranges, mm; those below the shortest are error codes, 0 is no echo.
+    /// Ranges, mm; values below the shortest are error codes, 0 is no echo.
     pub ranges: Box<[u32; MOST_POINTS]>,
 }
 
