@@ -107,9 +107,9 @@ pub trait Application: Send {
         false
     }
 
-    /// True if steps may be left out until SYNC0, for some milliseconds at most:
-    /// [`sync0`](Application::sync0) makes up for them, and so does a step that comes before, as if
-    /// each had been made. Asked as `rests` is.
+    /// True if steps may be omitted until SYNC0, for some milliseconds at most.
+    /// [`sync0`](Application::sync0) makes up for them, and so does an earlier step, as if each had
+    /// been made. Queried as `rests` is.
     fn waits_for_sync0(&self) -> bool {
         false
     }
@@ -141,8 +141,8 @@ pub trait Application: Send {
         let _ = (event, outputs, inputs);
     }
 
-    /// Serves a CoE message: `request` is the mailbox message behind the six-byte mailbox header,
-    /// beginning with the CoE header. Replies, none or several, go to `replies`.
+    /// Serves a CoE message. `request` is the mailbox message after the six-byte mailbox header,
+    /// beginning with the CoE header. Any number of replies go to `replies`.
     ///
     /// # Errors
     /// Error that the mailbox answers instead (ETG.1000.4, 5.6, Table 29): "unsupported protocol"
@@ -152,7 +152,7 @@ pub trait Application: Send {
         Err(MailboxError::UNSUPPORTED_PROTOCOL)
     }
 
-    /// Digital inputs of this application, if it is a terminal with such.
+    /// Digital inputs of this application, if it is a terminal with digital inputs.
     fn digital_inputs_mut(&mut self) -> Option<&mut DigitalInputs> {
         None
     }
@@ -200,7 +200,7 @@ pub struct Sync0Configuration {
     pub cycle_nanoseconds: u32,
 }
 
-/// Synchronisation that an application asks for (ETG.1020, 13.3).
+/// Synchronisation that an application requires (ETG.1020, 13.3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Synchronisation {
     /// Types of outputs and inputs (0x1C32:01, 0x1C33:01): 0 free run, 1 by the SyncManager, which

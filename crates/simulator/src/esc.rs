@@ -80,7 +80,8 @@ const TEMPORARY_LOOPS: u8 = 1 << 1;
 pub(crate) struct Passage {
     /// Time of its processing.
     pub(crate) now: Instant,
-    /// When the segment got it, and how long after, in ns, it comes to each port.
+    /// Time at which the segment received it, and for each port the delay of its arrival there, in
+    /// ns.
     pub(crate) begun: Instant,
     pub(crate) ports: [Option<u64>; dl::PORTS],
 }

@@ -34,10 +34,10 @@ use topology::{Loop, Route, Topology};
 
 /// SubDevices and the cables between them.
 ///
-/// Time is a parameter: it begins with the first call, at which all SubDevices get power. It never
-/// goes back; an earlier instant counts as the latest one so far. Applications are stepped every
-/// [`STEP`](crate::sub_device::STEP), with or without frames; a SubDevice in which that would
-/// change nothing rests until a frame or its time turns to it.
+/// Time is a parameter: it begins with the first call, when all SubDevices get power. It never runs
+/// backwards; an earlier instant counts as the latest one so far. Applications are stepped every
+/// [`STEP`](crate::sub_device::STEP), with or without frames. A SubDevice without effective steps
+/// rests until a frame or its own time wakes it.
 pub struct Segment {
     devices: Vec<SubDevice>,
     topology: Topology,
@@ -127,7 +127,8 @@ impl Segment {
     /// second interface.
     ///
     /// # Errors
-    /// [`TopologyError::RingEnd`]: no such port, one that is in use, or a ring already.
+    /// [`TopologyError::RingEnd`]: the port does not exist or is in use, or there is a ring
+    /// already.
     pub fn close_ring(&mut self, position: usize, port: usize) -> Result<(), TopologyError> {
         self.topology.close_ring(position, port)?;
         self.links_changed();
@@ -155,8 +156,8 @@ impl Segment {
         self.topology.cables.get(position).and_then(|ports| ports.get(port)).is_some_and(Option::is_some)
     }
 
-    /// Disconnects the cable from `port` of the SubDevice at `position`; at the entry port of the
-    /// first one that is the MainDevice's cable. Returns `true` if there was one.
+    /// Disconnects the cable from `port` of the SubDevice at `position`. At the entry port of the
+    /// first SubDevice it is the MainDevice's cable. Returns `true` if there was a cable.
     pub fn disconnect(&mut self, position: usize, port: usize) -> bool {
         let pulled = self.plug(position, port, false);
         if pulled {

@@ -159,7 +159,7 @@ impl SubDevice {
         self.esc.sii().image()
     }
 
-    /// The digital inputs behind the ESC, if it is a terminal with such.
+    /// The digital inputs behind the ESC, if it is a terminal with digital inputs.
     pub fn digital_inputs_mut(&mut self) -> Option<&mut DigitalInputs> {
         self.was_stepped = false;
         self.application.digital_inputs_mut()

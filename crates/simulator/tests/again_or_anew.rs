@@ -129,7 +129,7 @@ fn happens() -> impl Strategy<Value = Happens> {
     ]
 }
 
-/// One of both, and the frames that came to its far end.
+/// One of the two, and the frames that reached its far end.
 struct Side {
     rig: Rig,
     seen: Rc<RefCell<Vec<Vec<u8>>>>,

@@ -54,8 +54,8 @@ fn pulled_cable_silences_the_rest_and_both_ends_count_link_loss() {
     assert_eq!(open_ports(&mut bus, 1), [true, true, false, false]);
 }
 
-/// The interfaces of a ring lose their carrier and have it again: each closes the port at its own
-/// end, and the lost link is counted. A cable that is pulled there besides stays out.
+/// The interfaces of a ring lose their carrier and regain it: each closes the port at its own end,
+/// and the lost link is counted. Another cable pulled there stays out.
 // feature(simulator): rings with two ends: frames in from either, breaks anywhere
 #[test]
 fn interface_without_carrier_closes_its_ring_port() {
@@ -133,8 +133,8 @@ fn disturbances_are_counted_at_their_port() {
     assert_eq!(bus.read(0, register::RX_ERROR_COUNTERS, 8).data, [0, 0, 1, 0, 0, 0, 0, 0]);
 }
 
-/// A frame that is damaged on the cable is counted on the way that frames take to that port: in a
-/// ring from either end, and on both parts of one that is open.
+/// A frame that is damaged on the cable is counted on the path of frames to that port: in a ring
+/// from either end, and in an open ring on both parts.
 // feature(simulator): faults of frames on both ways round a ring, closed and open
 #[test]
 fn a_damaged_frame_is_counted_on_either_way_round_a_ring() {

@@ -55,7 +55,7 @@ fn tree(choices: &[(usize, usize, bool)]) -> Vec<Attachment> {
     for (number, &(parent, port, is_swapped)) in (1..).zip(choices) {
         let with_room: Vec<_> = (0..number).filter(|&it| !free[it].is_empty()).collect();
         let parent = with_room[parent % with_room.len()];
-        // At one that is entered at port 1, port 0 first: without it frames go round.
+        // At a SubDevice entered at port 1, port 0 first: without it frames circulate.
         let place = if free[parent][0] == 0 { 0 } else { port % free[parent].len() };
         let port = free[parent].remove(place);
         attachments.push(Attachment::new(parent, port).entered_at(usize::from(is_swapped)));
@@ -79,7 +79,7 @@ proptest! {
         let count = attachments.len() + 1;
         let segment = Segment::with_topology(drives(count as u32), &attachments).expect("a tree");
         let rig = up(segment);
-        // Frames that go round two ends without port 0 are destroyed.
+        // Frames that pass two ends without port 0 are destroyed.
         prop_assume!(rig.is_some());
         let mut rig = rig.expect("a bus");
         prop_assert_eq!(found(&mut rig), vec![]);

@@ -82,8 +82,8 @@ fn endure(rig: &mut Rig, cycles: usize, seed: u64, faults: Faults) -> ([Watched;
         if rig.replies == Replies::NextCycle {
             rig.send_cycle();
         }
-        // No SubDevice is missing: a lost frame is no short working counter. (The rest of a buffer
-        // that was not opened is one.)
+        // No SubDevice is missing: a lost frame is no short working counter. (The second part of a
+        // buffer that was not opened is one.)
         assert!(!report.spread || is_cut, "{report:?}");
         whole += usize::from(report.all_fresh);
         with_loss += usize::from(report.frames_lost > 0);

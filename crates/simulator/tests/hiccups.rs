@@ -109,8 +109,8 @@ fn host_stall_on_the_way_to_op_only_delays_it() {
     }
 }
 
-/// As an ordinary process among dozens that all want the CPU: it runs for a moment now and then,
-/// and so does the one that answers.
+/// As an ordinary process among dozens that compete for the CPU: it runs for a moment now and then,
+/// and so does the thread that answers.
 // feature(main-device): a bus comes to Op on a machine that is busy all the time, only later
 #[test]
 fn a_machine_that_does_much_else_comes_to_op_later() {

@@ -118,7 +118,7 @@ fn a_hundred_come_to_op_over_a_wire_that_loses_frames() {
     }
 }
 
-/// A drive that counts its steps, and may be one that never rests.
+/// A drive that counts its steps, and optionally never rests.
 struct Counted {
     drive: ServoDrive,
     may_rest: bool,
@@ -187,7 +187,7 @@ fn counted(count: u32, may_rest: bool, steps: &Arc<AtomicU64>) -> Vec<SubDevice>
     (0..count).map(device).collect()
 }
 
-/// So many with SYNC0, a fifth of the period behind the grid.
+/// `count` drives with SYNC0, a fifth of the period after the grid.
 fn with_sync0(count: usize) -> Configuration {
     let sync0 = Some(Sync0 { cycle: PERIOD, shift: PERIOD / 5 });
     described(vec![SubDeviceConfiguration { sync0, ..SubDeviceConfiguration::default() }; count])

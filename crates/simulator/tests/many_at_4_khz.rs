@@ -12,7 +12,7 @@ const SUB_DEVICES: u32 = 64;
 
 const PERIOD: Duration = Duration::from_micros(250);
 
-/// Every so many of them is asked.
+/// One in this many gets requests.
 const ASKED: usize = 4;
 
 const CYCLES: usize = 8_000;

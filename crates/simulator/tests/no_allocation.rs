@@ -93,7 +93,7 @@ fn from_the_first_cycle_through_op_nothing_is_allocated() {
     assert!(count(|it| matches!(it, Event::Emergency { .. })) > 0);
     assert!(rig.main_device.sub_devices()[4].latches.is_some());
 
-    // The segment's end is missing for a while, then back: the spread layout comes and goes.
+    // The segment's end is missing for a while, then back: the spread layout starts and ends.
     assert!(rig.segment.disconnect(5, 1));
     one_cycle(&mut rig, &mut sent, 0);
     for _ in 0..20 {

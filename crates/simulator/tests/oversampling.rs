@@ -46,7 +46,7 @@ fn run(configurations: Vec<SubDeviceConfiguration>, devices: Vec<SubDevice>) -> 
     rig
 }
 
-/// The time of the simulation at which this SubDevice's clock shows so much in its low bits.
+/// The simulated time at which this SubDevice's clock shows `low` in its low bits.
 fn instant(rig: &Rig, device: usize, low: u32) -> Instant {
     let shown = rig.segment.sub_devices()[device].system_time(rig.now);
     let before = (shown as u32).wrapping_sub(low) as i32;

@@ -93,7 +93,7 @@ impl Bench {
     }
 }
 
-/// Bits of so many channels.
+/// Bits of this many channels.
 fn mask(channels: u8) -> u64 {
     (1 << channels) - 1
 }
@@ -106,8 +106,8 @@ fn numbers() -> impl Iterator<Item = u64> {
 }
 
 // feature(main-device): process data of a few bits packed into shared bytes (`packed` in `[bus]`), the same by name; a lost SubDevice leaves its neighbours' bits alone
-/// Every channel has the same value with bytes shared and without, whatever the neighbours have;
-/// the datagram is shorter.
+/// Every channel has the same value with shared bytes and without, for any neighbour values; the
+/// datagram is shorter.
 #[test]
 fn values_are_the_same_packed_and_not() {
     let [mut packed, mut aligned] = [true, false].map(|packed| bench(packed, true));
@@ -139,7 +139,7 @@ fn fmmus_start_and_stop_within_a_byte() {
     assert_eq!((own(5).1, own(5).2), (0, 7), "a whole byte of its own");
 }
 
-/// One that is gone for good costs the others one cycle, and none of their bits.
+/// A permanently lost SubDevice costs the others one cycle, and none of their bits.
 #[test]
 fn lost_sub_device_leaves_neighbouring_bits_unchanged() {
     for lost in (0..CHANNELS.len()).filter(|&place| place != A_DRIVE) {
@@ -176,7 +176,7 @@ fn lost_sub_device_leaves_neighbouring_bits_unchanged() {
     }
 }
 
-/// One that comes back has its bits again, in the byte it shares.
+/// A SubDevice that returns has its bits again, in the byte it shares.
 #[test]
 fn one_that_comes_back_has_its_bits_again() {
     for lost in [2, 4] {

@@ -113,7 +113,7 @@ fn a_wrong_working_counter_or_status_in_a_quiet_cycle_is_seen() {
     }
 }
 
-/// Station addresses of which this register is read, in the frames of so many cycles.
+/// Station addresses at which this register is read, in the frames of `cycles` cycles.
 fn asked(rig: &mut Rig, register: u16, cycles: usize) -> Vec<u16> {
     let asked = Rc::new(RefCell::new(Vec::new()));
     let noted = Rc::clone(&asked);
@@ -238,7 +238,7 @@ fn mailbox_polling_resumes_where_it_was_after_a_return() {
     }
     let turns = turns.borrow();
     assert!(turns.len() > 50, "{turns:?}");
-    // A frame on its way when the power goes is lost.
+    // A frame on its way when the power fails is lost.
     assert!(turns.windows(2).all(|it| matches!((it[1] + 5 - it[0]) % 5, 1 | 2)), "{turns:?}");
 }
 
@@ -328,7 +328,7 @@ fn a_cycle_begun_twice_leaves_no_more_room_than_any_other() {
     assert_eq!(longest_service(&mut rig), usual);
 }
 
-/// One that came late, and does not get to Op: what it has to say of that is read.
+/// A late SubDevice that does not reach Op: its mail about that is read.
 #[test]
 fn mail_of_one_that_could_not_join_is_fetched() {
     let mut configured = vec![SubDeviceConfiguration::default(); 2];
@@ -363,7 +363,7 @@ fn mail_of_one_that_could_not_join_is_fetched() {
     assert!(happens(&mut rig, is_told));
 }
 
-/// Two drives in quiet cycles, and one that the bus may lack, and lacks.
+/// Two drives in quiet cycles, and an optional one that is absent.
 fn quiet_with_one_absent() -> Rig {
     let mut configured: Vec<_> = (0..3)
         .map(|number| SubDeviceConfiguration {
@@ -385,8 +385,7 @@ fn quiet_with_one_absent() -> Rig {
     rig
 }
 
-/// With one absent it is known of each whether it takes part: after a lost frame it is found out
-/// again.
+/// With one absent the participation of each is known: after a lost frame it is determined again.
 #[test]
 fn present_sub_devices_resume_after_lost_frame_while_one_is_off() {
     let mut rig = quiet_with_one_absent();

@@ -95,8 +95,8 @@ fn power_cycled_sub_device_is_reconfigured_and_reaches_op() {
         assert!(took > 20, "{took} cycles are too few for all of it");
         assert_eq!(recovered(&rig), [(gone as u16, true)]);
         assert_eq!(state(&rig, gone), AlStatus::in_state(AlState::Op));
-        // Its start-up SDO, of which the drive has forgotten all, was written again; and its clock
-        // goes with the others.
+        // Its start-up SDO, which the drive lost with its power, was written again; and its clock
+        // agrees with the others.
         for _ in 0..300 {
             rig.cycle();
         }
@@ -106,7 +106,7 @@ fn power_cycled_sub_device_is_reconfigured_and_reaches_op() {
     }
 }
 
-/// A request under way when its SubDevice vanishes does not delay the way back, and one that waits
+/// A request in progress when its SubDevice vanishes does not delay the recovery, and a waiting one
 /// is carried out afterwards.
 #[test]
 fn requests_made_around_a_way_back_are_all_answered() {
@@ -408,8 +408,8 @@ proptest! {
     }
 }
 
-/// Of one that waits in SafeOp for its next try the clock runs on: were another the reference clock
-/// meanwhile, frames would tell it zero as the time.
+/// The clock of a SubDevice in SafeOp that waits for its next attempt keeps running. If another
+/// became the reference clock meanwhile, frames would distribute zero as the time.
 // feature(main-device): the reference clock stays one while its SubDevice is on its way back from SafeOp
 #[test]
 fn a_reference_clock_stays_one_while_it_waits_in_safe_op() {

@@ -27,7 +27,7 @@ fn a_frame_opens_protected_registers_for_itself_alone() {
     assert_eq!(bus.write(0, register::WRITE_REGISTER_ENABLE, &[1]), 1);
     // The next frame finds them closed again; the neighbour was never protected.
     assert_eq!([0, 1].map(|position| bus.write(position, register::STATION_ADDRESS, &[1, 0x10])), [0, 1]);
-    // One that opens and writes takes the protection off.
+    // A frame that unlocks and writes removes the protection.
     assert_eq!(bus.write(0, register::WRITE_REGISTER_ENABLE, &[1, 0]), 1);
     assert_eq!(bus.write(0, register::STATION_ADDRESS, &[1, 0x10]), 1);
 }

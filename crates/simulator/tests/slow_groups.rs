@@ -11,7 +11,7 @@ use rig::numbered::{is_of, numbered, take_part, taken};
 use rig::wire::Faults;
 use rig::{PERIOD, Rig, described};
 
-/// A bus in Op with SubDevices that exchange their process data every so many cycles.
+/// A bus in Op; `every` is the exchange interval of each SubDevice, in cycles.
 fn in_op(every: &[u16]) -> Rig {
     let configured = |&every: &u16| SubDeviceConfiguration { every, ..Default::default() };
     let devices = (0..every.len()).map(|number| numbered(number, 1)).collect();

@@ -74,7 +74,7 @@ fn exchanged(rig: &Rig) -> Vec<bool> {
     each(rig, |position| rig.main_device.exchanged(position))
 }
 
-/// True for the first `present` of `count`, false for the rest.
+/// True for the first `present` of `count`, else false.
 fn first(present: usize, count: usize) -> Vec<bool> {
     (0..count).map(|position| position < present).collect()
 }
@@ -195,7 +195,7 @@ fn sub_device_refusing_lrw_is_identified() {
     }
 }
 
-/// An ESC with room for inputs of several datagrams.
+/// An ESC with space for inputs of several datagrams.
 fn large() -> EscDescription {
     EscDescription { ram_kib: 60, ..EscDescription::default() }
 }

@@ -194,8 +194,7 @@ fn branches_of_a_junction() {
 
 #[test]
 fn a_branch_at_each_port_of_a_swapped_subdevice() {
-    // Frames come in at port 2, go to 1 by port 0, are processed, and go to 2 and 3 by ports 3 and
-    // 1.
+    // Frames enter at port 2, reach 1 by port 0, are processed, and reach 2 and 3 by ports 3 and 1.
     let attachments = [Attachment::new(0, 0), Attachment::new(0, 3), Attachment::new(0, 1)];
     let segment = Segment::entered_at(2, all(4), &attachments).expect("a tree");
     let mut rig = run_up(segment, &[0]);

@@ -101,8 +101,8 @@ fn sync1_rises_at_multiples_of_its_cycle_everywhere() {
     }
 }
 
-/// On a long line a frame comes so much later to the last SubDevice that pulses come meanwhile:
-/// with each frame one here, which hands on the time of the bus.
+/// On a long line a frame reaches the last SubDevice so late that pulses are due meanwhile: one for
+/// each frame that distributes the bus time.
 // feature(simulator): SYNC0 comes before the frame that reaches its SubDevice later, on lines of any length
 #[test]
 fn sync0_that_comes_while_a_frame_is_on_its_way_is_not_lost() {
@@ -303,8 +303,8 @@ fn latch_inputs_without_a_clock_are_refused() {
     );
 }
 
-/// Time at which the host's clock began, ns since 2000: that of the bus wraps at 32 bits about 2.5
-/// s behind the start of the tests below.
+/// Start of the host's clock, ns since 2000. The bus time wraps at 32 bits about 2.5 s after the
+/// start of the tests below.
 const EPOCH_BEFORE_A_WRAP: u64 = (186_264_514 << 32) + (1 << 32) - 3_500_000_000;
 
 /// A reference clock of 32 bits, then one of 64 and one of 32, all with SYNC0 and latch inputs.
@@ -394,7 +394,7 @@ fn latch_times_of_a_32_bit_clock_continue_over_its_wrap() {
     assert_eq!(input.falling, LatchEdge { time: before[2], is_new: false });
 }
 
-/// One that lost its power behind the wrap of the reference clock gets the whole time again.
+/// A SubDevice that lost its power after the wrap of the reference clock gets the full time again.
 #[test]
 fn clock_of_64_bits_reset_after_wrap_has_full_time() {
     let pulses: [Pulses; 3] = Default::default();

@@ -131,7 +131,7 @@ fn safeop_is_refused_with_sync_settings_that_do_not_fit() {
 fn late_frames_beyond_the_limit_end_op() {
     let mut bench = Bench::in_op();
     assert_eq!(bench.shown(), SynchronisationState { cycle: CYCLE, ..SynchronisationState::default() });
-    // One that is late harms nothing, two in a row count.
+    // One late frame is tolerated, two in a row count.
     bench.cycles(false, 1);
     bench.cycles(true, 3);
     assert_eq!((bench.bus.al_status(0), bench.shown().events_missed), ((8, 0), 0));

@@ -164,7 +164,7 @@ fn comes_back(rig: &mut Rig, kind: Kind) -> bool {
     panic!("{kind:?} is not back: {:?}, {:?}", state(rig), rig.events);
 }
 
-/// A foreign frame asks it for PreOp.
+/// A foreign frame requests PreOp from it.
 fn ask_for_pre_op(rig: &mut Rig) {
     let mut buffer = [0; 64];
     let mut builder = FrameBuilder::new(&mut buffer, MacAddress::MAIN_DEVICE);

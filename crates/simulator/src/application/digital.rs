@@ -1,9 +1,9 @@
 //! Digital outputs and inputs: channels of one bit, no mailbox.
 //!
-//! An output terminal drives [`Wires`], an input terminal reads them: with the same wires, inputs
-//! loop back outputs; with separate wires, code sets the inputs and reads the outputs. An input
-//! that is set ([`DigitalInputs::set`]) has its own level, whatever the wires have. An output may
-//! power a brake, and inputs may show its state.
+//! An output terminal drives [`Wires`], an input terminal reads them. With the same wires, inputs
+//! loop back outputs; with separate wires, code sets the inputs and reads the outputs.
+//! [`DigitalInputs::set`] gives an input its own level and disconnects it from the wires. An output
+//! may power a brake, and inputs may show its state.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

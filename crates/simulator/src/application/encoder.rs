@@ -227,8 +227,8 @@ impl Encoders {
     }
 }
 
-/// PDOs of a terminal with this many channels: for each a fixed RxPDO of 6 bytes and a TxPDO of 10,
-/// both two-channel terminals leave room for others between them.
+/// PDOs of a terminal with this many channels: for each a fixed RxPDO of 6 bytes and a TxPDO of 10.
+/// Both two-channel terminals leave index space for others between them.
 #[must_use]
 pub fn mapping(channels: usize) -> PdoMapping {
     mapping_of(channels, USUAL)

@@ -38,7 +38,7 @@ impl GenericDevice {
         Ok(Self { coe: CoeDevice::new(dictionary), serves_coe })
     }
 
-    /// A device with the PDOs of `image`; it serves CoE if the image says so.
+    /// A device with the PDOs of `image`, with CoE if the image declares it.
     ///
     /// # Errors
     /// As [`new`](Self::new).

@@ -1,6 +1,6 @@
 //! Oversampling terminals, as an EL3702 and an EL4732: two channels, each with as many samples in a
-//! cycle as their SyncManagers have room for. SYNC0 takes or drives a sample, SYNC1 hands a block
-//! of them over; the system time of the next block is read from the ESC's own register.
+//! cycle as fit into its SyncManager. SYNC0 takes or drives a sample, SYNC1 transfers a block of
+//! them. The system time of the next block is read from the ESC's own register.
 //!
 //! Identity, PDOs and limits are taken from public configurations and descriptions of the two
 //! terminals (vendor's documentation of EL37x2 and EL47x2; 1 to 100 samples, object step 0x10).
@@ -33,7 +33,7 @@ pub const MOST_SAMPLES: usize = 100;
 /// Shortest time from one sample to the next, in ns.
 pub const SHORTEST_SAMPLE: u32 = 10_000;
 
-/// SyncManagers of the two channels, with room for three buffers of the longest block.
+/// SyncManagers of the two channels, with space for three buffers of the longest block.
 pub(super) const BLOCKS: [u16; CHANNELS] = [0x1000, 0x1400];
 
 /// The next SYNC1 in the ESC.
@@ -60,7 +60,7 @@ const BY_SYNC1: u16 = 3;
 #[derive(Clone, Debug)]
 pub struct OversamplingInputs {
     signals: [Signal; CHANNELS],
-    /// Samples in a block of each channel; 0 of one that is off.
+    /// Samples in a block of each channel; 0 for a disabled channel.
     counts: [usize; CHANNELS],
     /// Samples since the last SYNC1.
     taken: Box<[[i16; CHANNELS]; MOST_SAMPLES]>,
@@ -261,8 +261,8 @@ pub fn el4732_mapping() -> PdoMapping {
     PdoMapping { outputs: outputs.collect(), inputs: vec![next] }
 }
 
-/// Counter and sample of each channel; the objects of samples begin at `samples`, that of the
-/// counters is 0x800 behind.
+/// Counter and sample of each channel. The objects of samples begin at `samples`, the counters'
+/// objects 0x800 later.
 fn blocks(counters: [u16; CHANNELS], samples: [u16; CHANNELS], objects: u16) -> impl Iterator<Item = Pdo> {
     (0..CHANNELS).flat_map(move |channel| {
         let (place, number) = (channel as u8, channel as u8 + 1);
@@ -335,7 +335,8 @@ mod tests {
         }
     }
 
-    /// More SYNC0s than room: the rest is left out; fewer: the rest is 0.
+    /// More SYNC0s than samples in a block: the excess is omitted; fewer: the remaining samples are
+    /// 0.
     #[test]
     fn a_block_of_another_number_of_samples_is_cut_or_filled() {
         let ramp = Signal::Ramp { from: 0.0, to: 10_000.0, frequency: 1.0 };

@@ -1,8 +1,8 @@
 //! Two serial lines as of an EL6022: bytes pass by a handshake in the process data. What one line
 //! sends comes in at the other, as with a cable between them.
 //!
-//! Simplifications: 9600 baud, ten bits a byte, whatever the settings. No parity or framing errors,
-//! no continuous sending.
+//! Simplifications: 9600 baud, ten bits a byte, independent of the settings. No parity or framing
+//! errors, no continuous sending.
 
 use std::collections::VecDeque;
 

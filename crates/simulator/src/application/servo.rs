@@ -96,7 +96,7 @@ pub struct ServoDescription {
     /// `None` without one. Bit 2 of 0x60FD shows it.
     pub home_switch: Option<(f64, f64)>,
     /// Angles of the shaft, in rad, between which the inputs of touch probe 1 and 2 are high, the
-    /// lower one first; `None` for one that is not there. Bits 16 and 17 of 0x60FD show them.
+    /// lower one first; `None` for a missing probe. Bits 16 and 17 of 0x60FD show them.
     pub touch_probes: [Option<(f64, f64)>; 2],
     /// Time the power stage takes for each step towards Operation enabled.
     pub transition_time: Duration,

@@ -48,8 +48,8 @@ impl Level {
         course.next.store(next + 1, Ordering::Relaxed);
     }
 
-    /// Its value at `now`, as far as it is kept: the present one of a level without a course, 0
-    /// before the first.
+    /// Its value at `now`, within the kept history. A level without a history returns the present
+    /// value, and 0 before the first.
     #[must_use]
     pub fn at(&self, now: Instant) -> f64 {
         let Some(course) = &self.course else { return self.get() };

@@ -42,7 +42,8 @@ const MAILBOX: u16 = 0x1000;
 const MAILBOX_SIZE: u16 = 128;
 const OUTPUTS: u16 = MAILBOX + 2 * MAILBOX_SIZE;
 
-/// SyncManager of the SII: switched on, its length fixed by the hardware, and none of the ESC's.
+/// Flags of a SyncManager in the SII: enabled, length fixed by the hardware, virtual (not one of
+/// the ESC's).
 const ENABLE: u8 = 1 << 0;
 const FIXED_LENGTH: u8 = 1 << 3;
 const VIRTUAL: u8 = 1 << 2;
@@ -156,8 +157,8 @@ fn with_samples(builder: Builder, control: u8, usage: SyncManagerUse) -> Builder
         .distributed_clock("DcSync", mode)
 }
 
-/// A terminal with a microcontroller and CoE: mailboxes, and SyncManagers 2 and 3 with so many
-/// bytes.
+/// A terminal with a microcontroller and CoE: mailboxes, and SyncManagers 2 and 3 with these
+/// numbers of bytes.
 fn with_mailbox(builder: Builder, outputs: u16, inputs: u16, at: u16) -> Builder {
     let mailbox = Mailbox {
         receive_offset: MAILBOX,

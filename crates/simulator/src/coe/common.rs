@@ -127,8 +127,8 @@ pub fn error_history(length: usize) -> Object {
 /// Adds mapping objects for `pdos` of one direction, and the assignment object for PDOs that have a
 /// SyncManager.
 ///
-/// A PDO that is not fixed has room for `capacity` objects, and then the assignment can be written
-/// too. The mapped objects must be added by the caller.
+/// A PDO that is not fixed has space for `capacity` objects, and then the assignment can be written
+/// too. The caller must add the mapped objects.
 pub fn add_pdos(dictionary: &mut ObjectDictionary, direction: Direction, pdos: &[Pdo], capacity: u8) {
     for pdo in pdos {
         dictionary.add(mapping_object(pdo, if pdo.fixed { 0 } else { capacity }));

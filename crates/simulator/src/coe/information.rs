@@ -62,7 +62,7 @@ impl Fragments {
         })
     }
 
-    /// Sends as many fragments as there is room for. Returns `true` once the last one is sent.
+    /// Sends as many fragments as fit. Returns `true` once the last one is sent.
     pub(super) fn push(&mut self, replies: &mut Replies<'_>, message: &mut Vec<u8>) -> bool {
         // Indices in a list are not split.
         let room = replies.payload_limit().saturating_sub(OVERHEAD) & !1;
@@ -81,7 +81,7 @@ impl Fragments {
                     Kind::Error(code) => SdoInformationService::Error(code),
                 },
             };
-            // A mailbox without room for any answer gets none.
+            // A mailbox too small for any answer gets none.
             let Ok(length) = information.emit(message) else { return true };
             if end == self.sent && left > 0 {
                 return true;

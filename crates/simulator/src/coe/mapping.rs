@@ -57,7 +57,8 @@ impl Direction {
 
 const DIRECTIONS: [Direction; 2] = [Direction::Outputs, Direction::Inputs];
 
-/// Mapping object of `pdo`, with room for `capacity` entries; writable in PreOp unless it is fixed.
+/// Mapping object of `pdo`, with space for `capacity` entries; writable in PreOp unless it is
+/// fixed.
 #[must_use]
 pub fn mapping_object(pdo: &Pdo, capacity: u8) -> Object {
     let access =
@@ -74,7 +75,7 @@ pub fn mapping_object(pdo: &Pdo, capacity: u8) -> Object {
     Object::record(pdo.index, name, PDO_MAPPING_TYPE, entries).with_count(length(&pdo.entries), access)
 }
 
-/// Assignment object of one direction, with room for `capacity` PDOs; writable in PreOp unless
+/// Assignment object of one direction, with space for `capacity` PDOs; writable in PreOp unless
 /// `fixed`.
 #[must_use]
 pub fn assignment_object(direction: Direction, assigned: &[u16], capacity: u8, fixed: bool) -> Object {

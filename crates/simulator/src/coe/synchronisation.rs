@@ -24,7 +24,7 @@ const ERROR_LIMIT: u8 = 0x02;
 /// Synchronisation types (ETG.1020, 13.3): free run, with the SyncManager's event, with SYNC0.
 const TYPES: [i64; 3] = [0, 1, WITH_SYNC0];
 
-/// Type of one that follows SYNC0.
+/// Synchronisation type with SYNC0.
 const WITH_SYNC0: i64 = 2;
 
 /// [`TYPES`] that are supported, one bit each, as in sub-index 4.

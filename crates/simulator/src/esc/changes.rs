@@ -1,5 +1,5 @@
-//! Changes of an ESC that concern more than itself, which its segment follows; and its rest, while
-//! nothing is under way in it.
+//! Changes of an ESC that its segment has to follow, and the ESC's rest, while nothing is in
+//! progress in it.
 
 use core::ops::Range;
 use core::time::Duration;
@@ -72,7 +72,7 @@ impl Esc {
         self.fmmus.iter().map(FmmuUnit::span).filter(|span| !span.is_empty())
     }
 
-    /// True if the fieldbus asks for events.
+    /// True if the fieldbus enabled events.
     pub(crate) fn has_event_mask(&self) -> bool {
         self.memory.word(register::ECAT_EVENT_MASK) != 0
     }

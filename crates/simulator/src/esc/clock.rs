@@ -61,7 +61,7 @@ impl LocalClock {
     }
 }
 
-/// Fixed-point rate, limited to one part in a thousand, beyond that of any oscillator.
+/// Fixed-point rate, limited to one part in a thousand, which no oscillator reaches.
 fn fixed(rate: f64) -> i128 {
     let rate = if rate.is_nan() { 0.0 } else { rate.clamp(-2e-3, 2e-3) };
     (rate * ONE as f64).round() as i128

@@ -24,8 +24,7 @@ use super::memory::Memory;
 pub struct Oscillator {
     /// Local time at power-on, in ns.
     pub initial_time: u64,
-    /// Rate error, in parts per million, above 0 if it runs fast; that of a real one is within
-    /// about 100.
+    /// Rate error, in parts per million, above 0 if it runs fast; a real clock is within about 100.
     pub drift_ppm: f64,
     /// Greatest deviation of one time, in ns either way: of a pulse of SYNC0 or SYNC1, of a time
     /// that a frame or an edge latches, and of the system time that a frame reads or brings. Evenly
@@ -142,7 +141,7 @@ impl DistributedClock {
         self.visible(self.full_time(memory, now))
     }
 
-    /// System time as it is taken for a frame or an edge.
+    /// System time as a frame or an edge samples it.
     fn taken_time(&mut self, memory: &Memory, now: Instant) -> u64 {
         let off = self.jitter.next();
         self.visible(self.full_time(memory, now).wrapping_add_signed(off))
@@ -325,8 +324,8 @@ impl DistributedClock {
         }
     }
 
-    /// Instant of a pulse. One that the clock is past by `latest` ns at most comes at once; one
-    /// that the system time has leapt over comes when the counter has wrapped.
+    /// Instant of a pulse. A pulse in the past by at most `latest` ns occurs at once; a pulse that
+    /// the system time has jumped over occurs when the counter has wrapped.
     fn scheduled(
         &self,
         memory: &Memory,

@@ -92,7 +92,7 @@ impl EscDescription {
         if ports == 0 {
             return description;
         }
-        // Ports that the ASIC has and the image does not configure stay shown as such.
+        // Ports that the ASIC has and the image does not configure remain shown as not configured.
         let unused = if kind == EscKind::Et1200 { NOT_CONFIGURED << 6 } else { 0 };
         let declared = port_types(ports).into_iter().rev().fold(0, |bits, it| bits << 2 | it);
         Self {

@@ -284,7 +284,7 @@ impl SyncManagerUnit {
         true
     }
 
-    /// Hands over inputs or a message from the application; `false` if the mailbox still holds one.
+    /// Takes inputs or a message from the application; `false` if the mailbox still holds one.
     pub(crate) fn application_write(&mut self, memory: &mut Memory, bytes: &[u8]) -> bool {
         if !self.enabled || matches!(self.kind, Kind::Mailbox(_)) && self.full {
             return false;
@@ -305,7 +305,8 @@ impl SyncManagerUnit {
         self.application_write(memory, bytes);
     }
 
-    /// Makes the buffer just written the newest; the next write goes to one that is not being read.
+    /// Makes the buffer just written the newest; the next write uses a buffer that is not being
+    /// read.
     fn hand_over(&mut self) {
         self.newest = self.writing;
         self.full = true;

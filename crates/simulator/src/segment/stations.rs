@@ -22,7 +22,7 @@ pub(super) struct Addresses {
 }
 
 impl Addresses {
-    /// Room for so many SubDevices: finding them allocates nothing.
+    /// Space for `count` SubDevices, so that finding them does not allocate.
     pub(super) fn with_capacity(count: usize) -> Self {
         let (by_station, found) = (Vec::with_capacity(2 * count), Vec::with_capacity(USED_FMMUS * count));
         Self { by_station, spans: Vec::with_capacity(USED_FMMUS * count), found, ..Self::default() }

@@ -57,7 +57,7 @@ pub enum TopologyError {
         /// Attachments given.
         found: usize,
     },
-    /// A SubDevice is attached to one that comes after it in the list.
+    /// A SubDevice is attached to one that follows it in the list.
     #[error("SubDevice {child} is attached to SubDevice {parent}, expected one before it")]
     Parent {
         /// Index of the SubDevice.
@@ -220,7 +220,7 @@ pub(super) struct Hop {
 /// Path of a frame through the segment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Route {
-    /// Hops in the order of processing, which is that of auto-increment addresses.
+    /// Hops in the order of processing, which is the order of auto-increment addresses.
     pub(super) hops: Vec<Hop>,
     /// SubDevices that it passes and is not processed by: on the way back round a ring.
     pub(super) passed: Vec<Hop>,
@@ -243,7 +243,7 @@ pub(super) enum Loop {
 }
 
 impl Route {
-    /// Traces a frame that goes in at `end` of `topology`; `loops` and `forwarding_delays` (ns) by
+    /// Traces a frame that enters at `end` of `topology`; `loops` and `forwarding_delays` (ns) by
     /// SubDevice.
     pub(super) fn trace(
         topology: &Topology,
@@ -300,7 +300,7 @@ impl Route {
 
 /// Port by which a frame that arrived at `port` leaves: the next open one, in the order 0, 3, 1, 2
 /// and round again (ESC data sheet, section I, 3.2); and `true` if it is processed on its way,
-/// behind port 0. With all others closed it goes back by the same port.
+/// behind port 0. If all others are closed it leaves by the same port.
 fn next_port(loops: &[Loop; PORTS], port: usize) -> (usize, bool) {
     let place = FORWARDING_ORDER.iter().position(|&it| it == port).unwrap_or(0);
     let mut is_processed = port == 0;
@@ -314,7 +314,7 @@ fn next_port(loops: &[Loop; PORTS], port: usize) -> (usize, bool) {
     (port, is_processed)
 }
 
-/// Longest delay of a cable, one second: more than that of a cable around the world.
+/// Longest delay of a cable, one second: longer than any cable around the world.
 const LONGEST_DELAY: u64 = 1_000_000_000;
 
 #[cfg(test)]

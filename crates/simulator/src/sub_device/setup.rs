@@ -162,7 +162,7 @@ pub(super) fn take_outputs(esc: &mut Esc, outputs: &mut [u8]) -> bool {
     complete
 }
 
-/// Hands the inputs over, SyncManager by SyncManager.
+/// Transfers the inputs, SyncManager by SyncManager.
 pub(super) fn give_inputs(esc: &mut Esc, inputs: &[u8]) {
     let mut offset = 0;
     for number in 0..esc.sync_managers().len() {

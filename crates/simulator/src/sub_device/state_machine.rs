@@ -9,7 +9,7 @@ use ethercat::al_status_code::AlStatusCode;
 pub(crate) enum Decision {
     /// Do nothing: a shown error was not acknowledged.
     Ignore,
-    /// Stay: the state is that of the request; a shown error is cleared.
+    /// Stay: the requested state is the present one; a shown error is cleared.
     Stay,
     /// Enter the state, if the entry actions agree; a shown error is cleared.
     Enter(AlState),
@@ -49,7 +49,7 @@ mod tests {
     const STATES: [AlState; 5] = [Init, PreOp, Bootstrap, SafeOp, Op];
 
     /// One row per state, one column per requested state number 0 to 15. A dot: it stays; I, P, B,
-    /// S, O: it goes there; 1: invalid change (0x0011), 2: unknown state (0x0012).
+    /// S, O: it enters this state; 1: invalid change (0x0011), 2: unknown state (0x0012).
     const ROWS: [(AlState, &str); 5] = [
         (Init, "2.PB122212222222"),
         (PreOp, "2I.1S22212222222"),

@@ -197,7 +197,7 @@ mod tests {
         }
     }
 
-    /// Missed events after SYNC0s with so many sets of outputs before each.
+    /// Missed events after SYNC0s, with `outputs` sets of outputs before each.
     fn missed(limit: u16, outputs: &[u32]) -> (u16, bool) {
         let mut it = watching(limit);
         for (number, outputs) in (1..).zip(outputs) {

@@ -99,7 +99,7 @@ fn joined(rig: &Rig) -> Vec<u16> {
     joined
 }
 
-/// Both ends of the cable by which frames come to a SubDevice: position and port.
+/// Both ends of the cable by which frames reach a SubDevice: position and port.
 fn cable(rig: &Rig, position: usize) -> [(u16, u8); 2] {
     let cable = rig.main_device.sub_devices()[position].cable().expect("its place is known");
     cable.map(|end| (end.position.expect("a SubDevice"), end.port.expect("a port")))
@@ -171,7 +171,7 @@ fn an_optional_one_is_absent_at_the_start_and_joins_in_op() {
     }
 }
 
-/// A star of four, in Op without the third, which is exchanged in every so many cycles.
+/// A star of four, in Op without the third, which is exchanged every `every` cycles.
 fn star_without_the_third(every: u16) -> Rig {
     let late = SubDeviceConfiguration { every, ..optional("late", 2) };
     let described_as = vec![required("hub", 9), required("first", 1), late, required("last", 3)];
@@ -205,13 +205,13 @@ fn the_first_inputs_that_are_fresh_are_of_that_cycle() {
             rig.cycle();
             rig.main_device.inputs_fresh(2)
         });
-        // A drive in Op is in none of the states that its statusword shows as zero.
+        // A drive in Op has a statusword other than zero.
         assert!(fresh && rig.main_device.inputs(2)[..2] != [0; 2], "{:?}", rig.main_device.inputs(2));
     }
 }
 
-/// Places count from the front: one that comes moves all behind it by one, also between the reading
-/// of an identity and the writing of an address.
+/// Positions count from the front. A SubDevice that joins shifts all behind it by one, also between
+/// the reading of an identity and the writing of an address.
 // feature(main-device): one that comes while another is given its address is not taken for it, and both join
 #[test]
 fn arrival_during_addressing_is_not_confused() {
@@ -239,7 +239,7 @@ fn arrival_during_addressing_is_not_confused() {
     }
 }
 
-/// A frame is never shorter than 60 bytes, whatever a cycle leaves.
+/// A frame is never shorter than 60 bytes, even if a cycle leaves less.
 #[test]
 fn one_joins_where_process_data_leaves_no_room_in_a_cycle() {
     let mut described_as: Vec<_> = (0..24).map(|it| required(&format!("drive {it}"), 1)).collect();
@@ -484,7 +484,7 @@ fn blow() -> impl Strategy<Value = Blow> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
-    /// Any SubDevices may come and go, at any time: when all have power and cables, all are in Op.
+    /// SubDevices join and leave at any time: when all have power and cables, all are in Op.
     #[test]
     fn any_coming_and_going_ends_in_op(first in 1_usize..6, blows in proptest::collection::vec(blow(), 0..12)) {
         let configuration = described(vec![

@@ -67,7 +67,7 @@ fn word(bytes: &[u8], number: usize) -> u64 {
     u64::from_le_bytes(bytes[start..start + STAMP].try_into().expect("eight bytes"))
 }
 
-/// Lets the SubDevice at `position` take part in process data or not: its outputs, its inputs.
+/// Enables or disables process data of the SubDevice at `position`: its outputs, its inputs.
 pub(crate) fn take_part(rig: &mut Rig, position: usize, outputs: bool, inputs: bool) {
     for (fmmu, active) in (0..).zip([outputs, inputs]) {
         let register = register::FMMU + fmmu * register::fmmu::LENGTH + FMMU_ACTIVATE;

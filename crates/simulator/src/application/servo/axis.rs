@@ -38,7 +38,8 @@ pub struct ServoAxis {
     cascade: Cascade,
     activity: Activity,
     settings: Settings,
-    /// Changes of the dictionary, and the rest that the settings depend on, when they were read.
+    /// State that the settings depend on, when they were read: changes of the dictionary, and their
+    /// origin.
     read: Option<(u64, Origin)>,
     rest: Rest,
     scale: Scale,
@@ -58,7 +59,7 @@ pub struct ServoAxis {
     fault: Option<u16>,
     /// Safe torque off is active: Switch on disabled, without a fault.
     safe_torque_off: bool,
-    /// Error code that is to be shown and sent; 0 is the end of an error.
+    /// Error code to show and send; 0 is the end of an error.
     reported: Option<u16>,
     following_error_time: Duration,
     /// Place that is demanded of a shaft that follows positions, in position units.
@@ -205,7 +206,7 @@ impl ServoAxis {
         self.wake();
     }
 
-    /// Sets the encoder; [`Encoder::Unlimited`] is the one that it has at first.
+    /// Sets the encoder; the default is [`Encoder::Unlimited`].
     pub(super) fn set_encoder(&mut self, encoder: Encoder) {
         self.counter.encoder = encoder;
     }
@@ -242,7 +243,7 @@ impl ServoAxis {
         self.is_braked = brake.look(now).holds;
     }
 
-    /// Turns the shaft by hand, by so many turns of the motor.
+    /// Turns the shaft from outside, by `turns` of the motor.
     pub(super) fn displace(&mut self, turns: f64) {
         self.plant.displace(turns * TAU);
         self.wake();

@@ -141,8 +141,8 @@ impl ServoDrive {
         }
     }
 
-    /// Makes an axis count from elsewhere, by so many turns of its motor; the shaft stays where it
-    /// is. Targets follow the new count.
+    /// Shifts the position count of an axis by `turns` of its motor; the shaft stays where it is.
+    /// Targets follow the new count.
     pub fn shift_count(&mut self, axis: usize, turns: f64) {
         if let Some(axis) = self.axes.get_mut(axis) {
             axis.shift_count(turns);
@@ -156,7 +156,7 @@ impl ServoDrive {
         }
     }
 
-    /// Turns the shaft of an axis by hand, by so many turns of its motor, with or without power.
+    /// Turns the shaft of an axis from outside, by `turns` of its motor, with or without power.
     pub fn displace(&mut self, axis: usize, turns: f64) {
         if let Some(axis) = self.axes.get_mut(axis) {
             axis.displace(turns);

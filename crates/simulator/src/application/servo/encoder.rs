@@ -10,8 +10,8 @@ pub enum Encoder {
     Unlimited,
     /// None: the drive continues with the count that it had when its power went.
     Incremental,
-    /// Positions within so many turns of the motor; above 0. After a restart the drive counts from
-    /// -1/2 to +1/2 of this range.
+    /// Positions within this many turns of the motor; above 0. After a restart the drive counts
+    /// from -1/2 to +1/2 of this range.
     Absolute {
         /// Turns that the encoder distinguishes.
         turns: f64,

@@ -331,7 +331,7 @@ fn simulation(axis: u8) -> Object {
     Object::record(SIMULATION + u16::from(axis), "Simulation", 0, entries)
 }
 
-/// `mapping` with spare, unassigned PDOs after its own, for each of so many axes.
+/// `mapping` with spare, unassigned PDOs after its own, for each of `axes`.
 fn with_spare_pdos(mapping: &PdoMapping, axes: u8) -> PdoMapping {
     let spare = |pdos: &[Pdo], first: u16, name: &str| {
         let mut pdos = pdos.to_vec();
@@ -351,7 +351,7 @@ fn with_spare_pdos(mapping: &PdoMapping, axes: u8) -> PdoMapping {
     }
 }
 
-/// First PDO of an axis: 0x10 behind that of the one before it, as multi-axis drives number them.
+/// First PDO of an axis: 0x10 after the previous axis, as multi-axis drives number them.
 const fn pdo_of(first: u16, axis: u8) -> u16 {
     first + 0x10 * axis as u16
 }
@@ -364,8 +364,8 @@ pub fn default_mapping() -> PdoMapping {
     default_mapping_of(1)
 }
 
-/// Default mapping of a drive with so many axes: for each a PDO each way, 0x10 behind that of the
-/// one before it.
+/// Default mapping of a drive with `axes` axes: for each a PDO in each direction, 0x10 after the
+/// previous axis.
 #[must_use]
 pub fn default_mapping_of(axes: u8) -> PdoMapping {
     let pdo = |first, sync_manager, axis: u8, name: &str, entries: [(u16, DataType, &str); 4]| Pdo {

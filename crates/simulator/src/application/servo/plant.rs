@@ -56,7 +56,7 @@ impl Plant {
         self.velocity
     }
 
-    /// Turns the shaft by `angle` (rad) by hand, at standstill.
+    /// Turns the shaft by `angle` (rad) from outside, at standstill.
     pub fn displace(&mut self, angle: f64) {
         self.position += angle;
         self.velocity = 0.0;

@@ -15,7 +15,7 @@ use super::CONTROL_PERIOD;
 use super::profile::{Bounds, Profile};
 use super::set_point::nearest;
 
-/// Set-points of a drive: the running one, and the one that waits.
+/// Set-points of a drive: the running one, and the waiting one.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct SetPoints {
     running: Option<f64>,

@@ -29,7 +29,7 @@ pub struct Taken {
     pub state: State,
     /// Position of the shaft, as in 0x6064, in counts.
     pub position: i32,
-    /// True angle of the shaft, in rad, whatever the drive counts.
+    /// True angle of the shaft, in rad, independent of the drive's count.
     pub angle: f64,
     /// Speed of the shaft, in counts per second.
     pub velocity: f64,

@@ -77,7 +77,7 @@ pub(super) struct Settings {
     pub(super) torque_offset: f64,
     pub(super) load_torque: f64,
     pub(super) power: bool,
-    /// Mode of operation; `None` for one that the drive does not support.
+    /// Mode of operation; `None` for an unsupported mode.
     pub(super) mode: Option<ModeOfOperation>,
     pub(super) homing: HomingSettings,
     /// Position of the home, in counts.

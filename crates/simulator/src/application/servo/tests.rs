@@ -200,7 +200,7 @@ fn csp_follows_a_sine_within_bounds() {
         let next = start + (amplitude * (TAU * 0.5 * time).sin()) as i32;
         bench.outputs.position = next;
         let inputs = bench.cycle();
-        // The position at the end of this cycle is that of the target at its start, less the lag.
+        // The position at the end of this cycle equals the target at its start, less the lag.
         worst = worst.max((inputs.position - wanted).abs());
         farthest = farthest.max((inputs.position - start).abs());
         assert_eq!(inputs.state(), Some(State::OperationEnabled), "cycle {cycle}");

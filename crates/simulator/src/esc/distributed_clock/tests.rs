@@ -237,8 +237,8 @@ fn single_latch_holds_until_read_and_continuous_keeps_newest() {
     assert_eq!([0, 1, 2, 3].map(|place| time(&memory, place)), [1_100, 1_400, 1_305, 1_405]);
     assert_eq!((status(&memory, 0), status(&memory, 1)), (0x01, 0x00), "only a single edge has a flag");
     assert!(DistributedClock::holds_edge(&memory));
-    // The time of another edge lets nothing go, nor does a read for inputs that are the
-    // application's.
+    // The time of another edge releases nothing, nor does a read for inputs that belong to the
+    // application.
     DistributedClock::latch_times_read(&mut memory, |register| register == dc::LATCH_TIMES + 8);
     memory.set_byte(dc::CYCLIC_UNIT_CONTROL, 0x10);
     assert!(!DistributedClock::holds_edge(&memory));

@@ -55,8 +55,8 @@ impl ServoAxis {
         }
     }
 
-    /// Deceleration before Operation enabled is left by Disable operation or Shutdown, where their
-    /// option codes ask for it; `None` once the axis rests.
+    /// Deceleration before Disable operation or Shutdown leaves Operation enabled, if their option
+    /// codes require it; `None` once the axis is at standstill.
     pub(super) fn departure(&self) -> Option<f64> {
         if self.machine.state() != State::OperationEnabled {
             return None;
@@ -91,7 +91,7 @@ impl ServoAxis {
         }
     }
 
-    /// True if the activity is that of the mode.
+    /// True if the activity belongs to the mode.
     fn works(&self) -> bool {
         use ModeOfOperation as M;
         let interpolates = self.settings.controlword.enables_interpolation();
@@ -171,7 +171,7 @@ impl ServoAxis {
         let settings = &self.settings;
         let limit = settings.torque_limit;
         let inertia = self.plant.parameters().inertia;
-        // Of the others nothing hangs on it.
+        // Only braking uses the task.
         let task = if matches!(self.activity, Activity::Brake(_)) { self.task() } else { Task::Nothing };
         let demand = match &mut self.activity {
             Activity::Off => return LimitedTorque::default(),

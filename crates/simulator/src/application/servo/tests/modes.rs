@@ -119,7 +119,7 @@ fn at_once_replaces_relative_adds_and_end_velocity_passes() {
     for target in [0.75, 1.0] {
         bench.set_point(NEW | Controlword::CHANGE_ON_SET_POINT, start + revolutions(target));
         bench.outputs.controlword |= Controlword::CHANGE_ON_SET_POINT;
-        // Until there is room for another one.
+        // Until another set-point fits.
         bench.cycles(50);
     }
     let mut slowest = i32::MAX;
