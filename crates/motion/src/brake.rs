@@ -1,8 +1,8 @@
 //! A brake that holds an axis while its drive does not.
 //!
 //! It takes time to open and to close. The axis is moved only once the brake is open, and the drive
-//! gives its torque away only once it is closed: in between the drive holds the axis against
-//! whatever pulls at it.
+//! gives its torque away only once it is closed. In between the drive holds the axis against
+//! external forces.
 //!
 //! A brake with feedback counts as open or closed only once its feedback shows that. The drive
 //! keeps its torque at a brake that does not close.
@@ -61,7 +61,7 @@ enum Stage {
 pub struct BrakeSeen {
     /// The drive holds the axis.
     pub torque: bool,
-    /// The axis is to be moved, or held by its drive.
+    /// The axis should move, or be held by its drive.
     pub wanted: bool,
     /// The drive may drive the motor, as far as it shows.
     pub powered: bool,
@@ -69,8 +69,8 @@ pub struct BrakeSeen {
     pub reading: BrakeReading,
     /// The drive exchanges process data.
     pub is_reached: bool,
-    /// The torque goes once the feedback has shown for [`FEEDBACK_TIME`] that the brake does not
-    /// close.
+    /// The torque is removed once the feedback has shown for [`FEEDBACK_TIME`] that the brake does
+    /// not close.
     pub gives_way: bool,
 }
 
@@ -81,12 +81,12 @@ pub struct Braked {
     pub power: bool,
     /// The axis may be moved; until then the drive holds its position.
     pub free: bool,
-    /// The drive has to keep its torque, even if it is asked to give it away.
+    /// The drive has to keep its torque, even if a request would remove it.
     pub keep_torque: bool,
 }
 
 impl Brake {
-    /// One that holds. Times that are negative or no finite number count as 0.
+    /// A brake that holds. Times that are negative or not finite count as 0.
     #[must_use]
     pub fn new(times: BrakeTimes) -> Self {
         let sane = |time: Seconds| if time.is_finite() { Seconds(time.0.max(0.0)) } else { Seconds::ZERO };

@@ -23,7 +23,8 @@ pub enum Homing {
         /// Position of the axis where the drive's is zero.
         offset: Radians,
     },
-    /// By hand: it is brought to a mark, and on the command to home it is at this position there.
+    /// By its operator: the axis is moved to a mark, and the command to home sets its position
+    /// there.
     CurrentPosition {
         /// Position of the mark.
         position: Radians,
@@ -73,9 +74,9 @@ impl Home {
         axis - self.offset
     }
 
-    /// Here is home: the drive is at `drive`. Only at standstill, for the position jumps. It
-    /// changes nothing, and returns `false`, unless the axis is homed by hand, and for a position
-    /// that is not finite.
+    /// Sets home at the drive's position `drive`. Only at standstill, because the position jumps.
+    /// It changes nothing, and returns `false`, unless the axis is homed by its operator, and for a
+    /// position that is not finite.
     pub fn take(&mut self, drive: Radians) -> bool {
         let Homing::CurrentPosition { position } = self.homing else { return false };
         let offset = position - drive;
@@ -106,7 +107,7 @@ impl Home {
         *self = Self::new(self.homing);
     }
 
-    /// Its position may be another one than reported: it is not homed, whatever its encoder is.
+    /// Its reported position may be wrong: it is not homed, with any encoder.
     pub fn distrust(&mut self) {
         self.forget();
         self.homed = false;

@@ -10,11 +10,11 @@
 //! | [`restart`] | what a restart of its drive says about the position of an axis |
 //! | [`base`] | bases that move about: pose and velocity |
 //! | [`online`] | [`OnlineMotion`]: jerk-limited motion to targets that may change at any time |
-//! | [`kinematics`] | wheels and joints to bases and hands, and back |
+//! | [`kinematics`] | wheels and joints to bases and tools, and back |
 //! | [`odometry`] | [`Odometry`]: pose of a base, from its wheels |
-//! | [`sinusoid`] | [`SmoothSinusoid`]: a sinusoid that starts from rest |
+//! | [`sinusoid`] | [`SmoothSinusoid`]: a sinusoid that starts from standstill |
 //! | [`spline`] | [`spline::Segment`]: polynomials in time between the points of a trajectory |
-//! | [`stop`] | [`StopProfile`]: to rest with bounded deceleration |
+//! | [`stop`] | [`StopProfile`]: a stop with bounded deceleration |
 //!
 //! Trajectories are functions of the time since they began: nothing is integrated, so nothing
 //! drifts and a skipped cycle costs nothing.

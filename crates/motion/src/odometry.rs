@@ -8,7 +8,7 @@ use crate::units::Radians;
 
 /// A base with a displacement that follows from its wheels.
 pub trait Rolling<const WHEELS: usize> {
-    /// The arc along which the base moves while the wheels turn by so much.
+    /// The arc along which the base moves while the wheels turn by these angles.
     fn displacement(&self, wheels: [Radians; WHEELS]) -> Displacement;
 }
 

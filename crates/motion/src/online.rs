@@ -65,8 +65,8 @@ pub enum Synchronisation {
     /// Each axis is there as soon as it can.
     #[default]
     Independent,
-    /// All axes are at their positions at the same instant. A target of velocity is reached as soon
-    /// as it can be: to come to a velocity later, the library exceeds the jerk (3.0.1).
+    /// All axes reach their positions at the same instant. A velocity target is reached as soon as
+    /// possible: to reach a velocity later, the library exceeds the jerk (3.0.1).
     Together,
 }
 
@@ -85,7 +85,7 @@ pub enum Target {
 }
 
 impl Target {
-    /// To rest at `position`.
+    /// To standstill at `position`.
     #[must_use]
     pub const fn rest_at(position: Radians) -> Self {
         Self::Position { position, velocity: RadiansPerSecond::ZERO }

@@ -1,4 +1,4 @@
-//! A sinusoid that starts from rest.
+//! A sinusoid that starts from standstill.
 
 use core::f64::consts::TAU;
 
@@ -84,8 +84,8 @@ impl SmoothSinusoid {
         RadiansPerSecondSquared(self.amplitude.0.abs() * bound)
     }
 
-    /// A jerk it never exceeds by more than a thousandth, in whatever phase: the ramp is looked at
-    /// in steps.
+    /// A jerk it never exceeds by more than a thousandth, in any phase: the ramp is evaluated in
+    /// steps.
     #[must_use]
     pub fn maximum_jerk(&self) -> RadiansPerSecondCubed {
         let omega = self.angular_frequency;

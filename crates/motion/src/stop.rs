@@ -1,11 +1,11 @@
-//! To rest with bounded deceleration.
+//! A stop with bounded deceleration.
 
 use thiserror::Error;
 
 use crate::axis::TrajectoryPoint;
 use crate::units::{Radians, RadiansPerSecond, RadiansPerSecondSquared, Seconds};
 
-/// From a position and a velocity to rest: the velocity falls as `1 - 3 u^2 + 2 u^3`, so the
+/// From a position and a velocity to standstill: the velocity falls as `1 - 3 u^2 + 2 u^3`, so the
 /// deceleration rises from zero to its bound half-way and returns to zero. It never turns back.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StopProfile {
@@ -38,7 +38,7 @@ impl StopProfile {
         Ok(Self { position, velocity, duration })
     }
 
-    /// From its begin to rest.
+    /// From its begin to standstill.
     #[must_use]
     pub const fn duration(&self) -> Seconds {
         self.duration
@@ -50,7 +50,7 @@ impl StopProfile {
         self.position + self.velocity * (self.duration / 2.0)
     }
 
-    /// True if it rests `elapsed` after its begin.
+    /// True at standstill, `elapsed` after its begin.
     #[must_use]
     pub fn is_at_rest(&self, elapsed: Seconds) -> bool {
         elapsed >= self.duration

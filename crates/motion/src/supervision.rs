@@ -1,9 +1,9 @@
 //! Supervision between a controller's set-points and the drive of an axis.
 //!
 //! A [`Supervisor`] checks every number of one axis on every cycle, keeps it within its limits, and
-//! brings it to rest when something is wrong. It integrates what it sends, not what it is asked:
-//! whatever a controller asks, positions sent move at most at the velocity limit and stay within
-//! the position limits.
+//! stops the axis when something is wrong. It integrates the set-points sent, not the commanded
+//! ones: for any command, positions sent move at most at the velocity limit and stay within the
+//! position limits.
 //!
 //! * **Runaway** ([`Supervisor::with_velocity_error`]), an axis in csv or cst that moves against
 //!   its command, or faster than it: no torque at once, latched.
@@ -14,26 +14,26 @@
 //! * **Stopped**, latched until it is acknowledged: a number that is none, a position beyond its
 //!   limit, a velocity far beyond its limit, a step, a following error, a drive in fault, a homing
 //!   that failed.
-//! * **Stopped** while the command is stale, as [`OnStale`] says. It ends by itself once a command
-//!   is fresh again and the axis rests.
+//! * **Stopped** while the command is stale, according to [`OnStale`]. It ends by itself once a
+//!   command is fresh again and the axis is at standstill.
 //!
 //! * **Outage** ([`Outage`]), no process data of the axis: set-points continue for
 //!   [`BLIND_CYCLES`]. Then positions are held, velocities and torques fall to zero, and in the end
 //!   the drive is sent a quick stop. After its return they begin at the axis, by no more than a
 //!   step, and stop within velocity, acceleration and jerk.
-//! * **Implausible** ([`Seen::implausible`]), positions that the axis cannot have come to: as an
-//!   outage, but for the quick stop right after [`BLIND_CYCLES`], and latched.
+//! * **Implausible** ([`Seen::implausible`]), positions that the axis cannot have reached: as an
+//!   outage, except that the quick stop follows right after [`BLIND_CYCLES`], and latched.
 //! * **Unreferenced** ([`Supervisor::unreference`]), its position may have changed unnoticed: the
 //!   drive's quick stop, and no motion until the position is known again.
-//! * **Interlocked** ([`InterlockState`]): brought to rest, then without torque.
+//! * **Interlocked** ([`InterlockState`]): stopped, then without torque.
 //! * **Waits for a start** (see [`START_TIME`]): its torque was taken by power, safe torque off or
 //!   a missing permission, and the return of that moves nothing.
-//! * **Brake that contradicts its command** ([`Seen::brake`]): brought to rest, then without torque
-//!   once the brake is closed, latched.
-//! * **Stopped with another axis** ([`OtherAxis`]): brought to rest within its own limits, while
-//!   that one is stopped.
+//! * **Brake that contradicts its command** ([`Seen::brake`]): stopped, then without torque once
+//!   the brake is closed, latched.
+//! * **Stopped with another axis** ([`OtherAxis`]): stopped within its own limits, while the other
+//!   one is stopped.
 //!
-//! * **Jogged** ([`Jog`]): moved slowly by its operator, whatever keeps controllers from moving it:
+//! * **Jogged** ([`Jog`]): moved slowly by its operator, even where controllers may not move it:
 //!   not homed, far outside its limits, in set-up mode, or in a chain with an axis that is not
 //!   ready.
 //!
@@ -227,8 +227,7 @@ impl Supervisor {
         &self.settings
     }
 
-    /// One cycle, `elapsed` after the last: what the controller asked, and what the drive gets of
-    /// it.
+    /// One cycle, `elapsed` after the last: from the controller's command to the drive's.
     pub fn step(&mut self, elapsed: Seconds, asked: AxisSetpoint, seen: &Seen) -> Supervised {
         self.judge(elapsed, asked, seen);
         self.send(elapsed, asked, seen)
@@ -303,7 +302,7 @@ impl Supervisor {
         }
     }
 
-    /// Ends a latched stop as soon as the axis rests and what caused it is gone.
+    /// Ends a latched stop as soon as the axis is at standstill and its cause is gone.
     pub fn acknowledge(&mut self) {
         self.acknowledged = true;
     }
@@ -536,7 +535,7 @@ impl Supervisor {
                 let slowed = self.slowed(wanted, self.sent.position, elapsed, limits.acceleration);
                 let slowed = self.slowed_for_lead(slowed, elapsed);
                 let moved = (slowed * elapsed).0.clamp(-limits.step.0, limits.step.0);
-                // Sums must not drift away from what was asked.
+                // Sums must not drift away from the command.
                 let reached = (moved - away.0).abs() <= ROUNDING.0;
                 let position = if reached { asked.position } else { self.sent.position + Radians(moved) };
                 self.sent = AxisSetpoint {

@@ -1,4 +1,4 @@
-//! Code on the real-time path asks no allocator for anything once it is built.
+//! Code on the real-time path does not allocate once it is built.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::hint::black_box;

@@ -167,7 +167,7 @@ fn invalid_numbers_are_refused_and_the_axis_continues() {
     assert_eq!(motion.points().iter().map(|point| point.position.0).collect::<Vec<_>>(), [1.0, 1.0]);
 }
 
-/// A hundred thousand plans by default; ONBEAT_TRIALS asks for more.
+/// A hundred thousand plans by default; ONBEAT_TRIALS sets another number.
 // feature(motion): jerk-limited online motion
 #[test]
 fn a_way_is_found_from_every_state_to_every_target() {

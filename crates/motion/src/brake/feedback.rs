@@ -75,7 +75,7 @@ impl BrakeReading {
         self.other_than(false)
     }
 
-    /// Input that shows another state than `open`; first the one that should be on.
+    /// Input that shows another state than `open`; first the input that should be on.
     fn other_than(&self, open: bool) -> Option<BrakeCause> {
         let released = (BrakeInput::Released, self.released, open);
         let closed = (BrakeInput::Closed, self.closed, !open);

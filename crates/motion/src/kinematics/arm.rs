@@ -1,7 +1,7 @@
 //! A row of joints from a base to a tip, as URDF describes it.
 //!
-//! Joint positions are plain numbers here, as URDF counts them: rad for a joint that turns, m for
-//! one that slides; [`ArmJoint::kind`] says which. Poses are of the tip in the frame of the base
+//! Joint positions are plain numbers here, as URDF counts them: rad for a revolute joint, m for a
+//! prismatic one; [`ArmJoint::kind`] gives the kind. Poses are of the tip in the frame of the base
 //! link, m.
 
 mod inverse;
@@ -39,7 +39,7 @@ pub struct ArmJoint {
     pub origin: Transform,
     /// About or along which it moves, in its own frame; of length 1.
     pub axis: DVec3,
-    /// Lowest and highest position, rad or m; infinite for one that turns for ever.
+    /// Lowest and highest position, rad or m; infinite for a continuous joint.
     pub limits: (f64, f64),
     /// Highest speed, rad/s or m/s; 0 if the file does not say.
     pub velocity: f64,

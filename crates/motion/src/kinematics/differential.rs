@@ -39,7 +39,7 @@ impl DifferentialDrive {
         }
     }
 
-    /// The arc along which the base moves while the wheels turn by so much.
+    /// The arc along which the base moves while the wheels turn by these angles.
     #[must_use]
     pub fn displacement(&self, [left, right]: [Radians; 2]) -> Displacement {
         Displacement {

@@ -142,7 +142,7 @@ impl OmniBase {
         }
     }
 
-    /// The arc along which the base moves while the wheels turn by so much.
+    /// The arc along which the base moves while the wheels turn by these angles.
     #[must_use]
     pub fn displacement(&self, wheels: [Radians; 4]) -> Displacement {
         let moved: DVec3 = self.forward.iter().zip(wheels).map(|(column, wheel)| column * wheel.0).sum();

@@ -53,7 +53,7 @@ pub(super) enum NoPlan {
     NotFound,
 }
 
-/// The way on from where the coordinate is, and room for the next one.
+/// The present motion of the coordinate, and space for the next one.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
     pub(super) bounds: Bounds,

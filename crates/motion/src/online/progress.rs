@@ -4,8 +4,8 @@ use super::OnlineError;
 use super::plan::{Aim, Bounds, Plan};
 use crate::units::Seconds;
 
-/// Jerk-limited progress along a path, from rest at 0 to rest at 1; it may be brought to rest in
-/// between.
+/// Jerk-limited progress along a path, from standstill at 0 to standstill at 1; it may be stopped
+/// in between.
 #[derive(Clone, Debug)]
 pub struct Progress {
     plan: Plan,
@@ -74,7 +74,7 @@ impl Progress {
         Place { progress, velocity: moment.velocity, acceleration: moment.acceleration }
     }
 
-    /// True if it rests: at 1, or where it was stopped.
+    /// True at standstill: at 1, or where it was stopped.
     #[must_use]
     pub fn arrived(&self) -> bool {
         self.plan.remaining() == 0.0

@@ -1,4 +1,4 @@
-//! Velocity of a base, brought to what is asked with bounded acceleration and jerk.
+//! Velocity of a base that follows its command with bounded acceleration and jerk.
 
 use super::OnlineError;
 use super::plan::{Aim, Bounds, Plan};
@@ -8,7 +8,7 @@ use crate::units::{
     RadiansPerSecondSquared, Seconds,
 };
 
-/// Jerk-limited velocity of a base: x, y and yaw each on their own way to what was asked last.
+/// Jerk-limited velocity of a base: x, y and yaw each approach the last command separately.
 #[derive(Clone, Debug)]
 pub struct OnlineTwist {
     plans: [Plan; 3],
@@ -112,7 +112,7 @@ impl OnlineTwist {
         }
     }
 
-    /// The twist is what was asked last.
+    /// The twist equals the last command.
     #[must_use]
     pub fn arrived(&self) -> bool {
         self.plans.iter().all(|plan| plan.remaining() == 0.0)

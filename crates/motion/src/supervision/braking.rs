@@ -19,16 +19,16 @@ pub(super) enum Braking {
     Drive(Intervention),
     /// Outage: positions stand, others fall to zero. The velocity it had when that began.
     Blind { velocity: RadiansPerSecond },
-    /// Return: from where it is to rest, along [`Supervisor::way_back`]. It `begins` with the next
-    /// set-point.
+    /// Return: from its position to standstill, along [`Supervisor::way_back`]. It `begins` with
+    /// the next set-point.
     Return { begins: bool },
     /// A jog moves it: along [`Supervisor::jog`].
     Jog,
 }
 
 impl Supervisor {
-    /// Time the axis takes from what it was last sent to rest when it ramps to zero; 0 for one that
-    /// does not.
+    /// Time from the last set-point to standstill when the axis ramps to zero; 0 if it does not
+    /// ramp.
     #[must_use]
     pub fn ramp_time(&self) -> Seconds {
         match (self.settings.on_stale, self.mode()) {
@@ -123,7 +123,7 @@ impl Supervisor {
         RadiansPerSecond(sent.signum() * (sent.abs() - deceleration * elapsed.0).max(0.0))
     }
 
-    /// Next point of the way back to rest; its first one where it `begins`.
+    /// Next point of the way back to standstill; the first point where it `begins`.
     pub(super) fn next_on_way_back(&mut self, begins: bool) -> TrajectoryPoint {
         // After a host stall the drive takes one step all the same.
         let passed = if begins { Seconds::ZERO } else { self.period };

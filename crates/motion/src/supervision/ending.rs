@@ -1,25 +1,25 @@
-//! The end of the cycle, and requests that bring the axes to rest: a controller that does not do
-//! that with its axis loses it.
+//! The end of the cycle, and requests that stop the axes: supervision stops an axis that its
+//! controller does not stop.
 
 use super::{CyclicMode, STANDS, Seen, Supervisor};
 use crate::units::{RadiansPerSecond, Seconds};
 
-/// True if the cycle ends or a request brings the axes to rest, and how long its controller may
-/// take to bring the axis to rest by its own profile.
+/// True if the cycle ends or a request stops the axes, and how long its controller may take to stop
+/// the axis by its own profile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ending {
     /// The cycle continues.
     #[default]
     No,
-    /// A controller that has not slowed the axis down within [`HEED_TIME`], or not brought it to
-    /// rest within [`END_TIME`], loses it.
+    /// A controller that has not slowed the axis down within [`HEED_TIME`], or not stopped it
+    /// within [`END_TIME`], loses it.
     Asked,
     /// Supervision brakes at once.
     Hurried,
 }
 
 impl Supervisor {
-    /// True if the cycle ends and the controller does not bring the axis to rest.
+    /// True if the cycle ends and the controller does not stop the axis.
     pub(super) fn ignores_the_end(&mut self, elapsed: Seconds, seen: &Seen) -> bool {
         if seen.ending == Ending::No {
             return false;
@@ -85,5 +85,5 @@ pub const HEED_TIME: Seconds = Seconds(1.0);
 /// Share of its speed that an axis has at most once it is slowed down.
 const SLOWED: f64 = 0.75;
 
-/// Time within which a controller has to bring its axes to rest.
+/// Time within which a controller has to stop its axes.
 pub const END_TIME: Seconds = Seconds(5.0);

@@ -1,4 +1,4 @@
-//! Stop signals and permissions: an axis is brought to rest, then it is without torque.
+//! Stop signals and permissions: an axis is stopped, then it is without torque.
 
 use super::STANDS;
 use super::{BLIND_CYCLES, Braking, Hold, Intervention, Seen, StopReason, Supervisor};
@@ -16,7 +16,7 @@ pub enum InterlockState {
     /// No torque: the permission to enable is missing, or its input is not fresh. Its return needs
     /// a start request.
     NotPermitted,
-    /// Rest, then no torque: a stop signal is on, or its input is not fresh. Stays until it is
+    /// Stop, then no torque: a stop signal is on, or its input is not fresh. Stays until it is
     /// acknowledged.
     Stop,
 }
@@ -29,7 +29,7 @@ impl Supervisor {
         held || (seen.interlock != InterlockState::Clear && heard)
     }
 
-    /// To rest, then without torque.
+    /// Stops the axis, then removes its torque.
     pub(super) fn hold_interlocked(&mut self, seen: &Seen) {
         let reason = match (self.stopped(), seen.interlock) {
             (Some(StopReason::Interlock), _) | (_, InterlockState::Stop) => StopReason::Interlock,
@@ -66,8 +66,8 @@ impl Supervisor {
         if !brakes {
             self.stop(reason, None);
         }
-        // Its load falls without the torque: it is held until a reset, whatever its controller
-        // requests.
+        // Without torque its load falls: it is held until a reset, even if its controller requests
+        // otherwise.
         let holds_load = self.is_held_enabled();
         let stands = seen.feedback.velocity.abs() <= self.settings.limits.velocity * STANDS;
         if let Hold::Stopped { reason: before, braking } = &mut self.hold {

@@ -1,7 +1,7 @@
-//! Jog: an axis that is moved by hand, slowly, while its operator holds a key.
+//! Jog: an operator moves an axis slowly while holding a key.
 //!
-//! Supervision makes the set-points of a jog, so that they keep the limits of a jog whatever a
-//! client sends. While a jog moves the axis no controller has it: it is shown
+//! Supervision makes the set-points of a jog, so that they keep the limits of a jog for any client.
+//! While a jog moves the axis no controller has it: it is shown
 //! [`AxisPhase::HoldingAt`](crate::axis::AxisPhase::HoldingAt), and begins there afterwards.
 //!
 //! A jog moves an axis that waits for something else than a fix: that is not homed, unreferenced
@@ -21,9 +21,9 @@ use crate::online::{AxisLimits, OnlineError, OnlineMotion, Synchronisation, Targ
 /// Limits of a jog.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct JogLimits {
-    /// Highest speed; above 0, at most that of the axis.
+    /// Highest speed; above 0, at most the axis's limit.
     pub velocity: RadiansPerSecond,
-    /// Highest torque; above 0, at most that of the axis.
+    /// Highest torque; above 0, at most the axis's limit.
     pub torque: NewtonMetres,
 }
 
@@ -52,7 +52,7 @@ impl JogLimits {
 /// Request of a jog, for one cycle.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Jog {
-    /// Velocity wanted; beyond the limit of a jog it is the limit, and one that is no number is 0.
+    /// Commanded velocity, clamped to the limit of a jog; NaN counts as 0.
     pub velocity: RadiansPerSecond,
     /// The machine around the axis permits it: its enabling switch is pressed, or it has none.
     pub permitted: bool,
@@ -63,7 +63,7 @@ pub struct Jog {
 pub(super) struct Jogging {
     pub(super) limits: JogLimits,
     course: OnlineMotion,
-    /// Velocity that the course leads to.
+    /// Velocity that the motion leads to.
     aim: RadiansPerSecond,
     /// Time for which the torque has been above the limit.
     pressed: Seconds,
@@ -139,7 +139,7 @@ impl Supervisor {
         self.jogging.limits
     }
 
-    /// True while a jog moves it, and until it has come to rest afterwards.
+    /// True while a jog moves it, and until standstill afterwards.
     #[must_use]
     pub fn is_jogged(&self) -> bool {
         self.stopped() == Some(StopReason::Jog)
@@ -217,7 +217,7 @@ impl Supervisor {
         self.begin_course(RadiansPerSecond::ZERO);
     }
 
-    /// To rest at the deceleration of a stop.
+    /// Stops at the deceleration of a stop.
     fn end_jog(&mut self) {
         if let Hold::Stopped { braking, .. } = &mut self.hold {
             *braking = Braking::Hard;

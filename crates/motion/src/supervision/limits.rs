@@ -48,7 +48,7 @@ impl Written {
 }
 
 impl Limits {
-    /// From full speed to rest in a quarter of a second.
+    /// From full speed to standstill in a quarter of a second.
     #[must_use]
     pub fn usual_acceleration(velocity: RadiansPerSecond) -> RadiansPerSecondSquared {
         velocity / Seconds(0.25)
@@ -97,7 +97,7 @@ pub struct Settings {
     pub limits: Limits,
     /// Accuracy with which it has to follow; `None` leaves that to its drive.
     pub following_error: Option<FollowingErrorLimit>,
-    /// Reaction when the command goes stale.
+    /// Reaction when the command becomes stale.
     pub on_stale: OnStale,
     /// Reaction to an outage.
     pub outage: Outage,

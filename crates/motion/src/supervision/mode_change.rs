@@ -52,7 +52,7 @@ impl Supervisor {
     pub(super) fn carry_on(&mut self, last: AxisSetpoint, elapsed: Seconds) {
         let Some(before) = self.before.filter(|_| self.hold == Hold::Free) else { return };
         match (before, self.mode()) {
-            // Positions have their velocity, and a stop lets torques go.
+            // Positions have their velocity, and a stop drops torques.
             (CyclicMode::Position, now) => {
                 let velocity = if now == CyclicMode::Velocity { self.sent.velocity } else { last.velocity };
                 let step = self.settings.limits.step.0;
@@ -127,7 +127,7 @@ mod tests {
             let before = it.step(PERIOD, setpoint(0.502), &seen(0.5));
             assert_eq!(before.reason, None, "{from:?}");
             it.change_mode(to, &seen(0.501).feedback);
-            // One that followed no positions begins where the axis will be.
+            // A mode without positions begins where the axis will be.
             let asked = if from == CyclicMode::Position { 0.503 } else { 0.502 };
             let now = it.step(PERIOD, setpoint(asked), &seen(0.501));
             assert_eq!((now.reason, now.intervention), (None, None), "{from:?} to {to:?}");

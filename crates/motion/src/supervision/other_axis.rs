@@ -62,13 +62,13 @@ impl Supervisor {
                     self.stop(StopReason::OtherAxis, None);
                     true
                 }
-                // It is on its way to rest; what ends the stop is another thing.
+                // It is stopping; only the condition that ends the stop changes.
                 Hold::Stopped { reason: reason @ (StopReason::Stale | StopReason::Chain), .. } => {
                     *reason = StopReason::OtherAxis;
                     self.acknowledged = false;
                     true
                 }
-                // An interlock takes the torque, too, and lets nothing go while it has the axis.
+                // An interlock removes the torque, too, and releases nothing while it has the axis.
                 Hold::Stopped { .. } => false,
             };
         self.awaits_reset = other == OtherAxis::Stopped || self.awaits_reset && !begins;

@@ -42,7 +42,7 @@ impl Supervisor {
         }
     }
 
-    /// True if a stop for an outage may end, once the axis rests.
+    /// True if a stop for an outage may end, once the axis is at standstill.
     pub(super) fn is_over(&self, feedback: &AxisFeedback) -> bool {
         let resumes = self.settings.outage.after == AfterOutage::Resume;
         feedback.fresh && (resumes || self.acknowledged)
@@ -72,7 +72,7 @@ impl Supervisor {
         self.asked = None;
     }
 
-    /// From where the axis is, as fast as it is, to rest.
+    /// From the axis's position and speed to standstill.
     fn find_again(&mut self, feedback: &AxisFeedback) {
         let Hold::Stopped { reason, braking: Braking::Blind { velocity: before } } = self.hold else {
             return;
@@ -87,10 +87,10 @@ impl Supervisor {
         self.hold = Hold::Stopped { reason, braking };
     }
 
-    /// Begins where the axis will be when its drive takes it, as fast as it is; or as near to that
-    /// as a step leads, to come to rest where the axis would. A velocity beyond its limit begins at
-    /// the limit, and one beyond what it was sent before the outage at that: set-points that stand
-    /// or fall have sped nothing up, and one reply that is wrong must not.
+    /// Begins where the axis will be when its drive takes the set-point, at its speed; or as near
+    /// to that as one step allows, and stops where the axis would. A velocity is clamped to its
+    /// limit and to the velocity sent before the outage: set-points that are held or fall have not
+    /// sped the axis up, and a single wrong reply must not.
     pub(super) fn plan_way_back(
         &mut self,
         feedback: &AxisFeedback,
@@ -144,7 +144,7 @@ impl Supervisor {
         };
     }
 
-    /// To a point of the way to rest.
+    /// To a point of the way to standstill.
     pub(super) fn return_to(&mut self, point: TrajectoryPoint, begins: bool) {
         let position = self.inside(point.position);
         let moved = (position - self.sent.position) / self.period;

@@ -9,12 +9,12 @@ use crate::units::Radians;
 pub(super) struct Overshoot {
     /// Farthest way beyond them since it passed one; 0 within them.
     farthest: f64,
-    /// It has come to rest since, or turned back.
+    /// It has stopped since, or turned back.
     ended: bool,
 }
 
 impl Supervisor {
-    /// Farthest way beyond a position limit, once the axis has come to rest there or is back, until
+    /// Farthest distance beyond a position limit, once the axis has stopped there or is back, until
     /// it passes a limit again. Only in modes of torques.
     #[must_use]
     pub fn overshoot(&self) -> Option<Radians> {

@@ -23,8 +23,8 @@ pub struct DriveProfile {
 }
 
 impl DriveProfile {
-    /// The profile of an axis with these limits: as fast as they let it, braked as supervision
-    /// brakes.
+    /// The profile of an axis with these limits: the highest speed they allow, and supervision's
+    /// deceleration.
     #[must_use]
     pub fn within(limits: &Limits, scale: &AxisScale) -> Self {
         let counts = |radians: f64| ((radians * scale.counts_per_radian()).abs().floor() as u32).max(1);

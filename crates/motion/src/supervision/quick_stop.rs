@@ -1,10 +1,10 @@
 //! Quick stops, and the steps that stop an axis if its drive does not carry one out.
 //!
-//! While a quick stop is requested, set-points already lead to rest: a drive that stays in
+//! While a quick stop is requested, set-points already lead to standstill: a drive that stays in
 //! Operation enabled follows them. A drive that is still enabled and does not slow down for
 //! [`ANSWER`] is stopped by these steps, so that no load falls:
 //!
-//! 1. Set-points to rest in Operation enabled (csp, csv).
+//! 1. Set-points to standstill in Operation enabled (csp, csv).
 //! 2. Halt, where the drive's halt brakes.
 //! 3. At standstill with trusted feedback: brake, then no torque. Without a brake, an axis that
 //!    holds a load stays enabled.
@@ -343,7 +343,7 @@ impl Supervisor {
         self.acknowledged &= self.hold != Hold::Free;
     }
 
-    /// Time within which the steps bring an axis of this speed to rest.
+    /// Time within which the steps stop an axis of this speed.
     fn longest(&self, before: RadiansPerSecond) -> Seconds {
         Seconds(2.0 * before.0.abs() / self.settings.limits.deceleration.0 + MARGIN.0)
     }
@@ -397,7 +397,7 @@ impl Supervisor {
 /// Time within which an enabled drive has to slow down after the request for a quick stop.
 pub const ANSWER: Seconds = Seconds(0.05);
 
-/// Time that an axis may take to rest beyond twice the time of its deceleration.
+/// Time to standstill that an axis may take beyond twice the time of its deceleration.
 const MARGIN: Seconds = Seconds(0.5);
 
 /// Share of the velocity limit by which an axis counts as faster than before.

@@ -82,9 +82,8 @@ impl Slope {
         velocity + self.period * (n * acceleration - self.change * n * (n + 1.0) / 2.0)
     }
 
-    /// Distance in which an axis stops with its acceleration back at 0: v^2 / 2a + v a / 2j, for
-    /// one that does not accelerate. For one that turns back however it brakes, the distance to
-    /// where it does.
+    /// Distance in which an axis stops with its acceleration back at 0: v^2 / 2a + v a / 2j, if it
+    /// does not accelerate. If it turns back however it brakes, the distance to the turn.
     pub(super) fn way_to_rest(&self, velocity: f64, acceleration: f64) -> f64 {
         let jerk = self.change / self.period;
         let (v, a) = (velocity, acceleration);
@@ -179,7 +178,7 @@ impl Differences {
 /// A limit is kept within 1 %: controllers plan to their limits exactly, and sums of doubles round.
 pub(super) const TOLERANCE: f64 = 1.01;
 
-/// Displacement of the fastest way to rest within an acceleration and a jerk.
+/// Displacement of the fastest stop within an acceleration and a jerk.
 fn to_rest(velocity: f64, acceleration: f64, highest: f64, jerk: f64) -> f64 {
     let (v, a) = (velocity, acceleration);
     if v + a * a.abs() / (2.0 * jerk) < 0.0 {

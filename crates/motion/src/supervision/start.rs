@@ -31,13 +31,13 @@ pub(super) struct Start {
     held_back: bool,
     /// The last reply showed Operation enabled.
     was_enabled: bool,
-    /// Time for which a drive may still leave Operation enabled because it was asked to.
+    /// Time for which a drive may still leave Operation enabled because of a request.
     excused: Seconds,
     /// It has shown main power while enabled: its statusword knows bit 4.
     has_shown_power: bool,
     /// Replies in a row without main power, while enabled.
     without_power: u64,
-    /// Time for which the drive was asked to be enabled, and was not.
+    /// Time for which the drive was requested to be enabled, and was not.
     waited: Seconds,
     /// Of this, the time without main power before Switched on.
     waited_for_power: Seconds,
@@ -67,8 +67,8 @@ impl Supervisor {
         self.hold_for_start(Cause::Drive, Intervention::Disable);
     }
 
-    /// True while its drive is to be in Operation enabled: it was there, and was not asked to leave
-    /// it.
+    /// True while its drive should be in Operation enabled: it was there, and no request made it
+    /// leave.
     #[must_use]
     pub fn expects_enabled(&self) -> bool {
         self.start.was_enabled && self.start.sent_enable && self.start.excused.0 <= 0.0
@@ -201,7 +201,7 @@ impl Supervisor {
     }
 }
 
-/// Time within which a drive leaves Operation enabled after it was asked to.
+/// Time within which a drive leaves Operation enabled after the request.
 const ANSWER_TIME: Seconds = Seconds(0.5);
 
 /// Time within which a drive charges its DC link after the request to switch on: later main power

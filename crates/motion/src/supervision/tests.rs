@@ -1,4 +1,4 @@
-//! Promises of supervision, whatever it is asked.
+//! Promises of supervision, for any command.
 
 mod brake;
 mod braked_runaway;
@@ -108,7 +108,7 @@ impl Bench {
         last
     }
 
-    /// Asks the same for as long as it takes to stop; the velocities sent.
+    /// Sends the same command until standstill; returns the velocities sent.
     fn velocities(&mut self, asked: f64, cycles: usize) -> Vec<f64> {
         (0..cycles).map(|_| self.ask(asked).setpoint.velocity.0).collect()
     }
@@ -288,8 +288,8 @@ fn torque_is_clamped_and_axis_too_fast_for_its_limit_halts() {
 }
 
 /// A shaft of 1 kg m^2 in torque mode: pulled by `gravity`, N m, braked by `friction`, N m s/rad.
-/// Its controller holds it or lets it turn, and gives no torque once the cycle ends. How fast it
-/// turned at most until supervision had it, and after how long.
+/// Its controller holds it or lets it turn, and gives no torque once the cycle ends. Returns its
+/// highest speed until supervision stopped it, and after how long.
 fn torque_taken_away(gravity: f64, friction: f64, turning: f64) -> Option<(f64, Seconds)> {
     let mut supervisor = Supervisor::new(settings(CyclicMode::Torque, OnStale::Hold), PERIOD).unwrap();
     let (mut position, mut velocity, mut fastest) = (0.0_f64, turning, 0.0_f64);

@@ -30,7 +30,7 @@ impl Default for InverseSettings {
     }
 }
 
-/// Room to work in, so that nothing is allocated on the way.
+/// Work space, so that [`SerialArm::inverse`] does not allocate.
 #[derive(Clone, Debug)]
 pub struct Workspace {
     columns: Vec<SpatialVector>,
@@ -50,7 +50,7 @@ pub struct Reached {
 }
 
 impl SerialArm {
-    /// Room for [`SerialArm::inverse`] of this arm.
+    /// Work space of [`SerialArm::inverse`] for this arm.
     #[must_use]
     pub fn workspace(&self) -> Workspace {
         let joints = self.joints.len();
@@ -160,7 +160,7 @@ impl Reached {
     }
 }
 
-/// Displacement left to go: m, then the turn as axis times angle, in the frame of the base.
+/// Remaining displacement: m, then the turn as axis times angle, in the frame of the base.
 fn difference(target: &Transform, tip: &Transform) -> SpatialVector {
     SpatialVector { linear: target.position - tip.position, angular: target.turn_since(tip) }
 }

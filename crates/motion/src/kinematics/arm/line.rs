@@ -1,12 +1,12 @@
 //! Straight lines of the tool: joint positions along one, and how fast it may be followed.
 //!
-//! A line is planned whole before anything moves, a bounded part in each call: joint positions at
-//! equal distances by [`SerialArm::inverse`], each found from the ones before; a cubic spline
-//! through them for each joint; and the spline's own tool poses, which must keep to the line. The
-//! splines' largest derivatives then give the velocity, acceleration and jerk at which the line may
-//! be followed so that no joint exceeds its own. Near a singular pose the joints move far for a
-//! short way of the tool: such a line is followed slowly, and one that asks a joint to jump is
-//! refused.
+//! A line is planned completely before anything moves, a bounded part in each call. First come
+//! joint positions at equal distances by [`SerialArm::inverse`], each found from the previous ones;
+//! then a cubic spline through them for each joint; then the spline's own tool poses, which must
+//! keep to the line. The splines' largest derivatives give the velocity, acceleration and jerk at
+//! which the line may be followed so that no joint exceeds its limits. Near a singular pose the
+//! joints move far for a short way of the tool: such a line is followed slowly, and a line that
+//! needs a jump of a joint is refused.
 
 use glam::{DQuat, DVec3};
 use thiserror::Error;
@@ -36,7 +36,7 @@ pub struct LineSpeed {
     pub angular: RadiansPerSecond,
 }
 
-/// Planner of an arm's lines, with room for one.
+/// Planner of an arm's lines; it holds one line.
 #[derive(Clone, Debug)]
 pub struct Line {
     arm: SerialArm,

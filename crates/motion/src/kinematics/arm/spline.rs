@@ -8,7 +8,7 @@ pub(super) struct Spline {
     pub(super) values: Vec<f64>,
     /// Second derivatives at the knots.
     curvatures: Vec<f64>,
-    /// Room for [`Spline::fit`].
+    /// Work space of [`Spline::fit`].
     factors: Vec<f64>,
 }
 
@@ -31,7 +31,7 @@ pub(super) struct Extent {
 }
 
 impl Spline {
-    /// Room for a spline of this many segments, four at least.
+    /// Allocates a spline of this many segments, four at least.
     pub(super) fn with_room(segments: usize) -> Self {
         let room = vec![0.0; segments + 1];
         Self { values: room.clone(), curvatures: room.clone(), factors: room }

@@ -13,7 +13,7 @@ const BEFORE: f64 = 2.0;
 enum Reply {
     /// Trusted, with this velocity.
     Velocity(f64),
-    /// Implausible, the last one of so many positions that leap in one direction.
+    /// Implausible, the last of this many positions that jump in one direction.
     Leaps(u64),
     Lost,
 }

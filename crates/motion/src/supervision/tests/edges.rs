@@ -247,7 +247,7 @@ fn spoil(distance: f64, timeout: f64) -> FollowingErrorLimit {
     FollowingErrorLimit { distance: Radians(distance), timeout: Seconds(timeout) }
 }
 
-/// An axis in position mode that moved at 3 rad/s and had no process data for so many cycles.
+/// An axis in position mode that moved at 3 rad/s and had no process data for `cycles`.
 fn after_an_outage(cycles: u64) -> Bench {
     let mut bench = in_an_outage(cycles);
     lost(&mut bench, cycles, true);
@@ -264,8 +264,8 @@ fn in_an_outage(cycles: u64) -> Bench {
     bench
 }
 
-/// Places sent once such an axis is found at a place and a velocity, until long after it rests; the
-/// first one is where it was held.
+/// Positions sent once such an axis is found at a position and a velocity, until long after
+/// standstill. The first one is where it was held.
 fn way_back(place: f64, velocity: f64) -> Vec<f64> {
     let mut bench = in_an_outage(5);
     let held = bench.feedback.position.0;
@@ -281,7 +281,7 @@ fn way_back(place: f64, velocity: f64) -> Vec<f64> {
 // feature(axes): after an outage set-points begin at the axis, or a step towards it, and come to rest within velocity, acceleration, jerk and position limits
 #[test]
 fn the_wall_is_as_hard_on_the_way_back() {
-    // 4 rad/s take 0.9 rad to rest.
+    // 4 rad/s take 0.9 rad to standstill.
     for (place, velocity) in [(1.9, 4.0), (1.5, 4.0), (1.99, 1.0), (2.5, 0.0)] {
         let places = way_back(place, velocity);
         let highest = places.iter().copied().fold(f64::MIN, f64::max);
@@ -325,7 +325,7 @@ fn lost(bench: &mut Bench, missed: u64, fresh: bool) -> Supervised {
 fn hold_or_disable_ends_the_return_after_an_outage() {
     for phase in [AxisPhase::HoldingAt(Radians(-0.9)), AxisPhase::NotEnabled] {
         let mut bench = after_an_outage(5);
-        // Moved by hand, by its drive, or called by another name.
+        // Moved externally or by its drive, or homed elsewhere.
         bench.feedback = AxisFeedback { position: Radians(-0.9), phase, ..bench.feedback };
         bench.feedback.velocity = RadiansPerSecond::ZERO;
         let seen = Seen { feedback: bench.feedback, ..Seen::default() };

@@ -16,7 +16,7 @@ fn with_other(bench: &mut Bench, other: OtherAxis, asked: f64) -> Supervised {
     supervised
 }
 
-/// Holds where it is for so many cycles.
+/// Holds its position for `cycles`.
 fn hold(bench: &mut Bench, other: OtherAxis, cycles: usize) {
     for _ in 0..cycles {
         let here = bench.feedback.position.0;
@@ -111,8 +111,7 @@ fn the_larger_of_both_following_errors_counts() {
 }
 
 proptest! {
-    /// Stopped with another axis at any moment and for any time, whatever is asked and however its
-    /// command goes stale.
+    /// Stopped with another axis at any moment and for any time, with any command, also stale ones.
     #[test]
     fn stop_by_another_axis_keeps_set_points_within_limits(
         asked in wild(), absolute in any::<bool>(), stale_at in 0..600_usize, acknowledges in 1..50_usize,
