@@ -176,7 +176,7 @@ impl Controller for BaseController {
             AxisPhase::Following => true,
         });
         if !wheels().any(|report| report.feedback.phase == AxisPhase::Following) {
-            // No axis moves the wheels, so there is nothing to bring to rest.
+            // No axis moves the wheels, so there is nothing to stop.
             self.motion.halt();
             self.aim = Twist::default();
         }

@@ -12,7 +12,7 @@ use motion::{AxisPhase, Radians, TrajectoryPoint};
 
 use crate::axis::elapsed;
 
-/// Moves the axes of an arm, in mode CSP, so that its tool goes to the commanded pose on a straight
+/// Moves the axes of an arm, in mode CSP, so that its tool reaches the commanded pose on a straight
 /// line.
 ///
 /// A line is planned before it begins, some cycles long ([`Line`]), and then followed with bounded
@@ -43,7 +43,7 @@ enum Stage {
     Rest,
     Planning,
     Moving,
-    /// Coming to rest on the line.
+    /// Stopping on the line.
     Braking,
 }
 
@@ -129,7 +129,7 @@ impl Cartesian {
         }
     }
 
-    /// True for the target taken up last, bit by bit: one that is no number is the same again, too.
+    /// True for the target taken up last. Compared bit by bit, so that a NaN equals itself.
     fn is_aim(&self, pose: ToolPose) -> bool {
         let bits =
             |pose: ToolPose| (pose.position.map(|it| it.0.to_bits()), pose.orientation.map(f64::to_bits));

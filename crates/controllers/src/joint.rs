@@ -139,7 +139,7 @@ pub struct JointVelocity {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Aim {
     velocity: RadiansPerSecond,
-    /// Position limit it leads to, if the axis is to come to rest there.
+    /// Position limit it leads to, if the axis has to stop there.
     wall: Option<Radians>,
     /// False while that limit is too far away to be planned for.
     planned: bool,
@@ -162,7 +162,7 @@ impl JointVelocity {
         })
     }
 
-    /// Velocity asked of an axis, within its limit.
+    /// Commanded velocity of an axis, within its limit.
     fn wanted(&mut self, index: usize) -> RadiansPerSecond {
         let settings = &self.axes[index];
         let limit = settings.velocity_limit.0;
@@ -196,7 +196,7 @@ impl JointVelocity {
             return None;
         }
         let end = if velocity.0 > 0.0 { highest } else { lowest };
-        // From outside its limits it goes no farther out.
+        // From outside its limits it moves no farther out.
         Some(self.axes[index].within(end, self.motion.points()[index].position))
     }
 

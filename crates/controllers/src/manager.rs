@@ -13,11 +13,11 @@
 //!   progress.
 //! * After *deactivate* no controller is active, and all axes are held until one is switched to.
 //! * After *stop*, and after *reset faults* or *enable* that ended a stop, the active controller
-//!   ignores the command valid then, until another is given or it goes stale: a joystick that still
-//!   says "ahead" moves nothing.
+//!   ignores the command valid then, until another one arrives or it becomes stale: a joystick that
+//!   is still pushed forward moves nothing.
 //! * *Enable* is the start request of axes that wait for one ([`StopReason::AwaitsStart`]).
 //! * After *reset faults* drives that were requested to be enabled are enabled again, and hold. A
-//!   controller that moves by itself, such as a sinusoid, moves them again.
+//!   controller that moves without commands, such as a sinusoid, moves them again.
 
 mod modes;
 mod orders;
@@ -77,12 +77,12 @@ pub struct ControllerManager {
     /// It is that cycle: axes that follow are shown as held.
     shows_held: bool,
     enabled: bool,
-    /// The active controller wants no axis enabled.
+    /// The active controller enables no axis.
     unwanted: bool,
     job: Option<Job>,
-    /// A request brings the axes to rest in this cycle.
+    /// A request stops the axes in this cycle.
     rests: bool,
-    /// The active controller does not bring its axes to rest: they are held.
+    /// The active controller does not stop its axes: they are held.
     hold: rest::MemberHold,
     /// Request that was accepted in this cycle.
     accepted: Option<AcceptedRequest>,
@@ -149,7 +149,7 @@ impl ControllerManager {
         Self { control: vec![control], trajectory: Some(trajectory), ..self }
     }
 
-    /// Adds the port for requests that bring the axes to rest, behind that of all
+    /// Adds the port for requests that stop the axes, after the port for all requests
     /// ([`ControllerManager::with_ports`]).
     #[must_use]
     pub fn with_stop_port(mut self, stop: Box<dyn Port>) -> Self {
@@ -193,7 +193,7 @@ impl ControllerManager {
                     Request::FaultReset
                 }
                 _ if !self.enabled => Request::Disable,
-                // The drive moves the axis, not a controller that could bring it to rest.
+                // The drive moves the axis, so no controller could stop it.
                 Some(doing) if doing.brings_to_rest() && report.homing => Request::Halt,
                 _ => command.request,
             };
@@ -415,7 +415,7 @@ impl std::fmt::Debug for Member {
     }
 }
 
-/// Id of a message that cannot be read, as far as it goes.
+/// Id of an invalid message, if it is long enough; else 0.
 fn id_of(bytes: &[u8]) -> u64 {
     bytes.get(8..16).and_then(<[u8]>::first_chunk).map_or(0, |id| u64::from_le_bytes(*id))
 }

@@ -10,8 +10,7 @@ use motion::{
 
 use crate::axis::{AxisSettings, clamped, elapsed};
 
-/// Swings each axis about the position at which it was enabled, and brings it to rest when it
-/// stops.
+/// Swings each axis about the position at which it was enabled, and stops it at the end.
 #[derive(Clone, Debug)]
 pub struct Sinusoid {
     swings: Vec<Swing>,

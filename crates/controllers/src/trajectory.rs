@@ -59,7 +59,7 @@ pub struct JointTrajectory {
     course: Option<Execution>,
     /// First segment of each row of `now`.
     entry: Vec<Segment>,
-    /// Report to send once the axes rest.
+    /// Report to send once the axes are at standstill.
     ending: Option<Report>,
     highest_id: u64,
     last_release_ns: u64,
@@ -73,7 +73,7 @@ pub struct JointTrajectory {
 enum Source {
     /// None: its drive does not follow.
     Off,
-    /// Holding, or coming to rest.
+    /// Holding, or stopping.
     Rest,
     /// The trajectory.
     Along,
@@ -160,7 +160,7 @@ impl JointTrajectory {
         self.reports.pop()
     }
 
-    /// Gives up the current trajectory and the waiting one: the axes come to rest.
+    /// Gives up the current trajectory and the waiting one: the axes stop.
     pub fn give_up(&mut self, why: Abort) {
         self.drop_next(Outcome::Aborted(why), Rejection::Stopping);
         if self.course.is_some() {
@@ -265,7 +265,7 @@ impl JointTrajectory {
             self.leave(Report::new(self.now.id, Outcome::Aborted(Abort::Replaced)));
         }
         if let Some(ending) = self.ending.take() {
-            // The next trajectory takes over before rest: the cancellation is reported now.
+            // The next trajectory takes over before standstill: the cancellation is reported now.
             self.reports.push(ending);
         }
         std::mem::swap(&mut self.now, &mut self.next);
@@ -282,8 +282,8 @@ impl JointTrajectory {
         self.reported = (self.now.id, TrajectoryStatus::Executing, 0);
     }
 
-    /// Leaves the trajectory: its axes come to rest. Cancellation is reported when they rest, all
-    /// else at once.
+    /// Leaves the trajectory: its axes stop. Cancellation is reported at standstill, all else at
+    /// once.
     fn leave(&mut self, report: Report) {
         self.course = None;
         for row in 0..self.now.rows.len() {

@@ -98,8 +98,8 @@ fn cartesian() -> Cartesian {
     Cartesian::new(&[0, 1], line).unwrap()
 }
 
-/// Two axes in each mode: 0, 1 in CSP, 2 to 5 in CSV; torques go to an axis of which only the
-/// command is checked.
+/// Two axes in each mode: 0, 1 in CSP, 2 to 5 in CSV. Torques are sent to an axis with only a check
+/// of the command.
 fn members() -> Vec<Member> {
     let plain =
         |controller: Box<dyn Controller>, axes: &[usize]| Member::new(MemberKind::Plain(controller), axes);

@@ -1,4 +1,4 @@
-//! Bases with hand-played axes: wheels that fail or report nothing, twists beyond the limits, and
+//! Bases with scripted axes: wheels that fail or report nothing, twists beyond the limits, and
 //! joints that are stopped.
 use crate::rig;
 

@@ -1,5 +1,5 @@
 //! Bases with simulated drives: the twist is followed, wheels and odometry agree, and without a
-//! twist they come to rest.
+//! twist they stop.
 use crate::rig;
 
 use control::controller::Freshness;
@@ -50,7 +50,7 @@ fn hold() -> Member {
     Member::new(MemberKind::Plain(Box::new(Hold)), &[0, 1])
 }
 
-/// Commands a twist for `seconds`, then none, until the base rests.
+/// Commands a twist for `seconds`, then none, until the base is at standstill.
 fn drive(twist: (f64, f64, f64), seconds: u64, wheels: usize, member: Member) -> Log {
     Rig::new(wheels, CyclicMode::Velocity).run(vec![member], move |world| {
         let (x, y, yaw) = if world.cycles < seconds * 1000 { twist } else { (0.0, 0.0, 0.0) };

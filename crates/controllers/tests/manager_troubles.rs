@@ -69,7 +69,7 @@ fn a_drive_that_does_not_follow_is_not_waited_for_for_ever() {
     assert_eq!(bench.reply(disable), None);
     bench.run(200);
     assert_eq!(bench.reply(disable), Some(Err(Refusal::TimedOut)));
-    // Nor is an axis that never rests: it is disabled all the same.
+    // Nor for an axis that never stops: it is disabled all the same.
     let mut bench = self::bench();
     bench.troubles[0] = Trouble::Coasts(1.0);
     let disable = bench.request(Action::Disable);
@@ -217,7 +217,7 @@ fn axes_stand_when_they_do_and_when_they_are_asked_to() {
     bench.troubles[0] = Trouble::Stuck;
     bench.run(200);
     let first = bench.request(Action::SwitchController(1));
-    // Commanded to rest, and pushed.
+    // Commanded to stop, and pushed.
     let mut pushed = self::bench();
     pushed.troubles[0] = Trouble::Coasts(0.1);
     pushed.run(200);
@@ -262,7 +262,7 @@ fn repeated_command_after_a_stop_counts() {
     let rest = bench.reports[0].feedback.position;
     bench.run(300);
     assert_eq!(bench.reports[0].feedback.position, rest, "the old one does not");
-    // The command goes stale, and the same one is given once more.
+    // The command becomes stale, and the same one arrives once more.
     bench.command.freshness = Freshness::Stale;
     bench.run(10);
     bench.command.freshness = Freshness::Fresh;
@@ -325,7 +325,7 @@ fn homing_a_wheel_moves_its_position_and_not_the_base() {
     }
 }
 
-/// Wants no axis enabled, as a controller process that is not there.
+/// Enables no axis, as a controller process that is missing.
 struct Idle;
 
 impl Controller for Idle {

@@ -1,5 +1,5 @@
-//! The tool of an arm under the controller manager, with hand-played axes: straight lines, changed
-//! targets, stops, drives that fall out.
+//! The tool of an arm under the controller manager, with scripted axes: straight lines, changed
+//! targets, stops, drives that drop out.
 use crate::rig;
 
 use control::controller::{AxisTarget, Controller, Freshness};
@@ -65,7 +65,7 @@ fn tool(joints: &[f64]) -> [f64; 3] {
     arm().forward(joints).position.to_array()
 }
 
-/// The tool's pose at these joints, moved by so much.
+/// The tool's pose at these joints, moved by `by`.
 fn target(joints: &[f64], by: [f64; 3]) -> ToolPose {
     let pose = arm().forward(joints);
     let at: [f64; 3] = pose.position.to_array();

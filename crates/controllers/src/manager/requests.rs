@@ -32,12 +32,12 @@ pub(super) struct Job {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Doing {
     Enabling,
-    /// The axes come to rest before they are disabled.
+    /// The axes stop before they are disabled.
     Disabling,
-    /// The axes rest; the drives are being disabled.
+    /// The axes are at standstill; the drives are being disabled.
     SteppingDown,
     Stopping,
-    /// The axes come to rest before no controller is active.
+    /// The axes stop before no controller is active.
     Deactivating,
     Resetting,
     /// `begun`: the drive has been seen homing, or the place of the axis was taken, which was taken
@@ -247,7 +247,7 @@ impl ControllerManager {
             }),
             Doing::Resetting => {
                 let fails = |report: &&AxisReport| is_in_fault(report) || is_latched(report);
-                // An interlock that does not permit keeps its stop, whatever else is reset.
+                // A forbidding interlock keeps its stop, even if others are reset.
                 let forbidden = |report: &&AxisReport| is_latched(report) && is_forbidden(report);
                 let (all, kept) =
                     (reports.iter().filter(fails).count(), reports.iter().filter(forbidden).count());
@@ -347,17 +347,17 @@ fn homed(report: &AxisReport, begun: bool) -> Result<(), Refusal> {
     }
 }
 
-/// Place of the port for requests that bring the axes to rest.
+/// Index of the port for requests that stop the axes.
 const STOPS: usize = 1;
 
 /// Timeout of a request.
 const TIMEOUT: Seconds = Seconds(10.0);
 
-/// Time after which a stop that is to be reset is reported.
+/// Time after which a remaining stop fails the reset.
 const HELD: Seconds = Seconds(0.5);
 
-/// Time within which a drive leaves its fault. What ends the fault later, such as main power that
-/// returns, needs another reset.
+/// Time within which a drive leaves its fault. If the fault ends later, such as by main power that
+/// returns, it needs another reset.
 pub(super) const FAULT_TIME: Seconds = Seconds(3.0);
 
 /// Timeout of a change of modes: an axis gives a drive 0.1 s for it.

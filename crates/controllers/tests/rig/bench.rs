@@ -1,4 +1,4 @@
-//! A controller manager with hand-played axes, for cases that simulated drives show too seldom, or
+//! A controller manager with scripted axes, for cases that simulated drives show too seldom, or
 //! never.
 
 use std::ops::{Deref, DerefMut};
@@ -30,7 +30,7 @@ pub enum Trouble {
     Deaf,
     /// The axis is blocked: it does not move, and reports no velocity.
     Stuck,
-    /// The axis moves on at this velocity, whatever the set-points.
+    /// The axis continues at this velocity, for any set-points.
     Coasts(f64),
 }
 
