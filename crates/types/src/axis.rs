@@ -43,9 +43,9 @@ named! {
         InterpolatedPosition = "ip";
         /// PP: the drive makes its own way to a target position 0x607A.
         ProfilePosition = "pp";
-        /// PV: the drive goes over to a target velocity 0x60FF along its own ramp.
+        /// PV: the drive ramps to a target velocity 0x60FF by itself.
         ProfileVelocity = "pv";
-        /// TQ: the drive goes over to a target torque 0x6071 along its own slope.
+        /// TQ: the drive ramps to a target torque 0x6071 along its own slope.
         ProfileTorque = "tq";
     }
 }
@@ -134,10 +134,9 @@ named! {
 named! {
     /// Effect of an interlock while its input does not permit.
     InterlockKind {
-        /// Brings its axes to rest, then disables them, until they are reset.
+        /// Stops its axes, then disables them, until they are reset.
         Stop = "stop";
-        /// Brings its axes to rest, then disables them; once the input permits again, they may be
-        /// enabled.
+        /// Stops its axes, then disables them; once the input permits again, they may be enabled.
         Enable = "enable";
         /// Permits jogs of its axes (enabling switch).
         Jog = "jog";

@@ -1,5 +1,5 @@
-//! Causes of lateness and of disturbances of a real-time thread: the words of all that look for
-//! them.
+//! Causes of lateness and of disturbances of a real-time thread: common names for all tools that
+//! search for them.
 
 use alloc::string::String;
 use core::fmt;

@@ -65,13 +65,13 @@ named! {
         /// They are run back to back until the grid is caught up with, up to a limit in a row; what
         /// is missing then is skipped.
         CatchUp = "catch-up";
-        /// They are skipped, the axes come to rest, and the run ends with an error.
+        /// They are skipped, the axes stop, and the run ends with an error.
         Stop = "stop";
     }
 }
 
 named! {
-    /// Behaviour of an axis after an outage, once it is back and rests.
+    /// Behaviour of an axis after an outage, once it is back and at standstill.
     #[derive(Default)]
     AfterOutage {
         /// Stays in place until the outage is acknowledged.

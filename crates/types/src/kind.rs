@@ -123,7 +123,7 @@ impl PeripheralKind {
         }
     }
 
-    /// Usual period of its real-time task: that of the service robot paper.
+    /// Usual period of its real-time task, from the service robot paper.
     #[must_use]
     pub const fn period(self) -> Duration {
         Duration::from_millis(match self {
@@ -283,8 +283,8 @@ impl TerminalModel {
 }
 
 impl PortKind {
-    /// Sizes that a port of this kind can have, if these are none: bytes of the longest message or
-    /// of a stream's room, and, of messages, how many find room.
+    /// Describes the possible sizes of a port of this kind, if these are impossible. `size` is the
+    /// longest message or the stream's buffer in bytes, `depth` the number of messages that fit.
     #[must_use]
     pub const fn complaint(self, size: usize, depth: usize) -> Option<&'static str> {
         match (self, size, depth) {
@@ -301,6 +301,6 @@ impl PortKind {
 /// Longest message, bytes: a socket takes it in one piece.
 const LONGEST: usize = 65_536;
 const DEEPEST: usize = 4096;
-/// Bytes of all messages that find room.
+/// Bytes of all messages in a port, at most.
 const MOST: usize = 16 << 20;
 const WIDEST: usize = 1 << 20;

@@ -24,7 +24,7 @@ impl Profile {
     /// Time before a release at which S wakes up and spins, unless another is said.
     pub const SPIN_MARGIN: Duration = Duration::from_micros(50);
 
-    /// Nothing is asked of the operating system.
+    /// No requests to the operating system.
     pub const NONE: Self = Self { priority: false, memory: false, shield: false, spin: false };
     /// Memory.
     pub const M: Self = Self { priority: false, memory: true, shield: false, spin: false };
@@ -139,7 +139,7 @@ pub struct RealTimeProfile {
 pub struct Residency {
     /// Heap to make resident, in bytes.
     pub heap: usize,
-    /// Stack to make resident, in bytes, as far as the thread's stack goes.
+    /// Stack to make resident, in bytes, limited to the thread's stack.
     pub stack: usize,
 }
 
@@ -159,7 +159,7 @@ impl Default for RealTimeProfile {
 }
 
 impl RealTimeProfile {
-    /// Asks for nothing.
+    /// Requests nothing.
     pub const ORDINARY: Self =
         Self { scheduling: None, memory: None, shield: false, spin: None, cpu: None };
 

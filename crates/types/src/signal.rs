@@ -243,7 +243,7 @@ impl Value {
         }
     }
 
-    /// The nearest whole number; a half goes away from zero.
+    /// The nearest whole number; a half rounds away from zero.
     fn whole(self) -> i128 {
         match self {
             Self::Bool(value) => value.into(),
@@ -307,8 +307,8 @@ pub enum Flow {
     /// An output that bounds an axis, as its drive's greatest torque: it stays at these bits, which
     /// the robot file gives, and can be read only.
     Fixed(u64),
-    /// The cycle: an unsigned output with the number of the cycle that sends it, as far as its bits
-    /// go; it can be read only.
+    /// The cycle: an unsigned output with the low bits of the number of the cycle that sends it; it
+    /// can be read only.
     Cycle,
 }
 

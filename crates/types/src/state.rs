@@ -27,7 +27,7 @@ codes! {
         Op = 7, "Op";
         /// On the way back to Init.
         ToInit = 8, "To Init";
-        /// All asked back to Init, at the end or after a failure.
+        /// Init requested from all, at the end or after a failure.
         Down = 9, "Down";
     }
 }
@@ -111,7 +111,7 @@ codes! {
         NotEnabled = 0, "not enabled";
         /// In Operation enabled and standing: set-points of a controller start at that place.
         Holding = 1, "holding";
-        /// The controller's targets go through.
+        /// The controller's targets reach the drive.
         Following = 2, "following";
     }
 }
@@ -183,14 +183,13 @@ codes! {
         Interlock = 11, "a stop signal (interlock)";
         /// The permission to enable is missing.
         NotPermitted = 12, "the permission to enable is missing (interlock)";
-        /// The cycle ends, or a request stops the axes, and the controller did not bring the axis
-        /// to rest.
+        /// The cycle ends, or a request stops the axes, and the controller did not stop the axis.
         Ending = 13, "the controller did not bring the axis to rest when it was asked to";
-        /// Another axis was stopped that this one is to be stopped with.
+        /// Another axis was stopped, and this one stops with it.
         OtherAxis = 14, "another axis was stopped, and this one with it";
         /// The SubDevice that holds its brake open takes no outputs any more.
         Brake = 15, "the output that holds its brake open is not taken: the brake may be shut";
-        /// The drive reports positions that the axis cannot have come to: a broken encoder, or a
+        /// The drive reports positions that the axis cannot have reached: a broken encoder, or a
         /// wire that changes bytes.
         Implausible = 16, "its drive reports positions that the axis cannot have come to (implausible feedback)";
         /// Unreferenced: the drive restarted, and its encoder does not keep the position while it
@@ -219,8 +218,7 @@ codes! {
         BrakeNotOpen = 25, "its brake is not open, as its feedback shows";
         /// The feedback of its brake does not show that the brake is closed, which it should be.
         BrakeNotClosed = 26, "its brake is not closed, as its feedback shows";
-        /// Unreferenced at the start of the run: none of the positions that read alike is within
-        /// the limits.
+        /// Unreferenced at the start of the run: no position that reads alike is within the limits.
         UnreferencedStart = 27, "unreferenced: the position that its drive reports at the start may be beyond either of its limits";
         /// A jog moves it: no controller has it.
         Jog = 30, "a jog moves it";
@@ -255,13 +253,13 @@ codes! {
 codes! {
     /// Step that stopped an axis after a quick stop that its drive did not carry out.
     QuickStopStep: u8 {
-        /// Set-points to rest, in Operation enabled.
+        /// Set-points to standstill, in Operation enabled.
         SetPoints = 1, "set-points to standstill";
         /// The halt bit of the controlword.
         Halt = 2, "a halt";
         /// Torque 0, in a mode of torques.
         NoTorque = 3, "torque 0";
-        /// Nothing brought it to rest: brake and Disable voltage together.
+        /// Nothing stopped it: brake and Disable voltage together.
         CutOff = 4, "brake and Disable voltage together";
     }
 }
@@ -328,8 +326,8 @@ impl StopReason {
     }
 }
 
-/// True of a drive's error code (0x603F) that a lack of process data makes, or of one that is not
-/// known (0).
+/// True for a drive's error code (0x603F) that a lack of process data causes, and for an unknown
+/// one (0).
 #[must_use]
 pub const fn is_communication_error(error_code: u16) -> bool {
     matches!(error_code, 0 | 0x7500..=0x75FF | 0x8100..=0x82FF)

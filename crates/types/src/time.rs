@@ -43,7 +43,7 @@ pub fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Time that something took, as exact as people want to know.
+/// Duration of something, at readable precision.
 #[must_use]
 pub fn span(time: Duration) -> String {
     match time.as_secs_f64() {
