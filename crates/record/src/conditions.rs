@@ -10,7 +10,8 @@ pub const SIMULATED: &str = "simulated";
 pub const LATE_REPLIES: &str = "a frame counts as lost when its reply is not there in time: on a simulated bus this machine held up the \
                                 thread that answers; `onbeat doctor` says what to do";
 
-/// Value requested and value granted: a run without a privilege still runs, and its report says so.
+/// Value requested and value granted: a run without a privilege still runs, and its report shows
+/// the difference.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct RequestedAndGranted<T> {
     /// Requested value.

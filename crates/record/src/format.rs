@@ -80,7 +80,7 @@ impl<W: Write> FormatWriter<W> {
         }
     }
 
-    /// Hands over what was written so far; false if that waits until there is more.
+    /// Flushes the data written so far; false if that waits until there is more.
     ///
     /// # Errors
     /// I/O errors of the writer.

@@ -9,12 +9,12 @@
 //! | `/events` | `onbeat/msg/Event`: `int64 cycle`, `string severity`, `string sentence` | each event |
 //! | `/late` | `onbeat/msg/Late`: `int64 cycle`, `int64 late_ns`, `string sentence` with the causes | each late cycle that was explained |
 //!
-//! Messages are CDR, their schemas `ros2msg`. Log and publish time are that of the row's release on
+//! Messages are CDR, their schemas `ros2msg`. Log and publish time are the row's release on
 //! CLOCK_REALTIME, where the facts have [`REALTIME_OFFSET`], else on CLOCK_MONOTONIC. Facts are
 //! metadata, `onbeat` at the beginning, `onbeat_end` at the end. Chunks are not compressed. The
-//! first has schemas and channels and is in the file at once; of the messages one is finished after
-//! a sixteenth of a second, after twice that, and so on, then each second: a file that was cut off
-//! holds what came before.
+//! first has schemas and channels and is in the file at once. Message chunks are finished after a
+//! sixteenth of a second, after twice that, and so on, then each second: a truncated file holds the
+//! data before.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};

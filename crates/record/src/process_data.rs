@@ -62,9 +62,9 @@ pub enum Column<'a> {
     Signal(&'a str),
     /// 1 where the signal of this name is forced.
     Force(&'a str),
-    /// Quantity of the axis of this name, and its unit; none of its state.
+    /// Quantity of the axis of this name, and its unit; empty for a state.
     Axis(&'a str, &'a str, &'static str),
-    /// [`FORCED`], or one that nothing is known of.
+    /// [`FORCED`], or an unknown column.
     Other,
 }
 
@@ -105,7 +105,7 @@ pub(crate) fn whole_columns(columns: &[String]) -> Option<usize> {
 
 /// Writes a field, with the fewest digits that are read back as the same number.
 pub(crate) fn write(line: &mut String, value: Option<Value>) {
-    // A text takes whatever is written.
+    // Writing to a `String` cannot fail.
     let _ = match value {
         None => Ok(()),
         Some(Value::Bool(value)) => write!(line, "{}", u8::from(value)),

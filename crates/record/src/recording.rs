@@ -1,12 +1,12 @@
 //! File format of raw data: measured values row by row, with the conditions of the measurement.
 //!
 //! A text file. The first line is `# onbeat recording 1`, the second `# ` and the [`Header`] as
-//! JSON; then one row a line, whole numbers separated by commas, one for each column, and behind
-//! them the columns of [process data](crate::process_data), which may be any numbers, or empty; at
-//! the end, if the measurement was finished, `# ` and the facts known only then (load, steal,
-//! counts) as one JSON object. [`Mark`]s stand between the rows, each a line of `# ` and a JSON
-//! object with `mark` first. Rows are written as they come, so that an interrupted measurement
-//! keeps its rows: such a recording reads as [`Recording::complete`]` == false`.
+//! JSON. Then follows one line per row: whole numbers separated by commas, one for each column,
+//! then the columns of [process data](crate::process_data), which may be any numbers, or empty. A
+//! finished measurement ends with `# ` and the facts known only then (load, steal, counts) as one
+//! JSON object. [`Mark`]s are lines between the rows: `# ` and a JSON object with `mark` first.
+//! Rows are written immediately, so that an interrupted measurement keeps its rows: such a
+//! recording reads as [`Recording::complete`]` == false`.
 
 use std::io::{self, BufRead, Read, Write};
 
@@ -182,7 +182,7 @@ impl Recording {
         (0..self.len()).map(move |row| &self.process_data[row * width..(row + 1) * width])
     }
 
-    /// Values of one column of whole numbers; `None` if there is none of that name.
+    /// Values of one column of whole numbers; `None` if there is no such column.
     #[must_use]
     pub fn column(&self, name: &str) -> Option<impl ExactSizeIterator<Item = i64>> {
         let place = self.header.columns[..self.whole].iter().position(|column| column == name)?;
@@ -328,7 +328,7 @@ impl<R: BufRead> RecordingReader<R> {
         if length as u64 == LONGEST_LINE && !line.ends_with(b"\n") {
             return Err(self.wrong(format!("a line of {LONGEST_LINE} bytes at most")));
         }
-        // What is no text is none of the lines that are expected.
+        // Invalid UTF-8 matches none of the expected lines.
         self.line = String::from_utf8(line)
             .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
         Ok(length > 0)

@@ -125,8 +125,8 @@ impl Statistics {
         self.percentile(quantile).filter(|_| beyond >= 1.0 - 1e-9)
     }
 
-    /// Number of samples up to each of `bounds`, ns, which rise; one that is at most 0.1 % above a
-    /// bound may count as at it.
+    /// Number of samples up to each of `bounds`, ns, in rising order; a sample at most 0.1 % above
+    /// a bound may count as at it.
     #[must_use]
     pub fn up_to<const N: usize>(&self, bounds: [u64; N]) -> [u64; N] {
         let mut counts = [0; N];
