@@ -1,4 +1,4 @@
-//! Settings that every cycle wants and no profile has to ask for.
+//! Settings that every cycle needs, without a profile's request.
 //!
 //! * `/dev/cpu_dma_latency` held at 0: idle CPUs stay in states they leave at once (PM QoS, kernel
 //!   documentation).
@@ -6,7 +6,7 @@
 //! * Transparent huge pages off for this process: the kernel would stop it to merge its pages.
 //! * The kernel's limit on real-time threads is read and reported: [`Throttling`].
 //!
-//! All of it ends with the thread that holds it, and with the process whatever ends that.
+//! All of it ends with the thread that holds it, and with the process however it ends.
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
@@ -156,7 +156,7 @@ pub(crate) struct Held {
     huge_pages: bool,
 }
 
-/// Asks for all of it.
+/// Requests all of it.
 pub(crate) fn hold() -> (AlwaysOn, Held) {
     let mut held = Held { _latency: None, slack: None, huge_pages: false };
     let latency = Grant::ask(Some(()), |()| {
@@ -208,7 +208,7 @@ fn hold_latency() -> io::Result<File> {
     Ok(file)
 }
 
-/// Switches them off; true if they were on, and are to be switched on again.
+/// Switches them off. Returns true if they were on, and have to be switched on again.
 fn huge_pages_off() -> io::Result<bool> {
     let mut holders = HUGE_PAGE_HOLDERS.lock().unwrap_or_else(PoisonError::into_inner);
     if *holders == 0 && transparent_huge_pages_are_disabled()? {

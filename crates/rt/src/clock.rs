@@ -1,4 +1,4 @@
-//! The clock a cycle lives by: the machine's own, or a virtual one for tests.
+//! The clock of a cycle: the machine's own, or a virtual one for tests.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,7 +25,7 @@ pub trait Clock {
         self.sleep_until(instant);
     }
 
-    /// Returns at `instant` or later without letting the CPU go: later by the time it takes to read
+    /// Returns at `instant` or later without releasing the CPU: later by the time it takes to read
     /// the clock.
     fn spin_until(&self, instant: Instant) {
         while self.now() < instant {
@@ -89,7 +89,7 @@ impl VirtualClock {
         Self { nanoseconds: Arc::new(AtomicU64::new(now.as_nanos())) }
     }
 
-    /// Lets `duration` pass.
+    /// Advances the time by `duration`.
     pub fn advance(&self, duration: Duration) {
         let duration = types::time::nanoseconds(duration);
         // Relaxed: the time itself is all that is shared.
@@ -111,7 +111,7 @@ impl Clock for VirtualClock {
     }
 }
 
-/// The clock of a bus: the machine's own, or one that the cycle moves.
+/// The clock of a bus: the machine's own, or one that the cycle advances.
 #[derive(Clone, Debug, Default)]
 pub enum BusClock {
     /// `CLOCK_MONOTONIC`, for SubDevices on a wire.
@@ -158,7 +158,7 @@ mod tests {
 
     use super::*;
 
-    /// The machine's own clock is read before and after, whatever it shows.
+    /// The machine's own clock is read before and after, for any value of it.
     #[test]
     fn system_time_is_the_realtime_clocks_since_2000() {
         let realtime =

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::scheduling;
 
-/// A thread that writes to a terminal, a file or a pipe, and comes to `R`.
+/// A thread that writes to a terminal, a file or a pipe, and returns `R`.
 ///
 /// A terminal that is stopped, a FIFO without a reader or a file server that is gone hold up this
 /// thread alone: [`OutputThread::finish`] gives it up, and it ends with the process.
@@ -24,9 +24,9 @@ pub struct OutputThread<R> {
 pub struct Taken(Arc<AtomicU64>);
 
 impl Taken {
-    /// So many more.
+    /// Adds `more`.
     pub fn add(&self, more: u64) {
-        // Relaxed: a count, nothing hangs on it.
+        // Relaxed: a count, which orders nothing.
         self.0.fetch_add(more, Ordering::Relaxed);
     }
 
@@ -51,7 +51,7 @@ impl<R: Send + 'static> OutputThread<R> {
     /// `work` counts what its output took.
     ///
     /// # Errors
-    /// A system that has no room for another thread.
+    /// The system cannot start another thread.
     pub fn start(name: &str, work: impl FnOnce(&Taken) -> R + Send + 'static) -> io::Result<Self> {
         let (tell, result) = mpsc::sync_channel(1);
         let taken = Taken::default();

@@ -61,8 +61,8 @@ pub struct Release {
     pub after_overrun: bool,
 }
 
-/// Cycles run back to back at most before the thread sleeps again: a machine that is too slow for
-/// its period must still let others run.
+/// Consecutive cycles without a sleep, at most: a machine that is too slow for its period must
+/// still let others run.
 pub const CATCH_UP_LIMIT: u64 = 10;
 
 /// Cycles that ran past the next release.
@@ -228,7 +228,7 @@ impl<C: Clock> Pacer<C> {
         self.grid
     }
 
-    /// Moves all releases from now on by so many ns, later or earlier.
+    /// Moves all releases from now on by `nanoseconds`, later or earlier.
     pub fn shift(&mut self, nanoseconds: i64) {
         let start = self.grid.start.as_nanos().saturating_add_signed(nanoseconds);
         self.grid.start = Instant::from_nanos(start);

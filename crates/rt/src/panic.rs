@@ -59,7 +59,7 @@ fn tell(info: &PanicHookInfo<'_>) {
     let words = format!("thread '{}' {info}", thread.name().unwrap_or("without a name"));
     // Addresses alone: their names are looked up when it is written.
     let backtrace = Backtrace::capture();
-    // Without room for a thread it stays untold.
+    // If no thread can be started it is not reported.
     let _ = OutputThread::start("panic", move |_| {
         let mut error = io::stderr().lock();
         match backtrace.status() {

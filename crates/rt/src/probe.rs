@@ -59,7 +59,7 @@ pub fn wakeup_latencies(
             .name("probe".into())
             .spawn_scoped(scope, move || probe(configuration, stop, producer))?;
         loop {
-            // Asked before the ring is emptied: what came until then is taken below.
+            // Read before the ring is emptied: earlier records are taken below.
             let ended = probe.is_finished();
             while let Ok((cycle, latency)) = consumer.pop() {
                 each(cycle, latency);

@@ -1,6 +1,6 @@
 //! Requests of a real-time thread to the operating system, and its grants.
 //!
-//! | letter | asks for | costs |
+//! | letter | requests | costs |
 //! |---|---|---|
 //! | P | [`Scheduling`]: `SCHED_FIFO`, or a `SCHED_DEADLINE` reservation | ordinary threads wait for the cycle |
 //! | M | [`Residency`]: all memory locked, stack and heap pre-faulted | memory that is never given back |
@@ -44,8 +44,8 @@ pub struct Granted {
 }
 
 impl Granted {
-    /// Asks for all of it, and for what is [always on](crate::always_on), for the calling thread,
-    /// and says what was granted. All of it is given back when the answer is dropped.
+    /// Requests all of it, and the [always-on](crate::always_on) settings, for the calling thread,
+    /// and returns the grants. Dropping the result releases all of it.
     pub fn ask(profile: &RealTimeProfile) -> Self {
         let found = scheduling::attributes().ok();
         let (always_on, held) = always_on::hold();
@@ -66,7 +66,7 @@ impl Granted {
             }
             _ => Ok(()),
         });
-        // What the kernel says, not what it was asked: the policy may come from outside.
+        // The kernel's answer, not the request: the policy may come from outside.
         let scheduled = Scheduled::new(found, scheduling::attributes().ok());
         let grants = Grants { scheduling, scheduled, memory, cpu, shield, spin, always_on, shield_report };
         Self { grants, undo, thread: PhantomData }

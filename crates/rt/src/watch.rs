@@ -16,8 +16,8 @@ pub struct Subject {
     pub tid: i32,
     /// Releases in which it is watched.
     pub window: Window,
-    /// Names of system calls that are part of its work besides the wait: neither they nor what they
-    /// wait for count.
+    /// Names of system calls that are part of its work in addition to the wait. Neither they nor
+    /// their waits count.
     pub expected: Vec<&'static str>,
 }
 

@@ -1,5 +1,5 @@
-//! A counting allocator sees the probe: from its twentieth cycle to its last but one it asks for no
-//! memory.
+//! A counting allocator sees the probe: from its twentieth cycle to its last but one it does not
+//! allocate.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 use std::sync::atomic::{AtomicBool, Ordering};

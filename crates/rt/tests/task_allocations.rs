@@ -27,7 +27,7 @@ fn run(leaks: bool) -> u64 {
     let mut port = ipc.port("numbers", Kind::Message { size: 8, depth: 16 }).unwrap();
     let (_ends, server) = ipc.open().unwrap();
     let (mut sender, mut receiver) = ring::bounded(4);
-    // Room for fewer records than there are jobs: the others are dropped and counted.
+    // Space for fewer records than there are jobs: the others are dropped and counted.
     let settings = Settings { records: 100, ..Settings::every("watched", Duration::from_millis(1)) };
     let (task, mut records) = settings
         .create_loop(move |periods| {

@@ -1,4 +1,4 @@
-//! Answers to requests, for people and programs.
+//! Answers to requests, for messages and programs.
 
 use std::fmt;
 use std::time::Duration;
@@ -62,7 +62,7 @@ impl Grants {
         self.spin.requested().filter(|_| self.spin.is_granted()).unwrap_or_default()
     }
 
-    /// The reasons of all refusals, each a sentence for people.
+    /// The reasons of all refusals, each a sentence.
     pub fn refusals(&self) -> impl Iterator<Item = String> + '_ {
         let scheduling = self
             .scheduling
@@ -123,7 +123,7 @@ impl fmt::Display for Grants {
     }
 }
 
-/// Scheduling of a thread, in the kernel's own words, and that before it asked.
+/// Scheduling of a thread as the kernel reports it, now and before the request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scheduled {
     now: String,
@@ -171,9 +171,9 @@ impl fmt::Display for Scheduled {
 pub enum Grant<T> {
     /// Not requested.
     NotRequested,
-    /// Asked and granted.
+    /// Requested and granted.
     Granted(T),
-    /// Asked and refused.
+    /// Requested and refused.
     Refused {
         /// The request.
         requested: T,

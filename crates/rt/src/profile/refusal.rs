@@ -32,7 +32,7 @@ pub(super) fn scheduling(asked: Scheduling, error: &io::Error) -> String {
     }
 }
 
-/// The traps in which not even root is let through.
+/// The traps in which the kernel refuses even root.
 fn denied_to_root(asked: Scheduling) -> String {
     match asked {
         Scheduling::Deadline { .. } => "EPERM though privileged: SCHED_DEADLINE is for threads that may run \
@@ -109,7 +109,7 @@ pub(super) fn cpu(error: &io::Error) -> String {
     format!("{}: this process may use CPUs {allowed}", symbol(error))
 }
 
-/// True if the thread may change policies of others, whatever limits it has: CAP_SYS_NICE.
+/// True if the thread may change policies of others, independent of its limits: CAP_SYS_NICE.
 fn may_schedule() -> bool {
     let status = fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
     capability::is_effective(&status, capability::CAP_SYS_NICE)

@@ -1,4 +1,4 @@
-//! Profiles on this machine, with whatever privilege the test has.
+//! Profiles on this machine, with the privileges of the test.
 
 use std::time::Duration;
 

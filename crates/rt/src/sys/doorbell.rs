@@ -27,7 +27,7 @@ impl Doorbell {
         // Partner: the fence in `ring`.
         fence(Ordering::SeqCst);
         if !ready() {
-            // What does not fit is longer than any machine lives.
+            // A time-out that does not fit exceeds the life of any machine.
             let timeout = Timespec::try_from(timeout).ok();
             // Any outcome (rung, timed out, interrupted, value already changed) is a permitted
             // wake-up.

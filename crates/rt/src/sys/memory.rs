@@ -29,8 +29,8 @@ pub(crate) fn lock_limit() -> Option<u64> {
     getrlimit(Resource::Memlock).current
 }
 
-/// Touches the next `bytes` of this thread's stack, in pages, so that they are mapped; as far as
-/// the stack goes, less what this itself and a signal need.
+/// Touches the next `bytes` of this thread's stack, in pages, so that they are mapped. It stops at
+/// the end of the stack, less the need of this function and of a signal.
 pub(crate) fn prefault_stack(bytes: usize) {
     const STEP: usize = 4 * 4096;
     /// Frames below the last block, and a handler of a signal, still have this much.
@@ -50,7 +50,7 @@ pub(crate) fn prefault_stack(bytes: usize) {
     }
     let here = hint::black_box(&bytes) as *const usize;
     let until = here.addr().saturating_sub(bytes);
-    // A stack of unknown extent is taken for the smallest there is use of.
+    // A stack of unknown extent counts as the smallest one in use.
     let lowest = stack_end().unwrap_or_else(|| here.addr().saturating_sub(512 * 1024));
     let until = until.max(lowest.saturating_add(SPARE));
     if here.addr() > until {
@@ -99,8 +99,8 @@ pub(crate) fn prefault_heap(bytes: usize) {
 mod tests {
     use super::*;
 
-    /// A stack of which more is asked than there is: it stops before the guard page, where a
-    /// process ends.
+    /// A request beyond the stack's end: it stops before the guard page, where a process would be
+    /// killed.
     #[test]
     fn a_stack_is_touched_to_its_end_and_not_beyond() {
         for size in [128, 256, 4096] {

@@ -16,8 +16,8 @@ use types::time::nanoseconds;
 /// # Errors
 /// EPERM without `CAP_SYS_NICE` or a sufficient `RLIMIT_RTPRIO`, and for a reservation of a thread
 /// that is bound to a part of its scheduling domain; EINVAL for a priority outside 1 to 99, and
-/// unless 1024 ns <= runtime <= deadline <= period; EBUSY where less is left than a reservation
-/// asks for.
+/// unless 1024 ns <= runtime <= deadline <= period; EBUSY if less is left than the reservation
+/// needs.
 pub fn schedule(scheduling: Scheduling) -> io::Result<()> {
     Attributes::from(scheduling).apply()
 }

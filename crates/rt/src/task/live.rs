@@ -26,7 +26,7 @@ pub struct Live {
     pub overruns: u64,
     /// Releases that were skipped.
     pub skipped: u64,
-    /// Records that found no room.
+    /// Records dropped because the ring was full.
     pub dropped_records: u64,
 }
 
