@@ -265,7 +265,7 @@ fn writes(sdo: &StartupSdo, index: u16, sub_index: u8) -> bool {
     sdo.index == index && (sdo.sub_index == sub_index || sdo.complete_access && sdo.sub_index < sub_index)
 }
 
-/// Number that a start-up SDO writes; of one that writes a whole object the part of this sub-index.
+/// Number that a start-up SDO writes. If it writes a whole object, the part of this sub-index.
 fn value(barrier: &Barrier, sdo: &StartupSdo) -> i64 {
     let length = usize::from(barrier.length);
     let parts = usize::from(barrier.sub_index.saturating_sub(sdo.sub_index));

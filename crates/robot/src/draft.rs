@@ -292,7 +292,7 @@ impl<'a> Draft<'a> {
         self.devices[position].mode.filter(|_| !self.devices[position].axes.is_empty())
     }
 
-    /// Name of an axis: that of its SubDevice, with its number if that has several.
+    /// Name of an axis: the name of its SubDevice, with its number if there are several axes.
     fn axis_name(&self, position: usize, axis: u8) -> String {
         match self.devices[position].axes.len() {
             1 => self.name(position),
@@ -346,8 +346,7 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// Controllers with which axes rest until they are commanded to move, the active one first; none
-/// without axes.
+/// Controllers that move axes only on command, the active one first; none without axes.
 fn controller(modes: &[CyclicMode]) -> String {
     let (kind, comment) = if modes.contains(&CyclicMode::Position) {
         ("joint_trajectory", "nothing moves by itself: `onbeat control move`, ROS 2, Python")

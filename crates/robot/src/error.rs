@@ -101,13 +101,13 @@ impl Problem {
         refused(found, expected, format_args!("{remedy}{SEPARATOR}{}", span.start))
     }
 
-    /// Error of the TOML parser, in the words of the other problems.
+    /// Error of the TOML parser, in the style of the other problems.
     pub(crate) fn from_toml(text: &str, error: &toml::de::Error) -> Self {
         let message = error.message().lines().next().unwrap_or_default();
         wrong_value(error.span().unwrap_or(0..0), text, message)
     }
 
-    /// Refusal of a value, in the words of the other problems.
+    /// Refusal of a value, in the style of the other problems.
     pub(crate) fn refused(text: &str, refused: Refused) -> Self {
         let Refused { message, span, key } = refused;
         let span = span.unwrap_or(0..0);

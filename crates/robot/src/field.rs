@@ -53,7 +53,7 @@ pub(crate) fn two<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     Ok((first, second))
 }
 
-/// A type of whole numbers, or of such that may be missing.
+/// A type of whole numbers, or of optional ones.
 pub(crate) trait Whole: Sized {
     fn of(number: i64) -> Option<Self>;
 }
@@ -84,7 +84,7 @@ pub(crate) fn whole<'de, D: Deserializer<'de>, T: Whole, const LEAST: i64, const
         .ok_or_else(|| refused(format_args!("{KEY} = {number}"), expected(), format_args!("correct {KEY}")))
 }
 
-/// A type of real numbers, or of such that may be missing.
+/// A type of real numbers, or of optional ones.
 pub(crate) trait Real: Sized {
     fn of(number: f64) -> Self;
 }
@@ -157,7 +157,7 @@ fn accepted<'de, D: Deserializer<'de>, T: Real>(
     Err(refused(format_args!("{KEY} = {}", Number(number)), expected, format_args!("correct {KEY}")))
 }
 
-/// A type of times, or of such that may be missing.
+/// A type of times, or of optional ones.
 pub(crate) trait Time: Sized {
     fn of(time: Duration) -> Self;
 }

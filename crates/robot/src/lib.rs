@@ -108,8 +108,8 @@ const LARGEST: u64 = 16 << 20;
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// JSON Schema (draft 2020-12) of robot files, for editors: their keys, types, ranges and choices.
-/// What [`RobotConfig::parse`] refuses besides - references, keys that exclude each other - is not
-/// in it.
+/// It does not cover references, and keys that exclude each other, which [`RobotConfig::parse`]
+/// checks.
 pub const SCHEMA: &str = include_str!("../robot.schema.json");
 
 /// Robot used without a robot file: six servo axes.
@@ -157,9 +157,9 @@ impl RobotConfig {
         Ok(robot)
     }
 
-    /// SHA-256 of the robot file's text, in hexadecimal, as `sha256sum` prints it: what a recording
-    /// was made with. Files that it names, and what a command line replaces, are not in it. `None`
-    /// of one that was made without a file.
+    /// SHA-256 of the robot file's text, in hexadecimal, as `sha256sum` prints it, for recordings.
+    /// Files that it names, and values that a command line replaces, are not included. `None`
+    /// without a file.
     #[must_use]
     pub fn sha256(&self) -> Option<String> {
         let text = &self.signals.text;

@@ -10,8 +10,8 @@ use crate::model::{Overrides, RobotConfig};
 const MOST_PROBLEMS: usize = 20;
 
 impl RobotConfig {
-    /// All problems of the robot file `text`, in the order in which they are met; of one that
-    /// [`RobotConfig::parse`] reads none.
+    /// All problems of the robot file `text`, in the order of detection; none for a file that
+    /// [`RobotConfig::parse`] accepts.
     ///
     /// Behind the first, each is what is found once the values before it are replaced by ones that
     /// may stand there, or left out. Where neither helps it is the last one: more may show once
@@ -170,8 +170,7 @@ fn swap_in<'t>(value: &mut Spanned<DeValue<'t>>, start: usize, with: &mut DeValu
     }
 }
 
-/// Values that may stand where something else was found: words of what was expected that are near
-/// it, then numbers.
+/// Values to try in place of the wrong one: similar words of the expectation, then numbers.
 fn substitutes(found: &str, expected: &str) -> Vec<DeValue<'static>> {
     // No text makes the comparison slow.
     let found: String = found.split('"').nth(1).unwrap_or_default().chars().take(64).collect();
@@ -193,7 +192,7 @@ fn substitutes(found: &str, expected: &str) -> Vec<DeValue<'static>> {
 /// Likeness of a word that may have been meant.
 const ALIKE: f64 = 0.6;
 
-/// Words of a sentence that are tried.
+/// Similar words that are tried, at most.
 const MOST_NAMED: usize = 3;
 
 /// True if a value that is no table begins there, or one of its items.

@@ -1,9 +1,9 @@
 //! Robot file, as it is read and checked.
 //!
-//! A field is a key of the file under its own name, or under the one that it is renamed to, and of
-//! the type that the key is used as. Fields that are skipped are no keys: the checks make them of
-//! keys. Every repeated entry is expanded, every reference is an index that exists. Quantities are
-//! SI: radians, radians per second, newton metres, hertz.
+//! A field is a key of the file under its own or its renamed name, and has the type in which the
+//! key is used. Skipped fields are no keys: the checks derive them from keys. Every repeated entry
+//! is expanded, every reference is an index that exists. Quantities are SI: radians, radians per
+//! second, newton metres, hertz.
 
 use std::collections::BTreeMap;
 

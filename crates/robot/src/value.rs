@@ -2,7 +2,7 @@
 //!
 //! `toml`'s own deserializer builds for each type of the model one map of keys, one of places and
 //! one of dates: half of the time this crate takes to build. Here there is one, and a value of the
-//! wrong kind is refused before its type is asked.
+//! wrong kind is refused before its type sees it.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -74,7 +74,7 @@ impl<T> Spanned<T> {
     }
 }
 
-/// Name by which a [`Spanned`] asks for start, end and value.
+/// Name by which a [`Spanned`] requests start, end and value.
 const SPANNED: &str = "a value with its place";
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Spanned<T> {

@@ -67,7 +67,7 @@ fn a_factor_gives_sync0_and_sync1_their_cycles() {
         (simulation.application, simulation.terminal, simulation.channels),
         (ApplicationKind::AnalogueInput, Some(TerminalModel::El3702), 2)
     );
-    // Of process data that goes every third cycle they are samples of three cycles.
+    // With process data every third cycle they are samples of three cycles.
     let slow = FILE.replace("oversampling = 4 }", "oversampling = 8, sync1_delay = \"5us\" }\nevery = 3");
     let robot = RobotConfig::parse(&slow, "r.toml").unwrap();
     let slow = &robot.bus.sub_devices[0];

@@ -239,7 +239,7 @@ fn check_startup_profile(axis: &Axis, mode: AxisMode, drive: &SubDevice, place: 
     Err(Problem::new(place, found, expected, "remove that start-up SDO, and set the limits"))
 }
 
-/// Checks that no start-up SDO sets another mode than that of the axis.
+/// Checks that no start-up SDO sets another mode than the axis's.
 fn check_startup_mode(axis: &Axis, drive: &SubDevice, entry: Place<'_>) -> Checked<()> {
     let mode = of_axis(MODES_OF_OPERATION, axis.drive_axis);
     match drive.startup.iter().rfind(|sdo| sdo.index == mode) {

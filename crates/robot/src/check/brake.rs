@@ -33,7 +33,7 @@ struct Holder<'a> {
     drive: &'a SubDevice,
 }
 
-/// Digital input or output that a brake asks for.
+/// Digital input or output that a brake needs.
 struct Wanted<'a> {
     sub_device: &'a str,
     channel: i64,

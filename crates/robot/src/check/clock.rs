@@ -45,8 +45,8 @@ pub(super) fn sync0(
     Ok(Sync0 { cycle: sync0, shift })
 }
 
-/// Time from one of `samples` to the next, that of SYNC0: SYNC1 comes once for each exchange of the
-/// process data.
+/// Time from one of `samples` to the next, which is the cycle of SYNC0: SYNC1 rises once for each
+/// exchange of the process data.
 fn sampled(samples: u8, between: Duration, place: Place<'_>) -> Checked<Duration> {
     if let Some(key) = ["sync0", "sync1"].into_iter().find(|key| place.has(key)) {
         let found = format!("{key} beside oversampling = {samples}");

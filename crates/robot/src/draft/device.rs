@@ -18,7 +18,7 @@ pub(super) struct Device {
     pub(super) axes: Vec<u8>,
     /// Mode of its axes.
     pub(super) mode: Option<CyclicMode>,
-    /// True if it wants pulses of its clock.
+    /// True if it needs pulses of its clock.
     pub(super) has_clock: bool,
     /// Name given by its maker.
     pub(super) title: String,
@@ -27,7 +27,7 @@ pub(super) struct Device {
     pub(super) table: String,
 }
 
-/// Where the name of the type goes in its table.
+/// Placeholder of the type's name in its table.
 pub(super) const KEY: &str = "\u{0}";
 
 /// DC activation (register 0x0980): SYNC0 is there.

@@ -26,8 +26,8 @@ pub struct Found {
     pub order: String,
     /// Station alias; 0 for none.
     pub alias: u16,
-    /// Position of the SubDevice it hangs on, and the port there; `None` for the first one, and
-    /// where it is not known.
+    /// Position of the SubDevice it is attached to, and the port there; `None` for the first one,
+    /// and if unknown.
     pub upstream: Option<(u16, u8)>,
     /// PDOs that it exchanges unless others are assigned.
     pub mapping: PdoMapping,
@@ -118,7 +118,7 @@ impl Found {
         let of = |axis: &u8| OF_AXIS.map(|(index, sub_index)| (of_axis(index, *axis), sub_index));
         let cycle = Some(SHORTEST_CYCLE).filter(|_| !axes.is_empty());
         let open: Vec<_> = cycle.into_iter().chain(axes.iter().flat_map(of)).filter(is_open).collect();
-        // Whether there is an axis more only its objects tell, if none of it is mapped.
+        // If no further axis is mapped, only its objects show whether it exists.
         let next = axes.last().map(|last| (of_axis(SUPPORTED_DRIVE_MODES, last + 1), 0));
         let further =
             next.filter(|it| axes.len() < usize::from(MOST_AXES) && is_open(it) && self.is_answered());
@@ -181,7 +181,7 @@ mod tests {
     use super::*;
     use ethercat::cia402::object::FEED_CONSTANT;
 
-    /// Asks as a bus does; the drive has these objects.
+    /// Requests as a bus does; the drive has these objects.
     fn asked(found: &mut Found, has: &[(ObjectPlace, u32)]) -> Vec<ObjectPlace> {
         let mut asked = Vec::new();
         loop {

@@ -9,7 +9,7 @@ use types::object::ObjectType;
 use super::found::Found;
 use super::text::{quoted, row, shown};
 
-/// Longest name of a channel: with that of its SubDevice it is one of a signal.
+/// Longest name of a channel, so that with the SubDevice's name it fits a signal.
 const LONGEST: usize = 24;
 
 /// Signals of the SubDevice that has this name: one for each channel. Oversampling terminals have

@@ -1,4 +1,4 @@
-//! TOML as people write it: rows with a comment behind them, numbers with underscores.
+//! TOML in the style of a human author: rows with a comment after them, numbers with underscores.
 
 use crate::field::is_unseen;
 

@@ -77,7 +77,7 @@ pub struct Arm {
     pub urdf: PathBuf,
     /// Reference link of poses; `None` for the root link.
     pub base: Option<String>,
-    /// Link that is brought to poses; `None` for the only one that carries no other.
+    /// Link that moves to poses; `None` for the only end link.
     pub tool: Option<String>,
     #[serde(default, rename = "joints")]
     pub(crate) joint_of: BTreeMap<String, String>,

@@ -68,7 +68,7 @@ enum RepliesName {
     UnchangedSource,
 }
 
-/// `[[bus.sub_device]]`: one SubDevice. What it does not say is that of its `[device.NAME]`, or of
+/// `[[bus.sub_device]]`: one SubDevice. Missing keys are taken from its `[device.NAME]`, or from
 /// the bus.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -100,7 +100,7 @@ pub struct SubDevice {
     /// Cycles from one exchange of its process data to the next.
     #[serde(default = "once", deserialize_with = "whole::<_, _, 1, SLOWEST>")]
     pub every: u16,
-    /// False if outputs and inputs go in datagrams of their own (LWR and LRD) instead of one (LRW).
+    /// False if outputs and inputs use separate datagrams (LWR and LRD) instead of one (LRW).
     #[serde(default = "yes")]
     pub lrw: bool,
     /// Edges that its latch inputs hold; `None` leaves them as they are.
@@ -254,8 +254,8 @@ pub struct Simulation {
     /// Model that it is built as, by its kind.
     #[serde(skip)]
     pub terminal: Option<TerminalModel>,
-    /// ESC; `None` is that of the SII image where it shows one, else one with all that a SubDevice
-    /// may need.
+    /// ESC; `None` takes it from the SII image if it shows one, else an ESC with everything a
+    /// SubDevice may need.
     pub esc: Option<EscKind>,
     /// Rate error of its clock, in parts per million, above 0 if it runs fast; `None` gives each
     /// SubDevice another one, up to 20 ppm.

@@ -13,7 +13,7 @@ use crate::field::{not_negative, positive, readable, time, whole};
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Controller {
-    /// Name; unique in the robot; by default that of its kind.
+    /// Name; unique in the robot; its kind by default.
     #[serde(default, deserialize_with = "readable")]
     pub name: String,
     /// Kind.
@@ -120,8 +120,8 @@ impl Controller {
     }
 }
 
-/// Swing of one axis about its start: `amplitude * sin(2 pi frequency t - phase)`, from rest and
-/// growing over the first swing.
+/// Swing of one axis about its start: `amplitude * sin(2 pi frequency t - phase)`, from standstill
+/// and growing over the first swing.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sinusoid {
     /// Swing about the position 0.

@@ -100,14 +100,14 @@ impl Cycle {
         self.spin_margin.unwrap_or(Profile::SPIN_MARGIN)
     }
 
-    /// True if the network interface is prepared for the cycle while it runs. Unless it is said, a
-    /// CPU for its interrupts asks for it.
+    /// True if the network interface is prepared for the cycle while it runs. By default, a CPU for
+    /// its interrupts implies it.
     #[must_use]
     pub fn prepares_nic(&self) -> bool {
         self.prepare_nic.unwrap_or(self.nic_cpu.is_some())
     }
 
-    /// Profile that the thread of the cycle asks of the operating system.
+    /// Profile that the thread of the cycle requests from the operating system.
     #[must_use]
     pub fn real_time_profile(&self) -> RealTimeProfile {
         let fifo = Scheduling::Fifo { priority: self.priority() };
@@ -129,8 +129,8 @@ impl Cycle {
         self.profile().priority.then_some(self.priority())
     }
 
-    /// Puts these values in the place of the file's. As there, a value asks for its letter unless
-    /// the letters are said with it.
+    /// Replaces the file's values by these. As in the file, a value requests its letter unless the
+    /// letters are given with it.
     pub(crate) fn replace(&mut self, by: Overrides) {
         let priority = by.priority.is_some() || by.deadline_runtime.is_some();
         let letters = by.profile.unwrap_or_else(|| self.profile().and(priority, by.spin_margin.is_some()));

@@ -43,8 +43,7 @@ pub const fn mode_objects(mode: AxisMode) -> [ModeObject; 4] {
     ]
 }
 
-/// Objects that must be in the process data besides, where the mode is changed while the cycle
-/// runs.
+/// Objects that must also be in the process data if the mode is changed while the cycle runs.
 pub(crate) const CHANGE_OBJECTS: [ModeObject; 2] = [
     entry(object::MODES_OF_OPERATION, "modes of operation", Direction::Output),
     entry(object::MODES_OF_OPERATION_DISPLAY, "modes of operation display", Direction::Input),

@@ -225,7 +225,7 @@ fn presences_and_groups_do_not_contradict_themselves() {
     );
 }
 
-/// `packed` is off unless the file says so, and is true or false.
+/// `packed` is off by default, and is true or false.
 #[test]
 fn bits_are_packed_where_the_file_says_so() {
     let of =

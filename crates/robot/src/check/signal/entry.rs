@@ -18,8 +18,9 @@ pub(super) struct Found<'a> {
     pub(super) field: PdoField,
 }
 
-/// Entries of all elements: an entry that is wider than a number is split into so many parts, else
-/// it and the following entries. One number may be several channels of one bit, as its type says.
+/// Entries of all elements: an entry that is wider than a number is split into this many parts,
+/// else it and the following entries. One number may be several channels of one bit, as its type
+/// says.
 pub(super) fn find_all<'a>(
     signal: &NamedSignal,
     count: usize,

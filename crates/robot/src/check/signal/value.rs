@@ -26,7 +26,7 @@ pub(super) fn named_type(name: &Spanned<String>) -> Checked<ValueType> {
 const USUAL: [&str; 11] =
     ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float", "double"];
 
-/// Type the file gives, as wide as the entry, or else that of the entry.
+/// Type in the file, which must be as wide as the entry; else the type of the entry.
 pub(super) fn value_type(signal: &NamedSignal, found: &Found<'_>) -> Checked<ValueType> {
     let Found { entry, .. } = found;
     let name = signal.name.get_ref();
