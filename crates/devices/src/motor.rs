@@ -5,7 +5,7 @@
 //! |---|---|
 //! | [`mcp49x2`] | words of Microchip's MCP4912 and MCP4922 |
 //! | [`as5045`] | words of ams' AS5045 |
-//! | [`wheel`] | a wheel: position, velocity, output, and when it is to be stopped |
+//! | [`wheel`] | a wheel: position, velocity, output, and conditions that stop it |
 
 pub mod as5045;
 pub mod mcp49x2;

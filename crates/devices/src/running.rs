@@ -119,7 +119,7 @@ pub enum StartError {
 }
 
 impl Prepared {
-    /// Makes two ports for each device: one for the world, and one that joins its two tasks.
+    /// Makes two ports for each device: one for clients, and one that joins its two tasks.
     ///
     /// # Errors
     /// A port that cannot be made: two devices must not have the same.
@@ -148,7 +148,7 @@ impl Prepared {
     /// IPC; `say` is called with messages about the devices. Call it from an ordinary thread: the
     /// ordinary tasks inherit its scheduling.
     ///
-    /// A device that does not answer is no error: its ordinary task says so and tries again.
+    /// A device that does not answer is no error: its ordinary task reports it and tries again.
     ///
     /// # Errors
     /// A thread that cannot be made, or an IPC that does not answer.
@@ -179,7 +179,7 @@ impl Prepared {
     }
 }
 
-/// Messages that find room in a channel.
+/// Messages that fit into a channel.
 const DEPTH: usize = 8;
 
 /// From the moment all tasks are there to their first release.
@@ -353,8 +353,8 @@ impl Running {
         self.ordinary.iter().map(|it| it.status.lock().clone()).collect()
     }
 
-    /// Takes what was noted of exchanges with devices since it was last asked, in the same order:
-    /// begin and end, CLOCK_MONOTONIC ns. Nothing unless [`Prepared::measured`].
+    /// Takes the exchanges with devices recorded since the last call, in the same order: begin and
+    /// end, CLOCK_MONOTONIC ns. Nothing unless [`Prepared::measured`].
     #[must_use]
     pub fn exchanges(&self) -> Vec<Vec<[u64; 2]>> {
         let take = |exchanges: &Exchanges| {
@@ -372,7 +372,7 @@ impl Drop for Running {
     }
 }
 
-/// Time the ordinary tasks have to end: a driver may hang in its device, and then ends with the
+/// Time for the ordinary tasks to end: a driver may hang in its device, and then ends with the
 /// process.
 const LAST_TIMEOUT: Duration = Duration::from_secs(3);
 
@@ -382,7 +382,7 @@ fn join_within(threads: impl Iterator<Item = JoinHandle<()>>, limit: Duration) -
     let mut left: Vec<_> = threads.collect();
     loop {
         let (done, others): (Vec<_>, Vec<_>) = left.into_iter().partition(JoinHandle::is_finished);
-        // One that panicked has said so.
+        // A panic has been reported by its thread.
         done.into_iter().for_each(|thread| drop(thread.join()));
         left = others;
         if left.is_empty() || MonotonicClock.now() >= end {

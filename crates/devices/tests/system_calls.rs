@@ -25,8 +25,8 @@ fn real_time_device_tasks_only_make_the_sleep_system_call() {
         let calls = trace.calls_of(number);
         let slept = calls.get("clock_nanosleep").copied().unwrap_or(0);
         assert_eq!(calls.len(), 1, "{name}: {calls:?}");
-        // A job at either end may be cut off by a mark; one that overran its next release did not
-        // sleep for it.
+        // A mark may cut off a job at either end; a job that overran its next release did not sleep
+        // for it.
         assert!(
             jobs >= JOBS && slept <= jobs + 2 && slept + jobs / 2 >= jobs,
             "{name}: {jobs} jobs, {calls:?}"

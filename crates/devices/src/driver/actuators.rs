@@ -14,10 +14,10 @@ use crate::task::actuators::{Feedback, Velocities};
 
 /// Interface between the driver and two drives.
 pub trait Drives: Send + 'static {
-    /// Location of the drives, for people.
+    /// Location of the drives, for messages.
     fn place(&self) -> String;
 
-    /// Opens the drives; returns a description of what was found, for people.
+    /// Opens the drives; returns a description of them, for messages.
     ///
     /// # Errors
     /// They cannot be opened.
@@ -30,7 +30,7 @@ pub trait Drives: Send + 'static {
     /// They cannot be reached, or were stopped.
     fn exchange(&mut self, velocities: [f64; 2], feedback: &mut Feedback) -> Result<bool, DeviceError>;
 
-    /// Stops the drives, of which nothing is asked any more.
+    /// Stops the drives, because requests have ended.
     ///
     /// # Errors
     /// They cannot be reached.
@@ -38,7 +38,7 @@ pub trait Drives: Send + 'static {
         Ok(())
     }
 
-    /// Remark for people since the last call.
+    /// Remark since the last call, for messages.
     fn remark(&mut self) -> Option<String> {
         None
     }

@@ -53,7 +53,7 @@ impl<W: Wire> DcMotors<W> {
         self.converter.send(&word).map_err(|error| DeviceError::new("the converter", error))
     }
 
-    /// Sets both outputs to rest, the second one also if the first one fails.
+    /// Sets both outputs to zero, the second one also if the first one fails.
     fn stop(&mut self) -> Result<(), DeviceError> {
         self.wheels.iter_mut().for_each(Wheel::rest);
         let [left, right] = [0, 1].map(|channel| self.set(channel, 0.0));

@@ -14,7 +14,7 @@ use crate::task::imu::Sample;
 
 /// Interface between the driver and a bus: registers that are read and written in sequence.
 pub trait Registers: Send + 'static {
-    /// Location of the registers, for people.
+    /// Location of the registers, for messages.
     fn place(&self) -> String;
 
     /// Opens the bus.

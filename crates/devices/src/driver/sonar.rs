@@ -14,7 +14,7 @@ use crate::task::sonar::Sample;
 
 /// Interface between the driver and a GPIO chip: two lines.
 pub trait Lines: Send + 'static {
-    /// Location of the lines, for people.
+    /// Location of the lines, for messages.
     fn place(&self) -> String;
 
     /// Requests the lines.

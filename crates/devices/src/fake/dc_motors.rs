@@ -41,11 +41,11 @@ pub enum Fault {
     /// It works.
     #[default]
     None,
-    /// Pulled out: the wire rests low.
+    /// Unplugged: the wire idles low.
     Low,
-    /// Pulled out: the wire rests high.
+    /// Unplugged: the wire idles high.
     High,
-    /// Its parity is wrong in every one of so many readings.
+    /// Its parity is wrong in one of this many readings.
     Parity(u32),
     /// Its magnet has fallen off.
     Overflow,
@@ -59,7 +59,7 @@ pub enum Fault {
 #[derive(Clone, Debug)]
 pub struct End {
     motors: Motors,
-    /// The encoder's number; none of the converter.
+    /// The encoder's number; `None` for the converter.
     encoder: Option<usize>,
     readings: u32,
     mode: Option<Mode>,
@@ -131,7 +131,7 @@ impl Motors {
         state.faults[encoder] = fault;
     }
 
-    /// Alters a motor: its velocity per that of its output; 0 for one that is blocked.
+    /// Alters a motor: its velocity as a factor of its output's; 0 for a blocked motor.
     pub fn load(&self, motor: usize, gain: f64) {
         self.lock().gains[motor] = gain;
     }

@@ -114,8 +114,8 @@ impl Orientation {
         self.bias
     }
 
-    /// Variance of roll and pitch, rad^2: that of the acceleration, smoothed over the filter's time
-    /// constant.
+    /// Variance of roll and pitch, rad^2: the acceleration's variance, smoothed over the filter's
+    /// time constant.
     #[must_use]
     pub fn tilt_variance(&self) -> f64 {
         if !self.begun {

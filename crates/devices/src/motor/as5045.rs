@@ -10,7 +10,7 @@ pub const SPEED: u32 = 1_000_000;
 pub const ANGLES: u16 = 4_096;
 
 /// Bytes of a reading: a bit that is high before the first clock, 18 bits of the word, and what
-/// follows. The clock rests high and the part changes its output with rising edges: mode 2.
+/// follows. The clock idles high and the part changes its output with rising edges: mode 2.
 pub const LENGTH: usize = 3;
 
 /// Reason not to use a reading.
@@ -43,11 +43,11 @@ impl fmt::Display for Invalid {
 /// Decodes a reading: the angle, from 0 to 4095.
 ///
 /// # Errors
-/// The part says that its angle is not valid, or the reading is none of this part's.
+/// The part reports an invalid angle, or the reading does not come from this part.
 pub fn angle(reading: [u8; LENGTH]) -> Result<u16, Invalid> {
     let bits = u32::from_be_bytes([0, reading[0], reading[1], reading[2]]);
     let word = bits >> 5 & 0x3_ffff;
-    // A wire that rests at either end is no reading.
+    // A wire that idles at either level is no reading.
     if bits >> 23 == 0 || word == 0x3_ffff {
         return Err(Invalid::NoAnswer);
     }

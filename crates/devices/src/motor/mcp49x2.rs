@@ -1,6 +1,5 @@
 //! Words of a converter of two channels. Source: Microchip, *MCP4902/4912/4922*, DS22250A,
-//! registers 5-1 and 5-2. The MCP4812 and MCP4822, with a reference of their own, take the same
-//! words.
+//! registers 5-1 and 5-2. The MCP4812 and MCP4822, with an internal reference, take the same words.
 
 use types::DacChip;
 

@@ -1,5 +1,5 @@
 //! A wheel on a DC motor: position and velocity from an absolute encoder on its axle, the output
-//! that keeps its velocity, and when it is to be stopped.
+//! that keeps its velocity, and conditions that stop it.
 
 use std::f64::consts::{PI, TAU};
 use std::fmt;
@@ -78,7 +78,7 @@ impl fmt::Display for Fault {
 ///
 /// Its output is the commanded velocity as a share of the full scale, and a correction by the
 /// integrated difference to the measured one. The output never has the other sign than the command:
-/// a wheel commanded to rest gets none, and nothing holds it.
+/// a wheel commanded to stop gets none, and nothing holds it.
 #[derive(Clone, Debug)]
 pub struct Wheel {
     settings: WheelSettings,
@@ -103,7 +103,7 @@ const SMOOTHING: f64 = 0.05;
 /// Time in which the correction would make up for the whole difference, s.
 const CORRECTION_TIME: f64 = 0.4;
 
-/// Output at the velocity limit and more than it, at most: the load wants some.
+/// Output as a share of the one at the velocity limit, at most: the load needs a margin.
 const MOST_OUTPUT: f64 = 1.25;
 
 /// Velocity beyond the limit at which the wheel is stopped, as a multiple of it.
@@ -200,7 +200,7 @@ impl Wheel {
 
     fn ramp(&mut self, asked: f64, seconds: f64) {
         let WheelLimits { velocity, acceleration } = self.settings.limits;
-        // Not a number asks for rest.
+        // NaN is a stop command.
         let asked = if asked.is_nan() { 0.0 } else { asked.clamp(-velocity, velocity) };
         let most = acceleration * seconds;
         let next = self.commanded + (asked - self.commanded).clamp(-most, most);
@@ -232,7 +232,7 @@ impl Wheel {
         (self.against, self.asked, self.turned) = (0.0, 0.0, 0.0);
     }
 
-    /// True if it is commanded to rest.
+    /// True if it is commanded to stop.
     #[must_use]
     pub fn is_at_rest(&self) -> bool {
         self.commanded == 0.0
@@ -280,7 +280,7 @@ mod tests {
         /// Of the motor, of the encoder.
         turned_round: [bool; 2],
         encoder_stuck: bool,
-        /// Reads the encoder in every one of so many steps.
+        /// Reads the encoder once in this many steps.
         every: u32,
     }
 
@@ -309,7 +309,7 @@ mod tests {
             }
         }
 
-        /// Asks for a velocity for a time; the largest output of it.
+        /// Commands a velocity for a time; returns the largest output.
         fn drive(&mut self, asked: f64, seconds: f64) -> Result<f64, Fault> {
             let mut largest: f64 = 0.0;
             for step in 0..(seconds / STEP).round() as u32 {

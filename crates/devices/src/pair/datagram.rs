@@ -25,7 +25,7 @@ impl<'a> Put<'a> {
         Self { bytes, length: 0 }
     }
 
-    /// Appends bytes. Without room they are left out, which makes the message invalid.
+    /// Appends bytes. If they do not fit they are omitted, which makes the message invalid.
     pub(crate) fn bytes(mut self, value: &[u8]) -> Self {
         let end = self.length + value.len();
         if let Some(place) = self.bytes.get_mut(self.length..end) {

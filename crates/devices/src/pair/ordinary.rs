@@ -24,10 +24,10 @@ pub trait Driver: Send + 'static {
     /// True if each exchange answers a request; false if the device sends by itself.
     const ASKED: bool;
 
-    /// Connection of the device, for people: usually a path.
+    /// Connection of the device, for messages: usually a path.
     fn device(&self) -> String;
 
-    /// Opens and identifies the device; returns a description of it, for people.
+    /// Opens and identifies the device; returns a description of it, for messages.
     ///
     /// # Errors
     /// The expected and the found device or answer.
@@ -45,8 +45,8 @@ pub trait Driver: Send + 'static {
         timeout: Duration,
     ) -> Result<bool, DeviceError>;
 
-    /// No request has come for [`UNASKED`]: what moves is to be stopped. Devices that move nothing
-    /// leave it out.
+    /// No request has arrived for [`UNASKED`]: drivers of motors stop them. Devices without motion
+    /// keep the default.
     ///
     /// # Errors
     /// The device has failed and must be opened again.
@@ -57,7 +57,7 @@ pub trait Driver: Send + 'static {
     /// Closes the device.
     fn close(&mut self);
 
-    /// Remark for people since the last call, though the device works.
+    /// Remark since the last call, for messages, though the device works.
     fn remark(&mut self) -> Option<String> {
         None
     }
@@ -106,12 +106,12 @@ impl DeviceError {
 /// Begin and end of each exchange with a device, CLOCK_MONOTONIC ns, for measurements.
 pub type Exchanges = Arc<Mutex<Vec<[u64; 2]>>>;
 
-/// Environment of an ordinary task besides its driver.
+/// Environment of an ordinary task, in addition to its driver.
 pub(crate) struct Surroundings {
     pub(crate) channel: Channel,
     pub(crate) status: Shared,
     pub(crate) stop: Arc<AtomicBool>,
-    /// Reports a line to people.
+    /// Prints a line for the user.
     pub(crate) say: Arc<dyn Fn(&str) + Send + Sync>,
     /// Record of exchanges, if one is kept.
     pub(crate) exchanges: Option<Exchanges>,
@@ -297,7 +297,7 @@ mod tests {
     use super::*;
     use crate::task::actuators::{Feedback, Velocities};
 
-    /// A driver of what moves when it is asked.
+    /// A driver of a motor that moves on request.
     struct Moving {
         moves: Arc<AtomicBool>,
         remarks: Remarks,

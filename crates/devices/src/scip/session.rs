@@ -38,7 +38,7 @@ pub struct Session {
 /// Event of a session.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
-    /// The sensor answered, is in order and was asked to stream.
+    /// The sensor answered, is in order and was requested to stream.
     Ready(Box<(Version, Parameters)>),
     /// A scan.
     Scan(Scanned),

@@ -97,7 +97,7 @@ fn refusals_are_read_and_have_a_meaning() {
     assert_eq!(reply.status.meaning(reply.echo.symbol), "the last step is out of range");
     let laser = Reply::parse(b"BM\n02R").unwrap();
     assert_eq!(laser.status.meaning(Symbol::LaserOn), "its laser is on already");
-    // A sensor that started in SCIP 1.1, and one that never supported it.
+    // A sensor that started in SCIP 1.1, and one without support for it.
     assert_eq!(Reply::parse(b"SCIP2.0\n0").unwrap().status, Status::DONE);
     let unknown = Reply::parse(b"SCIP2.0\n0Ee").unwrap();
     assert_eq!(unknown.status.meaning(Symbol::Scip2), "it does not know the command");
