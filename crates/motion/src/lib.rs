@@ -3,10 +3,10 @@
 //! | module | part |
 //! |---|---|
 //! | [`units`] | radians, metres, newton metres, seconds and their rates, as types |
-//! | [`scale`] | [`AxisScale`]: a drive's counts and per milles to SI units at the axis, and back, checked |
+//! | [`scale`] | [`AxisScale`]: a drive's counts and per milles to SI units, and back, checked |
 //! | [`axis`] | report of an axis to a controller, and its answer |
-//! | [`supervision`] | limits, soft stops, following errors and stale commands, between controller and drive |
-//! | [`homing`], [`brake`] | place of an axis in the world; its hold while its drive has none |
+//! | [`supervision`] | checks between controller and drive: limits, soft stops, following errors |
+//! | [`homing`], [`brake`] | position of an axis in the world; its hold without a drive |
 //! | [`restart`] | what a restart of its drive says about the position of an axis |
 //! | [`base`] | bases that move about: pose and velocity |
 //! | [`online`] | [`OnlineMotion`]: jerk-limited motion to targets that may change at any time |

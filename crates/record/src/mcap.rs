@@ -1,13 +1,20 @@
 //! A recording as an MCAP file, for Foxglove, PlotJuggler, and the tools of ROS 2.
 //!
-//! | topic | message | when |
+//! | topic | message | one for each |
 //! |---|---|---|
-//! | `/cycle` | `onbeat/msg/Cycle`: `int64` of each column of whole numbers; `wakeup_latency_ns`, `period_ns` (start to start, 0 of the first); `signals_forced`, -1 where process data was dropped | each row |
-//! | `/axes/NAME` | `onbeat/msg/Axis`: `float64` of each of [`OF_AXIS`], NaN where there is none; `int64` of each of [`STATE_OF_AXIS`], -1 where there is none | each row with process data |
-//! | `/signals/NAME` | `onbeat/msg/Signal`: `float64 value`, `bool forced`; the channel's metadata has its unit | each row with a value of it |
+//! | `/cycle` | `onbeat/msg/Cycle` | row |
+//! | `/axes/NAME` | `onbeat/msg/Axis` | row with process data |
+//! | `/signals/NAME` | `onbeat/msg/Signal` | row with a value of it |
+//! | `/events` | `onbeat/msg/Event` | event |
+//! | `/late` | `onbeat/msg/Late` | late cycle that was explained |
 //!
-//! | `/events` | `onbeat/msg/Event`: `int64 cycle`, `string severity`, `string sentence` | each event |
-//! | `/late` | `onbeat/msg/Late`: `int64 cycle`, `int64 late_ns`, `string sentence` with the causes | each late cycle that was explained |
+//! * `Cycle`: `int64` of each column of whole numbers; `wakeup_latency_ns`, `period_ns` (start to
+//!   start, 0 of the first); `signals_forced`, -1 where process data was dropped.
+//! * `Axis`: `float64` of each of [`OF_AXIS`], NaN where there is none; `int64` of each of
+//!   [`STATE_OF_AXIS`], -1 where there is none.
+//! * `Signal`: `float64 value`, `bool forced`; the channel's metadata has its unit.
+//! * `Event`: `int64 cycle`, `string severity`, `string sentence`.
+//! * `Late`: `int64 cycle`, `int64 late_ns`, `string sentence` with the causes.
 //!
 //! Messages are CDR, their schemas `ros2msg`. Log and publish time are the row's release on
 //! CLOCK_REALTIME, where the facts have [`REALTIME_OFFSET`], else on CLOCK_MONOTONIC. Facts are

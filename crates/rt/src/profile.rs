@@ -2,8 +2,8 @@
 //!
 //! | letter | requests | costs |
 //! |---|---|---|
-//! | P | [`Scheduling`]: `SCHED_FIFO`, or a `SCHED_DEADLINE` reservation | ordinary threads wait for the cycle |
-//! | M | [`Residency`]: all memory locked, stack and heap pre-faulted | memory that is never given back |
+//! | P | [`Scheduling`]: `SCHED_FIFO` or a `SCHED_DEADLINE` reservation | ordinary threads wait |
+//! | M | [`Residency`]: memory locked, stack and heap pre-faulted | memory is never given back |
 //! | C | a CPU shield: everything else moved away, [`machine::shield`] | a CPU |
 //! | S | a spinning sleep, [`crate::pacer`] | the margin of that CPU's time in every period |
 //!

@@ -2,8 +2,9 @@
 //!
 //! | the papers (Xenomai) | here |
 //! |---|---|
-//! | `rt_task_create` | [`Settings::create`]: name, priority, stack, CPU; the thread exists, and reports what it was granted |
-//! | `rt_task_set_periodic`, `rt_task_start` | [`Settings::every`], [`Task::start`], [`Task::start_at`] |
+//! | `rt_task_create` | [`Settings::create`]: name, priority, stack, CPU; reports its grants |
+//! | `rt_task_set_periodic` | [`Settings::every`] |
+//! | `rt_task_start` | [`Task::start`], [`Task::start_at`] |
 //! | `rt_task_wait_period` | [`Periods::wait_period`] |
 //! | `rt_timer_read` | [`Periods::now`], [`crate::clock::MonotonicClock`] |
 //! | `rt_task_delete` | [`Task::stop`], [`Task::join`] |

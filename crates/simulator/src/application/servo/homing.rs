@@ -3,9 +3,13 @@
 //!
 //! | method | home |
 //! |---|---|
-//! | 1, 2 | the index pulse after the edge at which the negative, the positive limit switch releases the shaft |
-//! | 3 to 6 | the index pulse next to the edge of a home switch at one end: the positive one (3 outside, 4 inside), the negative one (5, 6) |
-//! | 7 to 14 | the index pulse next to an edge of a home switch between the ends: searched in the positive direction first (7 and 8 left edge, 9 and 10 right edge), or in the negative (11, 12 right edge, 13, 14 left edge) |
+//! | 1, 2 | index pulse after the edge at which the negative, positive limit switch releases |
+//! | 3, 4 | index pulse outside, inside the edge of a home switch at the positive end |
+//! | 5, 6 | index pulse outside, inside the edge of a home switch at the negative end |
+//! | 7, 8 | index pulse next to the left edge of a home switch between the ends |
+//! | 9, 10 | the same, next to its right edge; 7 to 10 search in the positive direction first |
+//! | 11, 12 | the same, next to its right edge |
+//! | 13, 14 | the same, next to its left edge; 11 to 14 search in the negative direction first |
 //! | 17 to 30 | the edge itself of method 1 to 14 |
 //! | 33, 34 | the next index pulse in the negative, in the positive direction |
 //! | 35, 37 | the present position of the shaft |
