@@ -62,8 +62,8 @@ pub trait Application: Send {
     /// status code 0x001D (outputs) or 0x001E (inputs).
     fn process_data_lengths(&self) -> ProcessDataLengths;
 
-    /// Power comes on, for the first time or again: values that are not stored return to their
-    /// defaults. The state is Init.
+    /// Power is switched on, for the first time or again: values that are not stored return to
+    /// their defaults. The state is Init.
     fn power_on(&mut self) {}
 
     /// A change of state is about to happen; the checks of the ESC have passed.
@@ -223,7 +223,7 @@ pub struct SynchronisationState {
     pub cycle: u32,
     /// Three for each SYNC0 without outputs, one less for each set of outputs.
     pub events_missed: u16,
-    /// Sets of outputs that came while the one before still waited for SYNC0.
+    /// Sets of outputs that arrived while the previous one still waited for SYNC0.
     pub cycle_too_short: u16,
     /// Sets of outputs that came less than the time to calculate and copy before SYNC0.
     pub shift_too_short: u16,

@@ -57,7 +57,7 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// A line: each SubDevice at port 1 of the one before it, with cables of [`CABLE_DELAY`].
+    /// A line: each SubDevice at port 1 of the previous one, with cables of [`CABLE_DELAY`].
     #[must_use]
     pub fn new(devices: Vec<SubDevice>) -> Self {
         Self::with_cable_delay(devices, CABLE_DELAY)
@@ -344,8 +344,8 @@ impl Segment {
         now
     }
 
-    /// Takes over what has become of a SubDevice, which was stepped or accessed: when it is due
-    /// next, and changes of it.
+    /// Updates the state of a SubDevice after a step or an access: its next due time, and its
+    /// changes.
     fn turned_to(&mut self, device: usize) {
         self.devices[device].met(self.now.unwrap_or(Instant::EPOCH));
         let due = self.devices[device].due().filter(|_| self.topology.powered[device]);

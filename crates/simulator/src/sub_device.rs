@@ -445,7 +445,7 @@ impl SubDevice {
         }
     }
 
-    /// Completes a change to Op once outputs have come, or refuses it after the timeout.
+    /// Completes a change to Op once outputs have arrived, or refuses it after the timeout.
     fn await_outputs(&mut self, now: Instant, deadline: Instant) {
         let runs = self.sync0_runs(now);
         let flow = !setup::watches_outputs(&self.esc)

@@ -143,7 +143,7 @@ impl Side {
         Self { rig, seen: Rc::default(), outputs: 0 }
     }
 
-    /// One cycle in which this happens, and all that can be seen of it.
+    /// One cycle with this event, and everything observable of it.
     fn cycle(&mut self, what: &Happens) -> String {
         let rig = &mut self.rig;
         self.outputs = self.outputs.wrapping_add(1);

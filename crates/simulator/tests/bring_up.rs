@@ -63,7 +63,7 @@ fn what_is_there_runs_by_its_sii_alone() {
     assert_eq!(rig.main_device.process_image_bytes(), (36, 36));
 }
 
-/// Three PDOs of one SyncManager, of which the configuration names it for two: they lie in their
+/// Three PDOs of one SyncManager, two of them named by the configuration: they are mapped in their
 /// order all the same.
 #[test]
 fn pdo_without_sync_manager_uses_first_of_its_direction() {

@@ -25,7 +25,7 @@ const AROUND: usize = 8 + 4 + 12;
 const BYTE: usize = 80;
 
 fn ask(rig: &mut Rig, position: usize, data: Vec<u8>) {
-    // An expedited one, and one in segments.
+    // An expedited transfer, and a segmented one.
     let (index, sub_index) = if data.first() == Some(&0) { (0x1018, 4) } else { (0x1008, 0) };
     let service = MailboxService::Upload { index, sub_index, complete_access: false };
     rig.main_device.submit(MailboxRequest { position: position as u16, service, data }).unwrap();

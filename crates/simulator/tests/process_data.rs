@@ -52,7 +52,7 @@ fn assert_echoed(rig: &mut Rig, echoes: impl Iterator<Item = usize> + Clone) {
     }
 }
 
-/// Expected working counters of one cycle, all of which came back.
+/// Expected working counters of one cycle in which all were correct.
 fn working_counters(rig: &Rig) -> Vec<u16> {
     let each = rig.main_device.working_counters();
     each.map(|it| {

@@ -17,7 +17,7 @@ const COUNTS: f64 = (1 << 20) as f64;
 /// Counts in a cycle of a millisecond: half a revolution a second.
 const SPEED: i32 = 524;
 
-/// A drive in Op, and what it showed last.
+/// A drive in Op, and its last feedback.
 struct Bench {
     drive: ServoDrive,
     now: Instant,

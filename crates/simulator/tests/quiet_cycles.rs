@@ -211,7 +211,7 @@ fn steered_reference_clock_receives_the_time_every_cycle() {
     assert!(times.borrow().array_windows().all(|[before, next]| next - before == 1_000_000), "{times:?}");
 }
 
-/// However often one leaves and comes back, none is left out.
+/// Even if one often leaves and returns, none is left out.
 #[test]
 fn mailbox_polling_resumes_where_it_was_after_a_return() {
     let mut rig = Rig::new(to_op(), drives(5));

@@ -73,8 +73,8 @@ fn missing_one_alone_is_stale_and_polled_every_cycle() {
     }
     // SubDevices of every cycle never miss one, also between SubDevices that share the datagram.
     assert!(exchanged.iter().all(|it| it[1] && it[3]), "{exchanged:?}");
-    // At the latest in four cycles its turn comes, and the other that shares its datagram is stale
-    // with it for a cycle.
+    // Its turn follows within four cycles, and the other SubDevice of its datagram is stale with it
+    // for a cycle.
     assert_eq!(exchanged.iter().filter(|it| !it[2]).count(), 1, "{exchanged:?}");
     assert!(exchanged[6..].iter().all(|it| *it == [false, true, true, true]), "{exchanged:?}");
     take_part(&mut rig, 0, true, true);

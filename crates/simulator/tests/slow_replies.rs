@@ -29,8 +29,8 @@ fn time_of_a_request(rig: &mut Rig) -> Duration {
     time
 }
 
-/// Replies that are late but come are waited for: a few frames are lost until that is known, and
-/// not all of them for ever.
+/// Late replies are waited for: a few frames are lost until the delay is known, but not all of them
+/// for ever.
 // feature(main-device): the time that replies are waited for on the way up follows the time they take
 #[test]
 fn bus_with_late_replies_comes_up_with_few_frames_lost() {

@@ -1,5 +1,5 @@
-//! Supervision of SYNC0 and process data in a SubDevice (ETG.1020, 13): which settings it refuses,
-//! and what takes it from Op.
+//! Supervision of SYNC0 and process data in a SubDevice (ETG.1020, 13): the settings it refuses,
+//! and the conditions that end Op.
 use crate::bus;
 
 use core::time::Duration;

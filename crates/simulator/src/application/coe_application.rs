@@ -25,7 +25,7 @@ pub trait CoeApplication: Send {
         false
     }
 
-    /// Forgets what is not stored: power comes on, and the dictionary has its defaults again.
+    /// Resets values that are not stored, at power-on: the dictionary has its defaults again.
     fn restart(&mut self) {}
 
     /// False if the mailbox answers CoE as not supported.

@@ -67,7 +67,7 @@ pub struct OversamplingInputs {
     number: usize,
     /// The newest one, and its system time.
     newest: Option<(u64, [i16; CHANNELS])>,
-    /// Number of the block handed over last, 0 for none; `None` before the first SYNC1, as the
+    /// Number of the block transferred last, 0 for none; `None` before the first SYNC1, because the
     /// block before it has no beginning.
     blocks: Option<u16>,
 }
@@ -122,7 +122,7 @@ impl Application for OversamplingInputs {
     }
 
     fn sync1(&mut self, event: Sync0Event, _outputs: Option<&[u8]>, inputs: &mut [u8]) {
-        // The sample of the SYNC0 that comes with it is the first of the next block.
+        // The SYNC0 together with SYNC1 takes the first sample of the next block.
         let first = self.newest.take().filter(|(time, _)| *time == event.system_time);
         let begun = usize::from(first.is_some());
         let whole = self.number.saturating_sub(begun).min(MOST_SAMPLES);
@@ -166,7 +166,7 @@ impl OversamplingOutputs {
         Self { levels, counts: [1; CHANNELS], block, number: MOST_SAMPLES, last: None }
     }
 
-    /// Drives the next sample; behind the last one it stays.
+    /// Drives the next sample; after the last one it stays.
     fn drive(&mut self, now: Instant) {
         for (channel, count) in self.counts.into_iter().enumerate() {
             if self.number < count {
@@ -224,8 +224,8 @@ impl Application for OversamplingOutputs {
     }
 }
 
-/// Samples of each channel by the bytes of its SyncManager, both alike; 0 of one without. One each
-/// where they do not fit.
+/// Samples of each channel by the bytes of its SyncManager, equal for both; 0 without one. One
+/// sample each if they do not fit.
 fn counts(sync_managers: &[usize; SYNC_MANAGERS]) -> [usize; CHANNELS] {
     let found: [Option<usize>; CHANNELS] = array::from_fn(|channel| match sync_managers[channel] {
         0 => Some(0),
@@ -356,8 +356,8 @@ mod tests {
         assert_eq!(words(&inputs), [2, 4, 5, 0]);
     }
 
-    /// Each SYNC0 drives one sample of the block that SYNC1 took, beginning with the SYNC0 that
-    /// comes with it.
+    /// Each SYNC0 drives one sample of the block that SYNC1 took, beginning with the simultaneous
+    /// SYNC0.
     #[test]
     fn outputs_are_driven_sample_by_sample() {
         let levels = [Level::with_course(), Level::default()];

@@ -1,5 +1,5 @@
-//! Two serial lines as of an EL6022: bytes pass by a handshake in the process data. What one line
-//! sends comes in at the other, as with a cable between them.
+//! Two serial lines as of an EL6022: bytes pass by a handshake in the process data. Each line
+//! receives the bytes that the other sends, as with a cable between them.
 //!
 //! Simplifications: 9600 baud, ten bits a byte, independent of the settings. No parity or framing
 //! errors, no continuous sending.

@@ -63,8 +63,8 @@ pub(super) fn parameters(index: u16, name: &'static str) -> Object {
     Object::record(index, name, RECORD_TYPE, entries)
 }
 
-/// Error settings: the limit above which missed SyncManager events end Op. 0, the default, is none:
-/// the counters count alone. Real devices come with 4.
+/// Error settings: the limit above which missed SyncManager events end Op. 0, the default, means no
+/// limit: events are only counted. Real devices have 4 by default.
 pub(super) fn error_settings() -> Object {
     let entries = vec![
         Entry::new(0x01, "Local error reaction", DataType::U32, READ_WRITE),

@@ -241,8 +241,8 @@ impl DistributedClock {
         memory.set_byte(ACTIVATION_STATUS, shown.sum());
     }
 
-    /// Starts the cyclic unit: SYNC0 at the start time, SYNC1 behind it by its cycle time, and then
-    /// behind each SYNC0 that follows a SYNC1 (ESC data sheet, section I, 9.2.3.5).
+    /// Starts the cyclic unit: SYNC0 at the start time, SYNC1 one SYNC1 cycle time after it, and
+    /// then after each SYNC0 that follows a SYNC1 (ESC data sheet, section I, 9.2.3.5).
     fn start(&mut self, memory: &Memory, now: Instant) {
         let time = self.full_time(memory, now);
         let start = memory.quad_word(dc::START_TIME);
@@ -285,8 +285,8 @@ impl DistributedClock {
         let cycles = if pulses.cycle == 0 { 0 } else { SHORTEST_CYCLE.div_ceil(pulses.cycle) };
         pulses.next = (cycles > 0).then(|| (system_time.wrapping_add(pulses.cycle * cycles), due));
         pulses.off = self.jitter.next();
-        // The clock may have been read or steered later already, by a frame that was on its way
-        // here: none is lost by that.
+        // A frame on its way here may have read or steered the clock at a later time already: no
+        // pulse is lost by that.
         self.schedule_one(memory, due, signal as usize, LONGEST_WAY);
         Some(self.visible(system_time))
     }
@@ -437,8 +437,8 @@ const ACTIVATION_STATUS: u16 = 0x0984;
 /// Latest pulse that is still made up for, in ns; steering moves the clock by far less.
 const LATEST_PULSE: u64 = 100_000;
 
-/// The same where it came while a frame was on its way, in ns: longer than the way through 65,535
-/// SubDevices. What is behind it was leapt over.
+/// The same if it was due while a frame was on its way, in ns: longer than the travel through
+/// 65,535 SubDevices. Earlier pulses were skipped by a time jump.
 const LONGEST_WAY: u64 = 100_000_000;
 
 /// Shortest cycle of SYNC0 and SYNC1, in ns of system time.

@@ -45,7 +45,7 @@ fn run(status: AlStatus) -> u8 {
     }
 }
 
-/// Code of an error: what the SubDevice did by itself flashes, what it refused blinks.
+/// Code of an error: it flashes for actions of the SubDevice itself, and blinks for refusals.
 fn error(code: AlStatusCode) -> u8 {
     match code {
         AlStatusCode::NO_ERROR => OFF,

@@ -44,7 +44,7 @@ mod tests {
         let at = |milliseconds: u64| Instant::from_nanos(milliseconds * 1_000_000);
         let mut loops = TemporaryLoops::default();
         loops.written(at(0), true, 0x11);
-        // Once more: the first ones come back, a second after the last write.
+        // Once more: the first settings return, a second after the last write.
         loops.written(at(500), true, 0x22);
         assert_eq!(
             (loops.end(at(1_499)), loops.end(at(1_500)), loops.end(at(1_501))),

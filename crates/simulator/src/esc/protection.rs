@@ -22,7 +22,7 @@ impl Esc {
             || address < USER_RAM && locked(WRITE_REGISTER_PROTECTION, WRITE_REGISTER_ENABLE)
     }
 
-    /// Closes what the frame that ends here had opened.
+    /// Closes the write access that the ending frame had opened.
     pub(crate) fn close_protection(&mut self) {
         for enable in [WRITE_REGISTER_ENABLE, ESC_WRITE_ENABLE] {
             self.memory.set_byte(enable, 0);

@@ -115,8 +115,8 @@ impl SubDevice {
             && self.mailbox.is_at_rest(&self.esc)
     }
 
-    /// True if a step of its application would change nothing: only mail has come since the last,
-    /// and no process data comes.
+    /// True if a step of its application would change nothing: only mail has arrived since the
+    /// last, and there is no process data.
     pub(super) fn steps_in_vain(&self) -> bool {
         self.was_stepped && !self.has_inputs() && self.application.rests()
     }

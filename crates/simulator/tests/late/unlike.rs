@@ -189,8 +189,8 @@ fn group_is_reported_as_a_whole() {
     }
 }
 
-/// Of a group one is not what was described: it could not join, the other waits for it and counts
-/// as no fault.
+/// One of a group differs from its description: it could not join, the other waits for it and
+/// counts as no fault.
 #[test]
 fn of_a_group_with_one_that_is_refused_the_other_waits() {
     let wrong = SubDeviceConfiguration {

@@ -249,7 +249,7 @@ impl ServoAxis {
         self.wake();
     }
 
-    /// The dictionary alone does not say that something has changed.
+    /// The dictionary alone does not show this change.
     fn wake(&mut self) {
         (self.rest, self.read, self.shown) = (Rest::No, None, [None; SHOWN]);
         self.turn_shaft();
@@ -265,8 +265,8 @@ impl ServoAxis {
         self.shaft.set(self.plant.position());
     }
 
-    /// Restores what is not stored: origin and home are, and the encoder knows the position as far
-    /// as it can; the motor has coasted meanwhile.
+    /// Restores values that are not stored: origin and home are stored, and the encoder knows the
+    /// position as far as it can; the motor has coasted meanwhile.
     pub(super) fn power_on(&mut self, dictionary: &mut ObjectDictionary) {
         self.machine = StateMachine::new();
         self.cascade.reset();
@@ -278,8 +278,8 @@ impl ServoAxis {
         self.read_settings(dictionary);
     }
 
-    /// Ends the time without power, where there was one: what the encoder did not see of it is
-    /// missing in the count.
+    /// Ends the time without power, if any: motion that the encoder did not see is missing in the
+    /// count.
     pub(super) fn end_restart(&mut self) {
         if let Some(change) = self.counter.end_restart(self.plant.position()) {
             self.origin -= change * self.scale.units_per_radian;
@@ -314,7 +314,7 @@ impl ServoAxis {
         self.read_settings(dictionary);
     }
 
-    /// Takes the present commands, and shows what came of them.
+    /// Takes the present commands, and shows their results.
     pub(super) fn exchange(&mut self, dictionary: &mut ObjectDictionary) {
         self.read_settings(dictionary);
         if self.rest == Rest::Shown {

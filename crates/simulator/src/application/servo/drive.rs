@@ -23,7 +23,7 @@ pub struct ServoDrive {
     /// At least one.
     axes: Vec<ServoAxis>,
     time: Option<Instant>,
-    /// True once an event of SYNC0 has come, where the drive is synchronised to it.
+    /// True once an event of SYNC0 has occurred, if the drive is synchronised to it.
     sync0: Option<bool>,
     /// Changes of the dictionary when the error history was looked at.
     history_seen: u64,
@@ -88,8 +88,8 @@ impl ServoDrive {
         &self.axes
     }
 
-    /// Raises a fault of an axis with this error code, unless there is one already; 0 raises none,
-    /// and so does an axis that is not there.
+    /// Raises a fault of an axis with this error code, unless there is one already. 0 raises none;
+    /// a missing axis is ignored.
     pub fn raise_fault(&mut self, axis: usize, error_code: u16) {
         if let Some(axis) = self.axes.get(axis) {
             self.coe.dictionary_mut().set(axis.entries().raise_fault, error_code.into());

@@ -155,7 +155,7 @@ enum Stage {
     ToSwitch { search: Search, direction: f64, turned: bool },
     /// Leaves the switch at the side of the search.
     OffSwitch(Search),
-    /// Comes back onto it.
+    /// Returns onto it.
     OntoSwitch(Search),
     /// Moves in this direction, to the next index pulse.
     ToIndex(f64),

@@ -333,7 +333,7 @@ impl ServoAxis {
         }
     }
 
-    /// Takes a set-point: at SYNC0, or when a new one has come.
+    /// Takes a set-point: at SYNC0, or when a new one arrives.
     pub(super) fn sample_target(&mut self, dictionary: &ObjectDictionary) {
         let (synchronised, period) = (self.sync0_cycle.is_some(), self.settings.set_point_period);
         let target = self.set_point(dictionary);
