@@ -101,8 +101,7 @@ impl Home {
         self.homed &= self.timeout().is_none();
     }
 
-    /// Its drive may have been without power: what it counts from is what it was when the drive was
-    /// switched on.
+    /// Its drive may have been without power: its zero is again the one at power-on.
     pub fn forget(&mut self) {
         *self = Self::new(self.homing);
     }

@@ -7,7 +7,7 @@
 //! | [`axis`] | report of an axis to a controller, and its answer |
 //! | [`supervision`] | checks between controller and drive: limits, soft stops, following errors |
 //! | [`homing`], [`brake`] | position of an axis in the world; its hold without a drive |
-//! | [`restart`] | what a restart of its drive says about the position of an axis |
+//! | [`restart`] | effect of a drive's restart on the position of an axis |
 //! | [`base`] | bases that move about: pose and velocity |
 //! | [`online`] | [`OnlineMotion`]: jerk-limited motion to targets that may change at any time |
 //! | [`kinematics`] | wheels and joints to bases and tools, and back |

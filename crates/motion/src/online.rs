@@ -62,7 +62,7 @@ pub struct AxisLimits {
 /// Synchronisation: axes wait for each other, or not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Synchronisation {
-    /// Each axis is there as soon as it can.
+    /// Each axis arrives as soon as it can.
     #[default]
     Independent,
     /// All axes reach their positions at the same instant. A velocity target is reached as soon as

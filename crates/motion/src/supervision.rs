@@ -11,9 +11,8 @@
 //!   limit, speeds too high to stop before a position limit (*soft stop*), and accelerations and
 //!   jerks above their written limits. A source that is beyond these for 100 ms without catching up
 //!   is stopped.
-//! * **Stopped**, latched until it is acknowledged: a number that is none, a position beyond its
-//!   limit, a velocity far beyond its limit, a step, a following error, a drive in fault, a homing
-//!   that failed.
+//! * **Stopped**, latched until it is acknowledged: NaN or infinity, a position beyond its limit, a
+//!   velocity far beyond its limit, a step, a following error, a drive in fault, a failed homing.
 //! * **Stopped** while the command is stale, according to [`OnStale`]. It ends by itself once a
 //!   command is fresh again and the axis is at standstill.
 //!
@@ -49,7 +48,7 @@
 //! ([`Supervisor::phase`]), as after enabling.
 //!
 //! Simplification: without the drive's torque, or where the drive brakes by itself (quick stop,
-//! halt), how hard it brakes is the drive's; speeds and places are then what it reports.
+//! halt), the drive decides how hard it brakes. Speeds and positions then come from its feedback.
 
 mod braking;
 mod clamp;
@@ -294,7 +293,7 @@ impl Supervisor {
         if elapsed.is_finite() && elapsed.0 > 0.0 { elapsed } else { self.period }
     }
 
-    /// Stops the axis for a reason that others have seen, unless a latched one has it already. An
+    /// Stops the axis for an external reason, unless a latched reason has it already. An
     /// unreferenced axis that was reset may be enabled and homed: it is stopped as any other.
     pub fn stop_for(&mut self, reason: StopReason) {
         if self.yields() {
@@ -489,8 +488,8 @@ impl Supervisor {
         }
     }
 
-    /// True if the axis has been too far from what it was sent for too long, by its position or by
-    /// its drive's own following error, whichever is larger.
+    /// True if the axis has lagged behind its set-point too far for too long, by its position or by
+    /// its drive's own following error, the larger of the two.
     fn lags(&mut self, elapsed: Seconds, seen: &Seen) -> bool {
         let feedback = &seen.feedback;
         let Some(FollowingErrorLimit { distance, timeout }) = self.settings.following_error else {
@@ -666,6 +665,6 @@ const ROUNDING: Radians = Radians(1e-9);
 /// Share of the highest speed below which an axis is at standstill.
 pub const STANDS: f64 = 0.01;
 
-/// Cycles from a set-point to the feedback that shows what came of it: two on the wire, and the
-/// drive's own.
+/// Cycles from a set-point to the feedback that shows its effect: two on the wire, and the drive's
+/// own.
 const ANSWER_CYCLES: f64 = 4.0;

@@ -130,7 +130,7 @@ fn the_way_back_leads_to_the_same_pose_within_the_limits() {
     assert!(reached * 100 >= trials * 97, "{reached} of {trials}");
 }
 
-/// One joint turns and one slides along the arm it turns.
+/// One revolute joint, and one prismatic joint along the arm it turns.
 fn crane() -> SerialArm {
     let joint = |name: &str, kind: &str, axis: &str| {
         format!(

@@ -233,8 +233,7 @@ proptest! {
         }
     }
 
-    /// Half of what is near a bent arm can be reached, so that the property above is about
-    /// something.
+    /// Half of the targets near a bent arm can be reached, so that the property above is not empty.
     #[test]
     fn targets_near_a_bent_arm_are_reached(
         by in prop::array::uniform3(-0.08..0.08_f64),

@@ -114,7 +114,7 @@ fn axes_that_go_together_take_as_long_as_the_library_says() {
         });
         motion.aim(&targets).unwrap();
         let mut trajectory = Trajectory::<5>::new(None);
-        // Five axes at once it gives up on now and then; one at a time it did not.
+        // The library sometimes fails for five axes at once; for one at a time it did not.
         if Ruckig::<5, ThrowErrorHandler>::new(None, 0.001).calculate(&input, &mut trajectory).is_err() {
             continue;
         }

@@ -1,9 +1,8 @@
 //! Feedback of a brake: digital inputs that show whether it is open or closed.
 //!
-//! The feedback is evaluated once the brake had the time to do as it was commanded. From then on it
-//! has to show that, until another command comes. A contradiction that lasts for [`FEEDBACK_TIME`]
-//! is a fault, which stays until it is acknowledged. An input that is lost shows nothing, and
-//! nothing is a contradiction, too.
+//! The feedback is evaluated once the brake had the time to follow its command, until the next
+//! command. A contradiction that lasts for [`FEEDBACK_TIME`] is a fault, which stays until it is
+//! acknowledged. A lost input shows nothing, and counts as a contradiction, too.
 
 use types::state::{BrakeInput, InputLevel, StopReason};
 
@@ -103,8 +102,8 @@ pub(super) struct FeedbackWatch {
 }
 
 impl FeedbackWatch {
-    /// One cycle. `is_reached`: the drive exchanges process data, so that a lost input is no part
-    /// of an outage of all.
+    /// One cycle. `is_reached`: the drive exchanges process data, so that a lost input does not
+    /// belong to an outage of the whole bus.
     pub(super) fn look(
         &mut self,
         elapsed: Seconds,

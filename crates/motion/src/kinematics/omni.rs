@@ -131,7 +131,7 @@ impl OmniBase {
         self.inverse.map(|row| RadiansPerSecond(row.dot(twist)))
     }
 
-    /// The twist that comes nearest to what the wheels do: four wheels can contradict each other.
+    /// The twist nearest to the wheels' velocities: four wheels can contradict each other.
     #[must_use]
     pub fn twist(&self, wheels: [RadiansPerSecond; 4]) -> Twist {
         let moved = self.displacement(wheels.map(|wheel| Radians(wheel.0)));
@@ -149,8 +149,8 @@ impl OmniBase {
         Displacement { x: Metres(moved.x), y: Metres(moved.y), yaw: Radians(moved.z) }
     }
 
-    /// Contradiction of the wheels: what is left of their velocities when the nearest twist is
-    /// taken away. It grows when a wheel slips.
+    /// Contradiction of the wheels: their velocities minus the nearest twist. It grows when a wheel
+    /// slips.
     #[must_use]
     pub fn slip(&self, wheels: [RadiansPerSecond; 4]) -> RadiansPerSecond {
         let made = self.wheels(self.twist(wheels));

@@ -180,7 +180,7 @@ impl Plan {
         self.now.at(self.unit, self.elapsed)
     }
 
-    /// Until it is there; 0 if it is.
+    /// Time until it arrives; 0 if it has.
     pub(super) fn remaining(&self) -> f64 {
         (self.now.duration - self.elapsed).max(0.0)
     }

@@ -65,8 +65,7 @@ impl OnlineTwist {
         twist.scaled(ahead.min(yaw).min(1.0))
     }
 
-    /// Sets the twist of the base from now on. What is beyond a limit is brought
-    /// [`OnlineTwist::within`] it.
+    /// Sets the twist of the base from now on, limited by [`OnlineTwist::within`].
     ///
     /// # Errors
     /// A number that is not finite: the base continues to the old twist.

@@ -67,7 +67,7 @@ impl Supervisor {
         };
         self.hold = Hold::Stopped { reason, braking };
         self.runaway = Runaway::default();
-        // An acknowledgement is for what was, not for what will be.
+        // An acknowledgement applies to past stops, not to later ones.
         self.acknowledged = false;
         self.asked = None;
     }

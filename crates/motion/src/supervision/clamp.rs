@@ -242,7 +242,7 @@ impl Supervisor {
         let (up, down) = self.bounds().map_or((f64::INFINITY, f64::INFINITY), |(low, high)| {
             ((high.0 - place).max(0.0), (place - low.0).max(0.0))
         });
-        // An axis that is faster than it was sent, beyond what it answers late, counts.
+        // An axis counts if it is faster than its set-points by more than a late response explains.
         let late = slope.acceleration * self.period.0 * ANSWER_CYCLES + limits.velocity.0 * AHEAD;
         let ahead = |velocity: f64, actual: f64| if actual > velocity + late { actual } else { velocity };
         let stops = |velocity: f64, actual: f64, a: f64, way: f64| {
@@ -325,7 +325,7 @@ const ROUNDS: f64 = 8.0 * f64::EPSILON;
 /// The same for a velocity, as a share of its limit.
 const ROUNDED_VELOCITY: f64 = 1e-7;
 
-/// Share of the velocity limit by which an axis may be faster than it was sent.
+/// Share of the velocity limit by which an axis may be faster than its set-points.
 const AHEAD: f64 = 0.05;
 
 /// Answer times in which an axis approaches a position limit: from e on it does not overshoot, for

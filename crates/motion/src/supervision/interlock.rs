@@ -40,7 +40,8 @@ impl Supervisor {
         if seen.interlock == InterlockState::NotPermitted {
             self.note_forbidden();
         }
-        // A reset counts once the signal is gone, and a start request once the permission is there.
+        // A reset counts once the signal has ended, and a start request once the permission is
+        // given.
         self.acknowledged &= seen.interlock < InterlockState::NotPermitted;
         self.rest_without_torque(reason, seen);
     }

@@ -98,7 +98,7 @@ impl Supervisor {
     ) -> Result<(), OnlineError> {
         let limits = self.settings.limits;
         let fastest = match self.mode() {
-            // It is not sped up beyond what it did.
+            // It does not get faster than it was.
             CyclicMode::Velocity => before.abs(),
             _ => {
                 let sent = self.while_heard.abs().0.max(before.abs().0) + limits.velocity.0 * OVERSHOOT;

@@ -108,8 +108,8 @@ impl Supervisor {
 /// Share of the velocity limit up to which a drive overshoots its profile.
 const OVERSHOOT: f64 = 1.1;
 
-/// Share of the velocity limit by which an axis may be faster than its deceleration stops it before
-/// a limit: a drive brakes along that very curve, and what it reports is late.
+/// Share of the velocity limit by which an axis may exceed the speed from which its deceleration
+/// stops it before a limit. A drive brakes along that very curve, and its feedback is late.
 const SLACK: f64 = 0.1;
 
 #[cfg(test)]

@@ -172,8 +172,8 @@ impl Supervisor {
         }
         self.advance_quick_stop(&mut stop, elapsed, seen);
         self.quick_stop = Some(stop);
-        // Set-points and a halt are for an enabled drive: no stop enables one that shows that it is
-        // off.
+        // Set-points and a halt need an enabled drive: no stop enables a drive that shows that it
+        // is off.
         let is_off = seen.has_power.is_some() && !seen.enabled;
         Some(match stop.course {
             Stage::Asked => Intervention::QuickStop,
@@ -218,7 +218,7 @@ impl Supervisor {
             stop.leaps = 0;
         } else if seen.leaps > 0 && (seen.brakes || seen.enabled) {
             if seen.leaps <= stop.leaps {
-                // One in the other direction: that is no motion.
+                // A jump in the other direction is no motion.
                 stop.astray = Seconds::ZERO;
             } else if seen.leaps > BLIND_CYCLES {
                 stop.astray += counted;
@@ -233,7 +233,7 @@ impl Supervisor {
             return self.cut_off(stop);
         }
         if !seen.enabled && !seen.feedback.fresh && seen.missed <= BLIND_CYCLES {
-            // A lost reply says nothing of it.
+            // A lost reply is no evidence.
             stop.since += elapsed;
             return;
         }

@@ -35,7 +35,7 @@ impl Supervisor {
         }
     }
 
-    /// Notes in every cycle what keeps a controller from moving it.
+    /// Notes in every cycle the conditions that keep a controller from moving it.
     pub(super) fn watch_readiness(&mut self, seen: &Seen) {
         // A drive that homes is shown as not enabled.
         let enabled = seen.homing || seen.feedback.phase != AxisPhase::NotEnabled;
@@ -120,7 +120,8 @@ impl Supervisor {
         counts.then_some(StopReason::InwardsOnly)
     }
 
-    /// Lowest and highest torque: outside the position limits none that moves the axis farther out.
+    /// Lowest and highest torque. Outside the position limits no torque may move the axis farther
+    /// out.
     pub(super) fn torques(&self, place: Radians) -> (NewtonMetres, NewtonMetres) {
         let Limits { position, torque, .. } = self.settings.limits;
         let inwards_only = |is_outside| if is_outside { NewtonMetres::ZERO } else { torque };

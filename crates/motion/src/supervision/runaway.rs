@@ -21,8 +21,8 @@ pub(super) struct Runaway {
     explained: Option<(f64, f64)>,
     /// Time for which the axis has run away.
     since: Seconds,
-    /// Speed from which it is compared: in cst its lowest one since it has moved against its
-    /// torque.
+    /// Reference speed of the comparison. In cst it is the lowest speed since the axis moves
+    /// against its torque.
     from: Option<f64>,
 }
 

@@ -39,8 +39,8 @@ pub struct Seen {
     /// Consecutive replies up to this cycle with a position that the axis cannot have reached; each
     /// counts in [`Seen::missed`].
     pub implausible: u64,
-    /// Of these, the last ones in a row that each lie farther in one direction than the axis moves
-    /// between them; 0 without a reply.
+    /// The last consecutive ones of these that each lie farther in one direction than the axis
+    /// moves between them; 0 without a reply.
     pub leaps: u64,
     /// The drive has the axis, to find its home.
     pub homing: bool,

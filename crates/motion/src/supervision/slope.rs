@@ -110,7 +110,7 @@ impl Slope {
         acceleration * acceleration.abs() / (2.0 * CALM * self.change / self.period)
     }
 
-    /// `velocity` of set-points, slowed down so far that they stop between `bounds` with this
+    /// `velocity` of set-points, slowed down so that they stop between `bounds` with this
     /// deceleration, which may begin at once.
     pub(super) fn slowed(
         &self,
@@ -158,8 +158,8 @@ impl Differences {
         Self { velocity, acceleration: 0.0, last: period, before: period }
     }
 
-    /// Time to which the difference of the next velocity and this one belongs, where `elapsed`
-    /// passes until then, and the share of a cycle's change of acceleration that it may bring.
+    /// Time over which the next velocity differs from this one, where `elapsed` passes until then,
+    /// and the share of a cycle's change of acceleration in it.
     pub(super) fn spans(&self, elapsed: f64, of_positions: bool, period: f64) -> (f64, f64) {
         match of_positions {
             true => {

@@ -59,7 +59,7 @@ impl Supervisor {
         self.start.required = Some(Cause::Drive);
     }
 
-    /// The axis is disabled until a start request comes; a fault that it was stopped for is gone.
+    /// The axis is disabled until a start request. If a fault stopped it, the fault has ended.
     pub fn require_start(&mut self) {
         if self.stopped() == Some(StopReason::Fault) {
             self.hold = Hold::Free;
@@ -75,7 +75,7 @@ impl Supervisor {
     }
 
     /// The drive is not sent its request in this cycle. If it `lapses`, it does so after
-    /// [`START_TIME`] as one that was sent.
+    /// [`START_TIME`], like a sent request.
     pub const fn hold_back(&mut self, lapses: bool) {
         (self.start.sent_enable, self.start.held_back) = (false, lapses);
     }

@@ -1,4 +1,4 @@
-//! Requests of a jog, honest and hostile ones, and what holds an axis meanwhile.
+//! Requests of a jog, honest and hostile ones, and conditions that hold an axis meanwhile.
 
 use fastrand::Rng;
 use onbeat_motion::supervision::{Jog, JogLimits, Seen, Settings, StopReason, Supervised};

@@ -1,4 +1,5 @@
-//! Straight lines of the tool: joint positions along one, and how fast it may be followed.
+//! Straight lines of the tool: joint positions along a line, and the speed at which it may be
+//! followed.
 //!
 //! A line is planned completely before anything moves, a bounded part in each call. First come
 //! joint positions at equal distances by [`SerialArm::inverse`], each found from the previous ones;
@@ -216,8 +217,8 @@ impl Line {
 
     /// Limits of progress at which neither the tool nor a joint exceeds its own.
     ///
-    /// Of a joint's acceleration one half is for the bend of its spline, one for the acceleration
-    /// along it; of its jerk a third for each of the three parts.
+    /// One half of a joint's acceleration is for the bend of its spline, one for the acceleration
+    /// along it. Each of the three parts of the jerk gets a third.
     fn bounds(&self) -> Result<ProgressLimits, LineError> {
         let mut velocity = FASTEST.velocity;
         let (length, turn) = (self.to.position - self.from.position, self.turn);

@@ -160,7 +160,7 @@ fn skipped_cycles_allow_more_travel_but_no_longer_step() {
     let mut bench = Bench::position(OnStale::Hold);
     let sent = bench.supervisor.step(PERIOD, to(0.0115), &seen);
     assert_eq!(sent.reason, Some(StopReason::Step), "in one cycle it is an error");
-    // A time that is none counts as one cycle.
+    // An invalid time counts as one cycle.
     for nonsense in [0.0, -1.0, f64::NAN, f64::INFINITY] {
         let mut bench = Bench::position(OnStale::Hold);
         let sent = bench.supervisor.step(Seconds(nonsense), to(1e-3), &seen);

@@ -63,7 +63,7 @@ fn resuming_axis_releases_the_other_unless_it_is_latched() {
     }
 }
 
-/// Its own stop says why it is stopped; the other one's is kept behind it.
+/// Its own stop gives the reason; the other axis's stop follows.
 #[test]
 fn own_stop_has_priority_and_stale_command_has_not() {
     let mut bench = Bench::position(OnStale::Ramp);
