@@ -106,7 +106,7 @@ fn position_axis_follows_velocities_and_stops_at_its_limits() {
             500 => turn(world, 1, 0.3),
             700 => turn(world, 1, 99.0),
             900 => world.command.axes[1] = None,
-            // The first one has been at its limit for long, and comes back.
+            // The first axis has been at its limit for long, and returns.
             3000 => turn(world, 0, -4.0),
             // Soon in the way of the other limit, slower just before it.
             4300 => turn(world, 0, -1.0),

@@ -71,7 +71,7 @@ impl ControllerManager {
         }
     }
 
-    /// Takes one, if there is one.
+    /// Takes one request, if there is one.
     fn take_request(&mut self, place: usize, info: &CycleInfo, commands: &[AxisCommand]) -> bool {
         let mut buffer = [0; SIZE + 1];
         let Some(length) = self.control[place].receive(&mut buffer) else { return false };
@@ -319,7 +319,7 @@ fn late_enough(cycles: u32) -> bool {
     cycles > RESET_CYCLES
 }
 
-/// True if set-points move it, or will as soon as a command comes that is not stale.
+/// True if set-points move it, or will with the next fresh command.
 fn can_be_moved(report: &AxisReport) -> bool {
     let follows = report.feedback.phase == AxisPhase::Following || report.stop.is_some();
     is_enabled(report) && !is_latched(report) && follows

@@ -85,7 +85,7 @@ impl Program {
         }
         for tolerances in begin.axes.iter() {
             let row = self.row(tolerances, settings)?;
-            // At most as many as the controller has axes: none comes twice.
+            // At most one row for each axis of the controller.
             self.rows.push(row);
         }
         Ok(())

@@ -44,7 +44,7 @@ impl Client {
         (Box::new(self.requests.clone()), Box::new(self.orders.clone()))
     }
 
-    /// Takes what has come back.
+    /// Takes the replies.
     pub fn collect(&mut self) {
         let replies = self.requests.taken().into_iter().map(|bytes| Reply::decode(&bytes).unwrap());
         self.replies.extend(replies.map(|reply| (reply.id, reply.outcome)));
