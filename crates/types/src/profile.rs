@@ -125,8 +125,8 @@ pub struct RealTimeProfile {
     pub scheduling: Option<Scheduling>,
     /// M: lock all memory and pre-fault stack and heap.
     pub memory: Option<Residency>,
-    /// C: move everything else away from `cpu`, or from the highest CPU this thread may use where
-    /// `cpu` says none.
+    /// C: move everything else away from `cpu`, or from the highest CPU this thread may use if
+    /// `cpu` is `None`.
     pub shield: bool,
     /// S: how long before a release to wake up and spin.
     pub spin: Option<Duration>,

@@ -395,8 +395,8 @@ impl Signal {
         }
     }
 
-    /// Bits of the nearest value within its range, and whether that is another one; `None` for what
-    /// is not finite, or of another kind.
+    /// Bits of the nearest value within its range, and whether it differs; `None` if the value is
+    /// not finite, or of another kind.
     #[must_use]
     pub fn raw(&self, value: Value) -> Option<(u64, bool)> {
         let of_kind = matches!(value, Value::Bool(_)) == (self.value_type == ValueType::Bool);

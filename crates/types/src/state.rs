@@ -311,7 +311,7 @@ impl StopReason {
         matches!(self, Self::BrakeNotOpen | Self::BrakeNotClosed)
     }
 
-    /// True if the position of the axis may be another one than reported: no reset ends that.
+    /// True if the reported position of the axis may be wrong: no reset ends that.
     #[must_use]
     pub const fn is_unreferenced(self) -> bool {
         matches!(
