@@ -470,7 +470,7 @@ mod tests {
         let text = String::from_utf8(writer.finish(&Facts::new()).unwrap()).unwrap();
         let recording = Recording::read(text.as_bytes()).unwrap();
         assert_eq!((&recording.marks[..], recording.len(), recording.complete), (&marks[..], 2, true));
-        // One cut off in a mark keeps what is before it.
+        // A recording cut off in a mark keeps the data before it.
         let cut = Recording::read(&text.as_bytes()[..text.find("drive-1").unwrap()]).unwrap();
         assert_eq!((&cut.marks[..], cut.len(), cut.complete), (&marks[..1], 1, false));
     }

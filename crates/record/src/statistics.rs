@@ -117,8 +117,8 @@ impl Statistics {
         (self.count > 0).then(|| value.clamp(self.minimum, self.maximum))
     }
 
-    /// The same, if there are enough samples for it: one at least is beyond it. Of fewer it would
-    /// be the largest of them.
+    /// The same, if at least one sample is beyond it. With fewer samples it would be the largest
+    /// one.
     #[must_use]
     pub fn known_percentile(&self, quantile: f64) -> Option<u64> {
         let beyond = self.count as f64 * (1.0 - quantile);
