@@ -67,7 +67,7 @@ pub enum Throttling {
 }
 
 impl Throttling {
-    /// As the machine says it now.
+    /// Reads the machine's present state.
     #[must_use]
     pub fn read() -> Self {
         let number = |name: &str| {
@@ -111,7 +111,7 @@ pub struct FairServer {
 }
 
 impl FairServer {
-    /// As debugfs says it; where that is not mounted, what a kernel of this release has by default.
+    /// Reads debugfs; if it is not mounted, the default of this kernel release.
     #[must_use]
     pub fn read() -> Option<Self> {
         let number = |name: &str| {

@@ -55,7 +55,7 @@ pub struct Release {
     pub instant: Instant,
     /// Releases passed over since the last one, because the cycle before ran past them.
     pub skipped: u64,
-    /// It comes after its instant, to catch up with the grid: no sleep precedes it.
+    /// It runs after its instant, to catch up with the grid, without a sleep before.
     pub caught_up: bool,
     /// The cycle just before it ran past its next release.
     pub after_overrun: bool,
@@ -106,7 +106,7 @@ pub struct Pacer<C> {
     overruns: Overruns,
 }
 
-/// One part in this many of the period is slept in every wait, if it is left.
+/// Every wait sleeps for at least one part in this many of the period, if that is left.
 pub const SLEEP_SHARE: u32 = 10;
 
 impl<C: Clock> Pacer<C> {

@@ -99,8 +99,8 @@ impl fmt::Display for Granted {
     }
 }
 
-/// The one CPU to run on, if it is one: with C the highest that the calling thread may use, unless
-/// `cpu` says which.
+/// The single CPU to run on, if any: with C the highest that the calling thread may use, unless
+/// `cpu` is given.
 #[must_use]
 pub fn cpu(profile: &RealTimeProfile) -> Option<usize> {
     profile.cpu.or_else(|| profile.shield.then(default_cpu).flatten())

@@ -126,8 +126,8 @@ impl Settings {
         self
     }
 
-    /// Makes the task: its thread is there, with all that was granted, and waits for
-    /// [`Task::start`]. `body` is then called once a period.
+    /// Makes the task: its thread exists, with all grants, and waits for [`Task::start`]. `body` is
+    /// then called once a period.
     ///
     /// # Errors
     /// Settings that no thread can have, or a thread that cannot be started. Requests of the
@@ -143,9 +143,9 @@ impl Settings {
         })
     }
 
-    /// The same with a body that is called once and waits for its periods itself. What it does
-    /// before its first [`Periods::wait_period`] is not real-time yet: there it allocates and opens
-    /// what it needs. It returns when that gives `None`, or when it likes.
+    /// The same with a body that is called once and waits for its periods itself. Before its first
+    /// [`Periods::wait_period`] it is not real-time yet: there it allocates and opens its
+    /// resources. It returns when that gives `None`, or earlier.
     ///
     /// # Errors
     /// As for [`Settings::create`].

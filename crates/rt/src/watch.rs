@@ -97,7 +97,7 @@ impl Window {
         self.shared.end.fetch_min(end.as_nanos(), Ordering::Relaxed);
     }
 
-    /// Counters of the thread so far, read by itself when it opens the window: voluntary and
+    /// Counters of the thread so far, which it reads itself when it opens the window: voluntary and
     /// involuntary switches, minor and major faults.
     pub fn count_from(&self, before: [u64; 4]) {
         for (to, from) in self.shared.before.iter().zip(before) {

@@ -154,8 +154,8 @@ fn a_spinning_sleep_wakes_up_a_margin_early() {
     }
 }
 
-/// With any cost of cycles, a wait is first a sleep: of a tenth of the period, or of all that is
-/// left. What is spun is what is left of the margin.
+/// With any cost of cycles, a wait begins with a sleep: of a tenth of the period, or of all the
+/// time left. The rest of the margin is spun.
 // feature(hold): spinning sleep that always really sleeps
 #[test]
 fn for_any_execution_times_a_spin_leaves_a_sleep() {
@@ -223,9 +223,9 @@ fn a_machine_too_slow_for_its_period_sleeps_all_the_same() {
     assert!(pacer.overruns().skipped > 0 && pacer.overruns().caught_up > 0);
 }
 
-/// With any cost of cycles, any period and any policy, every release is on the grid and behind the
-/// one before it, none is early, what is run late follows the one before without a gap unless the
-/// limit was reached, and cycles run and releases skipped are the whole grid.
+/// With any cost of cycles, any period and any policy: every release is on the grid and after the
+/// previous one, none is early, late ones follow without a gap unless the limit was reached, and
+/// cycles run and releases skipped add up to the whole grid.
 // feature(hold): overrun policies skip, catch-up, stop
 #[test]
 fn grid_is_kept_for_any_policy_and_execution_times() {

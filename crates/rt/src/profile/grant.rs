@@ -140,7 +140,7 @@ impl Scheduled {
         Self { now: words(now), from_outside }
     }
 
-    /// A sentence if a real-time policy came from outside: what became of it.
+    /// A sentence about a real-time policy from outside, if there was one.
     #[must_use]
     pub fn note(&self) -> Option<String> {
         let Self { now, from_outside } = self;

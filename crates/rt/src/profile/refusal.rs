@@ -1,4 +1,4 @@
-//! Reasons that the system said no, and what to do.
+//! Reasons for the system's refusals, and their remedies.
 
 use std::fs;
 use std::io;

@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use rustix::thread::futex::{self, Flags, Timespec};
 
-/// Wakes one sleeping thread; costs the ringing side no system call while that thread does not
-/// sleep.
+/// Wakes one sleeping thread. Ringing makes no system call while that thread is awake.
 ///
 /// The sleeper announces itself, then looks for work once more; the ringer makes work visible, then
 /// looks for a sleeper. A sequentially consistent fence between the two steps on each side makes
@@ -20,8 +19,8 @@ const AWAKE: u32 = 0;
 const ASLEEP: u32 = 1;
 
 impl Doorbell {
-    /// Sleeps until rung, until `timeout` passes, or not at all if `ready` says there is work.
-    /// It may wake for no reason: callers look again.
+    /// Sleeps until rung or until `timeout` passes, or not at all if `ready` reports work. It may
+    /// wake up spuriously: callers check again.
     pub fn wait(&self, timeout: Duration, ready: impl FnOnce() -> bool) {
         self.state.store(ASLEEP, Ordering::Relaxed);
         // Partner: the fence in `ring`.

@@ -20,7 +20,7 @@ pub struct Live {
     pub wakeup_latency: Spread,
     /// Release to end.
     pub response: Spread,
-    /// Start to end, with what interrupted it.
+    /// Start to end, including interruptions.
     pub execution: Spread,
     /// Jobs that ran past their next release.
     pub overruns: u64,

@@ -196,7 +196,7 @@ impl Records {
         self.shared.dropped.load(Ordering::Relaxed)
     }
 
-    /// True if the task has ended: nothing will come after what is still here.
+    /// True if the task has ended: no records will follow the present ones.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.ring.is_abandoned()

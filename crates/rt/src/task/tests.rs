@@ -157,7 +157,7 @@ fn settings_no_thread_can_have_are_refused() {
     }
 }
 
-/// A quarter of a mebibyte of arrays on a stack of half of one, all of it touched before.
+/// 256 KiB of arrays on a stack of 512 KiB, all of it touched before.
 #[test]
 fn body_has_the_requested_stack() {
     #[inline(never)]
