@@ -1,4 +1,4 @@
-//! Checks that need more than one key, and what follows from several.
+//! Checks that need more than one key, and values that follow from several keys.
 
 mod axis;
 mod body;

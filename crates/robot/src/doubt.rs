@@ -8,8 +8,8 @@ use types::AfterOutage;
 use crate::{Axis, Base, Encoder, RobotConfig, duration};
 
 impl RobotConfig {
-    /// A sentence for each value that few machines have: where, the value, what it would mean, and
-    /// what may have been meant.
+    /// A sentence for each unusual value: its place, the value, its consequence, and the probable
+    /// intention.
     #[must_use]
     pub fn doubts(&self) -> Vec<String> {
         let of_parts = self.axes.iter().flat_map(of_axis).chain(self.base.iter().flat_map(of_base));

@@ -232,7 +232,7 @@ impl<'a> Draft<'a> {
         self.types[place].members[number - 1].clone()
     }
 
-    /// `[[bus.sub_device]]`: neighbours of one type, on one line, are one entry.
+    /// `[[bus.sub_device]]`: neighbours of one type on one line share an entry.
     fn sub_devices(&self, text: &mut String) {
         let mut position = 0;
         while position < self.found.len() {

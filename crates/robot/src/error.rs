@@ -134,8 +134,8 @@ impl Problem {
     }
 }
 
-/// Before what was found, what was expected, the remedy and perhaps the place in the message of a
-/// refused value.
+/// Marker before the parts of a refused value's message: found, expected, the remedy and perhaps
+/// the place.
 pub(crate) const SEPARATOR: char = '\u{1f}';
 
 /// Problem of a `word` that is not in `known`, with the nearest known word.

@@ -13,9 +13,8 @@ impl RobotConfig {
     /// All problems of the robot file `text`, in the order of detection; none for a file that
     /// [`RobotConfig::parse`] accepts.
     ///
-    /// Behind the first, each is what is found once the values before it are replaced by ones that
-    /// may stand there, or left out. Where neither helps it is the last one: more may show once
-    /// these are mended.
+    /// After the first, each problem is found once the values before it are replaced by possible
+    /// ones, or left out. If neither helps it is the last one: more may show once these are fixed.
     #[must_use]
     pub fn problems(text: &str, file_name: &str) -> Vec<FileError> {
         let mut tables = match crate::tables(text) {
@@ -47,8 +46,8 @@ impl RobotConfig {
     }
 
     /// Takes the problem at `start` out of the tables: with another value there, without its key,
-    /// or without the table of a list that cannot be without the key. Returns the problem behind
-    /// it, and the name of that table; `None` where nothing helps.
+    /// or without the table of a list that needs the key. Returns the next problem, and the name of
+    /// that table; `None` if nothing helps.
     fn mend(
         text: &str,
         tables: &mut Spanned<DeTable<'_>>,

@@ -169,7 +169,7 @@ impl<'v> Node<'v> {
     }
 }
 
-/// Reads all of `table` of `text` as one `T`, which refuses the values that no `T` has.
+/// Reads all of `table` of `text` as one `T`, and refuses values that are invalid for `T`.
 pub(crate) fn read<'v, T: for<'de> Deserialize<'de>>(
     text: &str,
     table: &'v toml::Spanned<DeValue<'v>>,

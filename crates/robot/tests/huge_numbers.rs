@@ -1,4 +1,4 @@
-//! Numbers beyond all reason in a robot file, and what its errors say of them.
+//! Absurdly large numbers in a robot file, and their error messages.
 use onbeat_robot::RobotConfig;
 
 /// Places of the numbers of a robot file: behind a space, a bracket or a comma, outside of quotes

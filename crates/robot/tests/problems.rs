@@ -92,7 +92,7 @@ fn omitted_key_is_fine_and_missing_keys_are_reported_last() {
         problems[0].contains("inertia = 0") && problems[1].contains("\"mode\" is missing"),
         "{problems:#?}"
     );
-    // What cannot be read as TOML at all is one problem.
+    // Invalid TOML is one problem.
     assert_eq!(RobotConfig::problems("[cycle", "x.toml").len(), 1);
 }
 

@@ -58,7 +58,7 @@ fn walk(
         walk(all, items, path, &|value| place(json!([value])), seen);
     }
     if let Some(items) = it.get("additionalProperties").filter(|items| items.is_object()) {
-        // What devices have in common is read where a SubDevice has it.
+        // Common properties of devices are read for each of their SubDevices.
         if path != "device" {
             walk(all, items, &format!("{path}.NAME"), &|value| place(json!({ "NAME": value })), seen);
         }

@@ -17,7 +17,7 @@ use crate::model::{
 };
 use crate::place::Place;
 
-/// Brakes found so far: each needs an output and inputs that no other has.
+/// Brakes found so far: each needs its own output and inputs.
 pub(super) struct Brakes<'a> {
     bus: &'a Bus,
     positions: &'a HashMap<&'a str, usize>,

@@ -155,7 +155,7 @@ impl SubDevices {
         Ok(())
     }
 
-    /// Checks that no group has only one member, as one with a misspelt name has.
+    /// Checks that no group has only one member, as with a misspelt name.
     fn check_groups(&self) -> Checked<()> {
         let Some((name, (_, place))) = self.groups.iter().find(|(_, (members, _))| *members == 1) else {
             return Ok(());

@@ -88,7 +88,7 @@ pub(super) fn kept(key: &str, distributed_clocks: bool, place: Place<'_>) -> Che
     Err(Problem::new(place, found, "them on", remedy))
 }
 
-/// SYNC1, if one of its keys is there.
+/// SYNC1, if one of its keys is given.
 pub(super) fn sync1(clock: &DistributedClock, sync0: Sync0, place: Place<'_>) -> Checked<Option<Sync1>> {
     let block = clock.oversampling.map(|samples| sync0.cycle * u32::from(samples));
     if clock.sync1.is_none() && clock.sync1_delay.is_none() && block.is_none() {

@@ -1,4 +1,4 @@
-//! Checks of frames: names once, on a frame that is there, and none on itself.
+//! Checks of frames: unique names, existing parents, and no loops.
 
 use std::collections::HashMap;
 

@@ -84,8 +84,7 @@ fn unit(it: &mut Peripheral, entry: Place<'_>) -> Checked<()> {
     Ok(())
 }
 
-/// Checks DC motors behind a converter: what belongs to them, and that no turn of a wheel can pass
-/// unseen.
+/// Checks DC motors behind a converter: their keys, and that no turn of a wheel can pass unseen.
 fn motors(it: &Peripheral, entry: Place<'_>) -> Checked<()> {
     let wrong = |key, found: String, expected: &str, remedy: &str| {
         Err(Problem::new(entry.key(key), found, expected, remedy))

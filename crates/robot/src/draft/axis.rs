@@ -18,8 +18,8 @@ const VELOCITY: f64 = 6.0;
 /// Highest speed of its motor, rad/s.
 const MOTOR_VELOCITY: f64 = 60.0;
 
-/// Counts of a turn where none are known: few rather than many, so that the axis moves less than
-/// its command, not more.
+/// Counts of a turn if unknown: few rather than many, so that the axis moves less than its command,
+/// not more.
 const FEW_COUNTS: f64 = 4096.0;
 
 /// Least position units of a turn of the motor: a feed constant of less was hardly set.

@@ -1,4 +1,4 @@
-//! `[device.NAME]`: what the SubDevices of one type have in common.
+//! `[device.NAME]`: common properties of the SubDevices of one type.
 
 use std::time::Duration;
 
@@ -106,7 +106,7 @@ fn clock(found: &Found, is_drive: bool, period: Duration) -> Option<String> {
         false => found.clock_modes.first().filter(pulses),
     }?;
     let wanted = Duration::from_nanos(mode.sync0_shift.into());
-    // What a drive takes at SYNC0 has come by then.
+    // The outputs that a drive takes at SYNC0 have arrived by then.
     let (shift, comment) = match wanted {
         it if it.is_zero() || it >= period => {
             (period / 4, "assumed: SYNC0 a quarter of the period behind the frame")

@@ -1,4 +1,4 @@
-//! A SubDevice as it was found: what its SII says, and what it answers.
+//! A SubDevice as it was found: contents of its SII, and its answers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,8 @@ pub type ObjectPlace = (u16, u8);
 
 /// A SubDevice as it was found.
 ///
-/// The caller with a bus reads objects: [`Found::questions`] says which, until there are none.
+/// The caller with a bus reads the objects that [`Found::questions`] lists, until the list is
+/// empty.
 #[derive(Clone, Debug, Default)]
 pub struct Found {
     /// Identity; `None` where its SII could not be read.
@@ -103,8 +104,8 @@ impl Found {
         }
     }
 
-    /// Objects to ask for next; none once all that can be known is known. To be called again when
-    /// each of them has its answer in [`Found::objects`].
+    /// Objects to read next; none once everything is known. Call it again when each of them has its
+    /// answer in [`Found::objects`].
     #[must_use]
     pub fn questions(&self) -> Vec<ObjectPlace> {
         let is_open = |place: &ObjectPlace| !self.objects.contains_key(place);

@@ -54,7 +54,7 @@ pub(super) fn chosen(found: &Found, axes: &[u8]) -> Chosen {
     Chosen { mode: Some(modes[0]), mapping: Some(shortest(axes, modes[0])), assumed }
 }
 
-/// True if the axis says that it knows the mode, or says nothing.
+/// True if the axis lists the mode as supported, or lists none.
 fn supports(found: &Found, axis: u8, mode: CyclicMode) -> bool {
     let bit = ModeOfOperation::from(mode).number() - 1;
     found.of_axis(axis, SUPPORTED_DRIVE_MODES, 0).is_none_or(|modes| modes >> bit & 1 == 1)

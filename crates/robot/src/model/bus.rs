@@ -224,8 +224,8 @@ pub struct Parent {
     pub port: u8,
 }
 
-/// `dc`: SYNC0, by default with the period, and SYNC1 if one of its keys is there; both follow from
-/// `oversampling` where that is.
+/// `dc`: SYNC0, by default with the period, and SYNC1 if one of its keys is given; both follow from
+/// `oversampling` if that is given.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct DistributedClock {

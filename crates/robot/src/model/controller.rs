@@ -131,7 +131,7 @@ pub struct Sinusoid {
 }
 
 impl Sinusoid {
-    /// A swing of `amplitude` rad, `frequency` Hz (0: none), that begins `phase` rad behind the
+    /// A swing of `amplitude` rad, `frequency` Hz (0: none), that begins `phase` rad after the
     /// others.
     ///
     /// # Errors
