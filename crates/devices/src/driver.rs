@@ -2,7 +2,7 @@
 //!
 //! | module | device | connection | interface that simulation replaces |
 //! |---|---|---|---|
-//! | [`range_finder`] | SCIP 2.0 range finder | serial port, [`serial`] | none (simulated on a pty) |
+//! | [`range_finder`] | SCIP 2.0 range finder | serial port, [`serial`] | none (simulator: pty) |
 //! | [`imu`], [`myahrs`] | MPU-6050, myAHRS+ | I2C, crate `i2cdev` | [`imu::Registers`] |
 //! | [`sonar`] | HC-SR04 | GPIO, crate `gpiocdev` | [`sonar::Lines`] |
 //! | [`led_strip`] | APA102, WS2812 | SPI, [`spi`], crate `spidev` | [`spi::Wire`] |

@@ -292,7 +292,7 @@ impl Start<'_> {
         }
     }
 
-    /// Makes the real-time task, and what will make the ordinary one.
+    /// Makes the real-time task, and the closure that makes the ordinary one.
     fn join<W, D>(
         &self,
         pair: Pair,

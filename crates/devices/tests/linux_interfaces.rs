@@ -240,7 +240,7 @@ fn an_echo_is_measured_by_the_kernels_edges_near_and_far() {
     let robot = Robot::start("echo", &only(Kind::Sonar { gpio: Some(lines), temperature: 293.15 }));
     robot.wait_for(|it| it.said("sonar: a sonar that answers"));
     let sonar = robot.ipc.port("sonar").unwrap();
-    // A stamp may be late: several messages in a row must say it.
+    // A stamp may be late: only several consecutive messages count.
     let wall = |is_it: fn(f64) -> bool| {
         let in_a_row = std::cell::Cell::new(0);
         robot.until(&sonar, |bytes| {

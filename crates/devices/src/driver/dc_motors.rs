@@ -30,7 +30,7 @@ pub struct DcMotors<W: Wire> {
 
 const NAMES: [&str; 2] = ["left", "right"];
 
-/// Readings of an encoder, one after another, of which one must be valid.
+/// Consecutive readings of an encoder; one of them must be valid.
 const READINGS: usize = 3;
 
 impl<W: Wire> DcMotors<W> {
@@ -297,7 +297,7 @@ mod tests {
     fn silent_encoder_at_open_keeps_drives_stopped() {
         let (motors, mut driver) = motors();
         motors.misbehave(0, Broken::Low);
-        // What a process left that was killed.
+        // Remains of a killed process.
         let mut left = motors.converter();
         left.open(mcp49x2::SPEED, Mode::RestsLow).unwrap();
         for channel in [0, 1] {

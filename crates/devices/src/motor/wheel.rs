@@ -112,7 +112,7 @@ const TOO_FAST: f64 = 1.3;
 /// Way that a wheel may turn against its command, rad: it coasts when it is reversed.
 const MOST_AGAINST: f64 = 0.5;
 
-/// Way commanded after which the turned one is looked at, rad, and the least share of it.
+/// Commanded angle after which the turned angle is checked, rad, and the least share of it.
 const LOOK: f64 = 2.0;
 /// The same.
 const LEAST_TURNED: f64 = 0.1;

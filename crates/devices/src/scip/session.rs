@@ -265,8 +265,8 @@ impl Session {
                 self.enter(Step::Parameters, now_ns);
             }
             (Step::Parameters, Content::Parameters(parameters)) => self.parameters(parameters, now_ns),
-            // Some models have no time mode, and one may have been left in it; scans set the clock,
-            // too.
+            // Some models have no time mode, and some may have been left in it; scans set the
+            // clock, too.
             (Step::TimeOn, _) if done || reply.status.0 == *b"02" => self.enter(Step::TimeAsk(0), now_ns),
             (Step::TimeOn, _) => self.enter(Step::LaserOn, now_ns),
             (Step::TimeAsk(asked), Content::Time(time)) => {
