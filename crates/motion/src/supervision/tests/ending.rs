@@ -32,7 +32,10 @@ impl Ended {
         for _ in 0..count {
             let sent = self.supervisor.step(PERIOD, asked, &self.seen);
             self.seen.feedback.phase = AxisPhase::Following;
-            self.seen.feedback.velocity = sent.setpoint.velocity;
+            self.seen.feedback.velocity = match self.seen.braking {
+                true => RadiansPerSecond((self.seen.feedback.velocity.0 - 0.005).max(0.0)),
+                false => sent.setpoint.velocity,
+            };
             reason = sent.reason;
         }
         reason

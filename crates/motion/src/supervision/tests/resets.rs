@@ -85,11 +85,10 @@ fn an_outage_does_not_end_a_latched_stop() {
 
 #[test]
 fn a_reset_before_an_axis_is_unreferenced_does_not_enable_it() {
-    let mut axis = Axis::new();
+    let mut axis = Axis::off();
     axis.supervisor.stop_for(StopReason::FollowingError);
     axis.supervisor.acknowledge();
     axis.supervisor.unreference(StopReason::UnreferencedCount);
-    axis.disabled();
     let held = axis.cycles(200);
     assert_eq!(held.reason, Some(StopReason::UnreferencedCount));
     assert_eq!(held.intervention, Some(Intervention::QuickStop), "it needs a reset");
@@ -126,31 +125,65 @@ fn a_fault_and_an_interlock_are_shown_before_a_lost_reference() {
 
 #[test]
 fn a_missing_permission_replaces_only_some_latched_stops() {
-    for (before, after) in [
-        (StopReason::OtherAxis, StopReason::NotPermitted),
-        (StopReason::Ending, StopReason::NotPermitted),
-        (StopReason::Step, StopReason::Step),
-        (StopReason::Runaway, StopReason::Runaway),
-    ] {
-        let mut axis = Axis::new();
-        axis.supervisor.stop_for(before);
+    for before in [StopReason::Step, StopReason::Runaway, StopReason::AwaitsStart] {
+        let mut axis = Axis::off();
+        let after = match before {
+            StopReason::AwaitsStart => {
+                axis.supervisor.require_start();
+                StopReason::NotPermitted
+            }
+            latched => {
+                axis.supervisor.stop_for(latched);
+                latched
+            }
+        };
         axis.seen.interlock = InterlockState::NotPermitted;
+        axis.seen.asks = true;
         assert_eq!(axis.cycles(10).reason, Some(after), "{before:?}");
     }
 }
 
 #[test]
 fn no_axis_homes_in_set_up_mode_nor_after_it() {
-    let mut axis = Axis::new();
-    axis.supervisor.stop_for(StopReason::NotHomed);
+    let mut axis = Axis::off();
     assert!(axis.supervisor.may_home());
     axis.seen.set_up = true;
-    axis.disabled();
     axis.cycles(2);
     assert!(!axis.supervisor.may_home(), "in set-up mode, disabled");
+    axis.seen.enabled = true;
     axis.seen.feedback.phase = AxisPhase::Following;
     axis.cycles(2);
     axis.seen.set_up = false;
     axis.cycles(2);
     assert!(!axis.supervisor.may_home(), "before its reset");
+}
+
+#[test]
+fn who_lost_its_torque_stops_others_until_a_reset() {
+    let mut axis = Axis::off();
+    axis.seen.feedback.fresh = false;
+    axis.seen.missed = 100;
+    axis.seen.feedback.phase = AxisPhase::Following;
+    axis.cycles(1);
+    assert_eq!(axis.supervisor.stop_for_others(), OtherAxis::Resumes, "an outage alone");
+    axis.supervisor.lose_power();
+    assert_eq!(axis.supervisor.stop_for_others(), OtherAxis::Stopped, "without power");
+    let mut axis = Axis::new();
+    axis.disabled();
+    axis.cycles(2);
+    assert_eq!(axis.supervisor.stopped(), Some(StopReason::AwaitsStart));
+    assert_eq!(axis.supervisor.stop_for_others(), OtherAxis::Stopped, "its drive was disabled");
+}
+
+#[test]
+fn a_reset_waits_for_the_standstill_of_an_axis_without_torque() {
+    let mut axis = Axis::new();
+    axis.supervisor.stop_for(StopReason::FollowingError);
+    axis.cycles(3);
+    axis.disabled();
+    axis.seen.feedback.velocity = RadiansPerSecond(1.0);
+    axis.supervisor.acknowledge();
+    assert_eq!(axis.cycles(50).reason, Some(StopReason::FollowingError), "it turns");
+    axis.seen.feedback.velocity = RadiansPerSecond::ZERO;
+    assert_eq!(axis.cycles(1).reason, None);
 }
