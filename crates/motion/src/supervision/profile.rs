@@ -180,6 +180,17 @@ mod tests {
     }
 
     #[test]
+    fn a_velocity_beyond_its_limit_halts_it() {
+        for (velocity, reason) in [(2.09, None), (-2.11, Some(StopReason::VelocityLimit))] {
+            let mut it = following(AxisMode::ProfileVelocity);
+            let asked = AxisSetpoint { velocity: RadiansPerSecond(velocity), ..to(0.0) };
+            let sent = it.step(PERIOD, asked, &seen(0.0, 0.0, AxisPhase::Following));
+            assert_eq!(sent.reason.filter(|it| it.is_latched()), reason, "{velocity}");
+            assert!(sent.setpoint.velocity.abs().0 <= 2.0, "{velocity}: {sent:?}");
+        }
+    }
+
+    #[test]
     fn what_the_drive_reports_beyond_the_limits_halts_it() {
         for mode in [AxisMode::ProfilePosition, AxisMode::ProfileVelocity] {
             let cases = [

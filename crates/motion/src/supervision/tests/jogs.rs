@@ -76,6 +76,12 @@ impl Jogged {
         self.cycles(count)
     }
 
+    /// Its controller moves it at this velocity.
+    pub(super) fn move_at(&mut self, velocity: f64, count: usize) -> Supervised {
+        self.wanted = velocity;
+        self.cycles(count)
+    }
+
     fn place(&self) -> f64 {
         self.feedback.position.0
     }
@@ -236,6 +242,8 @@ fn an_unreferenced_axis_is_jogged_once_it_was_reset() {
         it.cycles(10);
         it.jog(0.2, 500);
         assert!(it.place() > 0.05, "{mode:?}: {:?}", it.supervisor.stopped());
+        let others = it.supervisor.stop_for_others();
+        assert_eq!(others, OtherAxis::Stopped, "{mode:?}: a jog makes it no known position");
         it.seen.jog = None;
         let held = it.cycles(200);
         let expected = (Some(StopReason::UnreferencedChange), None);
@@ -361,5 +369,40 @@ fn profile_mode_axis_is_not_jogged() {
         it.jog(0.2, 100);
         assert_eq!(it.supervisor.stopped(), None, "{mode:?}");
         assert!(!it.supervisor.takes_jogs(), "{mode:?}");
+    }
+}
+
+#[test]
+fn limits_of_a_jog_are_never_beyond_those_of_the_axis() {
+    let it = Jogged::new(CyclicMode::Position).supervisor;
+    let wide = JogLimits { velocity: RadiansPerSecond(100.0), torque: NewtonMetres(100.0) };
+    let limits = it.with_jog(wide).unwrap().jog_limits();
+    assert_eq!((limits.velocity.0, limits.torque.0), (VELOCITY, 3.0));
+}
+
+/// A condition that ends a jog.
+type End = (&'static str, fn(&mut Seen, bool));
+
+#[test]
+fn what_ends_a_jog_ends_it_until_its_next_request() {
+    let ends: [End; 5] = [
+        ("a missed cycle", |seen, on| seen.missed = on.into()),
+        ("a homing", |seen, on| seen.homing = on),
+        ("a halt", |seen, on| seen.braking = on),
+        ("no torque asked for", |seen, on| seen.disables = on),
+        ("a quick stop", |seen, on| seen.quick_stop = on),
+    ];
+    for (name, end) in ends {
+        let mut it = Jogged::new(CyclicMode::Velocity);
+        let before = it.jog(0.2, 500).setpoint.velocity;
+        assert!((before.0 - 0.2).abs() < 1e-9, "{name}");
+        end(&mut it.seen, true);
+        it.jog(0.2, 1);
+        end(&mut it.seen, false);
+        let stopping = (0..500).take_while(|_| it.jog(0.2, 1).setpoint.velocity.0 != 0.0).count();
+        assert!(stopping as f64 <= 0.2 / DECELERATION / PERIOD.0 + 2.0, "{name}: {stopping}");
+        let rest = it.place();
+        it.jog(0.2, 500);
+        assert_eq!(it.place(), rest, "{name}: the same request");
     }
 }
