@@ -180,7 +180,7 @@ fn silent_address_is_named_with_its_bus() {
 fn sonar_lines_are_triggered_and_missing_echo_is_reported() {
     let expander = match Expander::plug_in() {
         Ok(expander) => expander,
-        Err(why) => return eprintln!("skipped: needs a GPIO chip over uhid, {why}"),
+        Err(why) => return testkit::skip!("needs a GPIO chip over uhid, {why}"),
     };
     let begin = Instant::now();
     let chip = loop {
@@ -188,7 +188,7 @@ fn sonar_lines_are_triggered_and_missing_echo_is_reported() {
             break chip;
         }
         if begin.elapsed() > Duration::from_secs(10) {
-            return eprintln!("skipped: needs the kernel's driver hid-cp2112");
+            return testkit::skip!("needs the kernel's driver hid-cp2112");
         }
         std::thread::sleep(Duration::from_millis(10));
     };
@@ -262,7 +262,7 @@ fn an_echo_is_measured_by_the_kernels_edges_near_and_far() {
 #[test]
 fn a_strip_behind_the_kernels_spi_takes_frame_after_frame() {
     let Some(bus) = std::env::var_os("ONBEAT_TEST_SPI").map(PathBuf::from) else {
-        return eprintln!("skipped: needs an SPI bus nobody listens on (ONBEAT_TEST_SPI=/dev/spidevB.C)");
+        return testkit::skip!("needs an SPI bus nobody listens on (ONBEAT_TEST_SPI=/dev/spidevB.C)");
     };
     let strip =
         Kind::LedStrip { spi: Some(bus.clone()), chip: types::LedChip::Apa102, leds: 30, brightness: 8 };
@@ -285,7 +285,7 @@ fn a_strip_behind_the_kernels_spi_takes_frame_after_frame() {
 #[test]
 fn kernel_spi_carries_words_and_no_encoder_means_no_motion() {
     let Some(bus) = std::env::var_os("ONBEAT_TEST_SPI").map(PathBuf::from) else {
-        return eprintln!("skipped: needs an SPI bus nobody listens on (ONBEAT_TEST_SPI=/dev/spidevB.C)");
+        return testkit::skip!("needs an SPI bus nobody listens on (ONBEAT_TEST_SPI=/dev/spidevB.C)");
     };
     let mut wire = Spi::new(&bus);
     wire.open(mcp49x2::SPEED, Mode::RestsLow).unwrap();

@@ -17,7 +17,7 @@ const JOBS: u64 = 50;
 fn real_time_device_tasks_only_make_the_sleep_system_call() {
     let trace = match Trace::of_test("devices_under_strace", |strace| strace) {
         Ok(trace) => trace,
-        Err(skip) => return eprintln!("skipped: {skip}"),
+        Err(skip) => return testkit::skip!("{skip}"),
     };
     let told: Vec<(&str, i32, u64)> = trace.stdout.lines().filter_map(task).collect();
     assert_eq!(told.len(), 5, "{}", trace.stdout);

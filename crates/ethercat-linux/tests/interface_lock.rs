@@ -14,7 +14,7 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A testbed, or why the test is skipped.
 fn testbed() -> Option<Testbed> {
-    Testbed::new().map_err(|skip| eprintln!("skipped: {skip}")).ok()
+    Testbed::new().map_err(|skip| testkit::skip!("{skip}")).ok()
 }
 
 fn own(testbed: &Testbed, side: Side, interface: &str, doing: &str) -> Result<PacketLink, OpenError> {
@@ -76,7 +76,7 @@ fn an_interface_keeps_its_owner_under_another_name() {
 fn interfaces_with_one_number_in_two_namespaces_have_two_owners() {
     let Some(testbed) = testbed() else { return };
     if index(&testbed, Side::Near) != index(&testbed, Side::Far) {
-        return eprintln!("skipped: the kernel numbers both ends of the cable differently");
+        return testkit::skip!("the kernel numbers both ends of the cable differently");
     }
     let _near = own(&testbed, Side::Near, Side::Near.interface(), "run").unwrap();
     own(&testbed, Side::Far, Side::Far.interface(), "run").unwrap();

@@ -22,7 +22,7 @@ const TIMEOUT: Duration = Duration::from_secs(20);
 /// Both ends of a cable, or why the test is skipped.
 fn cards() -> Option<[String; 2]> {
     let Ok(names) = std::env::var("ONBEAT_TEST_CARDS") else {
-        eprintln!("skipped: ONBEAT_TEST_CARDS names no network cards");
+        testkit::skip!("ONBEAT_TEST_CARDS names no network cards");
         return None;
     };
     let ends: Vec<String> = names.split_whitespace().map(str::to_owned).collect();

@@ -20,7 +20,7 @@ const ETHERCAT: u16 = 0x88A4;
 
 /// A testbed, or why the test is skipped.
 fn testbed() -> Option<Testbed> {
-    Testbed::new().map_err(|skip| eprintln!("skipped: {skip}")).ok()
+    Testbed::new().map_err(|skip| testkit::skip!("{skip}")).ok()
 }
 
 fn open(testbed: &Testbed, side: Side) -> PacketLink {

@@ -27,10 +27,10 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A testbed on a kernel with AF_XDP, or why the test is skipped.
 fn testbed() -> Option<Testbed> {
-    let testbed = Testbed::new().map_err(|skip| eprintln!("skipped: {skip}")).ok()?;
+    let testbed = Testbed::new().map_err(|skip| testkit::skip!("{skip}")).ok()?;
     match testbed.inside(Side::Near, || XdpLink::open(Side::Near.interface(), TIMEOUT, false)) {
         Err(error @ (OpenError::XdpUnsupported { .. } | OpenError::XdpNotPermitted { .. })) => {
-            eprintln!("skipped: {error}");
+            testkit::skip!("{error}");
             None
         }
         opened => {
@@ -108,7 +108,7 @@ fn a_link_that_polls_needs_no_wait() {
     let Some(testbed) = testbed() else { return };
     let near = testbed.inside(Side::Near, || XdpLink::open(Side::Near.interface(), TIMEOUT, true));
     if let Err(error @ OpenError::XdpNoPolling { .. }) = near {
-        return eprintln!("skipped: {error}");
+        return testkit::skip!("{error}");
     }
     let (mut near, mut far) = (near.unwrap(), open(&testbed, Side::Far));
     assert!(near.mode().polled);
@@ -426,7 +426,7 @@ fn a_bus_comes_up_and_runs_by_af_xdp() {
             let opened = testbed.inside(Side::Near, || Bus::open_by("near", kind));
             if let Err(Error::Open(error @ OpenError::XdpNoPolling { .. })) = &opened {
                 stop.store(true, Ordering::Relaxed);
-                return eprintln!("skipped: {error}");
+                return testkit::skip!("{error}");
             }
             let mut bus = opened.unwrap();
             bus.bring_up(&Configuration::scan()).unwrap();

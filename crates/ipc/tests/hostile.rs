@@ -166,7 +166,7 @@ fn too_many_clients_are_refused_with_a_reason() {
 #[test]
 fn many_readers_leave_space_for_commanding_clients() {
     if !rustix::process::geteuid().is_root() {
-        return eprintln!("skipped: needs root, to become another user");
+        return testkit::skip!("needs root, to become another user");
     }
     let folder = Folder::new();
     let (_ends, _door) = folder.builder("robot").open().unwrap();
@@ -205,7 +205,7 @@ fn many_readers_leave_space_for_commanding_clients() {
 #[test]
 fn group_may_be_a_supplementary_group() {
     if !rustix::process::geteuid().is_root() {
-        return eprintln!("skipped: needs root, to become another user");
+        return testkit::skip!("needs root, to become another user");
     }
     let folder = Folder::new();
     let mut builder = folder.builder("robot");
@@ -238,7 +238,7 @@ const NOBODY: u32 = 65_534;
 #[test]
 fn other_user_may_read_and_only_a_member_commands() {
     if !rustix::process::geteuid().is_root() {
-        return eprintln!("skipped: needs root, to become another user");
+        return testkit::skip!("needs root, to become another user");
     }
     for (group, role) in [(None, "stranger"), (Some(4_242), "stranger"), (Some(NOBODY), "member")] {
         let folder = Folder::new();
@@ -331,7 +331,7 @@ fn with_a_child() {
 #[test]
 fn clients_that_never_read_do_not_exhaust_descriptors() {
     if !rustix::process::geteuid().is_root() {
-        return eprintln!("skipped: needs root, to become another user");
+        return testkit::skip!("needs root, to become another user");
     }
     // The limit is the limit of open files, so it is set in a separate process.
     let mut process = Process::new(std::env::current_exe().unwrap());

@@ -112,7 +112,7 @@ fn an_interface_that_is_not_there_is_an_error_to_match_on() {
             assert_eq!(interface, "no-such-nic")
         }
         // Without CAP_NET_RAW there is no socket to look with.
-        Error::Interface(OpenError::NotPermitted { .. }) => eprintln!("skipped: {error}"),
+        Error::Interface(OpenError::NotPermitted { .. }) => testkit::skip!("{error}"),
         other => panic!("{other:?}"),
     }
 }

@@ -12,11 +12,11 @@ use onbeat_rt::profile::{Granted, RealTimeProfile, Scheduling};
 fn root_in_group_without_real_time_budget_is_reported() {
     let root = Path::new("/sys/fs/cgroup/cpu");
     if !root.join("cpu.rt_runtime_us").exists() {
-        return eprintln!("skipped: needs cgroup v1 with cpu.rt_runtime_us (RT_GROUP_SCHED)");
+        return testkit::skip!("needs cgroup v1 with cpu.rt_runtime_us (RT_GROUP_SCHED)");
     }
     let group = Group(root.join(format!("onbeat-test-{}", std::process::id())));
     if let Err(error) = fs::create_dir(&group.0) {
-        return eprintln!("skipped: needs root ({error})");
+        return testkit::skip!("needs root ({error})");
     }
     let mut child = Command::new(std::env::current_exe().unwrap());
     child.args(["--exact", "asking_inside", "--ignored", "--nocapture"]).env(GROUP, &group.0);

@@ -189,7 +189,7 @@ fn unknown_services_and_operations_of_coe_are_answered() {
 #[test]
 fn unsimulated_protocols_of_a_real_image_are_answered() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/real/sii/akd.bin");
-    let Ok(bytes) = std::fs::read(path) else { return eprintln!("skipped: needs {path}") };
+    let Ok(bytes) = std::fs::read(path) else { return testkit::skip!("needs {path}") };
     let image = Image::parse(&bytes).unwrap();
     let protocols = image.header.mailbox_protocols();
     assert!(protocols.contains(MailboxProtocols::EOE) && protocols.contains(MailboxProtocols::FOE));

@@ -47,7 +47,7 @@ fn real(name: &str) -> Option<Vec<u8>> {
     let path = format!("{}/../../../shared/real/sii/{name}.bin", env!("CARGO_MANIFEST_DIR"));
     let image = std::fs::read(&path).ok();
     if image.is_none() {
-        eprintln!("skipped: needs the SII image {path}");
+        testkit::skip!("needs the SII image {path}");
     }
     image
 }

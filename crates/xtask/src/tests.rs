@@ -1,5 +1,6 @@
 //! Tests of the workspace, and the second try of those that a busy machine may have failed.
 
+use std::collections::BTreeSet;
 use std::fmt::{self, Display, Formatter};
 use std::fs::Permissions;
 use std::io::{BufRead, BufReader, Read};
@@ -80,7 +81,7 @@ impl Drop for Temporary {
 fn run_in(name: &str, cargo_test: &dyn Fn(&[&str]) -> Command, temporary: &Path, report: &mut Report) {
     let tests = |arguments: &[&str]| {
         let mut tests = cargo_test(arguments);
-        tests.env("TMPDIR", temporary);
+        tests.env("TMPDIR", temporary).env(SKIPS, temporary.join("skips"));
         tests
     };
     let mut failures = Failures::default();
@@ -88,6 +89,9 @@ fn run_in(name: &str, cargo_test: &dyn Fn(&[&str]) -> Command, temporary: &Path,
         failures = run(&mut tests(&[]), not_final);
         if failures.may_be_noise() { Outcome::Passed } else { failures.outcome() }
     });
+    if let Some(skipped) = skipped(&temporary.join("skips")) {
+        report.record("tests that cannot run here", Duration::ZERO, Outcome::Skipped(skipped));
+    }
     for number in 2..=TRIES {
         if failures.is_empty() || !failures.may_be_noise() {
             return;
@@ -108,6 +112,19 @@ fn run_in(name: &str, cargo_test: &dyn Fn(&[&str]) -> Command, temporary: &Path,
             if number < TRIES && failures.may_be_noise() { Outcome::Passed } else { failures.outcome() }
         });
     }
+}
+
+/// Variable with the file to which tests that cannot run here append a line each (`testkit::skip`).
+const SKIPS: &str = "ONBEAT_SKIPS";
+
+/// Number of tests that skipped themselves, and their reasons; none if all ran.
+fn skipped(file: &Path) -> Option<String> {
+    let text = std::fs::read_to_string(file).ok()?;
+    let tests: BTreeSet<&str> = text.lines().filter_map(|line| Some(line.split_once(": ")?.0)).collect();
+    let reasons: BTreeSet<&str> = text.lines().filter_map(|line| Some(line.split_once(": ")?.1)).collect();
+    println!("{text}");
+    let reasons: Vec<&str> = reasons.into_iter().collect();
+    Some(format!("{} tests: {}", tests.len(), reasons.join("; ")))
 }
 
 /// Runs the tests that failed, one at a time.

@@ -154,7 +154,7 @@ mod tests {
     fn a_cable_joins_two_namespaces_and_is_gone_afterwards() {
         let cable = match Cable::lay() {
             Ok(cable) => cable,
-            Err(error) => return eprintln!("skipped: {error}"),
+            Err(error) => return testkit::skip!("{error}"),
         };
         assert!(links(&cable.near).contains("near@") && !links(&cable.near).contains(" far"));
         assert!(links(&cable.far).contains("far@"));

@@ -270,7 +270,7 @@ mod tests {
                 Ok(done) => assert!(done.count > 0, "{load:?}: {done:?}"),
                 // No direct I/O on the file system; no right to raw sockets.
                 Err(error) if matches!(load, Load::BlockIo | Load::Ping(_)) => {
-                    eprintln!("skipped: {error}")
+                    testkit::skip!("{error}")
                 }
                 Err(error) => panic!("{load:?}: {error}"),
             }

@@ -107,7 +107,7 @@ fn tasks_toggle_an_output_that_is_seen_from_outside_as_they_say() {
         ..Tasks::named(path.to_str().unwrap()).unwrap()
     };
     if let Err(error) = onbeat_experiments::cable::Cable::lay() {
-        return eprintln!("skipped: {error}");
+        return testkit::skip!("{error}");
     }
     let report = conduct(&folder, |context| experiment.run(context));
     let periods = table(&report, "Period seen from outside, us");

@@ -31,7 +31,7 @@ impl Page {
             version.status().is_ok_and(|status| status.success())
         });
         let Some(program) = program else {
-            eprintln!("skipped: needs a browser (Debian: chromium)");
+            testkit::skip!("needs a browser (Debian: chromium)");
             return None;
         };
         let folder = crate::common::folder(name);

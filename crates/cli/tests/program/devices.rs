@@ -184,7 +184,7 @@ fn devices_that_are_not_there_are_named_with_their_paths_and_the_cycle_goes_on()
     let _shared = shared();
     let testbed = match Testbed::new() {
         Ok(testbed) => testbed,
-        Err(skip) => return eprintln!("skipped: {skip}"),
+        Err(skip) => return testkit::skip!("{skip}"),
     };
     let text = include_str!("../../../../examples/m4k.toml");
     assert_eq!(text.matches("\"/dev/").count(), 7);

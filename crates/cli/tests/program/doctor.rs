@@ -133,7 +133,7 @@ fn the_probe_has_the_profile_that_is_asked_for() {
 #[test]
 fn what_is_mended_is_put_back() {
     if !rustix::process::geteuid().is_root() {
-        return eprintln!("skipped: changing the machine needs root");
+        return testkit::skip!("changing the machine needs root");
     }
     let _turn = Turn::take().expect("a turn");
     let files = [
@@ -181,13 +181,13 @@ fn what_is_mended_is_put_back() {
 #[test]
 fn what_a_killed_run_left_behind_is_put_back() {
     if !rustix::process::geteuid().is_root() {
-        return eprintln!("skipped: shielding a CPU needs root");
+        return testkit::skip!("shielding a CPU needs root");
     }
     let _turn = Turn::take().expect("a turn");
     let alone = common::alone();
     let before = allowed_cpus();
     let Some(cpu) = before.rsplit([',', '-']).next().filter(|_| before.contains(['-', ','])) else {
-        return eprintln!("skipped: needs two CPUs, found {before}");
+        return testkit::skip!("needs two CPUs, found {before}");
     };
     let mut command = onbeat();
     // If this test is killed, the shield is lowered in order.
@@ -243,10 +243,10 @@ fn mending_without_the_right_changes_nothing() {
         .args(["doctor", "--fix"]);
     let output = command.output();
     let _ = fs::remove_file(&copy);
-    let Ok(output) = output else { return eprintln!("skipped: no setpriv here (Debian: util-linux)") };
+    let Ok(output) = output else { return testkit::skip!("no setpriv here (Debian: util-linux)") };
     let said = String::from_utf8_lossy(&output.stderr);
     if said.contains("setpriv:") {
-        return eprintln!("skipped: {said}");
+        return testkit::skip!("{said}");
     }
     assert_eq!(output.status.code(), Some(3), "{said}");
     assert!(said.contains("nothing was changed") && said.contains("root"), "{said}");
@@ -300,7 +300,7 @@ fn other_users_of_an_interface_are_seen() {
     let _alone = common::alone();
     let testbed = match Testbed::new() {
         Ok(testbed) => testbed,
-        Err(skip) => return eprintln!("skipped: {skip}"),
+        Err(skip) => return testkit::skip!("{skip}"),
     };
     let inside = |program: &str, arguments: &str| {
         let mut command = Command::new(program);
@@ -355,7 +355,7 @@ fn an_interface_is_mended_and_put_back() {
     let (_turn, _alone) = (Turn::take().expect("a turn"), common::alone());
     let testbed = match Testbed::new() {
         Ok(testbed) => testbed,
-        Err(skip) => return eprintln!("skipped: {skip}"),
+        Err(skip) => return testkit::skip!("{skip}"),
     };
     let inside = |words: &str| {
         let mut words = words.split(' ');
@@ -364,7 +364,7 @@ fn an_interface_is_mended_and_put_back() {
         testbed.run_in(Side::Near, command).output().expect("a program")
     };
     if !inside("ethtool -K near gro on").status.success() {
-        return eprintln!("skipped: no ethtool here (Debian: ethtool), or it may not switch gro");
+        return testkit::skip!("no ethtool here (Debian: ethtool), or it may not switch gro");
     }
     let gro = || {
         String::from_utf8_lossy(&inside("ethtool -k near").stdout).contains("generic-receive-offload: on")

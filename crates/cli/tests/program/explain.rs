@@ -155,11 +155,11 @@ fn a_run_that_is_killed_leaves_an_instance_that_the_next_one_removes() {
     child.kill().expect("kill");
     child.wait().expect("its end");
     if !made {
-        eprintln!("skipped: no trace instance can be made here");
+        testkit::skip!("no trace instance can be made here");
         return;
     }
     if !there() {
-        eprintln!("skipped: somebody else has removed the instance of the killed run already");
+        testkit::skip!("somebody else has removed the instance of the killed run already");
         return;
     }
     let mut next = onbeat();
@@ -176,7 +176,7 @@ fn start_culprit(cpu: &str, log: &Path) -> Option<Child> {
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::inherit()).spawn().expect("the program");
     thread::sleep(Duration::from_millis(200));
     if child.try_wait().expect("status").is_some() {
-        eprintln!("skipped: the culprit may not take the CPU");
+        testkit::skip!("the culprit may not take the CPU");
         return None;
     }
     Some(child)

@@ -156,12 +156,12 @@ fn of_several_cycles_top_says_how_one_is_named() {
 #[test]
 fn what_root_has_changed_is_put_back_by_root() {
     if !rustix::process::geteuid().is_root() {
-        return eprintln!("skipped: it needs root, to have a folder of root's");
+        return testkit::skip!("it needs root, to have a folder of root's");
     }
     let _ = std::fs::create_dir(RUN);
     let ran = as_nobody(&["doctor", "--restore"]);
     if ran.stderr.contains("setpriv:") {
-        return eprintln!("skipped: {}", ran.stderr);
+        return testkit::skip!("{}", ran.stderr);
     }
     assert_eq!(ran.code, Some(3), "{}{}", ran.stdout, ran.stderr);
     assert!(ran.stderr.contains("run this as root") && !ran.stderr.contains("remove it"), "{}", ran.stderr);

@@ -132,7 +132,7 @@ fn a_shield_has_the_cycle_alone_and_is_put_back_after_a_kill_and_after_ctrl_c() 
     let put_back = |journals: &Path| drop(machine::journal::restore_in(journals, true));
     let output = match testkit::alone(&arguments, ("LC_ALL", "C"), put_back) {
         Ok(output) => output,
-        Err(skip) => return eprintln!("skipped: {skip}"),
+        Err(skip) => return testkit::skip!("{skip}"),
     };
     let said = String::from_utf8_lossy(&output.stdout);
     let text = format!("{said}{}", String::from_utf8_lossy(&output.stderr));

@@ -28,7 +28,7 @@ fn refused(ran: &Ran) -> bool {
     let reasons = ["a network namespace for the", "`ip "];
     let refused = ran.code == Some(1) && reasons.iter().any(|reason| ran.stderr.contains(reason));
     if refused {
-        eprintln!("skipped: {}", ran.stderr.trim());
+        testkit::skip!("{}", ran.stderr.trim());
     }
     refused
 }

@@ -126,7 +126,7 @@ fn runs_say_in_one_line_where_their_ipcs_are_and_two_of_one_robot_get_two_names(
         program = env!("CARGO_BIN_EXE_onbeat"),
     );
     if as_nobody(&folder, &script).is_none() {
-        return eprintln!("skipped: it needs a user that is not root (runuser, and a user nobody)");
+        return testkit::skip!("it needs a user that is not root (runuser, and a user nobody)");
     }
     let said = ["first", "second"].map(|name| std::fs::read_to_string(folder.join(name)).unwrap());
     let ipcs = said.iter().flat_map(|said| said.lines()).filter(|line| line.starts_with("ipc "));
@@ -144,7 +144,7 @@ fn runs_say_in_one_line_where_their_ipcs_are_and_two_of_one_robot_get_two_names(
 fn clients_find_a_run_if_its_usual_folder_is_squatted() {
     use std::os::unix::fs::{MetadataExt, chown};
     if !rustix::process::geteuid().is_root() {
-        return eprintln!("skipped: needs root, to become another user");
+        return testkit::skip!("needs root, to become another user");
     }
     let _shared = shared();
     let user = 2_000_000 + std::process::id();

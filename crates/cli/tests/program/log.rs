@@ -185,7 +185,7 @@ fn with_run(journal: &File, run: &str) -> Option<std::process::Command> {
     };
     let possible = unshare().args(["mount", "-t", "tmpfs", "run", "/run"]).output();
     if !possible.as_ref().is_ok_and(|it| it.status.success()) {
-        eprintln!("skipped: it needs a namespace of mounts: {possible:?}");
+        testkit::skip!("it needs a namespace of mounts: {possible:?}");
         return None;
     }
     let script = file("log-journal-faults.txt", "1200ms drive fault drive-3 0x7500\n");

@@ -275,7 +275,7 @@ impl Jog {
     fn start(robot: &Robot, arguments: &str) -> Option<Self> {
         let there = Command::new("script").arg("--version").stdout(Stdio::null()).status();
         if !there.is_ok_and(|status| status.success()) {
-            eprintln!("skipped: it needs `script` for a terminal (Debian: bsdutils)");
+            testkit::skip!("it needs `script` for a terminal (Debian: bsdutils)");
             return None;
         }
         let program = env!("CARGO_BIN_EXE_onbeat");

@@ -154,7 +154,7 @@ fn image_of(name: &str) -> Option<PathBuf> {
     if path.exists() {
         return Some(path);
     }
-    eprintln!("skipped: needs the SII image {}", path.display());
+    testkit::skip!("needs the SII image {}", path.display());
     None
 }
 
@@ -228,7 +228,7 @@ fn nobody_at_the_end_of_the_cable_is_told_as_by_a_scan() {
     let _shared = shared();
     let testbed = match Testbed::new() {
         Ok(testbed) => testbed,
-        Err(skip) => return eprintln!("skipped: {skip}"),
+        Err(skip) => return testkit::skip!("{skip}"),
     };
     let ask = |command: &str| -> Ran {
         let mut program = onbeat();

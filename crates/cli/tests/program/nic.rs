@@ -22,7 +22,7 @@ struct Card {
 impl Card {
     /// With receive offload and deferral on; `None` where that cannot be had.
     fn new() -> Option<Self> {
-        let testbed = Testbed::new().map_err(|skip| eprintln!("skipped: {skip}")).ok()?;
+        let testbed = Testbed::new().map_err(|skip| testkit::skip!("{skip}")).ok()?;
         let mut simulate = onbeat();
         simulate.args(["simulate", SIX_AXIS, "--iface", "far"]).stdout(Stdio::null()).stderr(Stdio::null());
         let mut simulate = testbed.run_in(Side::Far, simulate);
@@ -32,7 +32,7 @@ impl Card {
         let spoilt =
             card.shell("ethtool -K near gro on && echo 20000 >/sys/class/net/near/gro_flush_timeout");
         if !spoilt.status.success() {
-            eprintln!("skipped: needs ethtool (Debian: ethtool) and gro_flush_timeout");
+            testkit::skip!("needs ethtool (Debian: ethtool) and gro_flush_timeout");
             return None;
         }
         Some(card)

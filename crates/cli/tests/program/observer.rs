@@ -30,7 +30,7 @@ fn every_cycle_is_recorded_with_its_number_and_its_stamp() {
     let _alone = alone();
     let testbed = match Testbed::new() {
         Ok(testbed) => testbed,
-        Err(skip) => return eprintln!("skipped: {skip}"),
+        Err(skip) => return testkit::skip!("{skip}"),
     };
     let file = path("observed.onbeat");
     let mut simulate = onbeat();

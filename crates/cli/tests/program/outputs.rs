@@ -144,7 +144,7 @@ fn a_fifo_that_nobody_reads_is_no_recording_of_simulate_and_one_that_is_not_empt
     let _shared = shared();
     let testbed = match testkit::Testbed::new() {
         Ok(testbed) => testbed,
-        Err(skip) => return eprintln!("skipped: {skip}"),
+        Err(skip) => return testkit::skip!("{skip}"),
     };
     let path = fifo("simulate.onbeat");
     let simulate = || {

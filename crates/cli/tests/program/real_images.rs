@@ -10,7 +10,7 @@ fn images() -> Option<PathBuf> {
     if folder.join("akd.bin").exists() {
         return folder.canonicalize().ok();
     }
-    eprintln!("skipped: needs the SII images of real devices in {}", folder.display());
+    testkit::skip!("needs the SII images of real devices in {}", folder.display());
     None
 }
 

@@ -138,7 +138,7 @@ impl TwoCables {
         let testbed = match made {
             Ok(testbed) => testbed,
             Err(skip) => {
-                eprintln!("skipped: {skip}");
+                testkit::skip!("{skip}");
                 return None;
             }
         };
@@ -288,7 +288,7 @@ fn a_bus_of_its_own_at_the_second_interface_is_no_ring() {
     let made = Testbed::new().and_then(|testbed| testbed.add_cable().map(|()| testbed));
     let testbed = match made {
         Ok(testbed) => testbed,
-        Err(skip) => return eprintln!("skipped: {skip}"),
+        Err(skip) => return testkit::skip!("{skip}"),
     };
     let simulators = [Side::Far.interface(), Side::Far.second_interface()].map(|interface| {
         let mut command = onbeat();

@@ -34,7 +34,7 @@ fn a_kept_sii_that_is_broken_is_told() {
 
 /// A test network, or why there is none.
 fn testbed() -> Option<Testbed> {
-    Testbed::new().map_err(|skip| eprintln!("skipped: {skip}")).ok()
+    Testbed::new().map_err(|skip| testkit::skip!("{skip}")).ok()
 }
 
 fn ip(testbed: &Testbed, arguments: &[&str]) -> String {
@@ -105,7 +105,7 @@ fn it_says_how_it_is_really_scheduled() {
     let ordinary = six_axis_with("ordinary.toml", "profile = \"PM\" ", "profile = \"none\" ");
     let ran = fifo_50(&ordinary);
     if ran.code != Some(0) {
-        return eprintln!("skipped: needs chrt (Debian: util-linux) and SCHED_FIFO: {}", ran.stderr);
+        return testkit::skip!("needs chrt (Debian: util-linux) and SCHED_FIFO: {}", ran.stderr);
     }
     assert!(ran.stderr.contains(" SubDevices on far, SCHED_FIFO 50, memory"), "{}", ran.stderr);
     let ran = fifo_50(Path::new("examples/six-axis.toml"));

@@ -14,7 +14,7 @@ impl Tmux {
     /// One of this size, which `sh` executes this in; `None` where tmux is missing, which is said.
     pub(crate) fn start(name: &str, (columns, rows): (u16, u16), script: &str) -> Option<Self> {
         if !Command::new("tmux").arg("-V").output().is_ok_and(|it| it.status.success()) {
-            eprintln!("skipped: it needs tmux (Debian: tmux)");
+            testkit::skip!("it needs tmux (Debian: tmux)");
             return None;
         }
         // The path of a socket has a hundred letters at most.

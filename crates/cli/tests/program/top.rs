@@ -172,7 +172,7 @@ fn without_a_terminal_the_other_ways_are_named() {
 fn in_a_terminal_it_shows_the_cycle_and_its_end_until_q() {
     let terminal = Command::new("script").arg("--version").stdout(Stdio::null()).status();
     if !terminal.is_ok_and(|status| status.success()) {
-        eprintln!("skipped: it needs `script` for a terminal (Debian: bsdutils)");
+        testkit::skip!("it needs `script` for a terminal (Debian: bsdutils)");
         return;
     }
     let mut cycle = Played::new("terminal");

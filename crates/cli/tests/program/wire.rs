@@ -30,7 +30,7 @@ impl Wire {
         let testbed = match Testbed::new() {
             Ok(testbed) => testbed,
             Err(skip) => {
-                eprintln!("skipped: {skip}");
+                testkit::skip!("{skip}");
                 return None;
             }
         };
@@ -143,7 +143,7 @@ fn a_cable_with_nobody_at_the_end_says_what_to_check() {
     let _shared = shared();
     let testbed = match Testbed::new() {
         Ok(testbed) => testbed,
-        Err(skip) => return eprintln!("skipped: {skip}"),
+        Err(skip) => return testkit::skip!("{skip}"),
     };
     let mut scan = onbeat();
     scan.args(["scan", "--iface", Side::Near.interface()]);

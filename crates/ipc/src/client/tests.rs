@@ -111,7 +111,7 @@ fn a_folder_that_others_may_write_to_is_not_trusted() {
 #[test]
 fn a_folder_of_another_user_is_not_trusted() {
     if !rustix::process::geteuid().is_root() {
-        return eprintln!("skipped: needs root, to give a folder away");
+        return testkit::skip!("needs root, to give a folder away");
     }
     let folder = Folder::new();
     let _ipc = folder.open("robot").unwrap();

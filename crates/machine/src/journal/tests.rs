@@ -253,7 +253,7 @@ fn sets_of_cpus_keep_what_others_changed_meanwhile() {
 fn affinities_come_back_also_to_threads_started_meanwhile() {
     let all = Cpus::online();
     if all.count() < 2 {
-        return eprintln!("skipped: needs two CPUs");
+        return testkit::skip!("needs two CPUs");
     }
     let folder = Folder::new("affinity");
     std::thread::spawn(move || {

@@ -10,7 +10,7 @@ pub(crate) fn real(name: &str) -> Option<Image> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/real/sii");
     let path = folder.join(name).with_extension("bin");
     let Ok(bytes) = fs::read(&path) else {
-        eprintln!("skipped: needs {}", path.display());
+        testkit::skip!("needs {}", path.display());
         return None;
     };
     Some(Image::parse(&bytes).expect("a real device's image parses"))

@@ -84,7 +84,7 @@ mod tests {
         fs::remove_dir(&folder).unwrap();
         let file = match file {
             Ok(file) => file,
-            Err(error) => return eprintln!("skipped: needs direct I/O: {error}"),
+            Err(error) => return testkit::skip!("needs direct I/O: {error}"),
         };
         assert!(rustix::fs::fcntl_getfl(&file).unwrap().contains(OFlags::DIRECT));
         assert_eq!(file.metadata().unwrap().len(), FILE);

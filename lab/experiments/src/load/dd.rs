@@ -120,7 +120,7 @@ mod tests {
     fn the_papers_file_is_a_round_of_1024_blocks_of_1_024_000_bytes() {
         let folder = std::env::temp_dir();
         if free(&folder) < 2 * PAPER_BLOCK as u64 * PAPER_BLOCKS {
-            return eprintln!("skipped: needs 2.1 GB of free space in {}", folder.display());
+            return testkit::skip!("needs 2.1 GB of free space in {}", folder.display());
         }
         let mut file = unnamed(&folder).unwrap();
         let stop = AtomicBool::new(false);

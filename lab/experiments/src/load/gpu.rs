@@ -134,7 +134,7 @@ mod tests {
         let built = Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(&library).arg(&source).status();
         if !built.is_ok_and(|status| status.success()) {
             let _ = std::fs::remove_dir_all(&folder);
-            return eprintln!("skipped: no C compiler `cc` for a driver in software");
+            return testkit::skip!("no C compiler `cc` for a driver in software");
         }
         let library = library.to_str().expect("UTF-8");
         assert_eq!(Device::open(library).and_then(|device| device.name()).unwrap(), "Software 7");

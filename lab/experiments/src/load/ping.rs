@@ -139,11 +139,11 @@ mod tests {
     fn the_loopback_interface_answers() {
         let socket = match open() {
             Ok(socket) => socket,
-            Err(error) => return eprintln!("skipped: {}", sentence(error)),
+            Err(error) => return testkit::skip!("{}", sentence(error)),
         };
         let identifier = 0x0BEA;
         if let Err(error) = ping(&socket, identifier, 0) {
-            return eprintln!("skipped: {}", sentence(error));
+            return testkit::skip!("{}", sentence(error));
         }
         let answered = (1..100).filter(|&number| ping(&socket, identifier, number) == Ok(true)).count();
         assert!(answered > 0, "the kernel drops a request whose check sum is wrong");

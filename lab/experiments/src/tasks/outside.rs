@@ -299,7 +299,7 @@ mod tests {
     #[test]
     fn edges_over_a_cable_are_seen_by_task_and_job_in_their_order() {
         if let Err(error) = Cable::lay() {
-            return eprintln!("skipped: {error}");
+            return testkit::skip!("{error}");
         }
         let (mut outputs, watch) = Toggle::Frames.open(&[3, 2]).unwrap();
         for job in 0..2 {
