@@ -236,7 +236,7 @@ fn a_served_segment_survives_its_interface_going_down_and_ends_when_it_is_remove
     });
     assert_eq!(
         served.unwrap_err().to_string(),
-        "interface far: it was removed while SubDevices answered on it; make it anew and start again"
+        "interface far: it was removed while SubDevices answered on it; create it again and start again"
     );
 }
 

@@ -287,9 +287,11 @@ fn axes(page: &mut Page, names: &PartNames, counts: &Counts, axes: &[AxisReport]
     });
     of_each("onbeat_axis_position_radians", "Actual position.", |it| it.feedback.position.0);
     of_each("onbeat_axis_velocity_radians_per_second", "Actual velocity.", |it| it.feedback.velocity.0);
-    of_each("onbeat_axis_torque_newton_metres", "Actual torque; 0 where the drive does not tell.", |it| {
-        it.feedback.torque.0
-    });
+    of_each(
+        "onbeat_axis_torque_newton_metres",
+        "Actual torque; 0 where the drive does not report it.",
+        |it| it.feedback.torque.0,
+    );
     let mut faults = page.counter("onbeat_axis_faults_total", "Faults of the axis's drive.");
     for (place, (times, _)) in counts.axes.iter().enumerate() {
         faults.sample(&[("axis", names.axis(place))], times);
