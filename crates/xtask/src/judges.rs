@@ -36,7 +36,7 @@ pub(crate) fn all(root: &Path, report: &mut Report) {
             simso::all(root, &onbeat, report);
             cyclone::definitions(root, report);
             fastdds::all(root, &onbeat, report);
-            for (name, judge) in [("judge cyclonedds", cyclone), ("judge ROS 2", ros)] {
+            for (name, judge) in [("conformance Cyclone DDS", cyclone), ("conformance ROS 2", ros)] {
                 match judge.join() {
                     Ok((took, outcome)) => report.record(name, took, outcome),
                     Err(panic) => std::panic::resume_unwind(panic),
