@@ -1,8 +1,8 @@
 """Writes the bytes that Cyclone DDS makes of ROS 2 messages, one a line: name, then hex.
 
-    .venv-cyclone/bin/python peers/cyclone_golden.py > crates/ros2/src/messages/golden.txt
+    .venv-cyclone/bin/python peers/cyclone_golden.py > ros2/src/messages/golden.txt
 
-`crates/ros2/src/messages/golden.rs` holds the same messages, and that it makes the same bytes of them.
+`ros2/src/messages/golden.rs` holds the same messages, and that it makes the same bytes of them.
 """
 
 from importlib.metadata import version

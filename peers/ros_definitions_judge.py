@@ -1,6 +1,6 @@
 """Holds the messages that Onbeat and the Cyclone DDS judge speak against ROS 2's own definitions.
 
-    ros_definitions_judge.py crates/ros2/src/messages/golden.txt
+    ros_definitions_judge.py ros2/src/messages/golden.txt
 
 Onbeat's messages and those of the Cyclone DDS judge were both written by us, so that the same misreading could be in both.
 The PyPI package `rosbags` carries the definitions of ROS 2's releases as their packages publish them, and a reader and

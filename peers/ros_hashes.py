@@ -1,7 +1,7 @@
 """Hashes (RIHS01) and descriptions of the ROS 2 types that onbeat-ros2 speaks, as ROS 2's own generator makes them.
 
-    ros_hashes.py crates/ros2/src/messages/hashes.txt             compares it and descriptions.txt beside it, and says what differs
-    ros_hashes.py crates/ros2/src/messages/hashes.txt --write     writes the files
+    ros_hashes.py ros2/src/messages/hashes.txt             compares it and descriptions.txt beside it, and says what differs
+    ros_hashes.py ros2/src/messages/hashes.txt --write     writes the files
 
 Types of the packages that PyPI has (peers/ros.txt) come with their hashes; for the others the fields are in
 ros_interfaces.py, and rosidl_generator_type_description of the same packages makes the hash.

@@ -6,7 +6,7 @@ is a node of ROS 2 itself (rclpy).
 Beside it run `onbeat run examples/m4k.toml` and `onbeat-ros2`.
 
 The range finder is simulated: the planner is told where the obstacle is, and sees the points of it that a range finder on
-the robot would see. `crates/experiments/src/navigation/planner.rs` is the same planner in Rust; a test holds them together.
+the robot would see. `lab/experiments/src/navigation/planner.rs` is the same planner in Rust; a test holds them together.
 """
 
 import argparse

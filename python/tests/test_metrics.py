@@ -1,4 +1,4 @@
-"""`onbeat run --metrics`, read by Prometheus's own parser of its text format."""
+"""`/metrics` of `onbeat serve`, read by Prometheus's own parser of its text format."""
 
 from __future__ import annotations
 
@@ -19,14 +19,22 @@ from prometheus_client.parser import text_string_to_metric_families
 
 @pytest.fixture
 def address(tmp_path: Path) -> Iterator[str]:
-    """The address of a run that is asked for its metrics."""
+    """The address at which the metrics of a run are served."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"
     robot = patient(ROOT / "examples/six-axis.toml", tmp_path, "10ms")
-    arguments: list[str | Path] = [ONBEAT, "run", robot, "--profile", "none", "--no-ipc", "--metrics", address]
-    run = subprocess.Popen(arguments, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    socket_path = tmp_path / "metrics.socket"
+
+    def start(*arguments: str | Path) -> subprocess.Popen[bytes]:
+        nothing = subprocess.DEVNULL
+        return subprocess.Popen([ONBEAT, *arguments], cwd=ROOT, stdin=nothing, stdout=nothing, stderr=nothing)
+
+    run = start("run", robot, "--profile", "none", "--ipc", socket_path)
+    serve = start("serve", "--ipc", socket_path, "--listen", address)
     yield address
+    serve.terminate()
+    serve.wait(TIMEOUT)
     run.terminate()
     assert run.wait(TIMEOUT) == 0
 

@@ -1,4 +1,5 @@
-//! Two real-time tasks, a ring between them, and a channel to an ordinary thread; both tasks under watch.
+//! Two real-time tasks, a ring between them, and a channel to an ordinary thread; both tasks under
+//! watch.
 
 use std::error::Error;
 use std::time::Duration;
@@ -26,7 +27,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         while let Some(release) = periods.wait_period() {
             let distance = (release.cycle as f64 / 50.0).sin().abs();
             to_actuator.send(distance);
-            // Full, because nobody reads: refused and counted.
+            // Full, because no client reads: refused and counted.
             let _ = port.send(&distance.to_le_bytes());
         }
     })?;

@@ -1,5 +1,6 @@
-//! Cost of the disturbance watch to the thread it watches, for each event: the shortest time of a hundred system calls,
-//! each of them two events with tracepoints, one when it begins and one when it ends.
+//! Cost of the disturbance watch to the thread it watches, for each event: the shortest time of a
+//! hundred system calls, each of them two events with tracepoints, one when it begins and one when
+//! it ends.
 //!
 //! `cargo run --release -p onbeat-control --example watch_cost`
 

@@ -1,6 +1,6 @@
 //! Axes: process image to feedback in SI units, and set-points back into the process image.
 //!
-//! Between the two stand, for each axis, where it is in the world ([`motion::homing`]), what it may do
+//! Between the two, each axis has its reference position ([`motion::homing`]), its supervision
 //! ([`motion::supervision`]) and its brake ([`motion::brake`]).
 
 mod belief;
@@ -48,36 +48,41 @@ pub(crate) use manual::{Gates, JogRequest};
 pub(crate) struct Moment {
     /// Time since the last cycle.
     pub(crate) elapsed: Duration,
-    /// Cycles that did not take place since then: the host stood still.
+    /// Cycles skipped since then because the host stalled.
     pub(crate) stalled: u64,
     /// The replies are from before that.
     pub(crate) outdated: bool,
 }
 
-/// One axis as it is described.
+/// Description of one axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AxisConfiguration {
-    /// Name people call it by.
+    /// Display name.
     pub name: String,
     /// Place of its drive in the segment, from 0.
     pub sub_device: usize,
-    /// Place among the axes of that drive, from 0: its objects are so many times 0x800 behind those of the first.
+    /// Index among the axes of that drive, from 0: its objects are offset from the objects of the
+    /// first axis by so many times 0x800.
     pub drive_axis: u8,
     /// The mode its drive works in.
     pub mode: AxisMode,
-    /// Further modes that it may be brought to while the cycle runs ([`AxisCommand::mode`]): its drive has their objects in the process data, and
-    /// knows speed and ramps of profile modes from its start-up or by process data. Cyclic modes need not be among them.
+    /// Further modes that it may be brought to while the cycle runs ([`AxisCommand::mode`]): its
+    /// drive has their objects in the process data, and knows speed and ramps of profile modes from
+    /// its start-up or by process data. Cyclic modes need not be among them.
     pub modes: Vec<AxisMode>,
     /// From the drive's numbers to SI units and back.
     pub scale: AxisScale,
     /// Largest change of the target position from one cycle to the next; a larger one is refused.
     pub maximum_step: Radians,
-    /// Supervision between controller and drive; its mode is that of the axis. `None`: nothing but the drive.
+    /// Supervision between controller and drive; its mode is that of the axis. `None`: nothing but
+    /// the drive.
     pub supervision: Option<supervision::Settings>,
-    /// Speed beyond which its drive's positions are not believed, however the axis is moved; above 0. `None`: ten times the limit of velocity of its
-    /// supervision. Without supervision all are believed.
+    /// Speed beyond which positions of its drive fail the plausibility check, however the axis is
+    /// moved; above 0. `None`: ten times the limit of velocity of its supervision. Without
+    /// supervision all positions pass.
     pub feedback_velocity: Option<RadiansPerSecond>,
-    /// Speed by which the axis may differ from its command in csv and cst; above 0. `None`: a quarter of its limit of velocity.
+    /// Speed by which the axis may differ from its command in csv and cst; above 0. `None`: a
+    /// quarter of its limit of velocity.
     pub velocity_error: Option<RadiansPerSecond>,
     /// Limits of a jog; `None`: [`JogLimits::usual`].
     pub jog: Option<JogLimits>,
@@ -88,7 +93,8 @@ pub struct AxisConfiguration {
     /// Position knowledge of its encoder while its drive is off; counts for axes with position
     /// limits.
     pub position_sense: PositionSense,
-    /// Its position in the run before, to be compared with the one of this run; counts for axes with position limits.
+    /// Its position in the run before, to be compared with the one of this run; counts for axes
+    /// with position limits.
     pub memory: Option<PositionMemory>,
     /// Its behaviour at the start of the run.
     pub start: AxisStart,
@@ -101,8 +107,8 @@ pub struct AxisConfiguration {
     pub halts: bool,
     /// Its drive's quick stop brakes it: 0x605A is not 0.
     pub quick_stops: bool,
-    /// Places of the axes that are stopped with it: brought to rest within their own limits in the cycle in which it is stopped. Both have
-    /// supervision.
+    /// Places of the axes that are stopped with it: brought to rest within their own limits in the
+    /// cycle in which it is stopped. Both have supervision.
     pub stops: Vec<usize>,
 }
 
@@ -142,16 +148,17 @@ impl AxisConfiguration {
     }
 }
 
-/// Checks that every axis finds its objects in the process data of its drive, and that no two are the same one. [`crate::cycle::Cycle::new`] asks
-/// the same; ask here first to still have the bus in hand if the answer is no.
+/// Checks that every axis finds its objects in the process data of its drive, and that no two are
+/// the same one. [`crate::cycle::Cycle::new`] asks the same; ask here first to still have the bus
+/// in hand if the answer is no.
 ///
 /// # Errors
-/// The first axis that does not, and what it lacks.
+/// The first axis with missing objects, and the missing objects.
 pub fn check(configurations: &[AxisConfiguration], main_device: &MainDevice) -> Result<(), AxisError> {
     Axes::bind(configurations, main_device, Duration::from_millis(1)).map(drop)
 }
 
-/// True for each axis whose drive has its torque (0x6077) in its process data.
+/// True for each axis with the torque (0x6077) in the process data of its drive.
 #[must_use]
 pub fn measure_torque(configurations: &[AxisConfiguration], main_device: &MainDevice) -> Vec<bool> {
     let drive = |it: &AxisConfiguration| main_device.sub_devices().get(it.sub_device);
@@ -176,9 +183,9 @@ pub(crate) struct Axes {
 pub(crate) struct Conditions {
     /// Time since the last cycle.
     pub(crate) elapsed: Seconds,
-    /// The command that the controller lives on is over.
+    /// The command that the controller follows has expired.
     pub(crate) stale: bool,
-    /// All axes were at rest then.
+    /// All axes were at standstill then.
     pub(crate) at_rest: bool,
     pub(crate) ending: Ending,
     /// Place of the active controller.
@@ -232,7 +239,7 @@ impl Axes {
         }
     }
 
-    /// Nothing around the axes forbids anything, unless it is said from here on.
+    /// Clears all interlocks around the axes, before this cycle's interlocks are set.
     pub(crate) fn clear_interlocks(&mut self) {
         self.axes.iter_mut().for_each(Axis::clear_interlock);
         self.forbidding.fill(None);
@@ -264,7 +271,7 @@ impl Axes {
         self.manual.gates()
     }
 
-    /// Permission of a part around an axis; what allows least counts.
+    /// Permission of a part around an axis; the most restrictive one counts.
     pub(crate) fn set_interlock(&mut self, place: usize, state: InterlockState, cause: InterlockCause) {
         let (Some(axis), Some(forbidding)) = (self.axes.get_mut(place), self.forbidding.get_mut(place))
         else {
@@ -280,7 +287,7 @@ impl Axes {
     /// Commands of the controller, made safe.
     pub(crate) fn supervise(&mut self, conditions: Conditions) {
         let Conditions { elapsed, stale, at_rest, ending, active, rests, lost } = conditions;
-        // Those that ramp to zero take the same time.
+        // Axes that ramp to zero take the same time.
         let longest = |longest: Seconds, axis: &Axis| Seconds(longest.0.max(axis.ramp_time().0));
         let stale = stale.then(|| self.axes.iter().fold(Seconds::ZERO, longest));
         let jogged = self.axes.iter().position(Axis::is_jogged);
@@ -326,8 +333,8 @@ impl Axes {
         self.manual.note(&self.axes, &self.reports);
     }
 
-    /// Torque limits of drives in the process data are the values that the robot file gives, where it
-    /// gives one.
+    /// Torque limits of drives in the process data are the values that the robot file gives, where
+    /// it gives one.
     pub(crate) fn keep_torque_limits(&mut self, signals: &Signals) {
         for axis in &mut self.axes {
             axis.keep_torque_limit(signals);
@@ -355,7 +362,8 @@ impl Axes {
         &self.reports
     }
 
-    /// Asks all axes for no torque, whatever the controller asked; `quickly`: those that still move for a quick stop first.
+    /// Requests no torque for all axes, whatever the controller requested; `quickly`: a quick stop
+    /// first for axes that still move.
     pub(crate) fn disable(&mut self, quickly: bool) {
         for (axis, command) in self.axes.iter().zip(&mut self.commands) {
             let stops = (quickly || axis.stops_by_steps()) && axis.moves();
@@ -387,8 +395,9 @@ impl Axes {
         }
     }
 
-    /// The drive at this place has sent an error code: it is that of its axis, or of those of its axes that are in fault and
-    /// have none. A fault of a position sensor that no axis shows any more may be of any of them.
+    /// The drive at this place has sent an error code. It belongs to the drive's only axis, or to
+    /// its axes that are in fault without a code. A fault of a position sensor that no axis shows
+    /// any more may belong to any of them.
     pub(crate) fn note_emergency(&mut self, sub_device: usize, code: u16) {
         let of_drive = |(axis, _): &(&Axis, &AxisReport)| axis.sub_device() == sub_device;
         let mut seen = self.axes.iter().zip(&self.reports).filter(of_drive);
@@ -415,8 +424,8 @@ impl Axes {
         self.axes.get_mut(given.axis).ok_or(Refusal::NoSuchAxis)?.give_position(given)
     }
 
-    /// The drive at this place may have been without power: its axes are where they were when it was switched on, as far as it
-    /// knows.
+    /// The drive at this place may have been without power: its axes are where they were when it
+    /// was switched on, as far as it knows.
     pub(crate) fn forget_place(&mut self, sub_device: usize) {
         self.axes.iter_mut().filter(|axis| axis.sub_device() == sub_device).for_each(Axis::forget_place);
     }
@@ -431,7 +440,7 @@ impl Axes {
         self.axes.iter_mut().filter(|axis| axis.sub_device() == sub_device).for_each(Axis::lose_drive);
     }
 
-    /// Takes axes that their drives home back, to come to rest.
+    /// Ends homing by drives, and takes the axes back to stop them.
     pub(crate) fn interrupt_homing(&mut self) {
         for (axis, command) in self.axes.iter().zip(&mut self.commands) {
             if axis.is_homing() && command.request == Request::Enable {
@@ -455,17 +464,20 @@ impl Axes {
     pub(crate) fn longest_engage_time(&self) -> Duration {
         let time = |axis: &Axis| axis.engage_time().0 + axis.quick_stop_time().0;
         let longest = |longest: f64, axis: &Axis| longest.max(time(axis));
-        // Times of brakes are finite and not negative; those too long for a duration are for ever.
+        // Times of brakes are finite and not negative; a time too long for a duration counts as
+        // infinite.
         Duration::try_from_secs_f64(self.axes.iter().fold(0.0, longest)).unwrap_or(Duration::MAX)
     }
 
-    /// True if no drive was sent another target than on the cycle before, and none a velocity or torque.
+    /// True if no drive was sent another target than on the cycle before, and none a velocity or
+    /// torque.
     pub(crate) fn all_stand(&self) -> bool {
         self.axes.iter().all(Axis::stands)
     }
 }
 
-/// True of a stop that a host stall makes: an outage, or the fault of a drive that got no process data.
+/// True of a stop that a host stall makes: an outage, or the fault of a drive that got no process
+/// data.
 fn ends_process_data(stop: Option<StopReason>) -> bool {
     matches!(stop, Some(StopReason::Outage | StopReason::Fault))
 }

@@ -1,8 +1,10 @@
-//! Requests of other programs to the bus of a running cycle: mailboxes, the state of SubDevices, events.
+//! Requests of other programs to the bus of a running cycle: mailboxes, the state of SubDevices,
+//! events.
 //!
-//! An ordinary thread ([`ipc::bus::Server`]) talks to the programs; [`BusBackend`] is its way to the cycle, which has
-//! [`BusRequests`]. Between them are two rings. What crosses them was allocated by the ordinary thread and goes back to
-//! it. The cycle takes a few requests in each period, and its one service frame carries their datagrams.
+//! An ordinary thread ([`ipc::bus::Server`]) serves the clients; [`BusBackend`] is its way to the
+//! cycle, which has [`BusRequests`]. Between them are two rings. The ordinary thread allocates and
+//! frees all items in them. The cycle takes a few requests in each period, and its one service
+//! frame carries their datagrams.
 
 mod backend;
 mod events;
@@ -31,11 +33,12 @@ use serde_json::Value;
 
 use crate::status::StatusReader;
 
-/// Mailbox requests in the hands of the cycle at once.
+/// Mailbox requests in the cycle at once.
 const SLOTS: usize = 16;
 
-/// Both ends for a bus in PreOp: the cycle's, and that of the server. `description` makes the description for clients of
-/// the SubDevices, once asked for, `status` that of the cycle.
+/// Both ends for a bus in PreOp: the end of the cycle, and the end of the server. `description`
+/// makes the description of the SubDevices for clients at the first request, `status` the status of
+/// the cycle.
 #[must_use]
 pub fn requests(
     main_device: &MainDevice,
@@ -43,7 +46,8 @@ pub fn requests(
     status: StatusReader,
     description: impl FnOnce() -> Value + Send + 'static,
 ) -> (BusRequests, BusBackend) {
-    // Beside the mailbox requests one for a picture, one that clears the error counters, and one for latch inputs.
+    // In addition to the mailbox requests one for a picture, one that clears the error counters,
+    // and one for latch inputs.
     let (asks, asked) = RingBuffer::new(SLOTS + 3);
     let (answers, answered) = RingBuffer::new(SLOTS + 3);
     let description = LazyCell::new(Box::new(description) as _);

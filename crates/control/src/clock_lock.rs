@@ -1,8 +1,11 @@
-//! Lock of the cycle's releases to the reference clock of the bus (distributed clocks), by a phase-locked loop.
+//! Lock of the cycle's releases to the reference clock of the bus (distributed clocks), by a
+//! phase-locked loop.
 //!
-//! The reference clock's time comes back with every frame that passes it: its difference from this host's clock when that frame was sent
-//! is filtered to an offset and a drift. Releases are then moved, by no more than the [`SLEW`] a cycle, until they come at a fixed phase
-//! of the reference clock's periods. Frames that were held up on their way are outliers: they say nothing of the clocks.
+//! The reference clock's time comes back with every frame that passes it: its difference from this
+//! host's clock when that frame was sent is filtered to an offset and a drift. Releases are then
+//! moved, by no more than the [`SLEW`] a cycle, until they come at a fixed phase of the reference
+//! clock's periods. Frames that were held up on their way are outliers: they say nothing of the
+//! clocks.
 //!
 //! Pure: samples in, nanoseconds out.
 
@@ -15,35 +18,37 @@ use types::LockState;
 /// Releases are moved by one part in this many of the period a cycle at most.
 pub const SLEW: i64 = 200;
 
-/// One part in this many of the period is the largest phase error of a lock, but not less than [`LEAST_ERROR`].
+/// One part in this many of the period is the largest phase error of a lock, but not less than
+/// [`LEAST_ERROR`].
 const LOCKED_WITHIN: i64 = 100;
 
-/// ns; what frames on their way differ by.
+/// Variation of the transit times of frames, ns.
 const LEAST_ERROR: i64 = 2_000;
 
-/// Cycles in a row within the error that make a lock.
+/// Consecutive cycles within the error that make a lock.
 const TO_LOCK: u32 = 50;
 
-/// Cycles in a row beyond three times the error, or without a sample, that end it.
+/// Consecutive cycles beyond three times the error, or without a sample, that end it.
 const TO_LOSE: u32 = 20;
 
-/// One part in this many of the period is how far a sample may be off to count, but not less than [`LEAST_GATE`].
+/// One part in this many of the period is how far a sample may be off to count, but not less than
+/// [`LEAST_GATE`].
 const GATE: i64 = 20;
 
 /// ns.
 const LEAST_GATE: i64 = 20_000;
 
-/// Outliers in a row after which it is the clock that has jumped.
+/// Consecutive outliers after which the clock itself has jumped.
 const JUMPED: u32 = 20;
 
 /// Share of a difference that goes into the offset, and into the drift.
 const OFFSET_GAIN: f64 = 1.0 / 16.0;
 const DRIFT_GAIN: f64 = OFFSET_GAIN * OFFSET_GAIN / 4.0;
 
-/// Largest drift of two crystals that is believed, as a part of the period.
+/// Largest plausible drift of two crystals, as a part of the period.
 const LARGEST_DRIFT: f64 = 500e-6;
 
-/// Lock of the cycle to the reference clock, as it stands.
+/// Current state of the lock of the cycle to the reference clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct LockReport {
     /// State of the lock.
@@ -67,15 +72,17 @@ pub struct LockReport {
 pub struct ReferenceReport {
     /// True if a frame of the last cycle had its time; else the rest is of an earlier one.
     pub fresh: bool,
-    /// Its time less this host's, both since 2000-01-01, when that frame was sent; the frame's way to it is part of it.
+    /// Its time less this host's, both since 2000-01-01, when that frame was sent; the frame's way
+    /// to it is part of it.
     pub difference_ns: i64,
-    /// Time from the last multiple of the period in its time, at which SYNC0 without a shift comes, to the frame's passage.
+    /// Time from the last multiple of the period in its time, at which SYNC0 without a shift comes,
+    /// to the frame's passage.
     pub frame_phase_ns: u64,
 }
 
 impl ReferenceReport {
-    /// Takes the measurement of a cycle's frame: the reference clock's time when it passed, and when it was sent, on a host that counts from
-    /// `epoch` on.
+    /// Takes the measurement of a cycle's frame: the reference clock's time when it passed, and
+    /// when it was sent, on a host that counts from `epoch` on.
     pub(crate) fn note(&mut self, sample: Option<(u64, Instant)>, epoch: u64, period_ns: u64) {
         self.fresh = sample.is_some();
         let Some((reference, sent)) = sample else { return };
@@ -124,14 +131,15 @@ impl ClockLock {
         }
     }
 
-    /// It as it stands.
+    /// Its current state.
     #[must_use]
     pub fn report(&self) -> LockReport {
         self.report
     }
 
-    /// One cycle further, or `periods` if some were skipped. `sample`: the reference clock's time when a frame passed it, and when that frame was sent. Returns
-    /// the ns by which the releases after `release` are to be moved.
+    /// One cycle further, or `periods` if some were skipped. `sample`: the reference clock's time
+    /// when a frame passed it, and when that frame was sent. Returns the ns by which the releases
+    /// after `release` are to be moved.
     pub fn update(&mut self, sample: Option<(u64, Instant)>, release: Instant, periods: u64) -> i64 {
         self.offset += self.drift * periods as f64;
         self.searched = self.searched.saturating_add(periods);
@@ -153,7 +161,7 @@ impl ClockLock {
         (moved.round() as i64).clamp(-slew, slew)
     }
 
-    /// Cycles that did not take place: the host stood still.
+    /// Skipped cycles: the host stalled.
     fn skip(&mut self, cycles: u64) {
         let cycles = u32::try_from(cycles).unwrap_or(u32::MAX);
         self.without_sample = self.without_sample.saturating_add(cycles);
@@ -162,7 +170,8 @@ impl ClockLock {
         }
     }
 
-    /// A difference of the clocks, so many periods after the release: before it, and by many, where the host stood still since.
+    /// Takes a difference of the clocks. `lag`: periods from the release to the measurement, far
+    /// below 0 if the host has stalled since.
     fn take(&mut self, difference: i64, lag: f64) {
         let base = *self.base.get_or_insert(difference);
         let innovation = difference.wrapping_sub(base) as f64 - (self.offset + self.drift * lag);
@@ -262,7 +271,8 @@ mod tests {
             self.release = (self.release as i64 + 1_000_000 + moved) as u64;
         }
 
-        /// The host stands still for so many cycles, whose releases are skipped; the frame of the last cycle before has come back.
+        /// Stalls the host for so many cycles and skips their releases; the frame of the last cycle
+        /// before has come back.
         fn stall(&mut self, cycles: u64) {
             let sent = self.release + 20_000;
             let sample = Some((self.shown(sent + 2_500), Instant::from_nanos(sent)));
@@ -279,7 +289,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn clocks_a_hundred_ppm_apart_are_locked_within_two_seconds_and_held(
+        fn clocks_100_ppm_apart_lock_within_two_seconds(
             ppm in -100.0..100.0_f64,
             ahead in 0.0..1e6_f64,
         ) {
@@ -317,7 +327,7 @@ mod tests {
     proptest! {
         /// Stalls of up to ten seconds, short ones that lose nothing included.
         #[test]
-        fn a_stall_of_any_length_loses_the_lock_in_words_and_it_is_found_again(
+        fn stall_reports_a_lost_lock_and_it_is_regained(
             ppm in -100.0..100.0_f64,
             ahead in 0.0..1e6_f64,
             stalls in proptest::collection::vec((1..10_000_u64, 0..100_u32), 1..4),
@@ -352,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_frame_tells_difference_and_phase_and_silence_keeps_them() {
+    fn newest_frame_gives_difference_and_phase() {
         let mut report = ReferenceReport::default();
         report.note(Some((5_000_250_100, Instant::from_nanos(1_000_000_000))), 4_000_000_000, 1_000_000);
         assert_eq!(

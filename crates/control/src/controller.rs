@@ -1,4 +1,5 @@
-//! The controller of the axes and outputs: called once a cycle with their reports, answers with commands for them, in SI units.
+//! The controller of the axes and outputs: called once a cycle with their reports, answers with
+//! commands for them, in SI units.
 
 use std::time::Duration;
 
@@ -27,12 +28,12 @@ pub trait Controller: Send {
         Ok(())
     }
 
-    /// One cycle: reads and sets signals, and moves the axes. The commands of the axes are those of the cycle before; at the
-    /// start every axis is to stay disabled.
+    /// One cycle: reads and sets signals, and moves the axes. The commands of the axes start as in
+    /// the previous cycle; at the start every axis is commanded to stay disabled.
     ///
-    /// While an axis reports [`motion::AxisPhase::HoldingAt`] its set-points start from that position. Once
-    /// [`CycleInfo::stopping`] is set the controller brings its set-points to standstill by its own profile; when all
-    /// have stood still for a while the drives are disabled.
+    /// While an axis reports [`motion::AxisPhase::HoldingAt`] its set-points start from that
+    /// position. Once [`CycleInfo::stopping`] is set the controller brings its set-points to
+    /// standstill by its own profile; after a time at standstill the drives are disabled.
     fn update(&mut self, info: CycleInfo, io: &mut Io<'_>) {
         let _ = (info, io);
     }
@@ -42,7 +43,7 @@ pub trait Controller: Send {
         let _ = command;
     }
 
-    /// Report to the world beside its set-points, once a cycle after `update`.
+    /// Report in addition to its set-points, once a cycle after `update`.
     fn output(&self) -> ControllerOutput {
         ControllerOutput::default()
     }
@@ -75,13 +76,15 @@ pub struct ControllerOutput {
     pub pose: Pose,
     /// Its velocity.
     pub twist: Twist,
-    /// It lives on the command from outside: when that goes stale, the axes stop as the robot file says.
+    /// It lives on the command from outside: when that goes stale, the axes stop as the robot file
+    /// says.
     pub commanded: bool,
     /// Reason for a target of the command that it refuses, in the cycle in which it does.
     pub refused: Option<ipc::state::Refusal>,
     /// A target, of the command or its own, is beyond a limit, and clamped.
     pub clamped: Option<Clamped>,
-    /// It lives on a process that answers no more: outputs become what the robot file says, as under a stale command.
+    /// The controller process no longer responds: outputs get the values of the robot file, as
+    /// under a stale command.
     pub lost: bool,
     /// A request brings all axes to rest: a jog ends, too.
     pub rests: bool,
@@ -114,7 +117,7 @@ pub struct CycleInfo {
     pub period: Duration,
     /// Periods since the last cycle: 1, or more after an overrun.
     pub periods: u64,
-    /// The axes are to come to rest.
+    /// The axes are to stop.
     pub stopping: bool,
 }
 
@@ -123,8 +126,8 @@ pub struct CycleInfo {
 pub struct AxisReport {
     /// State of its drive; `None` before the first statusword, or if that shows none.
     pub state: Option<State>,
-    /// Its position and motion. The velocity is the drive's own, or else made from the positions; the
-    /// torque is 0 where the drive does not map it.
+    /// Its position and motion. The velocity is the drive's own, or else made from the positions;
+    /// the torque is 0 where the drive does not map it.
     pub feedback: AxisFeedback,
     /// Its drive maps its torque (0x6077).
     pub measures_torque: bool,
@@ -140,12 +143,12 @@ pub struct AxisReport {
     pub stop: Option<StopReason>,
     /// Place of the axis that it was stopped with ([`StopReason::OtherAxis`]).
     pub stopped_with: Option<usize>,
-    /// Cycles in a row in which it was stopped though it exchanged process data.
+    /// Consecutive cycles in which it was stopped though it exchanged process data.
     pub held: u32,
     /// Step that stopped it because its drive did not carry out a quick stop, until it is its
     /// controller's again.
     pub quick_stop: Option<QuickStopStep>,
-    /// Way beyond a position limit at which it came to rest, in a mode of torques, until it is back.
+    /// Distance beyond a position limit at which it stopped, in a torque mode, until it is back.
     pub overshoot: Option<Radians>,
     /// Interlock that stopped it, or keeps it from being enabled ([`StopReason::Interlock`],
     /// [`StopReason::NotPermitted`]).
@@ -154,7 +157,8 @@ pub struct AxisReport {
     /// [`StopReason::BrakeNotClosed`]).
     pub brake: Option<BrakeInputCause>,
     /// Cycles for which the host stalled, where an outage stopped it because of that
-    /// ([`StopReason::Outage`], and [`StopReason::Fault`] if its drive is in fault since); 0 for another cause.
+    /// ([`StopReason::Outage`], and [`StopReason::Fault`] if its drive is in fault since); 0 for
+    /// another cause.
     pub stalled: u32,
     /// The last command ended with all axes at standstill, as at the end of a jog: then a stop for
     /// [`StopReason::Stale`] is no failure.
@@ -164,21 +168,27 @@ pub struct AxisReport {
     pub memory_error: u8,
     /// Statusword 0x6041 as it came in last.
     pub statusword: Statusword,
-    /// Mode of operation in effect (0x6061), or asked for where its drive does not map that; `None` before its first inputs.
+    /// Mode of operation in effect (0x6061), or requested if its drive does not map that; `None`
+    /// before its first inputs.
     pub mode: Option<ModeOfOperation>,
-    /// Error code 0x603F of a drive in fault, from its process data, its object, or its emergency message; 0 for none known.
+    /// Error code 0x603F of a drive in fault, from its process data, its object, or its emergency
+    /// message; 0 for none known.
     pub error_code: u16,
-    /// Cycles in a row of an outage up to this one; 0 while all is well.
+    /// Consecutive cycles of an outage up to this one; 0 without an outage.
     pub missed: u32,
-    /// Cycles in a row, in Op, in which its controller has asked for it to be enabled and its drive was not.
+    /// Consecutive cycles, in Op, in which its controller has requested to enable it and its drive
+    /// was not enabled.
     pub waits: u32,
     /// Its drive was enabled before.
     pub was_enabled: bool,
-    /// Position as the drive counts it, and counts in a radian of the axis; `None` before its first inputs.
+    /// Position as the drive counts it, and counts in a radian of the axis; `None` before its first
+    /// inputs.
     pub counts: Option<(i32, f64)>,
-    /// Its drive is not on the bus, and need not be: the axis stays stopped until it has come and is asked for.
+    /// Its drive is not on the bus, and need not be: the axis stays stopped until the drive has
+    /// joined and a client requests the axis.
     pub absent: bool,
-    /// Set-point that its controller has given it for some time instead of the one its mode takes: it does not move.
+    /// Set-point that its controller has given it for some time instead of the one its mode takes:
+    /// it does not move.
     pub ignored: Option<IgnoredSetpoint>,
 }
 
@@ -196,7 +206,8 @@ pub struct InterlockCause {
 /// Input of the feedback of a brake that contradicts the command to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BrakeInputCause {
-    /// Place among the inputs of all brakes, from 0: in the order of the axes, `released` before `closed`.
+    /// Place among the inputs of all brakes, from 0: in the order of the axes, `released` before
+    /// `closed`.
     pub place: usize,
     /// Level of it when that was found.
     pub level: InputLevel,
@@ -207,13 +218,13 @@ pub struct BrakeInputCause {
 pub struct IgnoredSetpoint {
     /// Mode of the axis.
     pub mode: AxisMode,
-    /// Mode whose set-point it is.
+    /// Mode of the given set-point.
     pub given: CyclicMode,
 }
 
 impl AxisReport {
-    /// Position of the axis where its drive counts `counts`, as one that a touch probe has stored ([`TouchProbe`]); `None` where
-    /// its counts are not known.
+    /// Position of the axis at the drive's count `counts`, for example one that a touch probe has
+    /// stored ([`TouchProbe`]); `None` if its counts are not known.
     ///
     /// [`TouchProbe`]: ethercat::cia402::TouchProbe
     #[must_use]
@@ -227,35 +238,41 @@ impl AxisReport {
 
 /// Command for an axis.
 ///
-/// In profile position mode its position is a destination, within the limits wherever it lies, and the drive makes its own way there; the
-/// first one after [`motion::AxisPhase::HoldingAt`] is the place it is held at.
+/// In profile position mode its position is a destination, clamped to the limits, and the drive
+/// generates the profile; the first one after [`motion::AxisPhase::HoldingAt`] is the position it
+/// is held at.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct AxisCommand {
-    /// Request to its drive. [`Request::FaultReset`] also acknowledges a stop of supervision; a drive that is enabled
-    /// stays so.
+    /// Request to its drive. [`Request::FaultReset`] also acknowledges a stop of supervision; a
+    /// drive that is enabled stays so.
     pub request: Request,
-    /// Its target: only that of its mode counts, and one that is no finite number changes nothing. Where the others alone ask for a motion
-    /// [`AxisReport::ignored`] tells it, and so does an event.
+    /// Its target: only the number of its mode counts, and one that is not finite changes nothing.
+    /// If only the others command a motion, [`AxisReport::ignored`] and an event report it.
     pub setpoint: AxisSetpoint,
-    /// Its place now is its home, see [`motion::homing`]. Taken once, and only while its set-points stand or its drive
-    /// is not enabled. Its position jumps, and [`AxisReport::homed`] shows it; enabled, it reports
-    /// [`motion::AxisPhase::HoldingAt`] for a cycle. Where the drive finds its home by itself, it begins to, if it is
-    /// enabled and may be moved: [`AxisReport::homing`] shows it, and any request but [`Request::Enable`] ends it.
+    /// Sets the current position as home, see [`motion::homing`]. Taken once, and only while its
+    /// set-points are constant or its drive is not enabled. Its position jumps, and
+    /// [`AxisReport::homed`] shows it; enabled, it reports [`motion::AxisPhase::HoldingAt`] for a
+    /// cycle. If the drive homes the axis, homing begins if it is enabled and may be moved:
+    /// [`AxisReport::homing`] shows it, and any request but [`Request::Enable`] ends it.
     ///
-    /// An axis with position limits that is homed already ignores a homing that takes its actual position (by
-    /// hand, or methods 35 and 37 of its drive): its limits would move with it. One without [`Homing`] ignores
-    /// every homing.
+    /// An axis with position limits that is homed already ignores a homing that takes its actual
+    /// position (by hand, or methods 35 and 37 of its drive): its limits would move with it. One
+    /// without [`Homing`] ignores every homing.
     ///
     /// [`Homing`]: motion::homing::Homing
     pub home: bool,
-    /// With `home`: the operator requests it, of an axis that is homed already as well. The controllers crate
-    /// sets it for `onbeat control home` only; a controller process cannot set it.
+    /// With `home`: the operator requests it, of an axis that is homed already as well. The
+    /// controllers crate sets it for `onbeat control home` only; a controller process cannot set
+    /// it.
     pub home_again: bool,
-    /// Another mode, from this cycle on: its set-point is one of that mode already, a position within a step of where the axis is. Taken
-    /// once, where its drive maps 0x6060, 0x6061 and the target of that mode: of modes that are no profile modes also while the axis moves
-    /// and supervision has not stopped it, else at rest, and profile modes of [`AxisConfiguration::modes`](crate::axis::AxisConfiguration::modes)
-    /// only. [`AxisReport::mode`] shows it. A drive that does not show it within 0.1 s is asked for the mode before.
+    /// Another mode, from this cycle on: the set-point is already one of that mode, and a position
+    /// is within a step of the actual one. Taken once, if its drive maps 0x6060, 0x6061 and the
+    /// target of that mode. Cyclic modes are also taken while the axis moves and supervision has
+    /// not stopped it, other modes only at standstill. Profile modes must be in
+    /// [`AxisConfiguration::modes`](crate::axis::AxisConfiguration::modes). [`AxisReport::mode`]
+    /// shows it. A drive that does not show it within 0.1 s is commanded back to the previous mode.
     pub mode: Option<AxisMode>,
-    /// Kind of a set-point that another process has given it instead of the one its mode takes, and that did not come with it.
+    /// Kind of a set-point that another process has given it instead of the one its mode takes, and
+    /// that did not come with it.
     pub ignored: Option<CyclicMode>,
 }

@@ -53,19 +53,20 @@ pub struct CycleConfiguration {
     pub period: Duration,
     /// Reply that a cycle works with.
     pub order: FrameOrder,
-    /// Cycles in Op after which the cycle stops by itself; `None` runs until it is asked to stop.
+    /// Cycles in Op after which the cycle ends; `None` runs until a stop is requested.
     pub cycles: Option<u64>,
     /// Policy for releases that a cycle ran past.
     pub overrun: OverrunPolicy,
     /// Clock that its releases follow.
     pub clock: CycleClock,
-    /// Time the bus may stay lost, so that no SubDevice answers, before the cycle ends; `None` waits for ever.
+    /// Time the bus may stay lost, so that no SubDevice answers, before the cycle ends; `None`
+    /// waits forever.
     pub loss: Option<Duration>,
 }
 
 impl CycleConfiguration {
-    /// At this period until it is asked to stop: each cycle takes the reply to the last, and releases that are missed
-    /// are skipped.
+    /// At this period until it is asked to stop: each cycle takes the reply to the last, and
+    /// releases that are missed are skipped.
     #[must_use]
     pub fn every(period: Duration) -> Self {
         let (order, overrun) = (FrameOrder::default(), OverrunPolicy::default());
@@ -97,7 +98,7 @@ pub struct Cycle<L, C> {
     /// True if axes moved, or had a torque, when the command went stale; `None` unless it is stale.
     stale_in_motion: Option<bool>,
     command_lost: bool,
-    /// As it was when Init was asked for.
+    /// Status at the request for Init.
     before_init: Status,
     phase: ShutdownPhase,
     /// Since when the stop hurries, by the host's clock.
@@ -123,7 +124,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
     /// Makes a cycle around a MainDevice that was brought up to PreOp, and its observer.
     ///
     /// # Errors
-    /// An axis whose objects are not in the process data of its drive.
+    /// An axis with objects that are not in the process data of its drive.
     pub fn new(
         main_device: MainDevice,
         link: L,
@@ -179,15 +180,15 @@ impl<L: Link, C: Clock> Cycle<L, C> {
     /// The same with digital inputs that stop axes, or permit them to be enabled.
     ///
     /// # Errors
-    /// An interlock whose input is not there.
+    /// An interlock with a missing input.
     pub fn with_interlocks(self, configurations: &[types::Interlock]) -> Result<Self, InterlockError> {
         let mut interlocks = Interlocks::bind(configurations, &self.main_device)?;
         interlocks.find_signals(&self.signals);
         Ok(Self { interlocks, ..self })
     }
 
-    /// Gives it the axes that each controller moves together, in the order of the controllers: where one of them is
-    /// unreferenced or not homed, the active controller moves none.
+    /// Gives it the axes that each controller moves together, in the order of the controllers:
+    /// where one of them is unreferenced or not homed, the active controller moves none.
     #[must_use]
     pub fn with_chains(mut self, chains: Vec<Vec<usize>>) -> Self {
         self.axes.set_chains(chains);
@@ -197,7 +198,8 @@ impl<L: Link, C: Clock> Cycle<L, C> {
     /// Gives it process data by name, which its controller finds in [`Controller::init`].
     ///
     /// # Errors
-    /// A signal outside the process data, one that the controller does not find, or its panic; [`Cycle::abandon`] gives back the bus.
+    /// A signal outside the process data, one that the controller does not find, or its panic;
+    /// [`Cycle::abandon`] gives back the bus.
     pub fn set_signals(&mut self, signals: Vec<types::Signal>) -> Result<(), SignalsError> {
         self.signals = Signals::bind(signals, &mut self.main_device)?;
         self.interlocks.find_signals(&self.signals);
@@ -205,8 +207,8 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         self.controller.init(&self.signals)
     }
 
-    /// Hands the signals at these places, in their order, and all axes over in every cycle from Op on, for a recording; after
-    /// [`Cycle::set_signals`].
+    /// Hands the signals at these places, in their order, and all axes over in every cycle from Op
+    /// on, for a recording; after [`Cycle::set_signals`].
     pub fn sample(&mut self, places: Vec<usize>) -> Samples {
         let (sampler, samples) = sampling(&self.signals, places, self.axes.reports().len());
         self.sampler = Some(sampler);
@@ -239,14 +241,14 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         &self.main_device
     }
 
-    /// The same with a spinning sleep, see [`Pacer`]: what [`rt::profile::Grants::spin_margin`] says.
+    /// The same with a spinning sleep, see [`Pacer`], by [`rt::profile::Grants::spin_margin`].
     #[must_use]
     pub fn with_spin(self, margin: Duration) -> Self {
         Self { pacer: self.pacer.with_spin(margin), ..self }
     }
 
-    /// Runs on the calling thread: to Op, on until `stop` is set or the cycles have run, then the axes to
-    /// rest, the drives disabled, the bus to Init.
+    /// Runs on the calling thread: to Op, on until `stop` is set or the cycles have run, then the
+    /// axes to rest, the drives disabled, the bus to Init.
     pub fn run(mut self, stop: &StopHandle) -> Ended<L> {
         let _mark = rt::panic::mark();
         self.pacer.restart();
@@ -326,7 +328,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         let timeout = self.configuration.period * 3 / 4;
         let (now, start) = (self.bus_now(), self.bus_release(release));
         let end = match self.configuration.order {
-            // Right behind the last cycle its reply cannot be there yet.
+            // The reply of the last cycle cannot be there immediately after it.
             _ if release.caught_up => now + timeout,
             FrameOrder::ReplyOfLastCycle => start,
             FrameOrder::WaitForReply => start + timeout,
@@ -356,7 +358,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         let periods = u32::try_from(release.skipped).unwrap_or(u32::MAX).saturating_add(1);
         let elapsed = self.configuration.period.saturating_mul(periods);
         let stalled = self.bus_stalled();
-        // What was sent before a long stall has long been answered.
+        // Frames sent before a long stall were answered long ago.
         let outdated = stalled > BLIND_CYCLES && self.configuration.order == FrameOrder::ReplyOfLastCycle;
         let moment = Moment { elapsed, stalled, outdated };
         self.axes.read(&self.main_device, moment);
@@ -546,7 +548,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
             let interlocks = self.interlocks.levels();
             ipc.publish(&self.status, release.instant, axes, &self.signals, interlocks, &self.output);
         }
-        // Before the record of the cycle: who has that finds this.
+        // Before the record of the cycle: a reader of the record finds this.
         if let Some(sampler) = self.sampler.as_mut().filter(|_| self.cycles_in_op > 0) {
             let axes = self.axes.reports().iter().zip(self.axes.sent());
             sampler.write(release.cycle, &self.signals, axes);
@@ -574,7 +576,8 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         self.record.finish_without(phase, now.as_nanos(), simulation);
     }
 
-    /// Time for which the stop has been hurried. A cycle that does not wait has the clock of the bus: the host's is asked.
+    /// Time for which the stop has been hurried. A cycle that does not wait has the clock of the
+    /// bus: the host's is asked.
     fn hurried_on_host(&mut self, stop: &StopHandle) -> Duration {
         if !stop.is_hurried() {
             return Duration::ZERO;

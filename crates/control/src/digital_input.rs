@@ -12,7 +12,7 @@ use crate::axis::Moment;
 pub(crate) struct DigitalInput {
     sub_device: usize,
     field: PdoField,
-    /// Cycles in a row without the input; `None` before it came for the first time.
+    /// Consecutive cycles without the input; `None` before it came for the first time.
     missed: Option<u64>,
     /// Level of the input in its last process data.
     high: bool,

@@ -1,16 +1,19 @@
-//! A controller in a process of its own: asked in each cycle, and waited for until its deadline.
+//! A controller in a separate process: requested in each cycle, and waited for until its deadline.
 //!
 //! | the answer | what follows |
 //! |---|---|
 //! | before the deadline | taken in this cycle |
-//! | late, or none | positions go on as fast as they went, velocities and torques stay; a late one is taken in the next cycle; [`Settings::max_late`] cycles of that in a row: stop |
+//! | late, or none | positions extrapolate, others stay; a late answer is taken in the next cycle |
+//! | late or none in [`Settings::max_late`] consecutive cycles | stop |
 //! | wrong ([`Wrong`]), or the process is gone | stop |
 //!
-//! A stop is [`ControllerOutput::lost`]: supervision brings the axes to rest as the robot file's `on_stale` says, and outputs follow theirs,
-//! until an answer comes before its deadline again, from this process or another one. Nothing that the process does keeps
-//! the cycle beyond the deadline, and set-points go through supervision as any controller's.
+//! A stop is [`ControllerOutput::lost`]: supervision brings the axes to rest as the robot file's
+//! `on_stale` says, and outputs follow theirs, until an answer comes before its deadline again,
+//! from this process or another one. Nothing that the process does keeps the cycle beyond the
+//! deadline, and set-points go through supervision as any controller's.
 //!
-//! A cycle that asks makes two system calls for it: a wake, and a wait if the answer is not there yet.
+//! A cycle that asks makes two system calls for it: a wake, and a wait if the answer is not there
+//! yet.
 
 mod axis;
 mod process;
@@ -39,24 +42,25 @@ pub use settings::{ProcessSettings, Refused, is_real_time};
 pub struct Settings {
     /// Time from the release of a cycle to the deadline of its answer.
     pub deadline: Duration,
-    /// Cycles in a row without an answer before its deadline, after which the axes are stopped.
+    /// Consecutive cycles without an answer before its deadline, after which the axes are stopped.
     pub max_late: u32,
-    /// Axes of the robot, in their order; `None` for those that the process does not move.
+    /// Axes of the robot, in their order; `None` for axes that the process does not move.
     pub axes: Vec<Option<ExternalAxis>>,
 }
 
 /// Way to a controller process.
 pub trait Remote: Send {
-    /// A request with room for all axes and signals.
+    /// A request with space for all axes and signals.
     fn blank_request(&self) -> Request;
 
-    /// An answer with room for all axes and outputs.
+    /// An answer with space for all axes and outputs.
     fn blank_answer(&self) -> Answer;
 
     /// Reads the newest answer if it is newer than the last one.
     fn newest(&mut self, answer: &mut Answer) -> Received;
 
-    /// Number of the process, each another one, as of the last [`Remote::newest`]; `None` while there is none.
+    /// Number of the process, each another one, as of the last [`Remote::newest`]; `None` while
+    /// there is none.
     fn holder(&self) -> Option<u64>;
 
     /// Publishes a request and wakes the process.
@@ -106,7 +110,7 @@ impl Remote for CycleEnd {
     }
 }
 
-/// A controller whose set-points come from another process.
+/// A controller with set-points from another process.
 #[derive(Debug)]
 pub struct External<R> {
     remote: R,
@@ -122,9 +126,9 @@ pub struct External<R> {
     output: ControllerOutput,
     /// Cycle of its last call.
     called: Option<u64>,
-    /// Last cycle that was asked for.
+    /// Last requested cycle.
     asked: Option<u64>,
-    /// Last cycle whose answer was looked at.
+    /// Last cycle with an answer that was read.
     taken: Option<u64>,
     holder: Option<u64>,
     late_in_a_row: u32,
@@ -137,11 +141,11 @@ pub struct External<R> {
     counters: ControllerCounters,
 }
 
-/// Outcome of a look at the answers.
+/// Outcome of a poll of the answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Look {
     Nothing,
-    /// The answer to the cycle that is asked for.
+    /// The answer to the requested cycle.
     InTime,
     /// The answer to a cycle before.
     Late,
@@ -153,7 +157,7 @@ enum Look {
 enum Served {
     InTime,
     Late,
-    /// With the axis whose answer it is.
+    /// With the axis that the answer is wrong for.
     Wrong(Wrong, Option<usize>),
     /// There is no process.
     Absent,
@@ -218,7 +222,7 @@ impl<R: Remote> External<R> {
         Served::Late
     }
 
-    /// Looks for an answer; what is right about it is taken.
+    /// Polls for an answer, and takes its valid parts.
     fn look(&mut self, cycle: u64) -> Look {
         match self.remote.newest(&mut self.answer) {
             Received::Nothing => return Look::Nothing,
@@ -285,7 +289,7 @@ impl<R: Remote> External<R> {
 
     /// Inputs of this cycle.
     fn fill(&mut self, info: CycleInfo, io: &mut Io<'_>) {
-        // The first call, and the first after another controller: set-points begin anew.
+        // The first call, and the first after another controller: set-points restart.
         let enters = self.called.replace(info.cycle) != info.cycle.checked_sub(info.periods);
         let request = &mut self.request;
         request.cycle = info.cycle;
@@ -310,7 +314,8 @@ impl<R: Remote> External<R> {
         }
     }
 
-    /// True if there is something to stop: its outputs where there are no axes, and an axis that was not disabled.
+    /// True if there is something to stop: outputs of a robot without axes, or an axis that was not
+    /// disabled.
     fn has_axes_in_use(&self) -> bool {
         self.axes.is_empty() || self.axes.iter().any(AxisTrack::is_in_use)
     }
@@ -370,7 +375,7 @@ impl<R: Remote> Controller for External<R> {
     }
 
     fn update(&mut self, info: CycleInfo, io: &mut Io<'_>) {
-        // What was refused or clamped was told in the cycle before.
+        // Refusals and clamps were reported in the previous cycle.
         (self.output.refused, self.output.clamped) = (None, None);
         self.fill(info, io);
         let deadline = info.release + self.settings.deadline;
@@ -411,5 +416,5 @@ fn value(word: u64, kind: ValueKind) -> Value {
     state::Signal { word, fresh: true, forced: false }.value(kind)
 }
 
-/// Looks at answers in a cycle: late ones, and wakes for no reason, are no ground to wait for ever less.
+/// Polls per cycle: late answers, and spurious wakeups, must not prolong the wait without limit.
 const LOOKS: usize = 16;

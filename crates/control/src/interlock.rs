@@ -1,9 +1,9 @@
 //! Digital inputs that stop axes, or permit them to be enabled, jogged, or moved automatically.
 //!
 //! Held by supervision, over any controller, and fail-safe: an input that is low, or not fresh for
-//! more than [`BLIND_CYCLES`](motion::supervision::BLIND_CYCLES), stops or forbids. A signal that is
-//! forced may withdraw a permission, never grant one. This is no safety function in the sense of ISO 13849 or IEC 62061: it runs in
-//! an ordinary program on an ordinary computer.
+//! more than [`BLIND_CYCLES`](motion::supervision::BLIND_CYCLES), stops or forbids. A signal that
+//! is forced may withdraw a permission, never grant one. This is no safety function in the sense of
+//! ISO 13849 or IEC 62061: it runs in an ordinary program on an ordinary computer.
 
 use ethercat::main_device::MainDevice;
 use motion::supervision::InterlockState;
@@ -16,8 +16,9 @@ use crate::controller::InterlockCause;
 use crate::digital_input::DigitalInput;
 use crate::signal::Signals;
 
-/// True if every interlock finds its input in the process data. [`crate::cycle::Cycle::with_interlocks`] asks the same; ask
-/// here first to still have the bus in hand if the answer is no.
+/// True if every interlock finds its input in the process data.
+/// [`crate::cycle::Cycle::with_interlocks`] asks the same; ask here first to still have the bus in
+/// hand if the answer is no.
 ///
 /// # Errors
 /// The first that does not.
@@ -81,8 +82,8 @@ impl Interlocks {
         self.list.iter().map(|it| (it.level, it.allows))
     }
 
-    /// Permissions from the inputs of this cycle, for the axes' supervision. The interlocks that have changed are reported
-    /// by their places.
+    /// Permissions from the inputs of this cycle, for the axes' supervision. The interlocks that
+    /// have changed are reported by their places.
     pub(crate) fn look(
         &mut self,
         main_device: &MainDevice,
@@ -130,9 +131,10 @@ impl InterlockBinding {
         };
         match (self.level, self.allows, self.kind) {
             (_, true, _) => InterlockState::Clear,
-            // On the way up nothing has been seen yet: nothing is enabled, and nothing has to be reset for it.
+            // On the way up nothing has been seen yet: nothing is enabled, and nothing has to be
+            // reset for it.
             (InputLevel::Unknown, ..) => InterlockState::NotYet,
-            // The end of a force must not enable anything by itself.
+            // The end of a force must not enable anything.
             (InputLevel::ForcedLow | InputLevel::ForcedHigh, ..) | (.., InterlockKind::Stop) => {
                 InterlockState::Stop
             }
@@ -149,7 +151,7 @@ impl InterlockBinding {
     }
 }
 
-/// An interlock whose input is not there.
+/// An interlock with a missing input.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
     "interlock \"{name}\": digital input {channel} of SubDevice {position}, but that has {found} digital inputs; \

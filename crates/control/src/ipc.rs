@@ -1,7 +1,8 @@
 //! The cycle's side of the IPC: requests of other processes, and its state for them.
 //!
-//! Nothing here waits, allocates or makes a system call, whatever the peers do: the command is read with a bounded number
-//! of attempts, checked whole, and taken or refused; the state is written without a look at its readers.
+//! Nothing here waits, allocates or makes a system call, whatever the peers do: the command is read
+//! with a bounded number of attempts, checked completely, and taken or refused; the state is
+//! written independently of its readers.
 
 mod command;
 mod convert;
@@ -53,8 +54,8 @@ impl Ipc {
         Self { figures: Figures::new(period), ..self }
     }
 
-    /// Governs the signals of this cycle: forces that were asked for, the robot file over them, and the values of a command
-    /// that came with this cycle.
+    /// Governs the signals of this cycle: requested forces, the robot file over them, and the
+    /// values of a command that came with this cycle.
     pub(crate) fn govern(
         &mut self,
         signals: &mut Signals,
@@ -71,7 +72,8 @@ impl Ipc {
         }
     }
 
-    /// Puts the state of this cycle before all readers. Its timing is that of the cycles before: this one is not over.
+    /// Publishes the state of this cycle to all readers. Its timing is of the previous cycles: this
+    /// one has not ended.
     pub(crate) fn publish<'a>(
         &mut self,
         status: &Status,
@@ -109,7 +111,7 @@ impl Ipc {
         self.writer.publish(state);
     }
 
-    /// The cycle is over.
+    /// Records the end of the cycle.
     pub(crate) fn record(&mut self, record: &CycleRecord, phase: BringUpPhase) {
         if phase == BringUpPhase::Op {
             self.figures.record(record);

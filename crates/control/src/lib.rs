@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`cycle`] | the cycle itself: from release to release, phase by phase |
 //! | [`controller`] | the controller of the axes, in SI units |
-//! | [`external`] | a controller in a process of its own |
+//! | [`external`] | a controller in a separate process |
 //! | [`axis`] | axes bound to the process image |
 //! | [`ipc`] | commands of other processes, and the state they see |
 //! | [`bus`] | requests of other programs to the bus of a running cycle |
@@ -14,7 +14,7 @@
 //! | [`interlock`] | digital inputs that stop axes, or permit them to be enabled |
 //! | [`signal`] | process data by name |
 //! | [`stop`] | a request to stop a cycle |
-//! | [`verdict`] | faults of a run that is over, and its exit code |
+//! | [`verdict`] | faults of a run that has ended, and its exit code |
 #![forbid(unsafe_code)]
 
 pub mod axis;

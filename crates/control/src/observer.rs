@@ -1,4 +1,5 @@
-//! From the real-time thread to other threads: bounded, never waiting, what does not fit is counted.
+//! From the real-time thread to other threads: bounded, never waiting; items that do not fit are
+//! counted.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,10 +19,10 @@ use crate::controller::{AcceptedRequest, AxisReport, BrakeInputCause, IgnoredSet
 use crate::signal::ReleaseReason;
 use crate::status::{Status, StatusReader, StatusWriter, status_cell};
 
-/// Records between two looks: eight seconds at 1 kHz.
+/// Records between two polls: eight seconds at 1 kHz.
 const RECORDS: usize = 8192;
 
-/// Events between two looks; bring-up of a long line has a few for each SubDevice.
+/// Events between two polls; bring-up of a long line has a few for each SubDevice.
 const EVENTS: usize = 4096;
 
 /// An event of a cycle, and its time.
@@ -31,7 +32,7 @@ pub struct CycleEvent {
     pub cycle: u64,
     /// CLOCK_MONOTONIC, as the cycle's clock showed it.
     pub at: Instant,
-    /// Both ends of the cable by which frames come to the SubDevice that it is about, where that is known and worth a word
+    /// Both ends of the cable by which frames reach the SubDevice concerned, if known and relevant
     /// ([`ethercat::main_device::SubDevice::cable`]).
     pub cable: Option<[CableEnd; 2]>,
     /// Event.
@@ -94,7 +95,7 @@ pub enum Happening {
         /// Cycles it did not for.
         after: u64,
     },
-    /// The ring of SubDevices is open; all that are reached from either end go on.
+    /// The ring of SubDevices is open; all SubDevices reached from either end continue.
     RingOpen {
         /// Both ends of the cable; [`ethercat::main_device::ring_break`].
         between: [CableEnd; 2],
@@ -122,7 +123,7 @@ pub enum Happening {
         /// Step that worked.
         step: QuickStopStep,
     },
-    /// An axis in a mode of torques came to rest beyond a position limit.
+    /// An axis in a torque mode stopped beyond a position limit.
     Overshoot {
         /// Place among the axes, from 0.
         axis: usize,
@@ -138,7 +139,7 @@ pub enum Happening {
     SetpointIgnored {
         /// Place among the axes, from 0.
         axis: usize,
-        /// The mode, and what it is given.
+        /// The mode, and the given set-point.
         what: IgnoredSetpoint,
     },
     /// A drive in fault has reported the error code of an axis, object 0x603F.
@@ -161,11 +162,11 @@ pub enum Happening {
     },
     /// A person gave the position of an axis.
     PositionGiven {
-        /// The position, and what was asked.
+        /// The position, and the request.
         given: ipc::reference::Given,
         /// The position before, rad, or the reason that it was refused.
         outcome: ipc::reference::Outcome,
-        /// The client that asked for it.
+        /// The client that requested it.
         by: Client,
     },
     /// A request of a client was accepted: enable, reset, or home.
@@ -181,7 +182,7 @@ pub enum Happening {
         value: Value,
         /// Time it lasts unless it is released.
         time: Duration,
-        /// The client that asked for it.
+        /// The client that requested it.
         by: Client,
     },
     /// A signal is forced no more.
@@ -193,7 +194,7 @@ pub enum Happening {
         /// Cycles it was forced for.
         after: u64,
     },
-    /// The host stood still: cycles that did not take place.
+    /// The host stalled: number of skipped cycles.
     Stalled {
         /// Count.
         cycles: u64,
@@ -202,7 +203,7 @@ pub enum Happening {
 
 /// Receiving end of a running cycle's records, events and status.
 ///
-/// Look every second or more often: records and events that find no room are dropped and counted.
+/// Poll every second or more often: records and events that do not fit are dropped and counted.
 #[derive(Debug)]
 pub struct Observer {
     records: Receiver<CycleRecord>,
@@ -245,7 +246,7 @@ impl Observer {
         self.events.dropped()
     }
 
-    /// True if the cycle is over: nothing will come after what is still here.
+    /// True if the cycle has ended: nothing follows the items still in the ring.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.records.is_over()

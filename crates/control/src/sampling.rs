@@ -1,5 +1,5 @@
-//! Signals and axes of every cycle, for a recording: rows of words in a ring that never waits. A row without room is
-//! dropped; its reader misses its number.
+//! Signals and axes of every cycle, for a recording: rows of words in a ring that never waits. A
+//! row without space is dropped; its reader misses its number.
 
 use std::iter;
 
@@ -79,8 +79,8 @@ impl Samples {
         &self.signals
     }
 
-    /// Goes on to the row of this cycle, which [`Samples::values`] are of; false if it was dropped. Rows of cycles before it
-    /// are over.
+    /// Advances to the row of this cycle, which [`Samples::values`] returns; false if it was
+    /// dropped. Earlier rows are discarded.
     pub fn go_to(&mut self, cycle: u64) -> bool {
         self.found = false;
         while let Ok(&next) = self.ring.peek() {
@@ -101,15 +101,16 @@ impl Samples {
         self.found
     }
 
-    /// Values of the cycle that was gone to: number of forced signals; of each signal its value, and 1 if it is forced; of each axis position, velocity and torque,
-    /// then its targets of them, the state of its drive, the reason of its stop (0 of none) and its error code. `None` is what did not come in with this cycle; all
-    /// are, if its row was dropped.
+    /// Values of the cycle that was gone to: number of forced signals; of each signal its value,
+    /// and 1 if it is forced; of each axis position, velocity and torque, then its targets of them,
+    /// the state of its drive, the reason of its stop (0 of none) and its error code. `None` is
+    /// what did not come in with this cycle; all are, if its row was dropped.
     pub fn values(&self) -> impl Iterator<Item = Option<Value>> + '_ {
         let (of_signals, of_axes) = self.row[1..].split_at(2 * self.signals.len());
         let of_signals = of_signals.chunks_exact(2);
         let forced = of_signals.clone().filter(|words| words[1] & FORCED != 0).count();
         let signals = self.signals.iter().zip(of_signals).flat_map(|(signal, words)| {
-            // An output is what left, whatever became of it.
+            // An output has the sent value, whether or not it was received.
             let known = words[1] != 0 || signal.flow != Flow::Input;
             let forced = u64::from(words[1] & FORCED != 0);
             [known.then(|| signal.value(words[0])), Some(Value::Unsigned(forced))]
@@ -208,7 +209,7 @@ mod tests {
             assert!(!samples.go_to(cycle));
             assert!(samples.values().count() == 10 && samples.values().all(|it| it.is_none()));
         }
-        // Whoever comes later finds the rows from there on, over the end of the ring too.
+        // A later reader finds the rows from there on, across the end of the ring too.
         (room + 10..2 * room).for_each(|cycle| write(&mut sampler, cycle, cycle % 2 == 0));
         assert!(!samples.go_to(room + 9), "the next is kept");
         for cycle in [room + 10, room + 11, room + 500, 2 * room - 1] {

@@ -60,12 +60,13 @@ pub struct SignalState {
     pub forced: bool,
 }
 
-/// Outputs set since the start to what they could not be.
+/// Outputs set since the start to impossible values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Beyond the range: the nearest value within it was taken.
     pub clamped: u64,
-    /// Not finite, of another kind, or of an output the controller does not set: the value before stayed.
+    /// Not finite, of another kind, or of an output the controller does not set: the value before
+    /// stayed.
     pub refused: u64,
 }
 
@@ -82,20 +83,20 @@ struct State {
     fresh: bool,
     /// It was exchanged before.
     seen: bool,
-    /// Cycles in a row in which it was not.
+    /// Consecutive cycles in which it was not fresh.
     missed: u64,
     /// Its output takes no writes in this cycle.
     closed: bool,
 }
 
-/// Circumstances of one cycle that decide over outputs.
+/// Circumstances of one cycle that decide about outputs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Governing {
     /// Number of the cycle.
     pub(crate) cycle: u64,
     /// Validity of the command from outside.
     pub(crate) freshness: Freshness,
-    /// The cycle comes to its end.
+    /// The cycle is ending.
     pub(crate) stopping: bool,
     pub(crate) now: Instant,
 }
@@ -146,7 +147,7 @@ impl Signals {
         Ok(bound)
     }
 
-    /// Inputs of this cycle, and what became of the outputs.
+    /// Inputs of this cycle, and whether the outputs were taken.
     pub(crate) fn read(&mut self, main_device: &MainDevice, moment: Moment) {
         for (signal, state) in self.signals.iter().zip(&mut self.states) {
             let exchanged = match signal.flow {
@@ -166,7 +167,7 @@ impl Signals {
         }
     }
 
-    /// Decides which outputs take writes in this cycle, and what the others are; ends forces whose time is over.
+    /// Decides which outputs take writes in this cycle, and sets the others; ends expired forces.
     pub(crate) fn govern(&mut self, governing: &Governing, tell: &mut impl FnMut(Happening)) {
         let &Governing { cycle, freshness, stopping, .. } = governing;
         self.freshness = freshness;
@@ -182,7 +183,7 @@ impl Signals {
             let decided = if stopping {
                 Some(on_stop)
             } else if let Some(on_return) = on_return.filter(|_| lost) {
-                // It returns as the file says, not as somebody forced it before.
+                // It returns as the file says, not with its earlier force.
                 force::end(&mut state.forced, name, ReleaseReason::Return, cycle, tell);
                 Some(on_return)
             } else {
@@ -194,8 +195,8 @@ impl Signals {
         }
     }
 
-    /// Takes the controller's writes of this cycle back where the robot file says what an output is: the command it lives on
-    /// is stale, or the process is lost.
+    /// Reverts the controller's writes of this cycle if the robot file determines the output: the
+    /// command is stale, or the process is lost.
     pub(crate) fn abandon(&mut self) {
         for (signal, state) in self.signals.iter().zip(&mut self.states) {
             let Flow::Output(OutputBehaviour {
@@ -210,7 +211,8 @@ impl Signals {
         }
     }
 
-    /// Sets the outputs that are commanded from outside, each to its value of a command that was checked.
+    /// Sets the outputs that are commanded from outside, each to its value of a command that was
+    /// checked.
     pub(crate) fn command(&mut self, values: &[Option<Value>]) {
         for (index, value) in values.iter().enumerate() {
             if let (Some(&place), Some(value)) = (self.commanded.get(index), *value) {
@@ -219,7 +221,7 @@ impl Signals {
         }
     }
 
-    /// Outputs to the process image, those that have changed.
+    /// Writes changed outputs to the process image.
     pub(crate) fn write(&mut self, main_device: &mut MainDevice) {
         for (signal, state) in self.signals.iter().zip(&mut self.states) {
             match signal.flow {
@@ -258,7 +260,7 @@ impl Signals {
         }
     }
 
-    /// Keeps the values of this cycle as those before the stop.
+    /// Keeps the values of this cycle as the values before the stop.
     pub(crate) fn keep(&mut self) {
         let Self { signals, states, before_stop, .. } = self;
         for ((kept, signal), state) in before_stop.iter_mut().zip(signals.iter()).zip(states.iter()) {
@@ -276,7 +278,7 @@ impl Signals {
         self.signals.iter().zip(&self.states).map(|(signal, state)| state.state(signal))
     }
 
-    /// Outputs set since the start to what they could not be.
+    /// Outputs set since the start to impossible values.
     #[must_use]
     pub fn counters(&self) -> Counters {
         self.counters
@@ -292,8 +294,8 @@ impl Signals {
         self.signals.iter().map(|signal| signal.name.as_str())
     }
 
-    /// The input of this name, as a value of type `T`: `bool`, an integer that is as wide as the entry or wider, `f32`; or
-    /// `f64`, which reads every number, and what is scaled.
+    /// The input of this name, as a value of type `T`: `bool`, an integer that is as wide as the
+    /// entry or wider, `f32`; or `f64`, which reads every number, and what is scaled.
     ///
     /// # Errors
     /// A name that no input has, or a type it does not have.
@@ -306,8 +308,8 @@ impl Signals {
     /// The output of this name, as a value of type `T`, as in [`Signals::input`].
     ///
     /// # Errors
-    /// A name that no output has, one that a part of the robot writes or that is commanded from outside, or a type it does
-    /// not have.
+    /// A name that no output has, one that a part of the robot writes or that is commanded from
+    /// outside, or a type it does not have.
     pub fn output<T: SignalValue>(&self, name: &str) -> Result<Output<T>, SignalError> {
         let place = self.find(name, false)?;
         if let Some(writer) = self.signals[place].read_only_for() {
@@ -404,7 +406,7 @@ fn common_bits(field: PdoField, other: PdoField) -> Option<u64> {
     (begin < end).then(|| bits(end - begin) << (begin - field.bit_offset))
 }
 
-/// Bits of an output that were `before`, once what it lives on is stale.
+/// Bits of an output that were `before`, once the command is stale.
 fn when_stale(on_stale: OnStale, before: u64) -> u64 {
     match on_stale {
         OnStale::Hold => before,

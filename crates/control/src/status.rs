@@ -12,12 +12,12 @@ use crate::clock_lock::{LockReport, ReferenceReport};
 use crate::controller::AxisReport;
 use rt::newest::{Reader, Writer, newest};
 
-/// A cycle at the end of one cycle.
+/// Status at the end of one cycle.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Status {
     /// Number of the cycle.
     pub cycle: u64,
-    /// Cycle in which the stop began: the first one whose outputs are those of the stop.
+    /// Cycle in which the stop began: the first one with the outputs of the stop.
     pub stop_began: Option<u64>,
     /// Phase of the bus.
     pub phase: BringUpPhase,
@@ -55,13 +55,14 @@ pub struct RingStatus {
 pub struct SubDeviceStatus {
     /// Its process data went to and fro in this cycle; true where it has none.
     pub exchanges: bool,
-    /// Cycles in a row, in Op, in which it did not.
+    /// Consecutive cycles, in Op, in which it did not.
     pub missed: u32,
     /// It is not on the bus, and need not be.
     pub absent: bool,
     /// It is there, and exchanges nothing while another of its group is absent.
     pub waits: bool,
-    /// It does not answer to its address, or no frame came back for three cycles; what follows is of before.
+    /// It does not answer to its address, or no frame came back for three cycles; the values below
+    /// are older.
     pub gone: bool,
     /// AL status (register 0x0130), as it was read last.
     pub al_status: AlStatus,
@@ -105,8 +106,8 @@ impl Status {
         }
     }
 
-    /// True if the bus is in Op and axes wait to be enabled by a person: one waits for a start request, or none is enabled,
-    /// requested to be, or in fault.
+    /// True if the bus is in Op and axes wait to be enabled by a person: one waits for a start
+    /// request, or none is enabled, requested to be, or in fault.
     #[must_use]
     pub fn waits_for_enable(&self) -> bool {
         let mut axes = self.axes.iter().filter(|it| !it.absent).peekable();

@@ -7,7 +7,7 @@ use std::time::Duration;
 use ethercat::time::Instant;
 use motion::supervision::Ending;
 
-/// Asks a cycle to stop. Every clone is the same request; a cycle looks at it in every cycle.
+/// Requests a cycle to stop. Every clone is the same request; a cycle checks it in every cycle.
 #[derive(Clone, Debug, Default)]
 pub struct StopHandle(Arc<Flags>);
 
@@ -30,14 +30,14 @@ impl StopHandle {
         self.0.stop.store(true, Ordering::Relaxed);
     }
 
-    /// Asks for a stop that takes no longer than it must: supervision brings the axes to rest at once, and all ends within
-    /// two seconds, or when the slowest brake holds.
+    /// Asks for a stop that takes no longer than it must: supervision brings the axes to rest at
+    /// once, and all ends within two seconds, or when the slowest brake holds.
     pub fn hurry(&self) {
         self.0.hurry.store(true, Ordering::Relaxed);
         self.stop();
     }
 
-    /// True if a stop was asked for.
+    /// True if a stop was requested.
     #[must_use]
     pub fn is_requested(&self) -> bool {
         self.flag().load(Ordering::Relaxed)
@@ -69,7 +69,7 @@ pub(crate) enum ShutdownPhase {
         /// Since when no set-point has moved, if none does.
         standing_since: Option<Instant>,
     },
-    /// The drives take the torque off; those that still move, by a quick stop.
+    /// The drives take the torque off; drives that still move, by a quick stop.
     Disabling { since: Instant },
     /// The SubDevices go to Init.
     ToInit { since: Instant },
@@ -80,7 +80,7 @@ pub(crate) enum ShutdownPhase {
 /// Inputs of a step.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Situation {
-    /// A stop was requested, or the number of cycles asked for has run.
+    /// A stop was requested, or the requested number of cycles has run.
     pub(crate) requested: bool,
     /// It is asked to hurry.
     pub(crate) hurried: bool,
@@ -90,7 +90,7 @@ pub(crate) struct Situation {
     pub(crate) failed: bool,
     /// Time supervision takes from here to bring the axes to rest.
     pub(crate) braking: Duration,
-    /// All targets have stood still on this cycle.
+    /// All targets were constant in this cycle.
     pub(crate) standing: bool,
     /// A drive is still on its way down to Switch on disabled.
     pub(crate) powered: bool,
@@ -143,7 +143,7 @@ impl ShutdownPhase {
         }
     }
 
-    /// True if the controller is to come to rest.
+    /// True if the controller is to stop.
     pub(crate) fn stops(self) -> bool {
         self != Self::Running
     }
@@ -165,17 +165,18 @@ impl ShutdownPhase {
         }
     }
 
-    /// True if axes that still move are brought to rest by their drives' quick stop; otherwise, all are without torque.
+    /// True if axes that still move are brought to rest by their drives' quick stop; otherwise, all
+    /// are without torque.
     pub(crate) fn stops_quickly(self, now: Instant) -> bool {
         matches!(self, Self::Disabling { since } if now.since(since) < QUICK_STOP_TIMEOUT)
     }
 }
 
-/// Set-points that stand this long have come to rest, and the drives have caught up with them.
+/// Time after which constant set-points count as stopped: the drives have caught up with them.
 const REST: Duration = Duration::from_millis(50);
 
-/// Axes that neither their controller ([`motion::supervision::END_TIME`]) nor supervision brings to rest are not waited for
-/// any longer than this and the time that braking takes.
+/// Axes that neither their controller ([`motion::supervision::END_TIME`]) nor supervision brings to
+/// rest are not waited for any longer than this and the time that braking takes.
 const RAMP_TIMEOUT: Duration = Duration::from_secs(6);
 
 /// The same once it hurries.
@@ -184,7 +185,8 @@ const HURRIED_RAMP: Duration = Duration::from_millis(1200);
 /// A drive that still moves has this long for its quick stop before its torque is taken off.
 const QUICK_STOP_TIMEOUT: Duration = Duration::from_millis(400);
 
-/// A drive that keeps its torque on while no brake closes is not waited for any longer: Init takes it off.
+/// A drive that keeps its torque on while no brake closes is not waited for any longer: Init takes
+/// it off.
 const DISABLE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Going to Init takes a few frames; a dead bus never answers.
@@ -233,7 +235,7 @@ mod tests {
         let asked = Situation { requested: true, ..CALM };
         let phase = ShutdownPhase::Running.step(at(1), asked);
         assert!(phase.stops());
-        // Moving set-points begin the rest anew.
+        // Moving set-points restart the time at standstill.
         let mut ramping = phase;
         for now in 2..100 {
             ramping = ramping.step(at(now), Situation { standing: now % 40 != 0, ..asked });
@@ -248,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_waited_for_for_ever() {
+    fn every_wait_of_a_stop_ends() {
         let asked = Situation { requested: true, ..CALM };
         let (now, phase) = until_changed(ShutdownPhase::Running.step(at(0), asked), 1, asked);
         assert_eq!(now, 6_000);

@@ -1,7 +1,7 @@
-//! Findings about a run that is over, and their exit codes.
+//! Findings about a run that has ended, and their exit codes.
 //!
-//! Pure: from what a cycle left behind to [`Finding`]s. The program puts them in words; tests compare their codes with what
-//! simulated drives went through.
+//! A pure function from the results of a cycle to [`Finding`]s. The program words them; tests
+//! compare their codes with the states of simulated drives.
 
 use std::time::Duration;
 
@@ -27,11 +27,12 @@ pub const AXIS: u8 = 3;
 /// Exit code: the bus ended lost, or a SubDevice outside Op.
 pub const BUS: u8 = 4;
 
-/// Time without process data after which a SubDevice counts as lost: a lost frame is not worth a word, and a drive's
-/// watchdog has expired by then.
+/// Time without process data after which a SubDevice counts as lost: a lost frame is not worth a
+/// word, and a drive's watchdog has expired by then.
 pub const LOST_AFTER: Duration = Duration::from_millis(100);
 
-/// Time in Op after which a drive that was asked to be enabled should be: a power stage needs a moment.
+/// Time in Op after which a drive that was asked to be enabled should be: a power stage needs a
+/// moment.
 pub const ENABLED_AFTER: Duration = Duration::from_secs(1);
 
 /// Time with process data after which an axis that resumes by itself is expected to have done so.
@@ -40,7 +41,8 @@ pub const RESUMED_AFTER: Duration = Duration::from_secs(5);
 /// Cycles without an answer during the stop that are no lost frame.
 const LOST_IN_THE_STOP: u32 = 3;
 
-/// One thing that went wrong. SubDevices are named by their places in the segment, axes by theirs among the axes, from 0.
+/// One thing that went wrong. SubDevices are named by their places in the segment, axes by theirs
+/// among the axes, from 0.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Finding {
     /// A cycle ran past the next release, under [`rt::pacer::OverrunPolicy::Stop`].
@@ -63,7 +65,8 @@ pub enum Finding {
         state: State,
         /// Object 0x603F; 0 for none known.
         error_code: u16,
-        /// Cycles for which the host stalled, where that is why the drive got no process data; 0 for another cause.
+        /// Cycles for which the host stalled, where that is why the drive got no process data; 0
+        /// for another cause.
         stalled: u32,
     },
     /// Supervision has stopped an axis.
@@ -84,9 +87,11 @@ pub enum Finding {
         /// Step that stopped it.
         step: QuickStopStep,
     },
-    /// The controller process was gone, or gave no answers, when the stop began, and had not disabled its axes.
+    /// The controller process was gone, or gave no answers, when the stop began, and had not
+    /// disabled its axes.
     ControllerLost,
-    /// The command went stale while axes followed it, and was so until the stop began: supervision had brought them to rest.
+    /// The command went stale while axes followed it, and was so until the stop began: supervision
+    /// had brought them to rest.
     CommandLost,
     /// An axis was asked to be enabled, answered, and was not enabled.
     NotEnabled {
@@ -113,7 +118,7 @@ pub enum Finding {
     Silent {
         /// Its position.
         position: usize,
-        /// For so many cycles.
+        /// Number of cycles.
         cycles: u32,
     },
     /// A SubDevice has left Op.
@@ -129,7 +134,7 @@ pub enum Finding {
     LostInTheStop {
         /// Its position.
         position: usize,
-        /// For so many cycles.
+        /// Number of cycles.
         cycles: u32,
     },
 }
@@ -141,13 +146,15 @@ pub enum KeptOff {
     NoMainPower,
     /// The permission of an interlock never came.
     NotPermitted,
-    /// Its drive does not switch on: its enable input, its safe torque off, or commands of another MainDevice.
+    /// Its drive does not switch on: its enable input, its safe torque off, or commands of another
+    /// MainDevice.
     DriveRefuses,
 }
 
 impl AxisReport {
-    /// Cause for which the axis is not enabled though its controller wants it to be; `None` of one that answers no more,
-    /// that only lives on a stale command, or that may still be on its way.
+    /// Cause for which the axis is not enabled though its controller requests it; `None` for a
+    /// controller that no longer responds, that only follows a stale command, or that may still be
+    /// starting.
     #[must_use]
     pub fn kept_off(&self, period: Duration) -> Option<KeptOff> {
         if self.waits == 0 || self.missed != 0 {
@@ -206,12 +213,13 @@ pub struct Circumstances {
     pub period: Duration,
     /// The stop was hurried: supervision braked on request.
     pub hurried: bool,
-    /// Axes go on by themselves after an outage ([`motion::supervision::AfterOutage::Resume`]).
+    /// Axes resume after an outage without a reset ([`motion::supervision::AfterOutage::Resume`]).
     pub resumes: bool,
 }
 
 impl<L> Ended<L> {
-    /// All that went wrong: axes first, then the bus. Of a bus that failed on its way to Op that is all.
+    /// All that went wrong: axes first, then the bus. Of a bus that failed on its way to Op that is
+    /// all.
     #[must_use]
     pub fn findings(&self, circumstances: Circumstances) -> Vec<Finding> {
         let in_op = self.cycles_in_op > 0;
@@ -224,7 +232,7 @@ impl<L> Ended<L> {
         let controller = self.controller_lost.then_some(Finding::ControllerLost);
         let command = self.command_lost.then_some(Finding::CommandLost);
         let axes = (0..reports.len()).filter_map(|axis| self.axis(axis, circumstances));
-        // Those without process data stay in Op.
+        // SubDevices without process data stay in Op.
         let silent =
             self.before_stop.sub_devices.iter().filter(|it| !it.exchanges && !it.absent && !it.waits);
         let all_out = silent.clone().count() > 0 && silent.clone().all(SubDeviceStatus::is_outside_op);
@@ -304,7 +312,8 @@ fn stopped(
     circumstances: Circumstances,
 ) -> Option<(StopReason, &AxisReport)> {
     let report = &reports[axis];
-    // The phase of an axis that is stopped in this very cycle, after a stall, is still that of before.
+    // The phase of an axis that is stopped in this very cycle, after a stall, is still that of
+    // before.
     let lost = at_least(report.missed, LOST_AFTER, circumstances.period);
     let is_held = report.stop != Some(StopReason::InwardsOnly);
     let held_back = report.feedback.phase == AxisPhase::Following && !lost && is_held;
@@ -345,7 +354,7 @@ fn sub_device(before_stop: &Status, position: usize, period: Duration) -> Option
 }
 
 impl SubDeviceStatus {
-    /// Cycles for which it did not answer, where that took longer than [`LOST_AFTER`]. One that was thrown out of Op
+    /// Cycles for which it did not answer, if longer than [`LOST_AFTER`]. A SubDevice that left Op
     /// exchanges no process data either, but has its state.
     #[must_use]
     pub fn silent_for(&self, period: Duration) -> Option<u32> {
@@ -365,7 +374,7 @@ mod tests {
 
     use super::*;
 
-    /// A cycle whose only drive is in fault before the stop, and after it.
+    /// A cycle with its only drive in fault before the stop, and after it.
     fn in_fault_with(before_stop: u16, last: u16) -> Ended<()> {
         let status = |error_code| {
             let mut status = Status::initial(0, 1);
@@ -430,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn the_error_code_told_is_that_of_the_fault_and_a_later_one_only_where_it_has_none() {
+    fn finding_has_the_first_error_code_of_a_fault() {
         let circumstances =
             Circumstances { period: Duration::from_millis(1), hurried: false, resumes: false };
         for (before_stop, last, told) in

@@ -25,7 +25,7 @@ pub struct Lost {
 /// Compares one cycle with the one before; made beforehand, it allocates nothing.
 #[derive(Debug)]
 pub(crate) struct BusWatch {
-    /// Cycles in a row for which each SubDevice was lost.
+    /// Consecutive cycles for which each SubDevice was lost.
     lost_for: Vec<u64>,
     quick_stops: Vec<Option<QuickStopStep>>,
     overshoots: Vec<Option<Radians>>,
@@ -39,7 +39,7 @@ pub(crate) struct BusWatch {
     gone_told: bool,
     /// Error number of the first frame of this cycle that the link refused.
     refused: Option<i32>,
-    /// Cycles in a row with one.
+    /// Consecutive cycles with a refused transmission.
     refused_for: u64,
     /// It took a frame of this cycle.
     taken: bool,
@@ -144,7 +144,7 @@ impl BusWatch {
     ) {
         let in_op = main_device.phase() == BringUpPhase::Op;
         let (mut answers, mut silent) = (!in_op, false);
-        // No frame comes back: nobody can be told apart.
+        // No frame comes back: SubDevices cannot be told apart.
         let nobody = main_device.working_counters().all(|it| it.received.is_none());
         let sub_devices = main_device.sub_devices().iter().zip(statuses).zip(&mut self.lost_for);
         for (position, ((sub_device, status), lost_for)) in sub_devices.enumerate() {
@@ -155,7 +155,7 @@ impl BusWatch {
             let absent = sub_device.is_absent() && !main_device.could_not_join(position);
             *lost_for = match before {
                 _ if exchanges || !in_op => 0,
-                // One that was told to be lost is told to be back, if it comes.
+                // A SubDevice that was reported lost is reported back, if it returns.
                 _ if (absent || waits) && before < TOLD_AFTER => 0,
                 _ => before.saturating_add(1),
             };
@@ -164,7 +164,8 @@ impl BusWatch {
                 missed: if absent || waits { 0 } else { u32::try_from(*lost_for).unwrap_or(u32::MAX) },
                 absent,
                 waits,
-                // Whose process data comes answers: of a thousand, none is looked at further in a cycle.
+                // A SubDevice with fresh process data answers: with a thousand of them, none is
+                // checked further in a cycle.
                 gone: !(exchanges && has_process_data) && main_device.does_not_answer(sub_device.position)
                     || nobody && *lost_for >= TOLD_AFTER,
                 al_status: sub_device.al_status,
@@ -193,7 +194,8 @@ impl BusWatch {
         }
     }
 
-    /// Reports the axes that supervision has stopped, those that it has let go, and those whose set-points are ignored.
+    /// Reports the axes that supervision has stopped, the released ones, and the axes with ignored
+    /// set-points.
     pub(crate) fn look_at_axes(&mut self, reports: &[AxisReport], tell: &mut impl FnMut(Happening)) {
         for (axis, (report, before)) in reports.iter().zip(&mut self.ignored).enumerate() {
             if report.ignored == *before {
@@ -220,7 +222,7 @@ impl BusWatch {
         }
         for (axis, (report, before)) in reports.iter().zip(&mut self.stops).enumerate() {
             if report.stop == Some(StopReason::Jog) {
-                // No stop: what held it before, or nothing, goes on afterwards.
+                // No stop: an earlier stop, or none, continues afterwards.
                 continue;
             }
             // Another interlock than before is another cause of the same stop.
@@ -244,5 +246,6 @@ impl BusWatch {
     }
 }
 
-/// Cycles in a row after which a SubDevice, or the link, is reported as lost: two lost frames are not worth an event.
+/// Consecutive cycles after which a SubDevice, or the link, is reported as lost: two lost frames
+/// are not worth an event.
 const TOLD_AFTER: u64 = 3;

@@ -1,5 +1,5 @@
-//! A drive that the bus may be without, in virtual time: absent at the start, it joins in operation, and its axis stays stopped until
-//! it is reset.
+//! A drive that the bus may be without, in virtual time: absent at the start, it joins in
+//! operation, and its axis stays stopped until it is reset.
 use crate::support;
 
 use std::sync::atomic::AtomicBool;
@@ -77,7 +77,7 @@ impl Controller for Wants {
     }
 }
 
-/// Reports of both axes in each cycle, what was told, and the end.
+/// Reports of both axes in each cycle, the events, and the end.
 fn played(
     after: Duration,
     reset_in: u64,
@@ -111,7 +111,7 @@ fn played(
         AxisConfiguration { supervision: Some(supervision), ..axis }
     };
     let mut axes: Vec<_> = supervised(2).into_iter().map(stays).collect();
-    // One that was never there, or has just come, stops nobody.
+    // An axis that was never on the bus, or has just joined, stops no other axis.
     axes[1].stops = vec![0];
     let (seen, told) = channel();
     let controller = Box::new(Wants { reset_in, cycle: 0, seen });
@@ -126,7 +126,7 @@ fn played(
 
 // feature(axes): an axis whose drive is absent stays stopped; once the drive has joined, it is enabled when somebody resets it
 #[test]
-fn its_axis_stays_stopped_until_somebody_asks() {
+fn axis_of_a_joined_drive_stays_stopped_until_requested() {
     const RESET: u64 = 3_000;
     let (seen, events, ended) = played(Duration::from_secs(1), RESET);
     let joined = events.iter().find(|(_, it)| matches!(it, Happening::Bus(Event::Joined { position: 1 })));
@@ -134,7 +134,7 @@ fn its_axis_stays_stopped_until_somebody_asks() {
     assert!((1000..2500).contains(&joined), "{joined}");
     let enabled = |at: usize, axis: usize| seen[at][axis].state == Some(State::OperationEnabled);
     let first = (0..seen.len()).find(|&at| enabled(at, 0)).unwrap();
-    // The one that is there takes no notice.
+    // The axis on the bus is not affected.
     assert!(
         (first..seen.len())
             .all(|at| enabled(at, 0) && seen[at][0].missed == 0 && seen[at][0].stop.is_none())

@@ -1,5 +1,6 @@
-//! A counting allocator sees the cycle: through capture and faults, supervised, with an IPC that others read and write as
-//! fast as they can, a bus that is asked for all there is, and rows for a recording, from Op to the request to stop.
+//! A counting allocator watches the cycle: through capture and faults, supervised, with an IPC that
+//! clients read and write as fast as they can, a bus with all kinds of requests, and rows for a
+//! recording, from Op to the request to stop.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 mod support;
@@ -38,7 +39,8 @@ const ENOUGH: u64 = 1_000;
 /// Enabled cycles in which simulated drives in this thread write each of their objects once.
 const SETTLING: u64 = 200;
 
-/// Cycles after which a machine too busy to bring the bus to Op, or a bus that fell out of it, is given up.
+/// Cycles after which a machine too busy to bring the bus to Op, or a bus that fell out of it, is
+/// given up.
 const TOO_MANY: u64 = 60_000;
 
 /// Watches its thread while every axis is enabled, and asks for a stop when it has seen enough.
@@ -210,7 +212,7 @@ fn run(order: FrameOrder, in_bus_time: bool, leaks: bool) -> (u64, u64) {
         bus::requests(cycle.main_device(), protection, status, || serde_json::Value::Null);
     let (requests, poll) = requests.polling(cycle.main_device(), PERIOD, observer.status_reader());
     let asking = Asking::start(backend, poll);
-    // What a SubDevice does for a mailbox request allocates, and is in the cycle's thread here.
+    // SubDevices allocate for a mailbox request, and are in the cycle's thread here.
     let mut cycle = if in_bus_time { cycle } else { cycle.with_bus(requests) }.with_ipc(ipc);
     cycle.set_signals(signals()).unwrap();
     let mut samples = cycle.sample((0..signals().len()).collect());
@@ -260,7 +262,7 @@ fn signals() -> Vec<Signal> {
     (0..6).flat_map(of).collect()
 }
 
-/// One test, so that nothing else runs beside it.
+/// One test, so that nothing else runs at the same time.
 // feature(signals): in the cycle no allocation
 // feature(running-bus): no allocation in the cycle
 // feature(ipc): the real-time ends ask for no memory, and make no system call

@@ -45,7 +45,8 @@ const TIMES: BrakeTimes = BrakeTimes { release: Seconds(0.03), engage: Seconds(0
 const OUTPUTS: usize = 0;
 const DRIVE: usize = 1;
 const INPUTS: usize = 2;
-/// Cycles since the axis was enabled: of the trouble, of a first and a second reset, and of the end.
+/// Cycles since the axis was enabled: of the trouble, of a first and a second reset, and of the
+/// end.
 const TROUBLE: u64 = 400;
 const RESET: u64 = 1_000;
 const SECOND_RESET: u64 = 1_600;
@@ -141,7 +142,7 @@ impl ethercat::link::Segment for Machine {
     }
 }
 
-/// A play: what the brake does from a cycle on, and what the controller requests.
+/// A play: the behaviour of the brake from a cycle on, and the requests of the controller.
 #[derive(Clone)]
 struct Play {
     troubles: Vec<(u64, Trouble)>,
@@ -314,7 +315,8 @@ fn play(play: Play) -> Outcome {
     Outcome { taken: record.taken(), seen: seen.try_iter().collect(), stops, findings }
 }
 
-/// The load falls by 0.5 m rad while the brake closes and the drive gives way, and by 5 rad/s^2 or more later.
+/// The load falls by 0.5 m rad while the brake closes and the drive gives way, and by 5 rad/s^2 or
+/// more later.
 const STANDS: f64 = 0.02;
 
 #[test]
@@ -343,7 +345,7 @@ fn an_axis_is_never_moved_against_a_brake_that_stays_closed() {
                         (inputs, channel 1) is low; check the brake, its power and this input, then `onbeat \
                         control reset`";
         assert_eq!(out.stops[0], expected);
-        // Closed is what it should be then: a reset may try again.
+        // It should be closed then: a reset may try again.
         assert!(out.reports(RESET + 10, RESET + 60).any(|it| it.stop.is_none()));
         assert_eq!(out.exit_code(), AXIS, "{:?}", out.findings);
     }

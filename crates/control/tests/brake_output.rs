@@ -34,7 +34,8 @@ const CHANNEL: usize = 3;
 const IDENTITY: Identity =
     Identity { vendor_id: 0xFFFF_0B01, product_code: 0x0402, revision: 1, serial: 0 };
 
-/// A terminal with four digital outputs on `wires`, and a drive that gives at most `torque`, per mille.
+/// A terminal with four digital outputs on `wires`, and a drive that gives at most `torque`, per
+/// mille.
 fn segment(wires: &Wires, torque: i64) -> Segment {
     let outputs = DigitalOutputs::new(4, wires.clone()).unwrap();
     let sii = digital_outputs(IDENTITY, "Outputs", 4).image().emit();
@@ -111,12 +112,12 @@ fn first(seen: &[Seen], from: usize, is: impl Fn(&Seen) -> bool) -> usize {
         .unwrap_or_else(|| panic!("never, from cycle {from} on: {seen:?}"))
 }
 
-/// Cycles between a frame that leaves and what comes of it in a report.
+/// Cycles between a frame that leaves and its effect in a report.
 const UNDER_WAY: usize = 3;
 
 // feature(axes): a brake on a digital output, from the robot file to the terminal
 #[test]
-fn the_output_is_on_from_enabled_to_asked_off_and_the_axis_moves_and_is_held_in_between() {
+fn brake_output_is_on_while_the_axis_is_enabled() {
     let times = BrakeTimes { release: Seconds(0.08), engage: Seconds(0.05) };
     let seen = run(times, 3000, 1_000, |cycle, command| {
         command.setpoint.position.0 += if cycle < 400 { 1e-3 } else { 0.0 };
@@ -127,7 +128,7 @@ fn the_output_is_on_from_enabled_to_asked_off_and_the_axis_moves_and_is_held_in_
     let enabled = first(&seen, 0, Seen::enabled);
     let on = first(&seen, 0, Seen::power);
     assert!((enabled..enabled + UNDER_WAY).contains(&on), "power on cycle {on}, enabled on {enabled}");
-    // What it holds against until the brake is open.
+    // It holds this position until the brake is open.
     let stood = seen[enabled].position;
     let moved = first(&seen, enabled, |it| (it.position - stood).abs() > 1e-4);
     assert!((on + 78..on + 90).contains(&moved), "power on cycle {on}, the axis moved on {moved}");
@@ -198,7 +199,7 @@ fn a_brake_on_an_output_that_is_not_there_is_refused() {
     }
 }
 
-/// A link whose drive loses its power when it is told to.
+/// A link with a drive that loses its power on request.
 struct PowerLoss {
     direct: DirectLink<Segment, VirtualClock>,
     cuts: std::sync::mpsc::Receiver<()>,
@@ -217,7 +218,8 @@ impl ethercat_linux::link::Link for PowerLoss {
     }
 }
 
-/// Holds the axis; takes the power of its drive after some cycles, and notes the terminal's outputs.
+/// Holds the axis; takes the power of its drive after some cycles, and notes the terminal's
+/// outputs.
 struct Holds {
     cycles: u64,
     tell: std::sync::mpsc::Sender<()>,
@@ -264,11 +266,11 @@ fn a_drive_that_is_lost_closes_the_brake() {
     let levels: Vec<u64> = seen.try_iter().collect();
     assert_eq!(levels[0], 1 << (CHANNEL - 1), "open before");
     let closed = levels.iter().position(|&level| level == 0).expect("it closes");
-    // The outage time, and the time of a quick stop that nobody sees.
+    // The outage time, and the time of a quick stop that cannot be observed.
     assert!(closed < 20 + 400 + 10, "closed after {closed} cycles");
 }
 
-/// The terminal and the drive; the terminal refuses Op while it is told to, and leaves it.
+/// The terminal and the drive; on request the terminal leaves Op, and refuses it.
 struct OutOfOp {
     segment: Segment,
     refuses: Arc<AtomicBool>,
@@ -293,8 +295,8 @@ impl ethercat::link::Segment for OutOfOp {
     }
 }
 
-/// Reports of the axis, and whether the terminal refused Op then; `refuses` says so from the looks so far and the
-/// cycles since the axis was enabled.
+/// Reports of the axis, and whether the terminal refused Op then; `refuses` decides by the polls so
+/// far and the cycles since the axis was enabled.
 fn out_of_op(
     cycles: u64,
     mut refuses: impl FnMut(usize, u64) -> bool + Send + 'static,
@@ -314,7 +316,7 @@ fn out_of_op(
 
 // feature(axes): an axis whose brake's SubDevice leaves Op is brought to rest, as the brake is shut then
 #[test]
-fn an_axis_whose_brake_is_shut_by_the_loss_of_its_terminal_is_stopped() {
+fn lost_brake_terminal_stops_its_axis() {
     let seen = out_of_op(2_000, |_, cycles| (300..1_000).contains(&cycles));
     let fell = seen.iter().position(|it| it.0).unwrap();
     assert_eq!(seen[fell - 1].1.stop, None);
@@ -331,7 +333,7 @@ fn an_axis_whose_brake_is_shut_by_the_loss_of_its_terminal_is_stopped() {
 
 // feature(axes): no axis is enabled before the whole bus is in Op
 #[test]
-fn a_drive_in_op_is_not_enabled_while_another_sub_device_is_on_its_way() {
+fn drive_in_op_waits_for_other_sub_devices() {
     let seen = out_of_op(300, |looks, _| looks < 400);
     assert!(seen.iter().filter(|it| it.0).count() >= 399, "it refused");
     let enabled = seen.iter().position(|it| it.1.state == Some(State::OperationEnabled)).unwrap();

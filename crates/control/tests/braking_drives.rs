@@ -1,4 +1,5 @@
-//! Drives that brake or are halted by themselves, with a brake on a digital output, in virtual time.
+//! Drives that brake or are halted by themselves, with a brake on a digital output, in virtual
+//! time.
 use crate::support;
 
 use ethercat::cia402::object::HALT_OPTION_CODE;
@@ -45,7 +46,8 @@ fn segment(mode: CyclicMode, wires: Wires) -> Segment {
     ])
 }
 
-/// One axis with a brake, as `change` makes it, moved by `script`; what was seen from the first cycle on.
+/// One axis with a brake, as `change` makes it, moved by `script`; what was seen from the first
+/// cycle on.
 fn run(
     mode: CyclicMode,
     change: impl FnOnce(&mut AxisConfiguration),
@@ -87,7 +89,8 @@ fn a_drive_that_brakes_by_itself_is_not_braked_against() {
     assert!(last.report.state == Some(State::SwitchOnDisabled) && !last.power, "{last:?}");
 }
 
-/// The last state of a drive that is halted because a torque was no number, and then asked for this.
+/// The last state of a drive that is halted because a torque was not finite, and then gets this
+/// request.
 fn halted_and_asked(request: Request) -> Vec<State> {
     let seen = run(
         CyclicMode::Torque,
@@ -105,7 +108,7 @@ fn halted_and_asked(request: Request) -> Vec<State> {
 }
 
 #[test]
-fn a_drive_that_is_halted_keeps_its_torque_and_nobody_is_kept_from_taking_it_off() {
+fn halted_drive_keeps_its_torque_until_disabled() {
     assert_eq!(halted_and_asked(Request::Enable).last(), Some(&State::OperationEnabled));
     let disabled = halted_and_asked(Request::Disable);
     assert_eq!(disabled.last(), Some(&State::SwitchOnDisabled));
@@ -116,7 +119,7 @@ fn a_drive_that_is_halted_keeps_its_torque_and_nobody_is_kept_from_taking_it_off
 
 // feature(axes): a halt that does not brake (0x605D other than 1 or 2) is replaced by the drive's quick stop
 #[test]
-fn an_axis_whose_drive_does_not_brake_at_a_halt_gets_a_quick_stop() {
+fn drive_without_halt_braking_gets_a_quick_stop() {
     for by_controller in [false, true] {
         let (mut device, record) = support::sub_device(CyclicMode::Torque, |_| ());
         let servo = device.servo_mut().unwrap();

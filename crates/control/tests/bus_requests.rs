@@ -1,5 +1,5 @@
-//! The bus of a running cycle asked by other programs, in virtual time: one service frame a cycle at most, and events with the
-//! cycles they happened in.
+//! The bus of a running cycle asked by other programs, in virtual time: one service frame a cycle
+//! at most, and events with the cycles they happened in.
 use crate::support;
 
 use std::collections::BTreeMap;
@@ -23,14 +23,14 @@ use support::{PERIOD, Servant, axes, cycle_of, segment};
 
 const DRIVES: usize = 3;
 
-/// Drives whose error counters do not fit into one frame, and whose process data does.
+/// Number of drives with process data that fits into one frame, and error counters that do not.
 const MANY: usize = 48;
 
 /// Cycles in Op.
 const IN_OP: u64 = 3000;
 
-/// Cycles in which the wire takes nothing: the first, and the first afterwards. And one in which frames to SubDevice 1 are
-/// damaged; 0 for none.
+/// Cycles in which the wire takes nothing: the first, and the first afterwards. And one in which
+/// frames to SubDevice 1 are damaged; 0 for none.
 #[derive(Clone, Default)]
 struct Cut(Arc<(AtomicU64, AtomicU64, AtomicU64)>);
 
@@ -53,7 +53,7 @@ impl Cut {
     }
 }
 
-/// Counts the frames of each cycle, and loses those of some.
+/// Counts the frames of each cycle, and loses the frames of some.
 struct Counting {
     link: DirectLink<Segment, VirtualClock>,
     cycle: Arc<AtomicU64>,
@@ -76,7 +76,8 @@ impl Link for Counting {
     }
 }
 
-/// Holds the axes, and speaks for the server between two cycles: `visit` with the number of the cycle, in Op.
+/// Holds the axes, and speaks for the server between two cycles: `visit` with the number of the
+/// cycle, in Op.
 struct Visited<F> {
     servant: Servant,
     cycle: Arc<AtomicU64>,
@@ -111,7 +112,7 @@ fn play(
     play_polled(order, drives, cut, move |cycle, backend, _| visit(cycle, backend))
 }
 
-/// The same with the view of the slow poll, which goes on in both.
+/// The same with the view of the slow poll, which runs in both cases.
 fn play_polled(
     order: FrameOrder,
     drives: usize,
@@ -167,7 +168,7 @@ fn in_op(events: &[Event]) -> std::ops::Range<u64> {
 
 // feature(running-bus): one service frame a cycle at most, however much is asked, in both orders of frames
 #[test]
-fn however_much_is_asked_a_cycle_has_its_process_data_frame_and_at_most_one_more() {
+fn requests_add_at_most_one_frame_to_a_cycle() {
     for order in [FrameOrder::ReplyOfLastCycle, FrameOrder::WaitForReply] {
         let asked = Arc::new(Mutex::new((0_u64, 0_u64, 0_u64)));
         let counts = Arc::clone(&asked);
@@ -193,7 +194,7 @@ fn however_much_is_asked_a_cycle_has_its_process_data_frame_and_at_most_one_more
                     other => panic!("{other:?}"),
                 }
             }
-            // As much as there is room for, all the time.
+            // As many as fit, all the time.
             loop {
                 let id = counts.0;
                 let service = match id % 40 {
@@ -220,7 +221,7 @@ fn however_much_is_asked_a_cycle_has_its_process_data_frame_and_at_most_one_more
 
 // feature(running-bus): events with the numbers of their cycles; those missed are counted
 #[test]
-fn an_emergency_is_told_with_the_cycle_it_came_in() {
+fn emergency_is_reported_with_its_cycle() {
     let written = Arc::new(AtomicU64::new(0));
     let at = Arc::clone(&written);
     let mut begun = None;
@@ -253,7 +254,7 @@ fn an_emergency_is_told_with_the_cycle_it_came_in() {
     let fault = cycle_of(&|what| {
         matches!(what, Happening::DriveFault { axis: 1, position: 1, error_code: 0x2310 })
     });
-    // The mailbox is looked at once in so many cycles as there are drives; then it is fetched.
+    // The mailbox is polled once in so many cycles as there are drives; then it is fetched.
     let close = written - 10..written + 10;
     assert!(close.contains(&emergency) && close.contains(&fault), "{written}: {emergency}, {fault}");
     let seen: Vec<_> = played.events.iter().map(|event| event.cycle).collect();
@@ -262,7 +263,7 @@ fn an_emergency_is_told_with_the_cycle_it_came_in() {
 
 // feature(running-bus): events with the numbers of their cycles; those missed are counted
 #[test]
-fn a_loss_and_a_return_are_told_with_their_cycles_and_requests_meanwhile_are_answered() {
+fn loss_and_return_are_reported_and_requests_answered() {
     let outcomes = Arc::new(Mutex::new(Vec::new()));
     let heard = Arc::clone(&outcomes);
     let cut = Cut::default();
@@ -270,7 +271,7 @@ fn a_loss_and_a_return_are_told_with_their_cycles_and_requests_meanwhile_are_ans
     let played = play(FrameOrder::ReplyOfLastCycle, DRIVES, &cut, move |cycle, backend| {
         let begun = *begun.get_or_insert(cycle);
         if cycle == begun + 1000 {
-            // Nothing comes back of what is sent from the next cycle on, for fifty cycles.
+            // No reply to the frames sent from the next cycle on, for fifty cycles.
             cable.set(cycle + 1..cycle + 51);
         }
         if cycle == begun + 1006 {
@@ -299,14 +300,14 @@ fn a_loss_and_a_return_are_told_with_their_cycles_and_requests_meanwhile_are_ans
         let cycles: Vec<_> = played.events.iter().filter(|it| is(&it.what)).map(|it| it.cycle).collect();
         cycles
     };
-    // A reply that does not come is missed one cycle after its frame; the third in a row is told.
+    // A missing reply counts one cycle after its frame; the third consecutive one is reported.
     assert_eq!(of(|what| matches!(what, Happening::SubDeviceLost { .. })), [first + 3; DRIVES]);
     assert_eq!(of(|what| matches!(what, Happening::SubDeviceBack { after: 50, .. })), [first + 51; DRIVES]);
     let outcomes = outcomes.lock().unwrap();
     let of_ticket = |id| outcomes.iter().find(|(_, (found, _))| *found == ticket(id)).unwrap();
     assert!(matches!(of_ticket(7).1.1, Outcome::Data(_)) && of_ticket(7).0 > first + 50, "{outcomes:?}");
     assert!(matches!(of_ticket(8).1.1, Outcome::Status(_)) && of_ticket(8).0 > first + 50);
-    // Nobody is told to be in Op who does not answer.
+    // A SubDevice that does not answer is not reported to be in Op.
     let states = |id| match &of_ticket(id).1.1 {
         Outcome::Status(status) => status.sub_devices.iter().map(|it| it.state.clone()).collect(),
         _ => Vec::new(),
@@ -400,7 +401,7 @@ fn error_counters_are_read_and_cleared_through_the_cycle() {
 
 // feature(diagnosis): the description of a running bus has the states, places and delays of its SubDevices as they are, not as they were found
 #[test]
-fn the_description_tells_states_and_places_as_they_are() {
+fn description_has_current_states_and_positions() {
     let outcomes = Arc::new(Mutex::new(Vec::new()));
     let heard = Arc::clone(&outcomes);
     let mut begun = None;
@@ -422,7 +423,7 @@ fn the_description_tells_states_and_places_as_they_are() {
 
 // feature(diagnosis): states, error counters and links of a running bus live, read by a slow poll of one SubDevice a few cycles, in the service frame; receive times latched once a second
 #[test]
-fn what_sub_devices_count_is_known_within_a_round_though_nobody_asks() {
+fn slow_poll_reads_all_counters_within_a_round() {
     for (order, drives) in [(FrameOrder::ReplyOfLastCycle, DRIVES), (FrameOrder::WaitForReply, MANY)] {
         let seen = Arc::new(Mutex::new(Vec::new()));
         let heard = Arc::clone(&seen);
@@ -430,7 +431,7 @@ fn what_sub_devices_count_is_known_within_a_round_though_nobody_asks() {
         let (cable, mut begun) = (cut.clone(), None);
         let played = play_polled(order, drives, &cut, move |cycle, _, poll| {
             let since = cycle - *begun.get_or_insert(cycle);
-            // A cycle of one frame: receive times are latched with the look, and read by then.
+            // A cycle of one frame: receive times are latched with the poll, and read by then.
             if since == 1650 {
                 cable.damage(cycle + 1);
             }
@@ -446,14 +447,14 @@ fn what_sub_devices_count_is_known_within_a_round_though_nobody_asks() {
             first.sub_devices.iter().any(|it| it.errors.is_none()),
             "read before the poll had come round"
         );
-        // A round is 1000 cycles from Op on, and what is looked at is of the look before.
+        // A round is 1000 cycles from Op on, and the values are from the previous poll.
         for (from, damaged) in [(1500, 0), (2800, 1)] {
             let status = at(from);
             let errors: Vec<_> = status.sub_devices.iter().map(|it| it.errors.expect("read")).collect();
             assert_eq!(errors[1].ports[0].invalid_frames, damaged, "{order:?} {from} {status:?}");
             assert!(status.sub_devices.iter().all(|it| it.state == "Op" && it.links.is_some()));
         }
-        // Latched by one frame after each look, and told with the next.
+        // Latched by one frame after each poll, and reported with the next.
         let times = |(since, status): &(u64, ipc::bus::BusStatus)| {
             let all = status.sub_devices.iter().map(|it| it.receive_times_ns.expect("read")[0]);
             (*since, all.collect::<Vec<_>>())
@@ -517,7 +518,7 @@ fn receive_times_are_latched_again_on_request() {
     assert!(times(3).iter().all(Option::is_none), "{outcomes:?}");
 }
 
-/// Gives the backend back when the cycle is over.
+/// Returns the backend at the end of the cycle.
 struct Keep(Option<BusBackend>, Sender<BusBackend>);
 
 impl Drop for Keep {
@@ -530,7 +531,7 @@ impl Drop for Keep {
 
 // feature(running-bus): every request has an outcome, also when the bus goes down
 #[test]
-fn what_is_under_way_when_the_bus_goes_down_is_answered_and_what_comes_later_is_refused() {
+fn requests_at_shutdown_are_answered_and_later_refused() {
     let (give, back) = channel();
     let mut kept = Keep(None, give);
     let cut = Cut::default();
@@ -540,7 +541,7 @@ fn what_is_under_way_when_the_bus_goes_down_is_answered_and_what_comes_later_is_
         if kept.0.is_some() || cycle < begun + 2500 {
             return;
         }
-        // The wire is cut with as much under way as there is room for, until the end.
+        // The wire is cut with as many requests under way as fit, until the end.
         cable.set(cycle..u64::MAX);
         while backend.submit(ticket(id), &upload(0, 0x1008), None) {
             id += 1;

@@ -21,7 +21,8 @@ use simulator::{EscDescription, EscKind, Oscillator, Segment, SubDevice};
 use support::{PERIOD, Sway, axes};
 use types::{CycleClock, LockState};
 
-/// Two drives whose clocks are off by this, and by as much the other way, with so much jitter, in ns; the first behind an ESC of this kind.
+/// Two drives with clocks that are off by this, and by the opposite, with so much jitter, in ns;
+/// the first behind an ESC of this kind.
 fn segment(kind: EscKind, ppm: f64, jitter: u32) -> Segment {
     let drive = |kind: EscKind, drift_ppm: f64| {
         let identity = ethercat::sii::Identity { vendor_id: 2, product_code: 3, revision: 1, serial: 0 };
@@ -35,13 +36,14 @@ fn segment(kind: EscKind, ppm: f64, jitter: u32) -> Segment {
     Segment::new(vec![drive(kind, ppm), drive(EscKind::Et1100, -ppm)])
 }
 
-/// The bus, and a host that stands still for 300 ms in the middle of it.
+/// The bus, and a host that stalls for 300 ms in the middle of the run.
 struct Bus {
     segment: Segment,
     clock: VirtualClock,
     frames: u64,
     stalls_at: Option<u64>,
-    /// SubDevice whose clock tells the time of the bus: the reference clock, if that counts 64 bits.
+    /// SubDevice with the clock that gives the time of the bus: the reference clock, if that counts
+    /// 64 bits.
     clock_of: usize,
     /// Time of the bus, and this host's, with every frame.
     seen: Sender<(u64, Instant)>,
@@ -129,7 +131,7 @@ fn phase_error((reference, _): &(u64, Instant)) -> i64 {
 
 // feature(main-device): the cycle locked to the reference clock: clocks 50 ppm apart within 2 s, held, lost with a host stall and found again
 #[test]
-fn clocks_fifty_ppm_apart_are_locked_within_two_seconds_and_held() {
+fn clocks_50_ppm_apart_lock_within_two_seconds() {
     for ppm in [50.0, -50.0] {
         let ran = run(ppm, CycleClock::Reference, None);
         let [(cycle, LockState::Locked)] = ran.locks[..] else { panic!("{:?}", ran.locks) };
@@ -153,10 +155,11 @@ fn clocks_fifty_ppm_apart_are_locked_within_two_seconds_and_held() {
     }
 }
 
-/// The times of the clocks jitter by up to a microsecond: the lock comes as soon, and is held; what it tells of the clocks is as right as that.
+/// The times of the clocks jitter by up to a microsecond: the lock comes as soon, and is held; its
+/// report on the clocks is accurate to the jitter.
 // feature(simulator): clocks that drift and jitter as the robot file says (`drift_ppm`, `jitter`): a cycle locks to them within 2 s
 #[test]
-fn clocks_fifty_ppm_apart_that_jitter_are_locked_within_two_seconds_and_held() {
+fn jittering_clocks_lock_within_two_seconds() {
     const JITTER: u32 = 1_000;
     for ppm in [50.0, -50.0] {
         let ran = run_behind(EscKind::Et1100, (ppm, JITTER), CycleClock::Reference, None);
@@ -183,7 +186,7 @@ fn clocks_fifty_ppm_apart_that_jitter_are_locked_within_two_seconds_and_held() {
 }
 
 #[test]
-fn a_host_that_stood_still_finds_its_place_again() {
+fn lock_is_regained_after_a_host_stall() {
     let ran = run(50.0, CycleClock::Reference, Some(4_000));
     let states: Vec<_> = ran.locks.iter().map(|(_, state)| *state).collect();
     assert_eq!(states, [LockState::Locked, LockState::Lost, LockState::Locked], "{:?}", ran.locks);
@@ -207,7 +210,8 @@ fn the_reference_clock_steers_after_the_host() {
     assert!(steered < 5_000, "{steered} ns");
 }
 
-/// A reference clock of 32 bits wraps twice in this time: the lock is held over it, and the difference of the clocks is that of the whole times.
+/// A reference clock of 32 bits wraps twice in this time: the lock is held over it, and the
+/// difference of the clocks is that of the whole times.
 #[test]
 fn a_reference_clock_of_32_bits_is_followed_over_its_wraps() {
     for kind in [EscKind::Esc20, EscKind::IpCore] {
@@ -230,7 +234,7 @@ fn a_reference_clock_of_32_bits_is_followed_over_its_wraps() {
 /// Releases come half a period behind the grid that shifts count from.
 // feature(main-device): phase of the cycle's frame against SYNC0 and SYNC1 of each SubDevice, by its shift
 #[test]
-fn the_phase_of_the_frame_against_each_sync_signal_is_told_by_its_shift() {
+fn frame_phase_is_reported_for_each_sync_shift() {
     let micros = Duration::from_micros;
     let with = |shift, sync1| SubDeviceConfiguration {
         sync0: Some(Sync0 { cycle: PERIOD, shift: micros(shift) }),

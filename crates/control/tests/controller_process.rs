@@ -1,4 +1,5 @@
-//! Controller processes killed and stopped at a thousand random instants, beside cycles whose process is left alone.
+//! Controller processes killed and stopped at a thousand random instants, compared with cycles that
+//! keep their process.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 mod support;
@@ -29,7 +30,7 @@ use support::{IpcFolder, cycle_of, rules, segment, supervised};
 
 const DRIVES: usize = 2;
 
-/// Room for two cycles on a machine that does other things, too.
+/// Space for two cycles on a machine that does other things, too.
 const PERIOD: Duration = Duration::from_millis(4);
 const DEADLINE: Duration = Duration::from_millis(2);
 const MAX_LATE: u32 = 3;
@@ -54,12 +55,13 @@ const LONG_STOP: Duration = Duration::from_millis(250);
 const SOCKET: &str = "ONBEAT_TEST_CONTROLLER_SOCKET";
 const SILENT: &str = "ONBEAT_TEST_CONTROLLER_SILENT";
 
-/// Beside the cycle whose processes are hit there are, on the same machine at the same time: a cycle that has its answers, the
-/// undisturbed run; a cycle whose process never answers, so that as little of each period is left behind its deadline; and a
-/// thread that sleeps from one instant to the next, and shows what the machine adds to a wait.
+/// Three references run on the same machine at the same time as the cycle with killed processes: an
+/// undisturbed cycle with answers; a cycle with a process that never answers, so that as little of
+/// each period is left after its deadline; and a thread that sleeps from one instant to the next,
+/// and shows the delay that the machine adds to a wait.
 // feature(ipc): a thousand controller processes killed and stopped at random instants hold up no cycle
 #[test]
-fn a_thousand_killed_and_stopped_controller_processes_hold_up_no_cycle() {
+fn killed_controller_processes_delay_no_cycle() {
     for order in [FrameOrder::ReplyOfLastCycle, FrameOrder::WaitForReply] {
         let [mut answered, mut unanswered, mut hit] =
             ["answered", "unanswered", "hit"].map(|name| Rig::start(name, order));
@@ -79,15 +81,18 @@ fn a_thousand_killed_and_stopped_controller_processes_hold_up_no_cycle() {
         let [answered, unanswered, hit] = [answered, unanswered, hit].map(|it| it.counters.read());
         let [stayed, overstayed] = [&answered, &hit].map(|it| it.worst_overstay_ns);
         eprintln!("{order:?}: overruns {overruns:?}, overslept {overslept}, stayed {stayed} ns; {hit:?}");
-        // A cycle that waited for its process and not for its deadline would stay as long as the longest stop.
+        // A cycle that waited for its process and not for its deadline would stay as long as the
+        // longest stop.
         let longest = overslept.max(stayed) * 4 + STOP.as_nanos() as u64;
         assert!(overstayed <= longest, "{order:?}: overslept {overslept}, stayed {stayed}, {hit:?}");
         assert!(unanswered.answered == 0 && unanswered.late > hit.late, "{unanswered:?} {hit:?}");
-        // Overruns are the machine's, and come by chance: as often as beside, within what a count of that size varies by (four
-        // times its square root), and a few where there are hardly any.
+        // Overruns are the machine's, and come by chance: as often as in the references, within the
+        // variation of a count of that size (four times its square root), and a few if there are
+        // hardly any.
         let beside = overruns[0].max(overruns[1]);
         assert!(overruns[2] <= beside + 4 * beside.isqrt() + FEW, "{order:?}: {overruns:?}");
-        // Each that is stopped for longer than the limit, or killed, stops the axes; a machine that is busy adds to that.
+        // Each that is stopped for longer than the limit, or killed, stops the axes; a machine that
+        // is busy adds to that.
         assert!(hit.stops >= KILLS as u64, "{hit:?}");
         assert!(hit.late > answered.late && hit.late >= STOPS as u64, "{hit:?} {answered:?}");
         assert_eq!((hit.wrong, answered.wrong), (0, 0), "{hit:?} {answered:?}");
@@ -206,7 +211,7 @@ impl Rig {
         eventually_or(what, || {
             let state = state.read().unwrap();
             assert_eq!(state.bus.phase, 7, "the bus stays in Op");
-            // A machine that stood still has drives in fault, which rest as well.
+            // A machine that stalled has drives in fault, which are at standstill as well.
             let stopped = [StopReason::Stale as u8, StopReason::Fault as u8];
             state.axes.iter().all(|axis| stopped.contains(&axis.stop) && axis.velocity.abs() < 0.05)
         });

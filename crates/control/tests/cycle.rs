@@ -1,4 +1,5 @@
-//! The whole stack in virtual time: MainDevice, cycle and axes against simulated drives, the same every time.
+//! The whole stack in virtual time: MainDevice, cycle and axes against simulated drives, the same
+//! every time.
 use crate::support;
 
 use std::time::Duration;
@@ -39,7 +40,7 @@ impl Controller for Watched {
 
 // feature(cycle): both frame orders
 #[test]
-fn six_axes_reach_operation_enabled_follow_and_come_back_to_init() {
+fn six_axes_are_enabled_follow_and_return_to_init() {
     for order in [FrameOrder::ReplyOfLastCycle, FrameOrder::WaitForReply] {
         let clock = VirtualClock::default();
         clock.advance(Duration::from_secs(1000));

@@ -37,7 +37,8 @@ fn settings(name: &str) -> Settings {
     Settings::every(name, PERIOD).with_priority(50)
 }
 
-/// Runs a task for `periods` and says what disturbed it. `planted` runs beside it from its period [`PLANTED`] on.
+/// Runs a task for `periods` and returns its disturbances. `planted` runs at the same time from its
+/// period [`PLANTED`] on.
 fn watched(
     watch: &Watch,
     settings: Settings,
@@ -55,7 +56,8 @@ fn watched(
     watch.add(task.subject());
     assert!(task.wait_until_ready(Duration::from_secs(10)));
     task.start();
-    // The last job that ends before the one that is disturbed; where releases were skipped, that one waits already.
+    // The last job that ends before the one that is disturbed; where releases were skipped, that
+    // one waits already.
     let begin = Instant::now();
     while task.live().cycle + 1 < PLANTED.min(periods) && begin.elapsed() < LONGEST_WAY {
         thread::sleep(Duration::from_millis(1));
@@ -90,8 +92,8 @@ fn full_watch() -> Option<Watch> {
     Some(watch)
 }
 
-/// Threads of the kernel take what they like, and its memory management moves a page now and then: what this machine is
-/// to blame for, and not the task.
+/// Threads of the kernel take what they like, and its memory management moves a page now and then:
+/// what this machine is to blame for, and not the task.
 fn planted(disturbed: &Disturbances) -> Counts {
     for cause in disturbed.causes.iter().filter(|it| it.kind == Kind::Task) {
         let ours =
@@ -211,14 +213,14 @@ fn a_mutex_that_another_holds_is_counted_as_futex() {
 
 // feature(tasks): blocking calls, contention, sleeps, faults and preemption under the right name, the first with a backtrace
 #[test]
-fn a_sleep_of_its_own_is_told_from_the_wait_for_the_period() {
+fn extra_sleep_differs_from_the_wait_for_the_period() {
     let _turn = Turn::take().unwrap();
     let Some(watch) = full_watch() else { return };
     #[inline(never)]
     fn sleeps_on_its_own(clock: MonotonicClock) {
         clock.sleep_until(clock.now() + PERIOD / 4);
     }
-    // A release that is skipped by a machine that stands still is made up for by the next.
+    // A release skipped by a stalled machine is made up for by the next.
     let mut done = false;
     let body = move |job: &Job<'_>| {
         if job.release.cycle >= PLANTED && !std::mem::replace(&mut done, true) {
@@ -246,7 +248,7 @@ fn fresh_memory_is_counted_as_minor_faults() {
     let scheduling = Some(Scheduling::Fifo { priority: 50 });
     let unlocked = RealTimeProfile { scheduling, ..RealTimeProfile::ORDINARY };
     let settings = settings("toucher").with_profile(unlocked);
-    // A machine that stands still has releases skipped: the one that is meant, or the first after it.
+    // A stalled machine skips releases: the intended one, or the first after it.
     let touched = Arc::new(AtomicU64::new(0));
     let when = Arc::clone(&touched);
     let body = move |job: &Job<'_>| {
@@ -271,13 +273,13 @@ fn fresh_memory_is_counted_as_minor_faults() {
 
 // feature(tasks): blocking calls, contention, sleeps, faults and preemption under the right name, the first with a backtrace
 #[test]
-fn a_higher_task_on_the_same_cpu_is_named_as_the_one_that_preempts() {
+fn preempting_task_is_named() {
     let _turn = Turn::take().unwrap();
     let Some(watch) = full_watch() else { return };
     #[inline(never)]
     fn works_for_a_while(job: &Job<'_>) {
         let end = job.now() + PERIOD / 2;
-        // Seldom in the vDSO, whose frames lead nowhere.
+        // Seldom in the vDSO, which cannot be unwound.
         while job.now() < end {
             (0..1_000).for_each(|number| _ = black_box(number));
         }
@@ -293,7 +295,8 @@ fn a_higher_task_on_the_same_cpu_is_named_as_the_one_that_preempts() {
         released.store(job.release.instant.as_nanos(), Ordering::Relaxed);
         works_for_a_while(job);
     };
-    // Between two releases of the lower, which on its own release would be preempted while it wakes.
+    // Between two releases of the lower, which on its own release would be preempted while it
+    // wakes.
     let planted = || {
         let release = ethercat::time::Instant::from_nanos(release.load(Ordering::Relaxed));
         higher.start_at(release + PERIOD * 3 + PERIOD / 16);
@@ -307,7 +310,8 @@ fn a_higher_task_on_the_same_cpu_is_named_as_the_one_that_preempts() {
     was_in(&disturbed, Kind::Task, "works_for_a_while");
 }
 
-/// Means of a user without privilege: a sleep is told from the wait by the releases, and a long one has a name.
+/// Means of a user without privilege: the releases distinguish a sleep from the wait, and a long
+/// one has a name.
 #[test]
 fn without_tracepoints_a_sleep_is_found_all_the_same() {
     let _turn = Turn::take().unwrap();
@@ -363,7 +367,7 @@ fn with_counters_alone_a_sleep_is_counted_and_the_waits_are_not() {
 /// The bus cycle: its link's calls are its work, and nothing else is.
 // feature(tasks): the bus cycle is watched too
 #[test]
-fn a_cycle_shows_zero_but_for_its_links_calls_and_a_controller_that_reads_a_file_is_found() {
+fn only_link_calls_and_controller_reads_are_found() {
     let _turn = Turn::take().unwrap();
     if full_watch().is_none() {
         return;

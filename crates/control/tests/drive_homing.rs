@@ -1,4 +1,5 @@
-//! Drives that find their home by themselves, in virtual time: from the request to set-points in the cyclic mode again.
+//! Drives that find their home by themselves, in virtual time: from the request to set-points in
+//! the cyclic mode again.
 use crate::support;
 
 use std::f64::consts::TAU;
@@ -103,7 +104,7 @@ impl Case {
     }
 }
 
-/// Positions in the replies of its drive are any numbers, once that is asked for.
+/// Positions in the replies of its drive are arbitrary numbers, on request.
 struct Random {
     segment: Segment,
     lies: Arc<AtomicBool>,
@@ -272,7 +273,7 @@ fn range(seen: &[Seen]) -> f64 {
 
 // feature(axes): homing by the drive (CiA 402 mode 6), without a step afterwards; errors, time-outs, called off
 #[test]
-fn an_axis_is_at_its_mark_once_its_drive_has_found_it_and_goes_on_without_a_step() {
+fn axis_is_homed_by_its_drive_without_a_step() {
     // Where the shaft passes its mark, and which way it turns to it.
     // The last mark is so near that no limit would keep the axis from stepping by it.
     for (method, way, mark) in [(34, 1.0, MARK), (33, -1.0, MARK), (37, 0.0, MARK), (34, 1.0, 0.04)] {
@@ -281,7 +282,7 @@ fn an_axis_is_at_its_mark_once_its_drive_has_found_it_and_goes_on_without_a_step
             match cycle {
                 ..100 => *target += 1e-3,
                 300 => command.home = true,
-                // Whoever wants to move it while its drive has it is not heard.
+                // A command to move the axis while its drive homes it is ignored.
                 _ if report.homing => *target += 0.01 - 0.02 * (cycle % 2) as f64,
                 2_000.. => *target += 1e-3,
                 _ => {}
@@ -301,7 +302,7 @@ fn an_axis_is_at_its_mark_once_its_drive_has_found_it_and_goes_on_without_a_step
         assert!((fastest - wanted).abs() < 0.3, "method {method}: {fastest} rad/s");
         assert!(wrong_way > -0.3, "method {method}: {wrong_way} rad/s");
 
-        // It stands behind the mark by what it took to come to rest.
+        // It is behind the mark by its braking distance.
         let rest = SPEED * SPEED / ACCELERATION / 2.0;
         let position = (seen[homed].position() - mark) * way;
         assert!(if way == 0.0 { position == 0.0 } else { (position - rest).abs() < 0.02 }, "{position}");
@@ -317,7 +318,7 @@ fn an_axis_is_at_its_mark_once_its_drive_has_found_it_and_goes_on_without_a_step
 }
 
 #[test]
-fn velocities_and_torques_are_given_by_the_controller_again_afterwards() {
+fn controller_sets_velocity_and_torque_after_homing() {
     for mode in [CyclicMode::Velocity, CyclicMode::Torque] {
         let seen = Case { mode, ..Case::of(34) }.run(move |cycle, _, command| {
             command.home = cycle == 100;
@@ -336,8 +337,8 @@ fn velocities_and_torques_are_given_by_the_controller_again_afterwards() {
 
 // feature(axes): homing by the drive (CiA 402 mode 6), without a step afterwards; errors, time-outs, called off
 #[test]
-fn a_homing_error_stops_the_axis_until_somebody_resets_it() {
-    // The switch stands in the way to the index pulse.
+fn homing_error_stops_the_axis_until_a_reset() {
+    // The switch is on the way to the index pulse.
     let case = Case { limit_switches: Some((-5.0, 5.0)), cycles: 4_000, ..Case::of(34) };
     let seen = case.run(|cycle, _, command| {
         command.home = cycle == 100;
@@ -376,7 +377,7 @@ fn a_drive_that_never_finds_its_home_is_stopped_after_its_time() {
 
 // feature(axes): homing by the drive (CiA 402 mode 6), without a step afterwards; errors, time-outs, called off
 #[test]
-fn disabled_in_the_middle_it_is_not_homed_and_can_be_enabled_and_homed_again() {
+fn disabled_homing_can_be_repeated() {
     let seen = Case { cycles: 6_000, ..Case::of(34) }.run(|cycle, _, command| {
         command.home = cycle == 100 || cycle == 2_000;
         if (300..1_000).contains(&cycle) {
@@ -388,7 +389,7 @@ fn disabled_in_the_middle_it_is_not_homed_and_can_be_enabled_and_homed_again() {
     assert!(off < 320, "{off}");
     assert!(seen[off + 5..1_990].iter().all(|it| !it.report.homing && !it.report.homed));
     assert!(seen.iter().all(|it| it.report.stop.is_none()), "nobody did anything wrong");
-    // In its cyclic mode, and it stands.
+    // In its cyclic mode, and at standstill.
     assert!(seen[1_990].enabled() && range(&seen[1_500..1_990]) < 1e-3);
     let homed = first(&seen, 2_000, "homed", |it| it.report.homed);
     assert!((seen[homed].position() - MARK).abs() < 0.11);
@@ -397,7 +398,7 @@ fn disabled_in_the_middle_it_is_not_homed_and_can_be_enabled_and_homed_again() {
 /// The index pulse is a turn away from where the first homing left the axis.
 // feature(axes): homing by the drive (CiA 402 mode 6), without a step afterwards; errors, time-outs, called off
 #[test]
-fn while_it_is_homed_anew_nobody_vouches_for_its_position_nor_when_that_was_interrupted() {
+fn axis_is_not_homed_during_and_after_interrupted_homing() {
     let seen = Case { cycles: 6_000, ..Case::of(34) }.run(|cycle, _, command| {
         command.home = cycle == 100 || cycle == 3_000;
         if cycle >= 3_200 {
@@ -438,7 +439,7 @@ fn methods_that_take_the_position_home_again_only_by_request() {
 }
 
 #[test]
-fn a_run_that_ends_in_the_middle_brings_the_axis_to_rest_before_the_torque_goes() {
+fn end_of_run_during_homing_stops_before_torque_off() {
     let seen = Case { cycles: 500, ..Case::of(17) }.run(|cycle, _, command| command.home = cycle == 100);
     let stopping = first(&seen, 0, "stopping", |it| it.stopping);
     assert!(seen[stopping - 1].report.homing && seen[stopping - 1].velocity() < -0.9 * SPEED);
@@ -461,7 +462,7 @@ fn nothing_is_homed_before_the_brake_is_open_or_while_it_moves() {
 }
 
 #[test]
-fn modes_that_are_not_in_the_process_data_and_axes_without_supervision_are_refused() {
+fn homing_without_mode_or_supervision_is_refused() {
     let refused = |mapping: PdoMapping, axis: AxisConfiguration| {
         let clock = VirtualClock::default();
         clock.advance(Duration::from_secs(1000));

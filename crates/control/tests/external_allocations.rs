@@ -33,7 +33,8 @@ const ENOUGH: u64 = 1_000;
 /// Cycles after which a machine too busy to bring the bus to Op is given up.
 const TOO_MANY: u64 = 60_000;
 
-/// Is watched from the first cycle in which the process has every axis enabled until it has been seen enough.
+/// Is watched from the first cycle in which the process has every axis enabled until it has been
+/// seen enough.
 struct Watching<C> {
     controller: C,
     stop: StopHandle,
@@ -87,7 +88,7 @@ fn run(order: FrameOrder, leaks: bool) -> u64 {
     allocations::calls() - before
 }
 
-/// One test, so that nothing else runs beside it.
+/// One test, so that nothing else runs at the same time.
 // feature(ipc): a cycle with a controller process allocates nothing and makes two system calls more
 #[test]
 fn asking_a_controller_process_neither_allocates_nor_frees() {

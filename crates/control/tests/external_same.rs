@@ -1,4 +1,5 @@
-//! One controller in the cycle's thread and in a process of its own, in virtual time: it sees and does the same.
+//! One controller in the cycle's thread and in a separate process, in virtual time: it sees and
+//! does the same.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 mod support;
@@ -41,7 +42,8 @@ const MODES: [CyclicMode; 2] = [CyclicMode::Position, CyclicMode::Velocity];
 
 const CYCLES: u64 = 1_500;
 
-/// Two drives in two modes, an analogue input, digital inputs that are all high, and digital outputs.
+/// Two drives in two modes, an analogue input, digital inputs that are all high, and digital
+/// outputs.
 fn segment() -> Segment {
     let sub_device =
         |sii: Vec<u8>, application| SubDevice::new(EscDescription::default(), sii, application);
@@ -245,8 +247,8 @@ impl Controller for Busy {
     }
 }
 
-/// Without the timing of the machine it ran on, and without values clamped: a process counts its own, which the controller
-/// sees.
+/// Without the timing of the machine it ran on, and without values clamped: a process counts its
+/// own, which the controller sees.
 fn untimed(state: &State) -> State {
     let mut state = State { timing: state::Timing::default(), ..state.clone() };
     state.command.stamp_ns = 0;
@@ -310,7 +312,8 @@ impl Remote for Direct {
 fn play(order: FrameOrder, outside: bool) -> Vec<Seen> {
     let folder = IpcFolder::new(&format!("same-{order:?}-{outside}"));
     let clock = VirtualClock::default();
-    // Commands bear the machine's own time: the cycle's is ahead of it all the time, by a whole number of seconds.
+    // Commands bear the machine's own time: the cycle's is ahead of it all the time, by a whole
+    // number of seconds.
     let ahead = Duration::from_nanos(MonotonicClock.now().as_nanos()).as_secs() + 600;
     clock.advance(Duration::from_secs(ahead));
     let (ipc, _server, attachment) = ipc_with(&folder, rules(2), &signals());
@@ -344,10 +347,11 @@ fn play(order: FrameOrder, outside: bool) -> Vec<Seen> {
 
 // feature(ipc): `onbeat::external::run`: a `Controller` in a process of its own sees and does the same as in the cycle's thread
 #[test]
-fn a_controller_sees_and_does_the_same_in_a_process_of_its_own() {
+fn controller_behaves_the_same_in_a_separate_process() {
     for order in [FrameOrder::ReplyOfLastCycle, FrameOrder::WaitForReply] {
         let (inside, outside) = (play(order, false), play(order, true));
-        // In the first cycle a process is only found to be there, and the second shows what the first did.
+        // In the first cycle a process is only found to be there, and the second shows what the
+        // first did.
         let (inside, outside) = (&inside[2..], &outside[1..]);
         let start = inside[0].info.release;
         let start_outside = outside[0].info.release;

@@ -1,4 +1,5 @@
-//! The drive's own following error (0x60F4), where it maps it: it counts beside the one that supervision computes, in virtual time.
+//! The drive's own following error (0x60F4), if mapped: it counts in addition to the one that
+//! supervision computes, in virtual time.
 use crate::support;
 
 use std::f64::consts::TAU;
@@ -33,7 +34,7 @@ fn mapping() -> PdoMapping {
     mapping
 }
 
-/// A drive whose following error on the wire is another one than it counts.
+/// A drive with a following error on the wire that differs from its own.
 struct Shown {
     segment: Segment,
     counts: Arc<AtomicI32>,
@@ -80,8 +81,8 @@ const TIMEOUT: f64 = 0.05;
 /// Cycle from which on the drive shows the following error of a test.
 const FROM: u64 = 300;
 
-/// One axis behind a gear, moved steadily; its drive shows `shown`, rad of the axis, from [`FROM`] on, or what it counts. Cycle in which each
-/// report came, and the report.
+/// One axis behind a gear, moved steadily; its drive shows `shown`, rad of the axis, from [`FROM`]
+/// on, or what it counts. Cycle in which each report came, and the report.
 fn run(gear_ratio: f64, shown: Option<f64>, window: f64) -> Vec<(u64, AxisReport)> {
     let counts = Arc::new(AtomicI32::new(AS_IT_IS));
     let mut axes: Vec<AxisConfiguration> = supervised(1);
@@ -105,10 +106,10 @@ fn stopped(seen: &[(u64, AxisReport)]) -> Option<u64> {
     seen.iter().find(|(_, report)| report.stop == Some(StopReason::FollowingError)).map(|(cycle, _)| *cycle)
 }
 
-/// An axis that is where it should be, by its position, and whose drive counts that it is not.
+/// An axis at the right position, with a drive that counts a following error.
 // feature(axes): the drive's own following error (0x60F4) counts beside the computed one: the larger stops the axis
 #[test]
-fn a_drive_that_counts_more_than_the_window_stops_its_axis_after_its_time() {
+fn following_error_beyond_the_window_stops_the_axis() {
     for (gear_ratio, shown) in [(1.0, 0.25), (1.0, -0.25), (5.0, 0.25), (-0.5, 0.25)] {
         let seen = run(gear_ratio, Some(shown), WINDOW);
         let cycles = (TIMEOUT * 1000.0) as u64;
@@ -122,7 +123,7 @@ fn a_drive_that_counts_more_than_the_window_stops_its_axis_after_its_time() {
 
 /// Counts are of the drive: behind a gear the same number is another angle of the axis.
 #[test]
-fn within_the_window_of_the_axis_it_goes_on() {
+fn following_error_within_the_window_does_not_stop() {
     for (gear_ratio, shown) in [(1.0, 0.19), (1.0, -0.19), (5.0, 0.19), (-0.5, -0.19), (1.0, 0.0)] {
         assert_eq!(stopped(&run(gear_ratio, Some(shown), WINDOW)), None, "gear {gear_ratio}, {shown} rad");
     }

@@ -1,4 +1,5 @@
-//! A counting allocator sees a drive home, and a brake on an output, with feedback, before and after it.
+//! A counting allocator sees a drive home, and a brake on an output, with feedback, before and
+//! after it.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 mod support;
@@ -37,8 +38,8 @@ static ALLOCATOR: CountingAllocator = allocations::COUNTED;
 /// Cycles after which a machine too busy to bring the bus to Op is given up.
 const TOO_MANY: u64 = 60_000;
 
-/// A terminal with outputs, a drive that takes its position as home (method 37, as delivered), and a terminal
-/// with inputs that follow the outputs.
+/// A terminal with outputs, a drive that takes its position as home (method 37, as delivered), and
+/// a terminal with inputs that follow the outputs.
 fn segment() -> Segment {
     let identity = Identity { vendor_id: 0xFFFF_0B01, product_code: 0x0402, revision: 1, serial: 0 };
     let wires = Wires::new();
@@ -119,7 +120,7 @@ fn run(leaks: bool) -> (u64, u64) {
     (allocations::calls() - before, HOMED.load(Ordering::Relaxed))
 }
 
-/// One test, so that nothing else runs beside it.
+/// One test, so that nothing else runs at the same time.
 // feature(axes): homing by the drive (CiA 402 mode 6), without a step afterwards; errors, time-outs, called off
 #[test]
 fn homing_and_a_brake_on_an_output_neither_allocate_nor_free() {

@@ -1,5 +1,5 @@
-//! Positions that an axis cannot have come to, behind right working counters, in virtual time: a broken encoder, bytes that were changed on the
-//! way. No target follows them.
+//! Positions that an axis cannot have reached, behind right working counters, in virtual time: a
+//! broken encoder, bytes that were changed on the way. No target follows them.
 use crate::support;
 
 use std::f64::consts::TAU;
@@ -44,7 +44,7 @@ struct Exchange {
     target: i32,
 }
 
-/// The segment of one drive whose position is another one on the wire.
+/// The segment of one drive, with another position on the wire.
 struct Lying {
     segment: Segment,
     shown: Arc<AtomicU8>,
@@ -90,7 +90,7 @@ fn counts(radians: f64) -> i32 {
     (radians / TAU * f64::from(1 << 20)) as i32
 }
 
-/// Cycles from which, and up to which, something else is shown.
+/// Cycles from which, and up to which, another position is shown.
 const FROM: u64 = 300;
 const TO: u64 = 700;
 
@@ -126,7 +126,7 @@ fn run(
 }
 
 impl Run {
-    /// Farthest that a target was from where the drive was while something else was shown, in rad.
+    /// Greatest distance of a target from the drive while another position was shown, in rad.
     fn farthest(&self) -> f64 {
         let lies = self.exchanges.iter().filter(|it| it.shown != Shown::Truth);
         let away = lies.map(|it| it.target.wrapping_sub(it.position).unsigned_abs());
@@ -144,7 +144,8 @@ impl Run {
     }
 }
 
-/// Farthest from the drive that a target lies which does not follow what is shown: a slow motion, and rounding.
+/// Greatest distance from the drive of a target that does not follow the shown position: a slow
+/// motion, and rounding.
 const NEAR: f64 = 0.05;
 
 fn moved(command: &mut AxisCommand, report: &AxisReport) {
@@ -155,14 +156,14 @@ fn moved(command: &mut AxisCommand, report: &AxisReport) {
 
 // feature(axes): a position that an axis cannot have come to moves no target; the third in a row stops it
 #[test]
-fn an_axis_that_follows_is_stopped_by_positions_it_cannot_have_come_to() {
+fn implausible_positions_stop_a_following_axis() {
     for shown in [Shown::Random, Shown::Runaway] {
         let seen = run(supervised(1).remove(0), shown, |_, report, command| moved(command, report));
         assert_eq!(seen.stops(), [StopReason::Implausible], "{shown:?}");
         assert!(seen.farthest() < NEAR, "{shown:?}: {} rad", seen.farthest());
         let stopped = seen.reports.iter().find(|(_, report)| report.stop.is_some()).unwrap().0;
         assert!((FROM + 2..FROM + 8).contains(&stopped), "{shown:?}: {stopped}");
-        // Its quick stop, then no torque, until somebody resets it.
+        // Its quick stop, then no torque, until a reset.
         let last = &seen.reports.last().unwrap().1;
         assert_eq!((last.state, last.missed), (Some(State::SwitchOnDisabled), 0), "{shown:?}");
         assert_eq!(last.stop, Some(StopReason::Implausible), "{shown:?}");
@@ -188,10 +189,10 @@ fn targets_of_an_axis_that_is_not_led_do_not_follow_them_either() {
 }
 
 #[test]
-fn a_reset_lets_the_axis_go_once_its_drive_tells_the_truth_again() {
+fn reset_releases_the_axis_once_positions_are_plausible() {
     for shown in [Shown::Random, Shown::Runaway] {
         let script = |cycle: u64, report: &AxisReport, command: &mut AxisCommand| {
-            // While nobody knows where it is a reset ends nothing.
+            // While its position is unknown a reset ends nothing.
             let resets = cycle == 600 || (TO + 50..TO + 60).contains(&cycle);
             command.request = if resets { Request::FaultReset } else { Request::Enable };
             if cycle > 150 {
@@ -216,9 +217,10 @@ fn a_reset_lets_the_axis_go_once_its_drive_tells_the_truth_again() {
     }
 }
 
-/// A drive that counts from elsewhere, and goes on from there: its axis is where it says, and not homed.
+/// A drive that jumps to another origin, and continues from there: its axis is where it says, and
+/// not homed.
 #[test]
-fn a_drive_that_stays_elsewhere_is_believed_once_it_is_reset_and_its_axis_is_to_be_homed_again() {
+fn lasting_jump_is_accepted_after_a_reset_as_not_homed() {
     for (homing, is_homed) in [
         (Homing::CurrentPosition { position: Radians(0.25) }, false),
         (Homing::Absolute { offset: Radians(0.5) }, true),
@@ -257,9 +259,9 @@ fn two_such_positions_in_a_row_are_passed_over() {
     );
 }
 
-/// Speed beyond which its positions are not believed: ten times its limit, or what the axis is said to be able to.
+/// Speed beyond which its positions are implausible: ten times its limit, or the configured speed.
 #[test]
-fn an_axis_that_may_be_so_fast_is_believed() {
+fn configured_speed_is_plausible() {
     let axis = supervised(1).remove(0);
     let faster = AxisConfiguration { feedback_velocity: Some(RadiansPerSecond(2_000.0)), ..axis.clone() };
     for (axis, stops) in [(axis, vec![StopReason::Implausible]), (faster, Vec::new())] {

@@ -1,4 +1,5 @@
-//! Digital inputs that stop axes or permit them to be enabled, down to simulated drives, in virtual time.
+//! Digital inputs that stop axes or permit them to be enabled, down to simulated drives, in virtual
+//! time.
 use crate::support;
 
 use std::io;
@@ -220,7 +221,7 @@ fn moves(report: &AxisReport) -> bool {
 
 // feature(axes): interlocks: stop signals and permissions, fail-safe
 #[test]
-fn a_stop_signal_brings_its_axis_to_rest_then_takes_its_torque_until_somebody_resets_it() {
+fn stop_signal_stops_and_disables_until_a_reset() {
     let acts = [(300, Act::Low), (700, Act::High), (900, Act::Reset)];
     let (seen, told) = run(interlock(InterlockKind::Stop), 1_400, &acts);
     assert!(moves(&seen[299][0]), "{:?}", seen[299][0]);
@@ -244,7 +245,7 @@ fn a_stop_signal_brings_its_axis_to_rest_then_takes_its_torque_until_somebody_re
 fn a_reset_while_the_stop_signal_is_on_changes_nothing() {
     let acts = [(300, Act::Low), (500, Act::Reset), (800, Act::High)];
     let (seen, _) = run(interlock(InterlockKind::Stop), 1_200, &acts);
-    // It was asked for while the signal was on; the signal's end alone enables nothing.
+    // It was requested while the signal was on; the signal's end alone enables nothing.
     assert!(seen[450..].iter().all(|it| !enabled(&it[0])), "enabled without a reset after the signal");
 }
 
@@ -380,7 +381,7 @@ fn an_input_that_is_not_there_is_named() {
     );
 }
 
-/// A drive that looks for its home moves by itself: it is halted before its torque is taken.
+/// A drive that homes moves without set-points: it is halted before its torque is taken.
 // feature(axes): interlocks: stop signals and permissions, fail-safe
 #[test]
 fn a_stop_signal_while_the_drive_homes_halts_it_first() {

@@ -1,4 +1,5 @@
-//! Commands from outside down to simulated drives, in virtual time: taken, refused, gone stale, and by whom.
+//! Commands from outside down to simulated drives, in virtual time: taken, refused, stale, and from
+//! which client.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 mod support;
@@ -28,10 +29,11 @@ const DRIVES: usize = 2;
 const DECELERATION: f64 = 20.0;
 const ENABLED: u8 = 5;
 
-/// Runs beside the cycle on its own thread, between two cycles: sees the state of the last one, and writes.
+/// Runs next to the cycle on its own thread, between two cycles: sees the state of the last one,
+/// and writes.
 type Visitor = dyn FnMut(&mut Visit) + Send;
 
-/// Means of a visitor.
+/// Means of a [`Visitor`].
 struct Visit {
     client: Client,
     writer: Option<Writer>,
@@ -108,7 +110,7 @@ fn supervised(mode: CyclicMode, on_stale: OnStale) -> Vec<AxisConfiguration> {
     axes(DRIVES).into_iter().map(axis).collect()
 }
 
-/// The states of a cycle with this visitor, from the first cycle with all drives enabled.
+/// The states of a cycle with this [`Visitor`], from the first cycle with all drives enabled.
 fn states(
     name: &str,
     mode: CyclicMode,
@@ -200,7 +202,7 @@ fn gone_stale(name: &str, mode: CyclicMode, on_stale: OnStale) -> Vec<State> {
     states
 }
 
-/// Judges that the commands of drives never change their speed faster than supervision may brake.
+/// Checks that the commands of drives never change their speed faster than supervision may brake.
 fn brakes_gently(states: &[State]) {
     let stale = first(states, |state| state.command.freshness == Freshness::Stale);
     for pair in states[stale - 1..stale + LONG].windows(2) {
@@ -237,7 +239,7 @@ fn a_command_that_ends_at_standstill_is_no_failure() {
 
 // feature(axes): stale commands: hold, ramp, quick stop, disable, down to the drives
 #[test]
-fn positions_that_go_stale_are_held_after_braking_within_the_deceleration() {
+fn stale_positions_are_held_after_braking() {
     let states = gone_stale("hold", CyclicMode::Position, OnStale::Hold);
     let stale = first(&states, |state| state.command.freshness == Freshness::Stale);
     let targets = |cycle: usize| states[cycle].axes[0].target_position;
@@ -254,13 +256,13 @@ fn positions_that_go_stale_are_held_after_braking_within_the_deceleration() {
 }
 
 #[test]
-fn velocities_that_go_stale_brake_within_the_deceleration_and_stay_enabled() {
+fn stale_velocities_brake_and_stay_enabled() {
     brakes_gently(&gone_stale("velocity-hold", CyclicMode::Velocity, OnStale::Hold));
 }
 
 // feature(axes): stale commands: hold, ramp, quick stop, disable, down to the drives
 #[test]
-fn a_ramp_to_zero_keeps_the_ratio_of_the_axes_down_to_the_drives() {
+fn ramp_to_zero_keeps_the_ratio_of_the_axes() {
     let states = gone_stale("ramp", CyclicMode::Velocity, OnStale::Ramp);
     brakes_gently(&states);
     let stale = first(&states, |state| state.command.freshness == Freshness::Stale);
@@ -309,7 +311,8 @@ fn torques_that_go_stale_halt_the_drive_or_fall_to_zero() {
     }
 }
 
-/// All that went wrong in a run of 1 000 cycles in which these targets are sent in the cycles that `sent` names.
+/// All that went wrong in a run of 1 000 cycles in which these targets are sent in the cycles that
+/// `sent` names.
 fn findings(
     name: &str,
     mode: CyclicMode,
@@ -327,7 +330,7 @@ fn findings(
 
 // feature(ipc): a command that is lost in motion and never comes back fails its run
 #[test]
-fn a_command_that_is_lost_in_motion_and_does_not_come_back_is_a_finding() {
+fn command_lost_in_motion_is_a_finding() {
     for mode in [CyclicMode::Position, CyclicMode::Velocity, CyclicMode::Torque] {
         let lost = |name: &str, sent: fn(u64) -> bool| findings(name, mode, &moves(mode), sent);
         assert_eq!(lost("lost", |cycle| cycle <= 200), [Finding::CommandLost], "{mode:?}");
@@ -346,7 +349,7 @@ fn a_command_that_ends_when_its_axes_rest_is_no_finding() {
     assert_eq!(findings("rests", CyclicMode::Position, &near, |cycle| cycle <= 300), []);
     let still = [Some(AxisTarget::Velocity(RadiansPerSecond(0.0))); DRIVES];
     assert_eq!(findings("stands", CyclicMode::Velocity, &still, |cycle| cycle <= 300), []);
-    // One that follows a torque is not at rest though it stands.
+    // An axis that follows a torque is not at standstill though it does not move.
     let slight = [Some(AxisTarget::Effort(NewtonMetres(0.005))); DRIVES];
     assert_eq!(
         findings("pushes", CyclicMode::Torque, &slight, |cycle| cycle <= 300),
@@ -356,7 +359,7 @@ fn a_command_that_ends_when_its_axes_rest_is_no_finding() {
 
 // feature(ipc): commands refused and counted with reason and axis
 #[test]
-fn a_command_that_may_not_be_is_counted_with_its_reason_and_axis_and_moves_nothing() {
+fn invalid_command_is_counted_and_moves_nothing() {
     let axes = supervised(CyclicMode::Position, OnStale::Hold);
     let bad = [
         (vec![None, Some(AxisTarget::Position(Radians(f64::NAN)))], Refusal::NotFinite),

@@ -1,6 +1,7 @@
-//! Jogs from another process down to simulated drives, judged by what the drives took and by the true positions.
-//! Drives live in the time of the bus. The time of the host goes on with the cycles, and jumps ahead where a command
-//! bears a later stamp: a busy computer makes no command stale.
+//! Jogs from another process down to simulated drives, checked by the data that the drives took and
+//! by the true positions. Drives live in the time of the bus. The time of the host advances with
+//! the cycles, and jumps ahead if a command has a later stamp: a busy computer makes no command
+//! stale.
 use crate::support;
 
 mod held_key;
@@ -346,7 +347,7 @@ const ENDS: usize = 100 + 30;
 
 // feature(axes): a jog moves one axis slowly, while its sender lives and its enabling switch is pressed
 #[test]
-fn a_jog_whose_sender_dies_stops_within_its_time_to_live() {
+fn jog_of_a_dead_client_stops_in_time() {
     for mode in MODES {
         let ran = Bench::new(mode).run(&format!("dies-{mode:?}"), 1_300, |visit| {
             if visit.cycle < 600 {

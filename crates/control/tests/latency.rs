@@ -1,5 +1,5 @@
-//! From an event at a SubDevice's input to the reaction at its output: measured in virtual time, within what
-//! `schedulability::bus` computes, and nearly as short and as long.
+//! From an event at a SubDevice's input to the reaction at its output: measured in virtual time,
+//! within the bounds that `schedulability::bus` computes, and close to them.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 mod support;
@@ -32,7 +32,8 @@ const ROUND_TRIP: Duration = Duration::from_micros(60);
 /// Interval at which a simulated SubDevice looks at its inputs and moves its outputs.
 const STEP_NS: u64 = 250_000;
 
-/// A drive with one digital input, shown as full torque or none, and one digital output: its target moves.
+/// A drive with one digital input, shown as full torque or none, and one digital output: its target
+/// moves.
 struct Terminal {
     drive: ServoDrive,
     level: bool,
@@ -136,7 +137,7 @@ fn reactions(order: FrameOrder) -> Vec<Duration> {
 
 // feature(analyse): the bus: wire time, shortest period, event to reaction, computed and measured
 #[test]
-fn an_event_is_answered_within_the_computed_time_in_both_frame_orders() {
+fn reaction_time_is_as_computed_in_both_frame_orders() {
     let period_ns = PERIOD.as_nanos() as u64;
     for order in [FrameOrder::ReplyOfLastCycle, FrameOrder::WaitForReply] {
         let sampling = Sampling::Free { input_ns: STEP_NS, output_ns: STEP_NS };

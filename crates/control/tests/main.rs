@@ -1,4 +1,5 @@
-//! Cycles of simulated drives, in virtual time. What counts allocations or runs in real time is a program of its own.
+//! Cycles of simulated drives, in virtual time. Tests that count allocations or run in real time
+//! are separate programs.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 mod absent;

@@ -1,5 +1,5 @@
-//! Modes of operation beside the cyclic synchronous ones, and changes between those, in virtual time: drives that make their own way
-//! stay within the limits, whatever frames are lost.
+//! Modes of operation other than the cyclic synchronous ones, and mode changes, in virtual time:
+//! drives that generate their own profile stay within the limits, whatever frames are lost.
 use crate::support;
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -34,7 +34,8 @@ const DECELERATION: f64 = 50.0;
 
 const COUNTS_PER_RADIAN: f64 = (1 << 20) as f64 / std::f64::consts::TAU;
 
-/// Frames that are lost: none, on the way out, on the way back. Written by the script, a cycle ahead.
+/// Frames that are lost: none, on the way out, on the way back. Written by the script, a cycle
+/// ahead.
 #[derive(Clone, Default)]
 struct Loss(Arc<AtomicU64>);
 
@@ -68,7 +69,8 @@ impl ethercat::link::Segment for Losing {
     }
 }
 
-/// The usual mapping with the modes of operation, 0x60C1 and the objects of profiles: the drive's own values would be others.
+/// The usual mapping with the modes of operation, 0x60C1 and the objects of profiles: the drive's
+/// own values would be others.
 fn mapping() -> PdoMapping {
     let mut mapping = default_mapping();
     let entry = |index: u16, sub_index: u32, bits: u32| {
@@ -109,7 +111,8 @@ fn axis(mode: AxisMode) -> AxisConfiguration {
 
 struct Played {
     taken: Vec<Taken>,
-    /// For each cycle from the first enabled one: its number, the report, and the newest step of the drive.
+    /// For each cycle from the first enabled one: its number, the report, and the newest step of
+    /// the drive.
     seen: Vec<(u64, AxisReport, Option<Taken>)>,
 }
 
@@ -128,8 +131,8 @@ fn run(
     Played { taken: record.taken(), seen }
 }
 
-/// Targets of the drive in Op were within the limits, and so was the shaft: its speed where the drive makes the motion, its place
-/// where a drive that gets no frames any more does not go on.
+/// Targets of the drive in Op were within the limits, and so was the shaft: its speed if the drive
+/// makes the motion, its position if a drive without frames stops.
 fn check_limits(played: &Played, mode: AxisMode, what: &str) {
     let judges_speed = matches!(mode, AxisMode::ProfilePosition | AxisMode::ProfileVelocity);
     let judges_place = mode.cyclic() == CyclicMode::Position;
@@ -179,7 +182,7 @@ fn wander(mode: AxisMode, seed: u64) -> impl FnMut(u64, &AxisReport, &mut AxisCo
 
 // feature(axes): modes pp, pv, tq and ip: no axis is beyond its limits, whatever it is asked for and whatever frames are lost
 #[test]
-fn no_axis_that_its_drive_moves_is_beyond_its_limits_when_frames_are_lost() {
+fn profile_drives_keep_limits_despite_lost_frames() {
     let modes = [
         AxisMode::ProfilePosition,
         AxisMode::ProfileVelocity,
@@ -250,7 +253,7 @@ fn a_destination_is_reached_along_the_profile_of_the_limits() {
 
 // feature(axes): pp, pv: of a drive that is heard no more the halt is asked for after two cycles, and no way of before goes on afterwards
 #[test]
-fn a_drive_on_its_way_is_halted_within_two_cycles_of_silence_and_stays() {
+fn moving_profile_drive_is_halted_in_an_outage() {
     for mode in [AxisMode::ProfilePosition, AxisMode::ProfileVelocity] {
         let loss = Loss::default();
         let cable = loss.clone();
@@ -281,7 +284,8 @@ fn a_drive_on_its_way_is_halted_within_two_cycles_of_silence_and_stays() {
             rest.velocity.0.abs() < 0.02 && rest.position.0 < begun + 0.6,
             "{mode:?}: {rest:?} from {begun}"
         );
-        // It is let go where it rests, and goes nowhere by itself: the next cycles are asked for no more than holding.
+        // It is released at standstill, and does not move: the next cycles command no more than
+        // holding.
         let held: Vec<_> = (900..1_900).map(|cycle| at(cycle).1.feedback.position.0).collect();
         let (least, most) = held.iter().fold((f64::MAX, f64::MIN), |(a, b), it| (a.min(*it), b.max(*it)));
         assert!(most - least < 0.01, "{mode:?}: {least} to {most}");
@@ -333,13 +337,13 @@ fn a_controller_changes_the_cyclic_mode_of_an_axis_that_moves() {
 
 // feature(axes): a profile mode is entered and left at rest only, and one that nothing was prepared for not at all
 #[test]
-fn a_profile_mode_is_entered_and_left_at_rest_only() {
+fn profile_mode_changes_only_at_standstill() {
     let step = 1.0 * PERIOD.as_secs_f64();
     let both =
         AxisConfiguration { modes: vec![AxisMode::ProfilePosition], ..axis(AxisMode::CyclicPosition) };
     let played = run(both, 3_400, &Loss::default(), move |cycle, report, command| {
         command.mode = match cycle {
-            // On the way; prepared for no velocities; at rest.
+            // On the way; prepared for no velocities; at standstill.
             200 | 600 => Some(AxisMode::ProfilePosition),
             500 => Some(AxisMode::ProfileVelocity),
             // On its way; and there.
@@ -374,7 +378,7 @@ fn a_profile_mode_is_entered_and_left_at_rest_only() {
 }
 
 #[test]
-fn an_axis_without_what_its_mode_needs_is_refused_with_the_reason() {
+fn axis_without_objects_of_its_mode_is_refused() {
     let (segment, _) = segment();
     let clock = VirtualClock::default();
     let mut link = DirectLink::new(segment, clock.clone(), PERIOD / 10);

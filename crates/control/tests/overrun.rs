@@ -1,4 +1,5 @@
-//! A cycle that runs past its next release, under each policy: skipped, caught up with, or the end. In virtual time.
+//! A cycle that runs past its next release, under each policy: skipped, caught up with, or the end.
+//! In virtual time.
 use crate::support;
 
 use std::sync::mpsc;
@@ -63,7 +64,7 @@ fn run(overrun: OverrunPolicy, order: FrameOrder) -> Ran {
     Ran { ended, records, cycles: told.try_iter().collect() }
 }
 
-/// The one cycle whose overrun started it all.
+/// The one cycle with the first overrun.
 fn stumbled(ran: &Ran) -> u64 {
     ran.ended.overruns.first.expect("one cycle overran")
 }
@@ -84,7 +85,7 @@ fn skipped_releases_leave_a_gap() {
 
 // feature(hold): overrun policies skip, catch-up, stop
 #[test]
-fn caught_up_releases_are_run_late_with_replies_and_in_small_steps() {
+fn caught_up_cycles_run_late_in_small_steps() {
     for order in [FrameOrder::ReplyOfLastCycle, FrameOrder::WaitForReply] {
         let ran = run(OverrunPolicy::CatchUp, order);
         let first = stumbled(&ran);
@@ -97,7 +98,8 @@ fn caught_up_releases_are_run_late_with_replies_and_in_small_steps() {
         assert!(late.clone().all(|record| record.wakeup_latency() > 0));
         let lost: u32 = late.map(|record| record.lost_frames).sum();
         assert_eq!(lost, 0, "{order:?}: a cycle behind another waits for the reply");
-        // No cycle is missing, so no target jumps: at most 3.2 rad/s for 1 ms, and the drives follow.
+        // No cycle is missing, so no target jumps: at most 3.2 rad/s for 1 ms, and the drives
+        // follow.
         let seen = ran.cycles.iter().filter(|(cycle, ..)| (first..first + 20).contains(cycle));
         let positions: Vec<f64> = seen.map(|(_, positions, _)| positions[0]).collect();
         assert_eq!(positions.len(), 20);

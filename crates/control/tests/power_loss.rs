@@ -19,7 +19,7 @@ use support::{segment, supervised};
 /// Cycles of the start request.
 const RESETS: std::ops::Range<u64> = 2_500..2_520;
 
-/// The segment of one drive, whose power is cut for a moment on request.
+/// The segment of one drive, with a short loss of power on request.
 struct Cut {
     segment: Segment,
     now: Arc<AtomicBool>,
@@ -82,7 +82,7 @@ fn its_home_is_forgotten_unless_its_encoder_is_absolute() {
 }
 
 #[test]
-fn it_stays_at_rest_until_somebody_resets_it() {
+fn axis_stays_at_standstill_until_a_reset() {
     let seen = reports(Homing::Never, AfterOutage::Stay, false);
     let last = seen.last().unwrap();
     assert_eq!((last.missed, last.stop), (0, Some(StopReason::Outage)));

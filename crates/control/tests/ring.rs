@@ -85,7 +85,7 @@ struct Shared {
     widest: u32,
 }
 
-/// A ring of drives whose clocks are up to 40 ppm apart.
+/// A ring of drives with clocks up to 40 ppm apart.
 struct Cables {
     segment: Segment,
     shared: Arc<Mutex<Shared>>,
@@ -131,7 +131,8 @@ impl Cables {
         is_lost
     }
 
-    /// Notes the targets that the drives are sent: outputs of 12 bytes each, with the target behind the controlword.
+    /// Notes the targets that the drives are sent: outputs of 12 bytes each, with the target behind
+    /// the controlword.
     fn note_targets(&self, frame: &[u8]) {
         let mut shared = self.shared.lock().unwrap();
         for datagram in Frame::parse(frame).unwrap().places() {
@@ -216,7 +217,7 @@ struct Seen {
     /// Cycles without an axis's data, and most of them in a row.
     lost: u64,
     missed: u64,
-    /// Cycles without its data, by axis, and those in a row at the end.
+    /// Cycles without its data, by axis, and consecutive ones at the end.
     without: Vec<u64>,
     missing: Vec<u32>,
     stops: u64,
@@ -265,7 +266,7 @@ struct Ran {
     notes: Vec<i64>,
     /// Frames with process data that handed no time on.
     untimed: u32,
-    /// Breaks that were told, and how often that the ring is closed.
+    /// Reported breaks, and the number of reports that the ring is closed.
     breaks: Vec<[CableEnd; 2]>,
     healed: usize,
 }
@@ -325,7 +326,8 @@ fn run_from(pulled: Option<usize>, order: FrameOrder, steps: &[Step]) -> Ran {
     Ran { seen, furthest, notes, untimed, breaks, healed }
 }
 
-/// One end of a ring at which replies are spoiled, behind a right frame check sequence: by a switch, or the host.
+/// One end of a ring at which replies are spoiled, behind a right frame check sequence: by a
+/// switch, or the host.
 struct Spoiled<L> {
     link: L,
     /// Spoils one reply of so many; 0 for none.
@@ -461,7 +463,7 @@ fn holds(ran: &Ran) {
 
 // feature(redundancy): a ring broken and healed at every cable in operation: no cycle lost, axes go on, clocks held, place told
 #[test]
-fn a_ring_is_broken_and_healed_at_every_cable_and_no_cycle_is_lost() {
+fn ring_breaks_and_closes_without_a_lost_cycle() {
     for order in [FrameOrder::ReplyOfLastCycle, FrameOrder::WaitForReply] {
         let steps: Vec<_> =
             (0..=DRIVES).flat_map(|cable| break_of(cable, 1_000 + 3 * WHILE * cable as u64, 0)).collect();
@@ -475,7 +477,7 @@ fn a_ring_is_broken_and_healed_at_every_cable_and_no_cycle_is_lost() {
 
 // feature(redundancy): clocks behind a break follow the reference clock, wherever it is
 #[test]
-fn clocks_behind_a_break_are_steered_as_those_in_front_of_it() {
+fn clocks_on_both_sides_of_a_break_are_steered() {
     for cable in [0, 1, 3] {
         let step = |cycle, what| Step { cycle, after: 0, what };
         let steps = [
@@ -497,7 +499,7 @@ fn clocks_behind_a_break_are_steered_as_those_in_front_of_it() {
 
 /// The half that comes back alone shows no reference clock: that is no reason to hand no time on.
 #[test]
-fn in_an_open_ring_a_lost_copy_does_not_cost_the_reference_clock() {
+fn lost_copy_in_an_open_ring_keeps_the_reference_clock() {
     let step = |cycle, what| Step { cycle, after: 0, what };
     for (losses, longest) in [(0, 0), (1, 1), (2, 2)] {
         let steps =
@@ -510,12 +512,12 @@ fn in_an_open_ring_a_lost_copy_does_not_cost_the_reference_clock() {
 
 // feature(redundancy): a SubDevice without power in a ring costs nobody behind it a cycle, and comes back to Op
 #[test]
-fn a_drive_without_power_is_a_break_at_both_its_ends_and_comes_back() {
+fn drive_without_power_opens_the_ring_and_comes_back() {
     let step = |cycle, what| Step { cycle, after: 0, what };
     let steps =
         [step(1_000, What::Power(2, false)), step(1_500, What::Power(2, true)), step(6_000, What::Note)];
     let ran = run(FrameOrder::ReplyOfLastCycle, &steps);
-    // The first cycle does not say yet who it is that is missing.
+    // The first cycle does not identify the missing drive yet.
     let of_others = [0, 1, 3, 4].map(|axis| ran.seen.without[axis]);
     assert!(of_others.into_iter().all(|cycles| cycles <= 2), "{of_others:?}");
     assert!(ran.seen.without[2] > 400, "{:?}", ran.seen.without);
@@ -541,14 +543,15 @@ fn in_an_open_ring_a_drive_behind_the_break_comes_back_too() {
 }
 
 #[test]
-fn a_ring_that_is_never_broken_tells_nothing() {
+fn closed_ring_reports_nothing() {
     let ran = run(FrameOrder::ReplyOfLastCycle, &[]);
     assert_eq!((ran.seen.lost, ran.breaks.len(), ran.healed), (0, 0, 0));
     holds(&ran);
 }
 
 // feature(redundancy): a ring that is open at the start comes up from both ends, its place is told, and it is closed while axes move
-/// Each cable is broken before the bus comes up: all drives are found in the order of the ring, move, and lose no cycle when the cable is plugged.
+/// Each cable is broken before the bus comes up: all drives are found in the order of the ring,
+/// move, and lose no cycle when the cable is plugged.
 #[test]
 fn a_ring_that_is_open_at_the_start_comes_up_and_is_healed() {
     for cable in 0..=DRIVES {
@@ -568,7 +571,8 @@ fn a_ring_that_is_open_at_the_start_comes_up_and_is_healed() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
-    /// Breaks anywhere, also between the two copies of a frame: a cycle each is lost at most, that of the frames under way.
+    /// Breaks anywhere, also between the two copies of a frame: a cycle each is lost at most, that
+    /// of the frames under way.
     #[test]
     fn breaks_at_any_moment_lose_the_frames_under_way_and_no_more(
         breaks in proptest::collection::vec((0..=DRIVES, 0_u32..4), 1..5),

@@ -1,5 +1,5 @@
-//! Motors that turn against their commands, and torques too large to stop in time, in virtual time. Judged by the true
-//! motion of the simulated drive.
+//! Motors that turn against their commands, and torques too large to stop in time, in virtual time.
+//! Checked by the true motion of the simulated drive.
 use crate::support;
 
 use std::sync::Arc;
@@ -30,7 +30,8 @@ use support::{PERIOD, cycle_of, sub_device, supervised};
 const REVERSED: u64 = 300;
 const END: u64 = 1_500;
 
-/// A drive whose motor is reversed on demand, and whose own brake closes while it has no torque.
+/// A drive with a motor that is reversed on demand, and with an internal brake that closes while it
+/// has no torque.
 struct Machine {
     segment: Segment,
     reversed: Arc<AtomicBool>,
@@ -256,8 +257,9 @@ fn an_overshoot_in_cst_is_an_event_with_its_size() {
     assert!(beyond > 0.01 && (reported - beyond).abs() < 0.01, "{beyond} rad, reported {reported}");
 }
 
-/// Outcome of an axis in cst with these position limits, whose controller commands this torque and resets every
-/// stop; the farthest and the last position of its drive in rad, and the sizes of the overshoots.
+/// Outcome of an axis in cst with these position limits, and a controller that commands this torque
+/// and resets every stop; the farthest and the last position of its drive in rad, and the sizes of
+/// the overshoots.
 fn pushed(limits: (f64, f64), torque: f64) -> (Outcome, [f64; 2], Vec<f64>) {
     let (mut device, record) = sub_device(CyclicMode::Torque, |_| ());
     let servo = device.servo_mut().unwrap();
@@ -297,7 +299,7 @@ fn resets_and_outward_torque_push_no_axis_out_of_its_limits() {
 
 // feature(axes): outside its position limits an axis gets no outward torque, and says that it is outside
 #[test]
-fn limits_that_exclude_the_position_are_said_in_cst_and_left_inwards() {
+fn position_outside_the_limits_is_reported_and_left_in_cst() {
     for (torque, moves) in [(0.0, false), (-0.03, false), (0.03, true)] {
         let (out, [farthest, _], _) = pushed((1.0, 2.0), torque);
         assert_eq!(farthest > 0.1, moves, "{torque} Nm: {farthest} rad");

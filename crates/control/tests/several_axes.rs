@@ -177,7 +177,7 @@ fn both_axes_of_one_sub_device_go_their_own_ways() {
 
 // feature(axes): several axes on one SubDevice, each with objects, supervision and error code of its own
 #[test]
-fn a_fault_of_one_axis_leaves_the_other_going_and_is_reset_alone() {
+fn fault_of_one_axis_leaves_the_other_moving() {
     let acts = [(300, Act::Fault(1, 0x2310)), (600, Act::Reset(1))];
     let (seen, told) = run(&axes(), 1_500, &acts);
     for axis in [0, 2] {
@@ -192,7 +192,7 @@ fn a_fault_of_one_axis_leaves_the_other_going_and_is_reset_alone() {
     assert_eq!(faults(&told), [(1, 0, 0x2310)]);
 }
 
-/// Faults that were told: axis, SubDevice and error code.
+/// Reported faults: axis, SubDevice and error code.
 fn faults(told: &[Happening]) -> Vec<(usize, usize, u16)> {
     let fault = |it: &Happening| match *it {
         Happening::DriveFault { axis, position, code } => Some((axis, position, code)),
@@ -257,7 +257,7 @@ fn a_sub_device_that_is_lost_takes_both_its_axes_and_no_other() {
         assert_eq!(seen[1_900][axis].stop, Some(StopReason::AwaitsStart), "axis {axis}");
         assert!(moves(seen.last().unwrap(), axis), "axis {axis}: {last:?}");
     }
-    // Those behind a SubDevice without power may miss a cycle, no more.
+    // Axes behind a SubDevice without power may miss a cycle, no more.
     assert!(seen[200..].iter().all(|seen| seen[2].missed <= 2 && seen[2].homed && moves(seen, 2)));
 }
 

@@ -164,7 +164,8 @@ fn a_start_request_that_is_not_carried_out_lapses() {
     assert_eq!(at(LOST + 14_000), (Some(StopReason::AwaitsStart), false), "STO is over");
 }
 
-/// Reports of an axis whose drive is in fault before the run, with this behaviour at the start; from its first cycle in Op on.
+/// Reports of an axis with its drive in fault before the run, with this behaviour at the start;
+/// from its first cycle in Op on.
 fn after_a_crash(code: u16, start: AxisStart, starts: bool) -> Vec<AxisReport> {
     let (mut drive, _record) = support::sub_device(CyclicMode::Position, |_| ());
     drive.servo_mut().unwrap().raise_fault(0, code);

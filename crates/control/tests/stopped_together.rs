@@ -1,4 +1,5 @@
-//! Axes that are stopped with others, down to simulated drives, in virtual time: judged by what the drives take.
+//! Axes that are stopped with others, down to simulated drives, in virtual time: checked by the
+//! data that the drives take.
 use crate::support;
 
 use std::f64::consts::TAU;
@@ -229,7 +230,7 @@ fn brakes_within_its_limits(taken: &[Taken]) {
 
 // feature(axes): `stops`: an axis that is stopped takes others along, in the same cycle, each within its own limits
 #[test]
-fn a_fault_of_one_axis_brings_those_it_names_to_rest_in_the_same_cycle_and_no_others() {
+fn fault_stops_the_named_axes_in_the_same_cycle() {
     let ran = run(CyclicMode::Position, AfterOutage::Stay, 900, &[(300, Act::Fault(0))]);
     let (at, reason, with) = ran.stopped(X).unwrap();
     assert_eq!((reason, with), (StopReason::Fault, None));
@@ -260,9 +261,10 @@ fn a_fault_of_one_axis_brings_those_it_names_to_rest_in_the_same_cycle_and_no_ot
     assert!(ran.findings.contains(&found(Y)) && ran.findings.contains(&found(ELBOW)), "{:?}", ran.findings);
 }
 
-/// One that is stopped by supervision takes along those behind it, not the one before it.
+/// A stop by supervision also stops the axes that the stopped axis names, not the axis that names
+/// it.
 #[test]
-fn a_stop_by_supervision_takes_along_those_that_the_axis_names_only() {
+fn supervision_stop_includes_only_the_named_axes() {
     let ran = run(CyclicMode::Position, AfterOutage::Stay, 900, &[(300, Act::Nonsense(Y))]);
     let (at, reason, _) = ran.stopped(Y).unwrap();
     assert_eq!(reason, StopReason::NotFinite);
@@ -273,13 +275,13 @@ fn a_stop_by_supervision_takes_along_those_that_the_axis_names_only() {
 
 // feature(axes): an axis stopped with another is let go once that one is, and somebody has reset it, before or after
 #[test]
-fn an_axis_stopped_with_another_is_let_go_once_both_are_reset() {
+fn axis_stopped_with_another_is_released_after_both_resets() {
     let acts = [(300, Act::Fault(0)), (500, Act::Reset(ELBOW)), (700, Act::Reset(X)), (900, Act::Reset(Y))];
     let ran = run(CyclicMode::Position, AfterOutage::Stay, 1_400, &acts);
     let (at, ..) = ran.stopped(X).unwrap();
     assert!(ran.is_held(ELBOW, at..698), "its own reset does not end the stop of X");
     let is_free = |axis: usize, at: usize| ran.seen[at][axis].stop.is_none();
-    // Reset before: it is let go with X, and goes on.
+    // Reset before: it is released with X, and resumes.
     assert!(is_free(X, 720) && is_free(ELBOW, 720) && ran.is_held(Y, at..898));
     assert!(is_free(Y, 910));
     assert!([ALONE, ELBOW, X, Y].iter().all(|&axis| moves(&ran.seen.last().unwrap()[axis])));
@@ -288,7 +290,7 @@ fn an_axis_stopped_with_another_is_let_go_once_both_are_reset() {
 
 // feature(axes): `stops`: an axis whose SubDevice is lost takes others along from the cycle in which it stands
 #[test]
-fn the_loss_of_a_sub_device_takes_the_others_along_and_after_outage_says_how_it_ends() {
+fn lost_sub_device_stops_others_until_after_outage() {
     for after in [AfterOutage::Stay, AfterOutage::Resume] {
         let acts = [(300, Act::Cut), (310, Act::Plug)];
         let ran = run(CyclicMode::Position, after, 1_500, &acts);
@@ -324,7 +326,7 @@ fn an_axis_of_another_mode_is_brought_to_rest_too() {
 }
 
 #[test]
-fn a_stop_of_nobody_and_one_without_supervision_are_refused() {
+fn stops_of_missing_or_unsupervised_axes_are_refused() {
     let refused = |change: &dyn Fn(&mut Vec<AxisConfiguration>)| {
         let clock = VirtualClock::default();
         clock.advance(Duration::from_secs(1000));

@@ -1,4 +1,5 @@
-//! A stop is kept by supervision, whatever the controller does: judged by what the simulated drive took, in virtual time.
+//! A stop is kept by supervision, whatever the controller does: checked by the data that the
+//! simulated drive took, in virtual time.
 use crate::support;
 
 use std::time::Duration;
@@ -71,7 +72,7 @@ impl Controller for Deaf {
         }
         command.setpoint.position += Radians(self.velocity * 1e-3);
         command.setpoint.velocity = RadiansPerSecond(self.velocity);
-        // Torque goes on as long as the shaft is slower: the same steady speed.
+        // Torque continues as long as the shaft is slower: the same steady speed.
         let lacks = self.velocity - report.feedback.velocity.0;
         let friction = if self.velocity > 0.0 { FRICTION } else { 0.0 };
         command.setpoint.torque = NewtonMetres((0.05 * lacks).clamp(0.0, 0.1) + friction);
@@ -100,7 +101,8 @@ struct Ran {
     exit_code: u8,
 }
 
-/// A run whose cycles do not wait, as with `--time fast`, on a host that needs `lasts` for each.
+/// A run with cycles that do not wait, as with `--time fast`, on a host that needs `lasts` for
+/// each.
 #[derive(Clone, Copy, Default)]
 struct Patient {
     lasts: Duration,
@@ -199,7 +201,7 @@ fn hardest(ran: &Ran, mode: CyclicMode) -> f64 {
 
 // feature(axes): a stop is kept by supervision, in time and within the limits; hurried within two seconds
 #[test]
-fn a_controller_that_ignores_a_stop_loses_its_axis_which_is_braked_within_its_limits() {
+fn axis_of_a_controller_that_ignores_a_stop_is_braked() {
     for mode in [CyclicMode::Position, CyclicMode::Velocity] {
         let ran = run(mode, 3.0, None);
         assert!(ran.ending, "{mode:?}: supervision took it");
@@ -212,7 +214,7 @@ fn a_controller_that_ignores_a_stop_loses_its_axis_which_is_braked_within_its_li
 
 // feature(axes): a stop is kept by supervision, in time and within the limits; hurried within two seconds
 #[test]
-fn in_a_hurry_it_is_braked_at_once_and_all_ends_within_two_seconds() {
+fn hurried_stop_brakes_at_once_and_ends_in_two_seconds() {
     for mode in [CyclicMode::Position, CyclicMode::Velocity] {
         let ran = run(mode, 3.0, Some(20));
         assert!(speed_when_let_go(&ran) < 0.1, "{mode:?}: let go at {} rad/s", speed_when_let_go(&ran));
@@ -224,7 +226,7 @@ fn in_a_hurry_it_is_braked_at_once_and_all_ends_within_two_seconds() {
 
 // feature(axes): a stop is kept by supervision, in time and within the limits; hurried within two seconds
 #[test]
-fn a_hurried_stop_in_bus_time_ends_within_two_seconds_of_the_host() {
+fn hurried_stop_in_bus_time_ends_in_two_host_seconds() {
     // At this deceleration, the way to standstill takes 10 s of bus time, and a hurried stop 1.2 s.
     let lasts = Duration::from_millis(5);
     let slow = Patient { lasts, deceleration: Some(0.1) };
@@ -238,7 +240,7 @@ fn a_hurried_stop_in_bus_time_ends_within_two_seconds_of_the_host() {
 
 // feature(axes): a controller that panics loses its axes: they are braked within their limits, then the bus goes to Init
 #[test]
-fn the_axis_of_a_controller_that_panics_is_braked_within_its_limits() {
+fn axis_of_a_panicked_controller_is_braked() {
     for mode in [CyclicMode::Position, CyclicMode::Velocity, CyclicMode::Torque] {
         let ran = run_with(mode, 3.0, None, Way::Panics);
         assert!(speed_when_let_go(&ran) < 0.1, "{mode:?}: let go at {} rad/s", speed_when_let_go(&ran));
@@ -259,7 +261,8 @@ fn the_axis_of_a_controller_that_panics_is_braked_within_its_limits() {
     }
 }
 
-/// Torque set-points after the stop, and how fast the shaft turned with them, rad/s; a line for each cycle.
+/// Torque set-points after the stop, and how fast the shaft turned with them, rad/s; a line for
+/// each cycle.
 fn torques(ran: &Ran) -> Vec<(i16, f64)> {
     let after = ran.taken.iter().filter(|it| it.now > ran.asked && it.state == State::OperationEnabled);
     after.map(|it| (it.target_torque, it.velocity / COUNTS_PER_RADIAN)).step_by(4).collect()
@@ -267,7 +270,7 @@ fn torques(ran: &Ran) -> Vec<(i16, f64)> {
 
 // feature(program): signals: a second one within 2 s; an axis in torque mode too
 #[test]
-fn in_torque_mode_an_axis_that_hardly_takes_torque_is_halted_before_it_is_let_go() {
+fn low_torque_axis_is_halted_before_its_release() {
     // First after the time its controller has, then at once.
     for (hurry_after, longest) in [(None, Duration::from_secs(2)), (Some(20), Duration::from_millis(600))] {
         let ran = run(CyclicMode::Torque, 3.0, hurry_after);
@@ -276,7 +279,7 @@ fn in_torque_mode_an_axis_that_hardly_takes_torque_is_halted_before_it_is_let_go
         assert!(torques[0].0 > 0 && torques[0].1 > 2.5, "{hurry_after:?}: {:?}", torques[0]);
         let taken = torques.iter().position(|it| it.0 == 0).expect("no torque is asked for any more");
         assert!(torques[taken..].iter().all(|it| it.0 == 0), "{hurry_after:?}: {:?}", &torques[taken..]);
-        // The drive has it by Halt, with its torque, until it stands.
+        // The drive has it by Halt, with its torque, until standstill.
         let halted =
             ran.taken.iter().filter(|it| it.controlword.halt() && it.state == State::OperationEnabled);
         assert!(halted.count() > 100, "{hurry_after:?}");
@@ -288,7 +291,7 @@ fn in_torque_mode_an_axis_that_hardly_takes_torque_is_halted_before_it_is_let_go
 
 // feature(program): signals: a second one within 2 s; an axis in torque mode too
 #[test]
-fn in_torque_mode_a_controller_that_takes_its_torque_down_is_let_do_so() {
+fn controller_may_reduce_its_torque_in_a_stop() {
     let ran = run_with(CyclicMode::Torque, 3.0, None, Way::Heeds);
     assert!(!ran.ending, "supervision took it");
     let torques = torques(&ran);

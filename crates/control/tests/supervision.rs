@@ -42,7 +42,7 @@ fn positions(seen: &[Seen]) -> Vec<f64> {
 
 // feature(axes): homing on the spot and by absolute encoder; brakes
 #[test]
-fn an_absolute_encoder_gives_the_axis_its_place_and_targets_go_there() {
+fn absolute_encoder_gives_position_and_targets() {
     let homing = Homing::Absolute { offset: Radians(1.5) };
     let seen = run(
         |axis| axis.homing = homing,
@@ -60,14 +60,14 @@ fn an_absolute_encoder_gives_the_axis_its_place_and_targets_go_there() {
 
 // feature(axes): homing on the spot and by absolute encoder; brakes
 #[test]
-fn an_enabled_axis_that_stands_is_homed_where_it_stands_without_a_jerk() {
+fn enabled_axis_at_standstill_is_homed_without_a_jerk() {
     let homing = Homing::CurrentPosition { position: Radians(-2.0) };
     let seen = run(
         |axis| axis.homing = homing,
         800,
         |cycle, _, command| {
             command.setpoint.position.0 += if cycle < 100 { 2e-3 } else { 0.0 };
-            // While it moves nobody listens.
+            // A request to home is ignored while it moves.
             command.home = cycle == 50 || cycle == 400;
             command.setpoint.position.0 += if cycle > 600 { 1e-3 } else { 0.0 };
         },
@@ -122,7 +122,7 @@ fn a_controller_that_homes_again_and_again_stays_within_limits() {
 
 // feature(axes): homing on the spot and by absolute encoder; brakes
 #[test]
-fn a_brake_lets_nothing_move_before_it_is_open_and_holds_before_the_torque_goes() {
+fn brake_opens_before_motion_and_holds_before_torque_off() {
     let times = BrakeTimes { release: Seconds(0.1), engage: Seconds(0.2) };
     let seen = run(
         |axis| {
@@ -148,7 +148,7 @@ fn a_brake_lets_nothing_move_before_it_is_open_and_holds_before_the_torque_goes(
 
 // feature(axes): steps and following errors stop an axis until somebody resets it
 #[test]
-fn a_step_is_stopped_and_stays_stopped_until_somebody_resets_it() {
+fn step_stops_the_axis_until_a_reset() {
     let seen = run(
         |_| (),
         1_500,
@@ -157,7 +157,7 @@ fn a_step_is_stopped_and_stays_stopped_until_somebody_resets_it() {
             match cycle {
                 ..100 => *target += 2e-3,
                 100 => *target += 1.0,
-                // Whoever asks for it so does not know better.
+                // A controller that commands it like this is wrong.
                 101..1_000 => *target = 5.0,
                 1_000..1_010 => {
                     command.request = Request::FaultReset;

@@ -1,5 +1,5 @@
-//! strace sees the cycle on a real interface, with an IPC that others read and write all the time, and rows for a recording:
-//! one call to send a frame, one to sleep.
+//! strace sees the cycle on a real interface, with an IPC that others read and write all the time,
+//! and rows for a recording: one call to send a frame, one to sleep.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 mod support;
@@ -27,7 +27,7 @@ use testkit::{Side, Testbed};
 
 const DRIVES: usize = 6;
 
-/// strace makes every system call slow: a period with room for it.
+/// strace makes every system call slow: a period with space for it.
 const PERIOD: Duration = Duration::from_millis(20);
 
 /// Cycles between the two marks.
@@ -42,7 +42,7 @@ fn a_cycle_makes_one_system_call_a_frame_and_one_sleep() {
 
 // feature(cycle): one system call a frame, and the sleep
 #[test]
-fn a_cycle_by_af_xdp_makes_one_system_call_a_frame_and_one_sleep() {
+fn af_xdp_cycle_makes_one_call_per_frame_and_one_sleep() {
     one_system_call_a_frame("cycle_by_af_xdp_under_strace", LinkKind::Xdp);
 }
 
@@ -87,7 +87,8 @@ fn a_controller_process_adds_one_wake_and_one_wait_a_cycle() {
     };
     let count = |name: &str| calls.get(name).copied().unwrap_or(0);
     assert_eq!(count("clock_nanosleep"), CYCLES, "{calls:?}");
-    // A wake and a wait; a simulated bus is woken, too, and rung back. An answer that was there already ends a wait in vain.
+    // A wake and a wait; a simulated bus is woken, too, and wakes back. A wait ends at once if the
+    // answer is already there.
     let futex = count("futex") + count(IN_VAIN);
     assert!(futex >= 2 * CYCLES, "{calls:?}");
     assert!(futex <= (2 + SIMULATED_CALLS) * CYCLES, "{calls:?}");

@@ -1,4 +1,5 @@
-//! A touch probe of a drive, armed by a controller through signals, down to a simulated drive, in virtual time.
+//! A touch probe of a drive, armed by a controller through signals, down to a simulated drive, in
+//! virtual time.
 use crate::support;
 
 use std::sync::mpsc::{Sender, channel};
@@ -30,11 +31,11 @@ const IDENTITY: Identity =
 /// Angles of the shaft between which the input of the probe is high.
 const TOUCH: (f64, f64) = (0.5, 0.75);
 
-/// Position that the axis is called by where it stands at first, at an angle of 0.
+/// Initial position of the axis, at an angle of 0.
 const HOME: f64 = -2.0;
 
-/// A drive with two axes, the second of which maps its touch probe; and the signals of the probe: function, status, position at
-/// the rising edge.
+/// A drive with two axes, the second of which maps its touch probe; and the signals of the probe:
+/// function, status, position at the rising edge.
 fn drive() -> (SubDevice, Vec<Signal>) {
     let mut mapping = default_mapping_of(2);
     let entry = |index, bit_length| PdoEntry {
@@ -75,8 +76,8 @@ fn drive() -> (SubDevice, Vec<Signal>) {
     (SubDevice::new(EscDescription::default(), sii, Box::new(drive)), signals)
 }
 
-/// Homes the second axis where it stands, arms its probe and moves it to and fro over the touch; sends each fresh edge, and
-/// where the axis was then.
+/// Homes the second axis at its position, arms its probe and moves it to and fro over the touch;
+/// sends each fresh edge, and the position of the axis then.
 struct Probing {
     probe: TouchProbe,
     signals: Option<(Output<u16>, Input<u16>, Input<i32>)>,
@@ -127,7 +128,7 @@ impl Controller for Probing {
 
 // feature(axes): a controller arms a touch probe through signals and gets the position in the axis's unit, each edge once
 #[test]
-fn a_controller_gets_each_edge_once_where_it_was_in_the_axiss_unit() {
+fn controller_gets_each_probe_edge_once_in_axis_units() {
     let (drive, signals) = drive();
     let clock = VirtualClock::default();
     clock.advance(Duration::from_secs(1000));

@@ -40,7 +40,7 @@ fn bring_up(drives: usize, stop: bool) -> (Result<(), BringUpError>, Duration) {
 }
 
 #[test]
-fn a_bus_of_nobody_is_one_sentence_and_soon() {
+fn empty_bus_is_reported_soon() {
     let (result, took) = bring_up(0, false);
     let error = result.unwrap_err();
     assert!(matches!(error, BringUpError::Bus(_)), "{error:?}");
@@ -55,10 +55,11 @@ fn a_bring_up_ends_when_it_is_asked_to() {
     assert!(took < Duration::from_secs(3), "{took:?}");
 }
 
-/// Neither a dead application nor one that is not waited for long enough costs a minute without a name.
+/// Neither a dead application nor one that is not waited for long enough costs a minute without a
+/// name.
 // feature(main-device): SubDevices and registers waited for are named when a bring-up takes too long
 #[test]
-fn who_keeps_the_bus_waiting_is_named_when_time_is_up() {
+fn blocking_sub_devices_are_named_at_the_timeout() {
     let clock = VirtualClock::default();
     let mut devices = segment(7);
     for position in [1, 2, 3, 4, 6] {
@@ -110,7 +111,7 @@ fn an_axis_without_a_drive_is_named() {
 
 // feature(cycle): an orderly stop
 #[test]
-fn a_request_to_stop_brings_the_axes_to_rest_and_the_bus_to_init() {
+fn stop_request_stops_axes_and_takes_the_bus_to_init() {
     let link = SimulatedLink::new(segment(6));
     let control = link.control();
     let (cycle, observer) = cycle(link, MonotonicClock, 6, Sway::new(6), ORDERLY);

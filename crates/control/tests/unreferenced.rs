@@ -39,7 +39,8 @@ enum What {
     Recount { turns: f64 },
     /// It reports a fault of its position sensor.
     SensorFault,
-    /// The same, but its error code comes 50 ms later, and the controller has reset the fault by then.
+    /// The same, but its error code comes 50 ms later, and the controller has reset the fault by
+    /// then.
     LateSensorFault,
     /// Its cable is out for 50 ms; the drive keeps its power.
     Cable,

@@ -12,18 +12,20 @@ pub struct Evidence {
     pub virtual_machine: bool,
     /// Start of the recording without gaps, ns; `None` without events.
     pub complete_since_ns: Option<u64>,
-    /// Rise of the kernel's steal counter for the cycle's CPU around the cycle, ns, in ticks of 10 ms.
+    /// Rise of the kernel's steal counter for the cycle's CPU around the cycle, ns, in ticks of 10
+    /// ms.
     pub steal_rise_ns: u64,
-    /// True if events of all CPUs are recorded, not only those of the cycle's CPU.
+    /// True if events of all CPUs are recorded, not only events of the cycle's CPU.
     pub all_cpus: bool,
 }
 
 /// Attributes the lateness of a cycle; the shares add up to it exactly.
 ///
-/// `events` are in order of time and reach from before the release (at best from before the end of the
-/// previous cycle) to after the end. A late start is attributed moment by moment. A late end is shared, in
-/// proportion, among everything that took time since the release besides the cycle itself, if together that
-/// took more than the lateness; the remainder is the cycle's own, by phase. Timers have the names of their `functions`.
+/// `events` are in order of time and reach from before the release (at best from before the end of
+/// the previous cycle) to after the end. A late start is attributed moment by moment. A late end is
+/// shared, in proportion, among everything that took time since the release besides the cycle
+/// itself, if together that took more than the lateness; the remainder is the cycle's own, by
+/// phase. Timers have the names of their `functions`.
 #[must_use]
 pub fn attribute(
     events: &[TraceEvent],
@@ -160,9 +162,9 @@ impl Blame<'_> {
         }
         let complete = self.evidence.complete_since_ns.unwrap_or(u64::MAX).clamp(from_ns, to_ns);
         self.causes.add(Kind::Unknown, OVERWRITTEN, complete - from_ns);
-        // Ordinary threads may be charged on another CPU, whose events are not recorded. Their charges are
-        // used if a timer interrupt is late, or if an ordinary thread keeps a woken real-time cycle
-        // waiting: both indicate steal.
+        // Ordinary threads may be charged on another CPU, whose events are not recorded. Their
+        // charges are used if a timer interrupt is late, or if an ordinary thread keeps a woken
+        // real-time cycle waiting: both indicate steal.
         let amiss =
             stage == Stage::Timer || stage == Stage::Cpu && self.timeline.is_real_time(self.cycle.thread);
         let believed = amiss || self.evidence.all_cpus || self.evidence.steal_rise_ns > 0;
@@ -202,8 +204,8 @@ impl Blame<'_> {
         }
     }
 
-    /// Attributes a timer interrupt that was due but did not come while a thread ran: the kernel had
-    /// interrupts off, or in a virtual machine the host delivered it late.
+    /// Attributes a timer interrupt that was due but did not come while a thread ran: the kernel
+    /// had interrupts off, or in a virtual machine the host delivered it late.
     fn masked(&mut self, name: &str, ns: u64) {
         let stolen = self.stolen_by_counter(ns) || ns >= NEVER_OFF;
         match () {
@@ -248,8 +250,8 @@ impl Blame<'_> {
         }
     }
 
-    /// True if the kernel's steal counter rose enough for a silence of this length, within the resolution
-    /// of its ticks.
+    /// True if the kernel's steal counter rose enough for a silence of this length, within the
+    /// resolution of its ticks.
     fn stolen_by_counter(&self, ns: u64) -> bool {
         let rise = self.evidence.steal_rise_ns;
         ns >= STEAL_AT_LEAST && rise > 0 && rise + TICK_NS >= ns
@@ -276,8 +278,8 @@ fn cut(slice: Slice, charges: &Charges) -> Vec<Slice> {
     pieces
 }
 
-/// Delay of a timer interrupt, ns, above which it is attributed to the hypervisor in a virtual machine: no
-/// kernel code keeps interrupts off for so long.
+/// Delay of a timer interrupt, ns, above which it is attributed to the hypervisor in a virtual
+/// machine: no kernel code keeps interrupts off for so long.
 const NEVER_OFF: u64 = 1_000_000;
 
 /// Vector of the CPU's timer interrupt.

@@ -1,8 +1,8 @@
 //! Counters of the kernel available to every user: the fallback without its trace.
 //!
-//! Counters show preemptions of a thread, interrupts and stolen time, but neither their instants nor their
-//! durations. Only steal is attributed to a late cycle, in ticks of 10 ms; the remainder stays unknown,
-//! named after the counts around the cycle.
+//! Counters show preemptions of a thread, interrupts and stolen time, but neither their instants
+//! nor their durations. Only steal is attributed to a late cycle, in ticks of 10 ms; the remainder
+//! stays unknown, named after the counts around the cycle.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs;
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_late_cycle_is_told_what_was_counted_around_it() {
+    fn late_cycle_has_counters_around_it() {
         let sample = |time_ns, involuntary, eth0| Sample {
             time_ns,
             voluntary: 5,

@@ -1,9 +1,11 @@
-//! The disturbance watch: what keeps a real-time thread from doing nothing but its work and its wait.
+//! The disturbance watch: what keeps a real-time thread from doing nothing but its work and its
+//! wait.
 //!
-//! A real-time thread sleeps once a period, until its next release. Whatever else the kernel does with it is a
-//! disturbance, counted by [`Kind`], named, and placed in its period: a preemption by the thread that was preferred, a
-//! sleep and a system call by the call, a page fault by the memory. It is what Xenomai's mode-switch counter and `SIGDEBUG`
-//! are for programs of an ordinary kernel, and shows more: there every switch is one number.
+//! A real-time thread sleeps once a period, until its next release. Whatever else the kernel does
+//! with it is a disturbance, counted by [`Kind`], named, and placed in its period: a preemption by
+//! the thread that was preferred, a sleep and a system call by the call, a page fault by the
+//! memory. It is what Xenomai's mode-switch counter and `SIGDEBUG` are for programs of an ordinary
+//! kernel, and shows more: there every switch is one number.
 //!
 //! | means | needs | shows |
 //! |---|---|---|
@@ -11,11 +13,12 @@
 //! | [`Means::SoftwareEvents`] | perf_event_paranoid 2 or less | switches and faults, in their period; few names |
 //! | [`Means::Counters`] | nothing | how many switches and faults, in about which periods |
 //!
-//! The best there is is taken; [`Disturbances::missing`] says what it lacks. The kernel writes a record of each event into
-//! a ring that a thread of the watch reads: the real-time thread pays for the writing, two records a period, and for nothing
-//! else. Its wait is distinguished from any other sleep by the pacer's mark on the call. With [`Detail::Backtraces`] the kernel
-//! also copies the stack at some unexpected events, until there is one of each kind; it is read, unwound and named by the
-//! watch.
+//! The best there is is taken; [`Disturbances::missing`] says what it lacks. The kernel writes a
+//! record of each event into a ring that a thread of the watch reads: the real-time thread pays for
+//! the writing, two records a period, and for nothing else. Its wait is distinguished from any
+//! other sleep by the pacer's mark on the call. With [`Detail::Backtraces`] the kernel also copies
+//! the stack at some unexpected events, until there is one of each kind; it is read, unwound and
+//! named by the watch.
 //!
 //! | module | part |
 //! |---|---|
@@ -64,7 +67,8 @@ pub enum Detail {
     /// Numbers, names and periods.
     #[default]
     Counts,
-    /// A backtrace of the first of each kind too: for debugging, for the thread pays for copies of its stack.
+    /// A backtrace of the first of each kind too: for debugging, for the thread pays for copies of
+    /// its stack.
     Backtraces,
 }
 
@@ -98,16 +102,16 @@ impl Watch {
         Ok(Self { detail, best: Means::Tracepoints, watched, stop, thread: Some(thread) })
     }
 
-    /// The same with these means for those added from now on, or worse ones: each costs the threads less than the one
-    /// before, and [`Means::Counters`] nothing.
+    /// Limits threads added from now on to these means or worse ones. Each costs the threads less
+    /// than the one before; [`Means::Counters`] costs nothing.
     #[must_use]
     pub fn at_best(mut self, means: Means) -> Self {
         self.best = means;
         self
     }
 
-    /// Watches one more thread, by the best means there are; those they lack are named in the report. Add it before its
-    /// first release.
+    /// Watches one more thread by the best available means; the report names the missing ones. Add
+    /// it before its first release.
     pub fn add(&self, subject: Subject) {
         let watched = Watched::new(subject, self.detail, self.best);
         all(&self.watched).push(watched);

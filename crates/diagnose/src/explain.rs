@@ -1,4 +1,4 @@
-//! Explanation of a run while it goes on: which of its cycles are late, and the evidence of each.
+//! Explanation of a run in progress: which of its cycles are late, and the evidence of each.
 
 use std::cmp::Reverse;
 use std::thread;
@@ -39,7 +39,8 @@ pub struct Explainer {
     steal: StealCounter,
     functions: Symbols,
     previous: Option<CycleRecord>,
-    /// Late cycles of the last look: by the next one, the events after their end have been recorded, too.
+    /// Late cycles of the last look: by the next one, the events after their end have been
+    /// recorded, too.
     pending: Vec<CycleTimes>,
     tally: Tally,
     overwritten_cycles: u64,
@@ -54,7 +55,8 @@ enum Source {
 }
 
 impl Explainer {
-    /// Starts recording. Call it before the cycle begins: switching events on and off disturbs all CPUs.
+    /// Starts recording. Call it before the cycle begins: switching events on and off disturbs all
+    /// CPUs.
     #[must_use]
     pub fn start(settings: Settings) -> Self {
         let cpus = settings.cpu.map_or_else(online_cpus, |cpu| vec![cpu]);
@@ -64,7 +66,8 @@ impl Explainer {
         }
     }
 
-    /// Starts without the kernel's trace, for the reason `why`, with the counters available to every user.
+    /// Starts without the kernel's trace, for the reason `why`, with the counters available to
+    /// every user.
     #[must_use]
     pub fn by_counters(settings: Settings, why: String) -> Self {
         Self::new(settings, Source::Counters { why, counters: None })
@@ -106,8 +109,9 @@ impl Explainer {
         }
     }
 
-    /// Takes the cycles since the last look, in order. Call it some tens of times a second: the events of a
-    /// late cycle are fetched at the next look. Returns the worst cycle so far if this look explained it.
+    /// Takes the cycles since the last look, in order. Call it some tens of times a second: the
+    /// events of a late cycle are fetched at the next look. Returns the worst cycle so far if this
+    /// look explained it.
     pub fn look(&mut self, records: &[CycleRecord]) -> Option<&LateCycle> {
         let worst = self.tally.worst().map(|it| it.late_ns);
         self.sample();
@@ -129,7 +133,8 @@ impl Explainer {
         self.tally.worst().filter(|it| Some(it.late_ns) > worst)
     }
 
-    /// The newest late cycles that are explained, oldest first; [`NEWEST`](crate::explanation::NEWEST) at most.
+    /// The newest late cycles that are explained, oldest first;
+    /// [`NEWEST`](crate::explanation::NEWEST) at most.
     pub fn newest(&self) -> impl Iterator<Item = &LateCycle> {
         self.tally.newest.iter()
     }

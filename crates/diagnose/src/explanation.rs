@@ -1,4 +1,5 @@
-//! Result of explaining a run, for people and programs: late cycles summed up by cause, the worst of them with all events around.
+//! Result of explaining a run, for people and programs: late cycles summed up by cause, the worst
+//! of them with all events around.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
@@ -21,7 +22,7 @@ pub struct Explanation {
     pub late_above_ns: u64,
     /// Number of late cycles.
     pub late_cycles: u64,
-    /// Cycles whose events were overwritten, at least in part, before they could be read.
+    /// Cycles with events that were at least partly overwritten before they were read.
     pub overwritten_cycles: u64,
     /// Steal counted by the kernel for the cycle's CPUs over the run, ns, in ticks of 10 ms.
     pub steal_ns: u64,
@@ -66,7 +67,7 @@ pub const MOST_LATE: usize = 10_000;
 /// Number of worst cycles kept with their events.
 pub const WORST: usize = 10;
 
-/// Number of newest late cycles kept for those who watch the run.
+/// Number of newest late cycles kept for clients that watch the run.
 pub const NEWEST: usize = 24;
 
 /// Most events kept with one of them.
@@ -96,8 +97,8 @@ impl Tally {
         let late = explained.late.clone();
         self.late_cycles += 1;
         for cause in &late.causes {
-            // Counts, which stand for a trace, differ for each cycle and are named with it; here they are summed up under one
-            // name.
+            // Counts, which stand for a trace, differ for each cycle and are named with it; here
+            // they are summed up under one name.
             let name =
                 if cause.kind == Kind::Unknown && !has_trace { "no trace" } else { cause.name.as_str() };
             let mut key = (cause.kind, name.to_owned());

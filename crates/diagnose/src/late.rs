@@ -1,4 +1,5 @@
-//! Late cycles: their records as attribution needs them, their causes once they are known, and the sentence of both.
+//! Late cycles: their records as attribution needs them, their causes once they are known, and the
+//! sentence of both.
 
 use std::fmt;
 
@@ -125,7 +126,8 @@ impl PartialOrd for LateCycle {
 }
 
 impl fmt::Display for LateCycle {
-    /// Writes for example "cycle 48 213 started 183 us late: kworker/1:2 ran 120 us, irq 24 eth0 61 us".
+    /// Writes for example "cycle 48 213 started 183 us late: kworker/1:2 ran 120 us, irq 24 eth0 61
+    /// us".
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = match self.late {
             Late::Start => "started",
@@ -229,8 +231,8 @@ impl Causes {
         self.0.iter().fold(0, |sum, cause| sum.saturating_add(cause.ns))
     }
 
-    /// Causes, the largest first, adding up to exactly `total_ns`: a shortfall is added as unknown, an
-    /// excess is taken from all in proportion.
+    /// Causes, the largest first, adding up to exactly `total_ns`: a shortfall is added as unknown,
+    /// an excess is taken from all in proportion.
     pub(crate) fn adding_up_to(mut self, total_ns: u64) -> Vec<Cause> {
         let sum = self.total();
         if sum > total_ns {

@@ -1,8 +1,9 @@
-//! Causes of lateness in real-time threads, as the kernel's trace or its counters show them, in the words of [`types::cause`].
+//! Causes of lateness in real-time threads, as the kernel's trace or its counters show them, in the
+//! words of [`types::cause`].
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`explain`] | explanation of a run while it goes on |
+//! | [`explain`] | explanation of a run in progress |
 //! | [`explanation`] | its result: causes of all late cycles together, and the worst cycles |
 //! | [`trace`] | the kernel's trace: a flight recorder and its decoder |
 //! | [`late`] | a late cycle: its lateness, its causes, for people and programs |

@@ -1,7 +1,9 @@
-//! Late cycle with all events around it, as a trace for Perfetto (ui.perfetto.dev) and chrome://tracing.
+//! Late cycle with all events around it, as a trace for Perfetto (ui.perfetto.dev) and
+//! chrome://tracing.
 //!
-//! Chrome's Trace Event Format, as JSON: complete slices ("X") and instants ("i") on named tracks, times in
-//! microseconds. One track is the cycle's; each CPU has one for threads and one for interrupts.
+//! Chrome's Trace Event Format, as JSON: complete slices ("X") and instants ("i") on named tracks,
+//! times in microseconds. One track is the cycle's; each CPU has one for threads and one for
+//! interrupts.
 
 use serde_json::{Value, json};
 

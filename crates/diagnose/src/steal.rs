@@ -2,10 +2,12 @@
 //!
 //! Three sources, from the most to the least reliable:
 //!
-//! 1. `sched_stat_runtime` charges a thread for its run time *without* stolen time (with `PARAVIRT_TIME_ACCOUNTING`).
-//!    Time on the clock between two charges that was not charged was stolen.
+//! 1. `sched_stat_runtime` charges a thread for its run time *without* stolen time (with
+//!    `PARAVIRT_TIME_ACCOUNTING`). Time on the clock between two charges that was not charged was
+//!    stolen.
 //! 2. The steal counter of the CPU in `/proc/stat`, in ticks of 10 ms: an amount without instants.
-//! 3. In a virtual machine: an idle CPU with a due timer and a long time without events. The host had not woken it.
+//! 3. In a virtual machine: an idle CPU with a due timer and a long time without events. The host
+//!    had not woken it.
 
 use std::collections::{HashMap, VecDeque};
 use std::fs;
@@ -14,7 +16,8 @@ use std::path::Path;
 use crate::timeline::{REAL_TIME, Timeline};
 use crate::trace::What;
 
-/// Shortest time taken for steal, ns: charges are recorded some microseconds beside the events.
+/// Shortest time counted as steal, ns: charges are recorded some microseconds before or after the
+/// events.
 pub(crate) const STEAL_AT_LEAST: u64 = 20_000;
 
 /// Interval in which a CPU was stolen.
@@ -34,11 +37,13 @@ pub(crate) struct Charges {
 }
 
 impl Charges {
-    /// Evaluates the charges of threads on this CPU. Ordinary threads may be charged by other CPUs, whose
-    /// events are not seen here; their charges are used only if `ordinary` is true.
+    /// Evaluates the charges of threads on this CPU. Other CPUs may charge ordinary threads, and
+    /// events of other CPUs are not visible here; charges of ordinary threads are used only if
+    /// `ordinary` is true.
     pub(crate) fn of(timeline: &Timeline<'_>, cpu: usize, ordinary: bool) -> Self {
         let mut charges = Self::default();
-        // Running thread, true if its charges are used, and the times of all events since the last charge.
+        // Running thread, true if its charges are used, and the times of all events since the last
+        // charge.
         let mut open: Option<(i32, bool, Vec<u64>)> = None;
         let mut interrupt: Option<u64> = None;
         let mut interrupted = 0;
@@ -84,9 +89,9 @@ impl Charges {
         self.accounted.iter().any(|it| it.from_ns <= from_ns && to_ns <= it.to_ns)
     }
 
-    /// Takes an interval from the first to the last of these events, of which only `known_ns` were not
-    /// stolen. The rest is placed in the longest silences, each before the event that ended it: a stolen
-    /// CPU records nothing.
+    /// Takes an interval from the first to the last of these events, of which only `known_ns` were
+    /// not stolen. The rest is placed in the longest silences, each before the event that ended it:
+    /// a stolen CPU records nothing.
     fn take(&mut self, times: &[u64], known_ns: u64) {
         let (Some(&from_ns), Some(&to_ns)) = (times.first(), times.last()) else { return };
         self.accounted.push(Stolen { from_ns, to_ns });

@@ -99,8 +99,8 @@ impl<'a> Timeline<'a> {
         self.names.get(&thread).is_some_and(|task| task.priority < REAL_TIME)
     }
 
-    /// True if a runnable real-time thread was replaced by an ordinary one, or by the idle task: its run
-    /// time was used up.
+    /// True if a runnable real-time thread was replaced by an ordinary one, or by the idle task:
+    /// its run time was used up.
     #[must_use]
     pub fn was_throttled(&self, thread: i32, from_ns: u64, to_ns: u64) -> bool {
         self.events.iter().filter(|event| (from_ns..=to_ns).contains(&event.time_ns)).any(|event| {
@@ -167,7 +167,7 @@ struct State {
 }
 
 impl State {
-    /// State before the first event, whose current thread is used.
+    /// State before the first event: the thread current at that event.
     fn before(timeline: &Timeline<'_>, cpu: usize) -> Self {
         let current = timeline.events_of(cpu).next().map(|event| match event.what {
             What::Switch { previous, .. } => previous,
@@ -243,7 +243,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_real_time_thread_that_gives_way_to_an_ordinary_one_was_throttled() {
+    fn real_time_thread_behind_ordinary_one_was_throttled() {
         let task = |thread, priority| Task { thread, name: Name::from("any"), priority };
         let gives_way = |preempted, priority, next_priority| {
             let what =

@@ -77,7 +77,8 @@ impl Trace {
     }
 }
 
-/// Cycle that started and ended this many us after its release, all of it in the controller's phase.
+/// Cycle that started and ended this many us after its release, all of it in the controller's
+/// phase.
 fn one_cycle(start: u64, end: u64) -> CycleTimes {
     let mut record = CycleRecord::begin(48_213, RELEASE, RELEASE + start * US);
     record.finish(Phase::Update, RELEASE + end * US);
@@ -95,7 +96,7 @@ fn named(kind: Kind, name: &str, us: u64) -> (Kind, String, u64) {
 
 // feature(explain): threads, interrupts, timers, hypervisor, our own code
 #[test]
-fn a_thread_that_would_not_leave_the_cpu_and_the_interrupt_within() {
+fn busy_thread_and_nested_interrupt_are_blamed() {
     let trace = Trace::with(task(9, "kworker/1:2"))
         .timer(0, 0)
         .irq(10, 71)
@@ -125,7 +126,7 @@ fn a_culprit_that_comes_between_waking_and_running_is_named() {
 
 // feature(explain): threads, interrupts, timers, hypervisor, our own code
 #[test]
-fn an_idle_guest_whose_timer_came_late_was_asleep_in_the_hypervisor() {
+fn idle_vm_with_late_timer_slept_in_the_hypervisor() {
     let trace = Trace::with(idle())
         .at(-890, What::IdleEntry { state: 1 })
         .at(3_390, What::IdleExit)
@@ -138,7 +139,7 @@ fn an_idle_guest_whose_timer_came_late_was_asleep_in_the_hypervisor() {
 }
 
 #[test]
-fn a_timer_that_is_late_while_a_thread_runs_was_masked_by_it_or_stolen_by_the_counter() {
+fn late_timer_of_running_thread_is_masked_or_stolen() {
     let trace = Trace::with(task(9, "driver")).timer(300, 302).switch(303, true, cycle());
     assert_eq!(trace.blame(&one_cycle(304, 310), &BARE)[0], named(Kind::Task, "driver", 301));
     let unclear = trace.blame(&one_cycle(304, 310), &GUEST);
@@ -148,7 +149,7 @@ fn a_timer_that_is_late_while_a_thread_runs_was_masked_by_it_or_stolen_by_the_co
 }
 
 #[test]
-fn a_timer_interrupt_of_milliseconds_was_stolen_if_the_counter_says_so() {
+fn long_timer_interrupt_is_steal_if_the_counter_rose() {
     let trace = Trace::with(idle())
         .at(1, What::VectorEntry { name: "local_timer" })
         .at(8_200, What::Waking { thread: CYCLE })
@@ -160,7 +161,7 @@ fn a_timer_interrupt_of_milliseconds_was_stolen_if_the_counter_says_so() {
 }
 
 #[test]
-fn what_a_thread_had_the_cpu_for_and_was_not_charged_for_was_stolen() {
+fn uncharged_cpu_time_is_steal() {
     let culprit = task(5, "culprit");
     let trace = Trace::with(idle())
         .switch(-100, false, culprit)
@@ -168,14 +169,14 @@ fn what_a_thread_had_the_cpu_for_and_was_not_charged_for_was_stolen() {
         .at(1_000, What::Charged { thread: 5, ran_ns: 400 * US })
         .switch(1_000, false, cycle());
     let causes = trace.blame(&one_cycle(1_001, 1_100), &GUEST);
-    // 1 100 us passed, 400 us were charged: 698 us (without 2 us of interrupts) were stolen, in the one
-    // long silence.
+    // 1 100 us passed, 400 us were charged: 698 us (without 2 us of interrupts) were stolen, in the
+    // one long silence.
     assert_eq!(causes[0], named(Kind::Steal, "hypervisor", 698));
     assert_eq!(causes[1], named(Kind::Task, "culprit", 300));
 }
 
 #[test]
-fn an_ordinary_thread_is_believed_its_charges_where_a_real_time_cycle_waits_for_it() {
+fn ordinary_charges_count_if_a_real_time_cycle_waits() {
     let ordinary = task(9, "ordinary");
     let trace = Trace::with(ordinary)
         .at(-1, What::Charged { thread: 9, ran_ns: 899 * US })
@@ -184,7 +185,8 @@ fn an_ordinary_thread_is_believed_its_charges_where_a_real_time_cycle_waits_for_
         .switch(802, true, cycle());
     let causes = trace.blame(&one_cycle(803, 900), &GUEST);
     assert_eq!(causes[..2], [named(Kind::Steal, "hypervisor", 500), named(Kind::Task, "ordinary", 301)]);
-    // An ordinary cycle regularly waits for others, which may be charged on a CPU that is not recorded.
+    // An ordinary cycle regularly waits for others, which may be charged on a CPU that is not
+    // recorded.
     let mut trace = trace;
     for event in &mut trace.events {
         if let What::Switch { previous, next, .. } = &mut event.what {
@@ -205,14 +207,14 @@ fn our_own_controller_that_ran_past_the_next_release() {
 }
 
 #[test]
-fn who_interrupts_a_cycle_that_ends_late_is_blamed_before_its_own_code() {
+fn interrupter_is_blamed_before_own_code() {
     let trace = Trace::with(idle())
         .timer(0, 1)
         .switch(4, true, cycle())
         .switch(300, true, task(5, "culprit"))
         .switch(700, false, cycle());
-    // 200 us late: without the culprit's 400 us it would have been on time, however long its own code
-    // takes.
+    // 200 us late: without the culprit's 400 us it would have been on time, however long its own
+    // code takes.
     let causes = trace.blame(&one_cycle(5, 1_200), &BARE);
     assert_eq!(causes[0], named(Kind::Task, "culprit", 197), "{causes:?}");
     assert!(causes.iter().all(|(kind, ..)| *kind != Kind::Own));

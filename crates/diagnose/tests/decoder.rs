@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use onbeat_diagnose::trace::{Decoder, Task, TraceEvent, What};
 use proptest::prelude::*;
 
-/// Recording of a kernel: `header_page`, `formats` (concatenated), `pages`, and `trace`, the kernel's text.
+/// Recording of a kernel: `header_page`, `formats` (concatenated), `pages`, and `trace`, the
+/// kernel's text.
 struct Recorded {
     decoder: Decoder,
     pages: Vec<u8>,

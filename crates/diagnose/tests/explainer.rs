@@ -21,7 +21,7 @@ fn record(cycle: u64, release: u64, late: u64) -> CycleRecord {
 
 // feature(explain): counters where there is no trace
 #[test]
-fn without_a_trace_counters_are_told_and_what_is_missing() {
+fn without_trace_counters_and_missing_means_are_reported() {
     let mut explainer = Explainer::by_counters(SETTINGS, "no tracefs here".to_owned());
     assert_eq!(explainer.trace_is_missing(), Some("no tracefs here"));
     explainer.follow(gettid().as_raw_nonzero().get());
@@ -61,7 +61,7 @@ fn a_look_gives_the_cycle_that_is_later_than_all_before_it() {
 }
 
 #[test]
-fn of_very_many_late_cycles_the_worst_are_kept_and_all_are_counted() {
+fn worst_late_cycles_are_kept_and_all_counted() {
     let mut explainer = Explainer::by_counters(SETTINGS, "not wanted".to_owned());
     explainer.follow(gettid().as_raw_nonzero().get());
     let many = MOST_LATE as u64 + 500;

@@ -22,8 +22,9 @@ fn available<T>(made: Result<T, Unavailable>) -> Option<T> {
     }
 }
 
-/// Thread on CPU 0 that has slept twenty times: its id, the interval, and the number of sleeps by the
-/// kernel's count. On a busy machine a sleep can be over before the thread was taken off its CPU.
+/// Thread on CPU 0 that has slept twenty times: its id, the interval, and the number of sleeps by
+/// the kernel's count. On a busy machine a sleep can be over before the thread was taken off its
+/// CPU.
 fn sleeper() -> (i32, u64, u64, usize) {
     let sleep = || {
         let mut cpus = CpuSet::new();
@@ -46,7 +47,7 @@ fn times_slept() -> usize {
 }
 
 #[test]
-fn a_thread_that_sleeps_and_wakes_is_seen_by_name_at_the_time_it_did() {
+fn sleeping_and_waking_thread_is_recorded() {
     for _ in 0..5 {
         let Some(mut recorder) = available(Recorder::start(&[0])) else { return };
         assert!(recorder.missing().iter().all(|event| event.contains(':')));

@@ -1,4 +1,4 @@
-//! A capture is a file other people's tools read: tshark finds every frame, its direction and its time.
+//! A capture is a file for other tools: tshark finds every frame, its direction and its time.
 
 use std::io;
 use std::process::Command as Process;

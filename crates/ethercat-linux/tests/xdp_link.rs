@@ -125,13 +125,13 @@ fn a_link_that_polls_needs_no_wait() {
 }
 
 #[test]
-fn a_receive_waits_as_long_as_it_was_told_and_no_longer() {
+fn receive_waits_for_exactly_its_timeout() {
     let Some(testbed) = testbed() else { return };
     support::waits_as_long_as_it_is_told(&mut open(&testbed, Side::Near), TIMEOUT);
 }
 
 #[test]
-fn a_frame_longer_than_the_buffer_is_cut_and_one_that_no_place_holds_is_refused() {
+fn long_frames_are_cut_or_refused() {
     let Some(testbed) = testbed() else { return };
     let (mut near, mut far) = (open(&testbed, Side::Near), packet(&testbed, Side::Far));
     let long = frame(MAXIMUM_FRAME_LENGTH, 1);
@@ -145,7 +145,7 @@ fn a_frame_longer_than_the_buffer_is_cut_and_one_that_no_place_holds_is_refused(
 
 // feature(bus): AF_XDP: drops and counts the newest frames of a flood
 #[test]
-fn a_flood_leaves_the_oldest_frames_in_order_and_the_others_are_counted() {
+fn flood_keeps_the_oldest_frames_and_counts_the_rest() {
     let Some(testbed) = testbed() else { return };
     let (mut near, mut far) = (open(&testbed, Side::Near), packet(&testbed, Side::Far));
     let mut buffer = [0; MAXIMUM_FRAME_LENGTH];
@@ -192,7 +192,7 @@ fn frames_that_are_not_ethercat_go_to_the_kernel_as_before() {
 
 // feature(bus): AF_XDP: tells an interface that goes down or away as a packet socket does
 #[test]
-fn an_interface_that_goes_down_is_told_and_nothing_old_leaves_when_it_is_back() {
+fn interface_down_is_reported_and_sends_nothing_old() {
     let Some(testbed) = testbed() else { return };
     let (mut near, mut far) = (open(&testbed, Side::Near), packet(&testbed, Side::Far));
     let mut buffer = [0; MAXIMUM_FRAME_LENGTH];
@@ -237,7 +237,7 @@ fn an_interface_that_goes_down_is_told_and_nothing_old_leaves_when_it_is_back() 
 
 // feature(bus): AF_XDP: leaves no program behind, however the process ends
 #[test]
-fn the_program_goes_with_the_link_even_if_its_process_is_killed() {
+fn program_is_removed_with_a_killed_process() {
     let Some(testbed) = testbed() else { return };
     let attached = || ip(&testbed, Side::Near, "link show near").contains("xdp");
     assert!(!attached(), "that of the testbed's own link is left");
@@ -282,7 +282,7 @@ fn a_second_program_is_refused_in_words() {
          `ip link show near` and `bpftool net` show it: end its program, or use a packet socket \
          (--link packet)"
     );
-    // A process that is being started holds what its parent held, until it is another program.
+    // A new process holds its parent's descriptors until it executes another program.
     thread::scope(|scope| {
         scope.spawn(|| {
             thread::sleep(Duration::from_millis(200));
@@ -294,7 +294,7 @@ fn a_second_program_is_refused_in_words() {
 }
 
 #[test]
-fn missing_capabilities_are_named_and_auto_goes_by_packet_socket() {
+fn missing_capabilities_make_auto_use_a_packet_socket() {
     let Some(testbed) = testbed() else { return };
     let open = |kind| {
         testbed.inside(Side::Near, || {
@@ -315,7 +315,7 @@ fn missing_capabilities_are_named_and_auto_goes_by_packet_socket() {
 }
 
 #[test]
-fn a_driver_that_takes_no_program_is_gone_behind_and_auto_goes_by_packet_socket() {
+fn driver_without_xdp_makes_auto_use_a_packet_socket() {
     let Some(testbed) = testbed() else { return };
     // veth runs no program with frames larger than a page.
     ip(&testbed, Side::Far, "link set far mtu 9000");

@@ -1,5 +1,6 @@
-//! A controller in a process of its own: every axis swings about the place where it was enabled, until the cycle ends.
-//! `onbeat run examples/six-axis.toml --controller external`, then `cargo run -p onbeat-ipc --example controller_process`.
+//! A controller in a separate process: every axis swings about the position where it was enabled,
+//! until the cycle ends. Run `onbeat run examples/six-axis.toml --controller external`, then
+//! `cargo run -p onbeat-ipc --example controller_process`.
 
 use onbeat_ipc::client::Client;
 use onbeat_ipc::command::AxisTarget;
@@ -18,7 +19,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (mut last, mut pace) = (0, 1.0);
     while let Some(turn) = controller.wait() {
         let request = turn.request;
-        // Cycles that were not asked for, or not seen, count as well.
+        // Cycles without a request, or with a request that was not seen, count as well.
         let periods = request.cycle.saturating_sub(std::mem::replace(&mut last, request.cycle)).min(10);
         pace *= if request.stopping { 0.99 } else { 1.0 };
         let elapsed = periods as f64 * request.period_ns as f64 * 1e-9 * pace;

@@ -1,4 +1,5 @@
-//! Reads the state of the one running cycle and, if it has a port of that name, exchanges messages with it:
+//! Reads the state of the one running cycle and, if it has a port of that name, exchanges messages
+//! with it:
 //!
 //! `cargo run -p onbeat-ipc --example look_and_talk [PORT [WORDS]]`
 

@@ -1,16 +1,17 @@
 //! Requests to the bus of a running cycle: SDOs, the state of its SubDevices, and events.
 //!
-//! A client asks for a connection at the server ([`crate::client::Client::bus`]) and then sends lines of JSON over a
-//! stream socket, a [`Request`] each; replies carry the number of their request and may come in another order. An
-//! ordinary thread of the cycle's process, the [`Server`], serves all connections; what is behind it is a [`Backend`]. The
-//! cycle sees none of it but the requests that reach its mailboxes.
+//! A client requests a connection at the server ([`crate::client::Client::bus`]) and then sends
+//! lines of JSON over a stream socket, a [`Request`] each; replies carry the number of their
+//! request and may come in another order. An ordinary thread of the cycle's process, the
+//! [`Server`], serves all connections through a [`Backend`]. The cycle sees only the requests that
+//! reach its mailboxes.
 //!
 //! | limit | |
 //! |---|---|
 //! | longest object that is read or written | [`LONGEST_OBJECT`] bytes |
 //! | longest line | [`LONGEST_LINE`] bytes; a longer one ends the connection |
 //! | requests of one connection under way | [`MOST_UNDER_WAY`]; further ones wait in its socket |
-//! | connections | 64; 32 of users who may only read, 8 of each |
+//! | connections | 64; 32 of users with read access only, 8 of each |
 //! | events kept | [`EVENTS_KEPT`]; a reader too slow for them gets the number it missed |
 
 mod bytes;

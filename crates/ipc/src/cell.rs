@@ -1,24 +1,25 @@
 //! Lock-free cell shared across processes: a reader gets one publication as a whole, or none.
 //!
 //! ```text
-//! word 0           number of the newest whole publication, 0 for none; it also is the writer's heartbeat
+//! word 0           number of the newest whole publication, 0 for none; also the heartbeat
 //! words 1..8       reserved
-//! slot 0, 1, ...   a sequence word, then the words of a publication; each slot starts on a cache line
+//! slot 0, 1, ...   a sequence word, then a publication; starts on a cache line
 //! ```
 //!
-//! Publication `n` (from 1) goes into slot `n` modulo the number of slots. Its sequence word is `2 n - 1` while it is
-//! written and `2 n` once it is whole; only then does word 0 become `n`. So:
+//! Publication `n` (from 1) goes into slot `n` modulo the number of slots. Its sequence word is
+//! `2 n - 1` while it is written and `2 n` once it is whole; only then does word 0 become `n`. So:
 //!
 //! * The writer never waits, and nothing a reader does can be seen by it.
-//! * A writer that dies at any instruction leaves publication `n` whole: it was at work in another slot.
-//!   The next writer continues from word 0.
-//! * A read is torn only when the writer laps the reader, that is, comes round to the same slot during the
-//!   copy. The reader then tries again, a bounded number of times.
+//! * A writer that dies at any instruction leaves publication `n` whole: it was at work in another
+//!   slot. The next writer continues from word 0.
+//! * A read is torn only when the writer laps the reader, that is, comes round to the same slot
+//!   during the copy. The reader then tries again, a bounded number of times.
 //! * With any content of the words, a read ends and stays within them.
 //!
-//! Each slot is a sequence lock over atomic words, after Boehm, "Can seqlocks get along with programming language memory
-//! models?" (MSPC 2012). The same code runs over [`std`]'s atomics in memory that processes share, and over loom's in
-//! its models (`tests/loom.rs`), where a variant without the fences is seen to fail.
+//! Each slot is a sequence lock over atomic words, after Boehm, "Can seqlocks get along with
+//! programming language memory models?" (MSPC 2012). The same code runs over [`std`]'s atomics in
+//! memory that processes share, and over loom's in its models (`tests/loom.rs`), where a variant
+//! without the fences is seen to fail.
 
 use std::sync::atomic::{self, AtomicU64, Ordering};
 
@@ -126,8 +127,8 @@ impl Shape {
         (1 + self.words).next_multiple_of(LINE)
     }
 
-    /// Sequence word and words of the slot of a publication. `words` must be at least [`Shape::total`]
-    /// long.
+    /// Sequence word and words of the slot of a publication. `words` must be at least
+    /// [`Shape::total`] long.
     #[inline]
     fn slot<W>(self, words: &[W], number: u64) -> (&W, &[W]) {
         let start = LINE + (number % self.slots as u64) as usize * self.stride();
@@ -148,18 +149,18 @@ pub struct Writer<M> {
 }
 
 impl<M: Words> Writer<M> {
-    /// Creates a writer that continues from the state of the words; zeroed words are a cell without a
-    /// publication. `None` if there are fewer words than [`Shape::total`].
+    /// Creates a writer that continues from the state of the words; zeroed words are a cell without
+    /// a publication. `None` if there are fewer words than [`Shape::total`].
     pub fn new(memory: M, shape: Shape) -> Option<Self> {
         let words = memory.words();
-        // Relaxed: the former writer has finished; whatever made this the only writer orders its stores
-        // before this load.
+        // Relaxed: the former writer has finished; whatever made this the only writer orders its
+        // stores before this load.
         let newest = (words.len() >= shape.total()).then(|| words[0].load(Ordering::Relaxed))?;
         Some(Self { memory, shape, newest })
     }
 
-    /// Publishes these words. Words missing to a publication's length keep an old value; words beyond it
-    /// are ignored.
+    /// Publishes these words. Words missing to a publication's length keep an old value; words
+    /// beyond it are ignored.
     ///
     /// Never waits, makes no system call and allocates nothing.
     #[inline]
@@ -246,8 +247,9 @@ impl<M: Words> Reader<M> {
         Found::Torn(number)
     }
 
-    /// Copies the publication of this number, cut to the length of `copy`, if its slot still holds it; one attempt. The writer
-    /// keeps the newest, and as many before it as there are slots less two.
+    /// Copies the publication of this number, cut to the length of `copy`, if its slot still holds
+    /// it; one attempt. The writer keeps the newest, and as many before it as there are slots less
+    /// two.
     #[inline]
     pub fn read_number(&self, number: u64, copy: &mut [u64]) -> bool {
         if number == 0 {

@@ -1,5 +1,5 @@
-//! Datagram channels, XDDP in the papers: named ports between a real-time thread and one client in any
-//! process.
+//! Datagram channels, XDDP in the papers: named ports between a real-time thread and one client in
+//! any process.
 //!
 //! | the papers' step | here, real-time side | here, the other side |
 //! |---|---|---|
@@ -9,16 +9,18 @@
 //! | open | | [`crate::client::Client::port`] |
 //! | read, write, poll | | [`Channel`]: a file descriptor like any other |
 //!
-//! The real-time end is two rings in its own process: it makes no system call and never waits, unless it is asked to
-//! ([`Wake::Event`], [`Port::wait`]). The server copies between the rings and the socket whose other end the client has.
+//! The real-time end is two rings in its own process: it makes no system call and never waits,
+//! unless requested ([`Wake::Event`], [`Port::wait`]). The server copies between the rings and a
+//! socket; the client has the socket's other end.
 //!
-//! * To the client: bytes sent while no client has the port open wait in the ring for the next one. When
-//!   the ring is full, because there is no client or it does not read, `send` refuses and counts.
-//! * From the client: when the ring is full the server leaves the rest in the socket, and when that is full
-//!   too the client's write blocks or returns an error, as with any socket.
-//! * One client at a time. Once it is gone, for whatever reason, the next one may open the port. Bytes it
-//!   had written arrive; bytes it had not read yet are lost if they were in the socket, and wait if they were
-//!   in the ring.
+//! * To the client: bytes sent while no client has the port open wait in the ring for the next one.
+//!   When the ring is full, because there is no client or it does not read, `send` refuses and
+//!   counts.
+//! * From the client: when the ring is full the server leaves the rest in the socket, and when that
+//!   is full too the client's write blocks or returns an error, as with any socket.
+//! * One client at a time. Once it is gone, for whatever reason, the next one may open the port.
+//!   Bytes it had written arrive; bytes it had not read yet are lost if they were in the socket,
+//!   and wait if they were in the ring.
 
 mod bell;
 mod client;
@@ -57,18 +59,21 @@ pub enum Kind {
     },
 }
 
-/// Way in which the server learns that the real-time side has sent something.
+/// Way in which the server learns of data from the real-time side.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Wake {
-    /// It looks, every [`crate::server::Builder::look`]. The real-time side makes no system call.
+    /// The server polls, every [`crate::server::Builder::look`]. The real-time side makes no system
+    /// call.
     #[default]
     Look,
-    /// [`Port::send`] wakes it: one system call, none while it is awake or no client has the port open.
+    /// [`Port::send`] wakes it: one system call, none while it is awake or no client has the port
+    /// open.
     Event,
-    /// A thread of ordinary priority looks at the ring while a client has the port open, and wakes it. The real-time side makes no
-    /// system call.
+    /// A thread of ordinary priority polls the ring while a client has the port open, and wakes the
+    /// server. The real-time side makes no system call.
     Helper {
-        /// Pause between two looks, the shortest of all ports; zero for none, which takes a CPU.
+        /// Pause between two polls, the shortest of all ports; zero for none, which uses a whole
+        /// CPU.
         every: Duration,
     },
 }

@@ -39,8 +39,8 @@ pub(crate) use line::Line;
 
 /// Connection of a client to a running cycle.
 ///
-/// Once attached, reading state and diagnostics needs no help from the cycle's process and cannot be
-/// noticed by it.
+/// Once attached, reading state and diagnostics needs no help from the cycle's process and cannot
+/// be noticed by it.
 #[derive(Debug)]
 pub struct Client {
     path: PathBuf,
@@ -54,9 +54,9 @@ pub struct Client {
 }
 
 impl Client {
-    /// Attaches to the one running cycle: the one at the path in the environment variable `ONBEAT_IPC`,
-    /// otherwise the only one whose socket answers in the usual folders. A cycle of another user
-    /// ([`Client::user`]) is taken only if there is none of root's or this user's.
+    /// Attaches to the running cycle: the one at the path in the environment variable `ONBEAT_IPC`,
+    /// otherwise the only one that answers in the usual folders. A cycle of another user
+    /// ([`Client::user`]) is taken only if neither root nor this user has one.
     ///
     /// # Errors
     /// There is no such cycle, there are several, or attaching fails.
@@ -67,8 +67,8 @@ impl Client {
         Self::search(None)
     }
 
-    /// Attaches to the running cycle of this name; to one of another user only if there is none of root's
-    /// or this user's.
+    /// Attaches to the running cycle of this name; to one of another user only if there is none of
+    /// root's or this user's.
     ///
     /// # Errors
     /// There is no such cycle, there are several, or attaching fails.
@@ -76,15 +76,15 @@ impl Client {
         Self::search(Some(name))
     }
 
-    /// Attaches to all running cycles whose sockets answer in the usual folders; sockets of dead cycles are
+    /// Attaches to all running cycles that answer in the usual folders; sockets of dead cycles are
     /// skipped.
     #[must_use]
     pub fn all() -> Vec<Self> {
         Self::answering(&[place::all(), place::of_others()].concat(), None).0
     }
 
-    /// Searches the folders of root and this user first, so that a cycle of another user never makes the
-    /// choice ambiguous.
+    /// Searches the folders of root and this user first, so that a cycle of another user never
+    /// makes the choice ambiguous.
     fn search(name: Option<&str>) -> Result<Self, FindError> {
         let mut looked = Vec::new();
         for folders in [place::all(), place::of_others()] {
@@ -114,8 +114,9 @@ impl Client {
         }
     }
 
-    /// Attachments to the cycles that answer, and the errors of those that exist but cannot be attached to. Sockets of other users,
-    /// of which each may have many that never answer, are waited for no longer than one of them, all together.
+    /// Attachments to the cycles that answer, and the errors of cycles that exist but cannot be
+    /// attached to. Another user may have many sockets that never answer: the wait for sockets of
+    /// other users together is no longer than the wait for one.
     fn answering(folders: &[PathBuf], name: Option<&str>) -> (Vec<Self>, Vec<AttachError>) {
         let (mut found, mut failed) = (Vec::new(), Vec::new());
         let mut waited_for_others = Duration::ZERO;
@@ -194,8 +195,8 @@ impl Client {
         self.diagnostics.read()
     }
 
-    /// Takes the command lease. One process holds it at a time; it is returned when the writer is dropped
-    /// or its process ends, for whatever reason.
+    /// Takes the command lease. One process holds it at a time; it is returned when the writer is
+    /// dropped or its process ends, for whatever reason.
     ///
     /// # Errors
     /// Another process holds it, this user may not command, or the cycle has ended.
@@ -211,11 +212,13 @@ impl Client {
         }
     }
 
-    /// Holds the signal with this index in the description at a value, over all other writers, until the time
-    /// is over or it is released. Needs no lease, and goes on without this process.
+    /// Holds the signal with this index in the description at a value, over all other writers,
+    /// until the time has expired or it is released. Needs no lease, and continues without this
+    /// process.
     ///
     /// # Errors
-    /// The value, the time or the signal cannot be, this user may not command, or the cycle has ended.
+    /// The value, the time or the signal cannot be, this user may not command, or the cycle has
+    /// ended.
     pub fn force(&self, signal: usize, value: types::Value, time: Duration) -> Result<(), ForceError> {
         self.ask_for(Force::Hold { signal, value, time })
     }
@@ -257,12 +260,12 @@ impl Client {
         }
     }
 
-    /// Becomes the controller process of the cycle. One process is it at a time, until the controller is dropped or its
-    /// process ends, for whatever reason.
+    /// Becomes the controller process of the cycle. One process is it at a time, until the
+    /// controller is dropped or its process ends, for whatever reason.
     ///
     /// # Errors
-    /// Another process is it, this user may not command, the cycle has no controller of that kind or has another
-    /// version with it, or the cycle has ended.
+    /// Another process is it, this user may not command, the cycle has no controller of that kind
+    /// or has another version with it, or the cycle has ended.
     pub fn controller(&self) -> Result<Controller, ControllerError> {
         let request = Request::Controller(controller::VERSION);
         let (line, reply, files) = self.ask_until_ready(request).map_err(ControllerError::Attach)?;
@@ -277,13 +280,13 @@ impl Client {
         }
     }
 
-    /// Opens a port. One client has it open at a time; it is closed when the channel is dropped or its
-    /// process ends, for whatever reason. A port that its real-time thread has not bound yet is waited for,
-    /// for at most two seconds.
+    /// Opens a port. One client has it open at a time; it is closed when the channel is dropped or
+    /// its process ends, for whatever reason. A port that its real-time thread has not bound yet is
+    /// waited for, for at most two seconds.
     ///
     /// # Errors
-    /// There is no such port, another process has it open, this user may not open it, or the cycle has
-    /// ended.
+    /// There is no such port, another process has it open, this user may not open it, or the cycle
+    /// has ended.
     pub fn port(&self, name: &str) -> Result<Channel, PortError> {
         let port = name.to_owned();
         let known = || self.description.ports.iter().map(|port| port.name.clone()).collect();
@@ -308,7 +311,8 @@ impl Client {
     /// Opens a connection to the bus: SDOs, the state of the SubDevices, events.
     ///
     /// # Errors
-    /// The program that runs the cycle takes no requests for its bus, too many programs ask it, or the cycle has ended.
+    /// The program that runs the cycle takes no requests for its bus, too many programs ask it, or
+    /// the cycle has ended.
     pub fn bus(&self) -> Result<BusClient, AttachError> {
         let (_, reply, files) = self.ask_until_ready(Request::Bus)?;
         match (reply.status, files.into_iter().next()) {
@@ -317,8 +321,9 @@ impl Client {
         }
     }
 
-    /// Sends a request on a new connection, repeated for up to 2 s while the real-time side is not ready or
-    /// while a dead process still holds what is asked for: the kernel releases it shortly after the death.
+    /// Sends a request on a new connection, repeated for up to 2 s while the real-time side is not
+    /// ready or while a dead process still holds the requested thing: the kernel releases it
+    /// shortly after the death.
     fn ask_until_ready(
         &self,
         request: Request<'_>,
@@ -339,8 +344,8 @@ impl Client {
         }
     }
 
-    /// True if the process that ran the cycle is gone or has closed the interface. The last state stays
-    /// readable.
+    /// True if the process that ran the cycle is gone or has closed the interface. The last state
+    /// stays readable.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.line.has_ended()
@@ -358,7 +363,7 @@ impl Client {
         self.process
     }
 
-    /// Id of the user who runs the cycle, as the kernel reports it.
+    /// Id of the user that runs the cycle, as the kernel reports it.
     #[must_use]
     pub fn user(&self) -> u32 {
         self.user

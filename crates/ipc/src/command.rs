@@ -1,7 +1,9 @@
-//! Commands to the cycle from outside, the newest of which counts: their form, their words in shared memory, and both ends.
+//! Commands to the cycle from outside, the newest of which counts: their form, their words in
+//! shared memory, and both ends.
 //!
-//! Each holder of the lease writes into a region of its own, made for it. Writes of a former holder to its region have no
-//! effect any more ([`lease`]). `docs/ipc.md` has the table of words for other languages.
+//! Each holder of the lease writes into a separate region, made for it. Writes of a former holder
+//! to its region have no effect any more ([`lease`]). `docs/ipc.md` has the table of words for
+//! other languages.
 
 pub mod lease;
 
@@ -35,16 +37,16 @@ pub struct Command {
     pub twist: Option<Twist>,
     /// Pose of the arm's tool.
     pub pose: Option<ToolPose>,
-    /// Target of each axis, in the order of [`crate::description::Description::axes`]; `None` commands
-    /// nothing for it.
+    /// Target of each axis, in the order of [`crate::description::Description::axes`]; `None`
+    /// commands nothing for it.
     pub axes: Vec<Option<AxisTarget>>,
     /// Value of each output that is set from outside, in the order of
     /// [`crate::description::Description::commanded`]; `None` leaves it as it is.
     pub signals: Vec<Option<types::Value>>,
 }
 
-/// The cycle's end. The peer may write anything at any time: none of it makes this wait, panic or read out
-/// of bounds.
+/// The cycle's end. The peer may write anything at any time: the cycle never waits, panics or reads
+/// out of bounds because of it.
 #[derive(Debug)]
 pub struct Reader {
     hearing: Hearing<Region>,
@@ -61,27 +63,28 @@ pub enum Read {
     Same,
     /// A new command; it is in the command that was passed.
     New,
-    /// The region holds no whole command; the command that was passed is unchanged. Reported once for each.
+    /// The region holds no whole command; the command that was passed is unchanged. Reported once
+    /// for each.
     Torn,
 }
 
 impl Reader {
-    /// Reads the newest command if it is newer than the last one. On any result but [`Read::New`] `command`
-    /// is unchanged.
+    /// Reads the newest command if it is newer than the last one. On any result but [`Read::New`]
+    /// `command` is unchanged.
     ///
-    /// Of a holder that gave the lease back or lost it, one more command at most is read: the last one
-    /// given until then.
+    /// Of a holder that gave the lease back or lost it, one more command at most is read: the last
+    /// one given until then.
     ///
-    /// All numbers are as the peer wrote them, unchecked. There may be fewer axes and signals than the robot
-    /// has, never more. Never waits, makes no system call, and allocates nothing if `command` came from
-    /// [`Reader::blank`].
+    /// All numbers are as the peer wrote them, unchecked. There may be fewer axes and signals than
+    /// the robot has, never more. Never waits, makes no system call, and allocates nothing if
+    /// `command` came from [`Reader::blank`].
     #[inline]
     pub fn newest(&mut self, command: &mut Command) -> Read {
         let rows = self.rows;
         self.hearing.newest(&mut self.scratch, |words| decode(words, rows, command).is_some())
     }
 
-    /// Creates a command with room for every axis and signal.
+    /// Creates a command with space for every axis and signal.
     #[must_use]
     pub fn blank(&self) -> Command {
         let Rows { axes, signals, .. } = self.rows;
@@ -107,9 +110,9 @@ impl Regions {
         (Self { leases, rows }, Reader { hearing, scratch: vec![0; length(rows)].into(), rows })
     }
 
-    /// Makes a new region and queues it for the cycle; returns the descriptor for the holder. `None` while
-    /// the cycle has not taken up the regions made before. Commands of the former holder are no longer
-    /// read.
+    /// Makes a new region and queues it for the cycle; returns the descriptor for the holder.
+    /// `None` while the cycle has not taken up the regions made before. Commands of the former
+    /// holder are no longer read.
     pub(crate) fn make(&mut self) -> io::Result<Option<OwnedFd>> {
         if !self.leases.has_room() {
             return Ok(None);
@@ -165,8 +168,8 @@ impl Writer {
     }
 
     /// Sends a command in place of the former one and returns its sequence number. `sequence` and
-    /// `stamp_ns` are filled in here: counted up from 1, and the current time. An empty list of axes or of
-    /// signals commands nothing for any of them.
+    /// `stamp_ns` are filled in here: counted up from 1, and the current time. An empty list of
+    /// axes or of signals commands nothing for any of them.
     ///
     /// # Errors
     /// The cycle has ended, or the command has another number of axes or signals.
@@ -218,7 +221,7 @@ pub enum SendError {
         /// Axes of the command.
         found: usize,
     },
-    /// The command has another number of signals than those set from outside.
+    /// The number of signals in the command differs from the number of signals set from outside.
     #[error(
         "the command is for {found} signals, the robot has {expected} that are set from outside: name each of them, or none"
     )]
@@ -246,7 +249,8 @@ pub(crate) const fn length(rows: Rows) -> usize {
     FIXED + rows.axes * AXIS + rows.signals * SIGNAL
 }
 
-/// Encodes a command into words of these rows; axes and signals without a row are left out, missing ones are zeros.
+/// Encodes a command into words of these rows; axes and signals without a row are left out, missing
+/// ones are zeros.
 pub(crate) fn encode(command: &Command, rows: Rows, words: &mut [u64]) {
     let head = [command.sequence, command.stamp_ns, command.time_to_live_ns];
     let fixed = head.into_iter().chain(twist_words(command.twist)).chain(pose_words(command.pose));
@@ -260,10 +264,10 @@ pub(crate) fn encode(command: &Command, rows: Rows, words: &mut [u64]) {
     }
 }
 
-/// Decodes a command from words that a peer may have filled with anything. Numbers are not checked: they
-/// may be NaN or infinite. `None` if the words are no command; then `command` is unchanged.
+/// Decodes a command from words with any content. Numbers are not checked: they may be NaN or
+/// infinite. `None` if the words are no command; then `command` is unchanged.
 ///
-/// Does not allocate if `command` has room for these rows.
+/// Does not allocate if `command` has space for these rows.
 #[inline]
 pub(crate) fn decode(words: &[u64], rows: Rows, command: &mut Command) -> Option<()> {
     let (fixed, rest) = words.split_at_checked(FIXED)?;
@@ -292,7 +296,7 @@ pub(crate) fn decode(words: &[u64], rows: Rows, command: &mut Command) -> Option
     Some(())
 }
 
-/// Words of a twist: whether there is one, and its numbers.
+/// Words of a twist: its presence, and its numbers.
 pub(crate) fn twist_words(twist: Option<Twist>) -> [u64; 4] {
     let Twist { x, y, yaw } = twist.unwrap_or_default();
     [twist.is_some().into(), x.0.to_bits(), y.0.to_bits(), yaw.0.to_bits()]
@@ -305,7 +309,7 @@ pub(crate) fn twist(&[has, x, y, yaw]: &[u64; 4]) -> Option<Option<Twist>> {
     (has <= 1).then(|| (has == 1).then_some(Twist::new(x, y, yaw)))
 }
 
-/// Words of a pose: whether there is one, and its numbers.
+/// Words of a pose: its presence, and its numbers.
 pub(crate) fn pose_words(pose: Option<ToolPose>) -> [u64; 8] {
     let ToolPose { position: [px, py, pz], orientation: [qx, qy, qz, qw] } =
         pose.unwrap_or(ToolPose { position: [Metres::ZERO; 3], orientation: [0.0; 4] });

@@ -1,11 +1,13 @@
-//! A controller in a process of its own.
+//! A controller in a separate process.
 //!
-//! In each cycle the cycle publishes a [`Request`] with the inputs of that cycle and wakes the process, which answers with
-//! set-points and outputs ([`Answer`]). The cycle waits for the answer until its deadline, and no longer.
+//! In each cycle the cycle publishes a [`Request`] with the inputs of that cycle and wakes the
+//! process, which answers with set-points and outputs ([`Answer`]). The cycle waits for the answer
+//! until its deadline, and no longer.
 //!
-//! One process at a time holds this role, by its connection to the [`crate::service`], as with the command lease. Each holder
-//! gets two regions of its own: one that only the cycle writes, and one that it writes itself. Either side sleeps on
-//! the number of the newest publication (futex(2)); nothing polls.
+//! One process at a time holds this role, by its connection to the [`crate::service`], as with the
+//! command lease. Each holder gets two separate regions: one that only the cycle writes, and one
+//! that the holder writes. Either side sleeps on the number of the newest publication (futex(2));
+//! nothing polls.
 //!
 //! ```no_run
 //! use onbeat_ipc::command::AxisTarget;
@@ -48,7 +50,7 @@ pub const VERSION: u16 = 5;
 /// Inputs of a cycle for the controller process.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Request {
-    /// Number of the cycle; gaps are releases that were skipped, or cycles whose request was not taken.
+    /// Number of the cycle; gaps are skipped releases, or cycles with a request that was not taken.
     pub cycle: u64,
     /// Scheduled release, CLOCK_MONOTONIC.
     pub release_ns: u64,
@@ -58,10 +60,11 @@ pub struct Request {
     pub period_ns: u64,
     /// Periods since the cycle before: 1, or more after an overrun.
     pub periods: u64,
-    /// True once the axes are to come to rest: the cycle ends.
+    /// True once the axes are to stop: the cycle ends.
     pub stopping: bool,
-    /// Axes, in the order of the description. While an axis is enabled and holding (phase 1) set-points begin at its target
-    /// position; otherwise targets are those of the cycle before.
+    /// Axes, in the order of the description. While an axis is enabled and holding (phase 1)
+    /// set-points begin at its target position; otherwise targets are the targets of the previous
+    /// cycle.
     pub axes: Vec<Axis>,
     /// Drives of the axes, in the same order.
     pub drives: Vec<Drive>,
@@ -71,22 +74,23 @@ pub struct Request {
     pub command: ExternalCommand,
 }
 
-/// Drive of an axis, beside the state of the axis.
+/// State of the drive of an axis.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Drive {
     /// Statusword 0x6041.
     pub statusword: u16,
     /// Error code 0x603F of a drive in fault; 0 for none known.
     pub error_code: u16,
-    /// True while it looks for its home.
+    /// True while its drive homes.
     pub homing: bool,
     /// True if it was enabled before.
     pub was_enabled: bool,
-    /// Cycles in a row in which it exchanged no process data.
+    /// Consecutive cycles without an exchange of process data.
     pub missed: u32,
-    /// Cycles in a row in which it was asked to be enabled and was not.
+    /// Consecutive cycles in which it was requested to be enabled and was not.
     pub waits: u32,
-    /// Position as the drive counts it, and counts in a radian of the axis; `None` before its first inputs.
+    /// Position as the drive counts it, and counts in a radian of the axis; `None` before its first
+    /// inputs.
     pub counts: Option<(i32, f64)>,
 }
 
@@ -95,7 +99,8 @@ pub struct Drive {
 pub struct Answer {
     /// Number of the cycle.
     pub cycle: u64,
-    /// The controller lives on the command from outside: when that goes stale, the axes stop as the robot file says.
+    /// The controller lives on the command from outside: when that goes stale, the axes stop as the
+    /// robot file says.
     pub commanded: bool,
     /// Reason for a target of the command that it refuses, in the cycle in which it does.
     pub refused: Option<Refusal>,
@@ -105,8 +110,8 @@ pub struct Answer {
     pub base: Base,
     /// Axes, in the order of the description.
     pub axes: Vec<AxisAnswer>,
-    /// Values of outputs, in the order of the signals of the description: 0 or 1, an integer, or the bits of a double, as its
-    /// kind says. An output keeps its value until it gets another one.
+    /// Values of outputs, in the order of the signals of the description: 0 or 1, an integer, or
+    /// the bits of a double, as its kind says. An output keeps its value until it gets another one.
     pub outputs: Vec<Option<u64>>,
 }
 
@@ -119,7 +124,8 @@ pub struct AxisAnswer {
     pub home: bool,
     /// Set-point of the kind that its mode follows; `None` leaves the one before.
     pub target: Option<AxisTarget>,
-    /// Set-point of another kind that the controller gives it instead: it does not move, and an event tells that.
+    /// Set-point of another kind that the controller gives instead: it does not move the axis, and
+    /// an event reports it.
     pub ignored: Option<CyclicMode>,
 }
 
@@ -128,7 +134,7 @@ codes! {
     Wrong: u8 {
         /// The region holds no whole answer.
         Torn = 1, "the region holds no whole answer";
-        /// It is for a cycle that was not asked for, or was answered before.
+        /// It is for a cycle without a request, or for one that was answered before.
         Cycle = 2, "it is for a cycle without a request, or with an answer already";
         /// The number of axes or signals is not the robot's.
         Rows = 3, "another number of axes or signals than the robot has";
@@ -136,7 +142,8 @@ codes! {
         Code = 4, "an unknown code";
         /// A number is NaN or infinite.
         NotFinite = 5, "a number is NaN or infinite";
-        /// A set-point is of a kind that the axis's mode does not follow, or for an axis that the controller does not move.
+        /// A set-point is of a kind that the axis's mode does not follow, or for an axis that the
+        /// controller does not move.
         Axis = 6, "a set-point that the axis's mode does not follow, or for an axis of another controller";
         /// A value is for an input, or for an output that a part of the robot writes.
         Output = 7, "a value for an input, or for an output that a part of the robot writes";

@@ -26,10 +26,10 @@ pub struct Description {
     pub controllers: Vec<ControllerDescription>,
     /// Mobile base, if the robot has one.
     pub base: Option<BaseDescription>,
-    /// Frames that are fixed to others: the wheels' axles, and those that the robot file names.
+    /// Frames that are fixed to others: the wheels' axles, and the frames named in the robot file.
     #[serde(default)]
     pub frames: Vec<FrameDescription>,
-    /// The arm whose tool follows poses; none without such a controller.
+    /// The arm that follows tool poses; none without such a controller.
     #[serde(default)]
     pub arm: Option<ArmDescription>,
     /// URDF of the arm, if the robot has one: the text of the file.
@@ -138,8 +138,8 @@ pub struct BrakeInputDescription {
 }
 
 impl AxisDescription {
-    /// A continuous axis of this name, mode, velocity limit (rad/s) and effort limit (N m), without limits of
-    /// acceleration and jerk, whose drive reports its torque.
+    /// A continuous axis of this name, mode, velocity limit (rad/s) and effort limit (N m), without
+    /// limits of acceleration and jerk, with a drive that reports its torque.
     #[must_use]
     pub fn new(
         name: impl Into<String>,
@@ -190,7 +190,8 @@ pub struct SignalDescription {
     /// Scale and offset that make its value of the entry's number; none for the number itself.
     #[serde(default)]
     pub scaling: Option<(f64, f64)>,
-    /// Writer of an output: [`OUTSIDE`], `"controller"`, or a part of the robot, as `axis "spindle"`.
+    /// Writer of an output: [`OUTSIDE`], `"controller"`, or a part of the robot, as
+    /// `axis "spindle"`.
     pub writer: Option<String>,
     /// True if the robot file gives it its name.
     #[serde(default)]
@@ -206,7 +207,8 @@ pub struct SensorDescription {
     pub kind: SensorKind,
     /// Frame its values are in.
     pub frame: String,
-    /// Indices of its signals: force and torque; acceleration, angular velocity and perhaps orientation; temperature.
+    /// Indices of its signals: force and torque; acceleration, angular velocity and perhaps
+    /// orientation; temperature.
     pub signals: Vec<usize>,
 }
 
@@ -214,14 +216,16 @@ pub struct SensorDescription {
 pub const OUTSIDE: &str = "outside";
 
 impl Description {
-    /// Places of the outputs that are set from outside, in the order of [`crate::command::Command::signals`].
+    /// Places of the outputs that are set from outside, in the order of
+    /// [`crate::command::Command::signals`].
     pub fn commanded(&self) -> impl Iterator<Item = usize> + '_ {
         let outside = |it: &SignalDescription| it.writer.as_deref() == Some(OUTSIDE);
         let places = self.signals.iter().enumerate();
         places.filter(move |(_, it)| outside(it)).map(|(place, _)| place)
     }
 
-    /// Places of the elements of a named signal that stands for several values, in their order; empty for another name.
+    /// Places of the elements of a named signal with several values, in their order; empty for
+    /// another name.
     #[must_use]
     pub fn elements(&self, name: &str) -> Vec<usize> {
         let places = self.signals.iter().enumerate();
@@ -308,7 +312,8 @@ pub struct BaseDescription {
 pub struct WheelDescription {
     /// Index of its axis.
     pub axis: usize,
-    /// Velocity that the base has of 1 rad/s of this wheel, in its own frame: x, y, m/s; yaw, rad/s.
+    /// Velocity that the base has of 1 rad/s of this wheel, in its own frame: x, y, m/s; yaw,
+    /// rad/s.
     pub twist: [f64; 3],
 }
 
@@ -325,10 +330,10 @@ pub struct FrameDescription {
     pub rotation: [f64; 4],
 }
 
-/// Description of an arm whose tool follows poses.
+/// Description of an arm that follows tool poses.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ArmDescription {
-    /// Link of the URDF in whose frame poses are.
+    /// Link of the URDF that is the frame of poses.
     pub base: String,
     /// Link of the URDF that is brought to a pose.
     pub tool: String,

@@ -1,7 +1,9 @@
-//! Diagnostics of a cycle, published a few times a second as a JSON document; the newest one counts.
+//! Diagnostics of a cycle, published a few times a second as a JSON document; the newest one
+//! counts.
 
 mod bus;
 mod document;
+mod figures;
 mod watched;
 
 use std::io;
@@ -18,6 +20,7 @@ pub use document::{
     Conditions, Diagnostics, DisturbanceCounts, LateCycle, LateCycles, SpreadNs, TaskDiagnostics,
     WatchDiagnostics,
 };
+pub use figures::{BOUNDS, EventCounts, Figures, Histogram};
 pub use watched::Watched;
 
 /// Longest document, bytes.

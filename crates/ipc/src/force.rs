@@ -1,7 +1,7 @@
-//! Forced signals: held at a value, over all other writers, until a time is over.
+//! Forced signals: held at a value, over all other writers, until a time has expired.
 //!
-//! The server checks what a client asks for and passes it on; the cycle counts the time, so that a force ends though its
-//! client, or the server, is gone.
+//! The server checks a client's request and passes it on; the cycle counts the time, so that a
+//! force ends even if its client, or the server, is gone.
 
 use std::time::Duration;
 
@@ -40,7 +40,8 @@ pub struct Client {
 pub struct Reader(Consumer<(Force, Client)>);
 
 impl Reader {
-    /// Takes the next one, if there is one, and the client that asks for it. Never waits, makes no system call and allocates nothing.
+    /// Takes the next request, if there is one, and its client. Never waits, makes no system call
+    /// and allocates nothing.
     pub fn poll(&mut self) -> Option<(Force, Client)> {
         self.0.pop().ok()
     }
@@ -61,7 +62,7 @@ pub(crate) enum Refused {
     NotPermitted(String),
     /// It cannot be.
     Impossible(String),
-    /// The cycle does not take what was asked before.
+    /// The cycle has not taken the previous request.
     NotReady(String),
 }
 
@@ -121,7 +122,7 @@ fn check(signal: &Signal, value: Value, time: Duration) -> Result<(), String> {
     }
 }
 
-/// Longest time of one force: who needs more asks again.
+/// Longest time of one force; a client that needs more repeats the request.
 const LONGEST: Duration = Duration::from_secs(24 * 3600);
 
 /// Forces that wait for the cycle.

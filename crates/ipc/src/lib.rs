@@ -3,27 +3,28 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`description`] | description of a running cycle: robot, axes, controllers, ports; written once, before the first cycle |
+//! | [`description`] | description of a running cycle: robot, axes, controllers, ports; written once |
 //! | [`state`] | state: one [`state::State`] a cycle, the newest counts |
 //! | [`command`] | commands: one [`command::Command`] with a time-to-live, the newest counts |
-//! | [`controller`] | a controller in a process of its own: a request a cycle, an answer before its deadline |
-//! | [`force`] | signals held at a value until a time is over |
+//! | [`controller`] | controller process: a request per cycle, an answer before its deadline |
+//! | [`force`] | signals held at a value until a time has expired |
 //! | [`message`] | the messages of the ports `control` and `trajectory` |
 //! | [`words`] | texts for the codes of a state |
 //! | [`sensor`] | messages of device tasks: IMU, scans, sonar, LED strip |
-//! | [`channel`] | datagram channels: named, bounded ports in both directions, of messages or streams |
+//! | [`channel`] | datagram channels: named, bounded ports, of messages or streams |
 //! | [`diagnostics`] | diagnostics, a few times a second, as JSON |
 //! | [`bus`] | requests to the bus of a running cycle: SDOs, states, events |
-//! | [`server`] | side of the process that runs the cycle: makes all of it, and starts the [`service`] |
+//! | [`server`] | side of the process with the cycle: makes all of it, starts the [`service`] |
 //! | [`client`] | client side |
 //! | [`service`] | the thread that lets clients attach, and its protocol |
 //! | [`text`] | text requests to any other running program of ours |
 //! | [`cell`] | lock-free code under state, command and diagnostics |
 //! | [`ring`] | bounded ring within a process that drops and counts |
 //!
-//! `docs/ipc.md` says which processes may be killed, and when, and what each peer may do.
+//! `docs/ipc.md` describes which processes may be killed, and when, and what each peer may do.
 //!
-//! All numbers are SI (rad, m, N m, s) unless a name ends in `_ns`: nanoseconds, instants of CLOCK_MONOTONIC.
+//! All numbers are SI (rad, m, N m, s) unless a name ends in `_ns`: nanoseconds, instants of
+//! CLOCK_MONOTONIC.
 #![deny(unsafe_code)]
 
 pub mod bus;
@@ -50,7 +51,7 @@ pub mod text;
 mod value;
 pub mod words;
 
-/// Pages whose Rust programs are compiled as tests.
+/// Pages with Rust programs that are compiled as tests.
 #[cfg(doctest)]
 mod pages {
     #[doc = include_str!("../../../docs/ipc.md")]

@@ -1,5 +1,5 @@
-//! Messages of the ports [`control`] and [`trajectory`]: little-endian, of known length, encoded and
-//! decoded without allocation, so that the real-time side can read them itself.
+//! Messages of the ports [`control`] and [`trajectory`]: little-endian, of known length, encoded
+//! and decoded without allocation, so that the real-time side can read them itself.
 //!
 //! Every message begins with the same sixteen bytes:
 //!
@@ -10,9 +10,9 @@
 //! | 4..8 | number, u32, with a meaning for each kind; 0 for a kind without one |
 //! | 8..16 | id, u64: chosen by the client, repeated in the answers |
 //!
-//! Each message has a table of the bytes that follow. A message must end where its table ends; any other
-//! length is refused, and so is every number that its field cannot hold. The *meaning* of a message - an
-//! unknown axis, a point beyond the limits - is judged by the controller.
+//! Each message has a table of the bytes that follow. A message must end where its table ends; any
+//! other length is refused, and so is every number that its field cannot hold. The controller
+//! checks the *meaning* of a message, for example for an unknown axis or a point beyond the limits.
 
 mod codec;
 pub mod control;

@@ -46,7 +46,8 @@ pub(crate) fn sockets(folder: &Path, suffix: &str) -> Vec<PathBuf> {
     found
 }
 
-/// The folder that cannot be looked into, and why, where this process has no descriptor left: in others nothing may be found.
+/// The folder that cannot be searched, and the reason, if this process has no descriptor left: the
+/// search in other folders may then be incomplete.
 pub(crate) fn unseen(folders: &[PathBuf]) -> Option<(PathBuf, io::Error)> {
     folders.iter().find_map(|folder| {
         let error = fs::read_dir(folder).err().filter(lacks_descriptors)?;
@@ -54,7 +55,7 @@ pub(crate) fn unseen(folders: &[PathBuf]) -> Option<(PathBuf, io::Error)> {
     })
 }
 
-/// The error of a process that has no descriptor left, with its limit; others as they are.
+/// The error of a process that has no descriptor left, with its limit; other errors unchanged.
 pub(crate) fn limited(error: io::Error) -> io::Error {
     if !lacks_descriptors(&error) {
         return error;
@@ -201,7 +202,7 @@ pub(crate) fn listen_at(
 ) -> Result<(PathBuf, OwnedFd), PlaceError> {
     make_folder(folder, group)?;
     let folder_error = |error| PlaceError::Folder { folder: folder.into(), error };
-    // Serialises cycles that open at once: a socket that looks dead below is not one half made.
+    // Serialises cycles that open at once: a socket that seems dead below is not a half-made one.
     let _lock = Lock::of(folder).map_err(folder_error)?;
     let path = folder.join(format!("{name}.{suffix}"));
     let unborn = folder.join(format!(".{}.{suffix}", std::process::id()));
@@ -255,8 +256,8 @@ fn make_room(path: &Path) -> Result<(), PlaceError> {
     }
 }
 
-/// Removes the sockets that dead programs of this user left in a folder of ours, of whatever kind they were,
-/// half-made ones too: none is made while the folder is locked.
+/// Removes the sockets that dead programs of this user left in a folder of ours, of whatever kind
+/// they were, half-made ones too: none is made while the folder is locked.
 fn sweep(folder: &Path) {
     for path in fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()) {
         if is_socket_of(&path, geteuid().as_raw()) && matches!(answers(&path), Answers::NoServer) {
@@ -278,8 +279,9 @@ pub(crate) fn connect_to(path: &Path) -> io::Result<OwnedFd> {
 
 /// Lock of a folder, held while sockets in it are made and removed.
 ///
-/// Any user who may read the folder can take it, too, and hold it for ever: so it is waited for no longer than programs of Onbeat
-/// hold it, and then done without. Two that open a socket of one name in the same instant may then get in each other's way.
+/// Any user that may read the folder can also take the lock, and hold it forever. So the wait is no
+/// longer than programs of Onbeat hold it, and then the program continues without it. Two programs
+/// that open a socket of one name in the same instant may then conflict.
 #[derive(Debug)]
 pub(crate) struct Lock {
     _folder: File,
@@ -320,8 +322,8 @@ impl Placed {
 
 impl Drop for Placed {
     fn drop(&mut self) {
-        // Only our own socket is removed: it may have been removed already, and another program may have
-        // taken its place.
+        // Only our own socket is removed: it may have been removed already, and another program may
+        // have taken its place.
         let _lock = self.path.parent().map(Lock::of);
         let found = fs::symlink_metadata(&self.path).map(|found| (found.dev(), found.ino()));
         if found.is_ok_and(|found| found == self.identity) {
@@ -417,7 +419,8 @@ fn is_socket_name(path: &Path, suffix: &str) -> bool {
     !hidden && path.extension().is_some_and(|extension| extension == suffix)
 }
 
-/// Most folders of other users that are searched, and most sockets in each: their contents are untrusted.
+/// Most folders of other users that are searched, and most sockets in each: their contents are
+/// untrusted.
 const MOST_OTHERS: usize = 64;
 
 /// Suffix of the sockets of cycles.
@@ -429,5 +432,5 @@ pub(crate) const TIMEOUT: Duration = Duration::from_secs(5);
 /// Longest time that programs of Onbeat lock a folder for.
 const LOCKED_FOR: Duration = Duration::from_secs(1);
 
-/// Interval at which a locked folder is looked at again.
+/// Polling interval of a locked folder.
 const LOCK_LOOK: Duration = Duration::from_millis(2);

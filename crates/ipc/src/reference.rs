@@ -1,8 +1,8 @@
 //! Positions that the operator gives an axis: measured at the machine and accepted, or set.
 //!
 //! Only `onbeat control` asks for this. No port, no controller, no ROS node and no Python program
-//! can: the client's call is behind the feature `person`, and the server accepts a measured position
-//! only from a process with a terminal.
+//! can: the client's call is behind the feature `person`, and the server accepts a measured
+//! position only from a process with a terminal.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -62,7 +62,8 @@ codes! {
         KnowsBetter = 12, "it has position limits, and its absolute encoder or its homing method gives its position";
         /// Beyond the resolution of its drive's counts.
         TooFar = 13, "the position is farther than 1e8 rad from zero, where the counts of its drive cannot be resolved";
-        /// Nothing makes it ready in this run: neither a homing on a switch, nor an absolute encoder.
+        /// Nothing makes it ready in this run: neither a homing on a switch, nor an absolute
+        /// encoder.
         NoWayBack = 14, "its encoder is not absolute, and no homing of it finds a switch: add `homing` with a switch, or `encoder` and `encoder_range`, to the robot file; until then only a new start of `onbeat run` ends this, and takes the present reading as its position";
     }
 }
@@ -128,7 +129,8 @@ fn close(open: &AtomicU64, number: u64) -> bool {
 }
 
 impl References {
-    /// Passes a request on to the cycle, which answers it later: [`References::poll`]. False if there is no room.
+    /// Passes a request on to the cycle, which answers it later: [`References::poll`]. False if
+    /// there is no space.
     pub(crate) fn ask(&mut self, given: Given, by: Client) -> bool {
         self.number += 1;
         (self.begin, self.is_taken) = (Instant::now(), false);
@@ -147,7 +149,7 @@ impl References {
         if self.begin.elapsed() < PATIENCE {
             return Answer::Pending;
         }
-        // What the cycle has taken in the last moment it carries out: its answer is waited for.
+        // The cycle carries out a request taken at the last moment: this waits for its answer.
         if !self.is_taken && !close(&self.open, self.number) {
             (self.begin, self.is_taken) = (Instant::now(), true);
             return Answer::Pending;

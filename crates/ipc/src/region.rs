@@ -10,8 +10,8 @@
 //! word 8.. the cell
 //! ```
 //!
-//! It is a memfd: it has no name, and is freed when the last process closes it. Its size is sealed, so that
-//! no peer can make an access fail with SIGBUS.
+//! It is a memfd: it has no name, and is freed when the last process closes it. Its size is sealed,
+//! so that no peer can make an access fail with SIGBUS.
 
 use std::fmt;
 use std::io;
@@ -70,8 +70,8 @@ impl Region {
         }
         let mapping = match written {
             Written::ByMaker => {
-                // The mapping above stays writable; from now on no other writable one can be made, nor can
-                // the file be written.
+                // The mapping above stays writable; from now on no other writable one can be made,
+                // nor can the file be written.
                 fcntl_add_seals(&file, SealFlags::FUTURE_WRITE | SealFlags::SEAL)?;
                 mapping
             }
@@ -216,7 +216,7 @@ mod tests {
 
     // feature(ipc): another layout is refused with expected and found
     #[test]
-    fn a_region_of_another_make_is_refused_with_what_was_expected_and_found() {
+    fn foreign_region_is_refused_with_expected_and_found() {
         let other = refusal(Kind { version: 4, ..KIND });
         assert_eq!((other.what, other.expected, other.found), ("layout version", 3, 4));
         assert_eq!(

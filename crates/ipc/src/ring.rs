@@ -1,5 +1,5 @@
-//! Bounded ring from one thread to another within a process: it never waits, and drops and counts items
-//! without room.
+//! Bounded ring from one thread to another within a process: it never waits, and drops and counts
+//! items without space.
 //!
 //! ```
 //! let (mut sender, mut receiver) = onbeat_ipc::ring::bounded(2);
@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rtrb::{Consumer, Producer, RingBuffer};
 
-/// Creates both ends of a ring with room for this many items.
+/// Creates both ends of a ring with space for this many items.
 #[must_use]
 pub fn bounded<T>(room: usize) -> (Sender<T>, Receiver<T>) {
     let (ring, out) = RingBuffer::new(room);
@@ -37,7 +37,8 @@ impl<T> Sender<T> {
         self.ring.slots()
     }
 
-    /// Sends an item, or drops and counts it. Never waits, makes no system call and allocates nothing.
+    /// Sends an item, or drops and counts it. Never waits, makes no system call and allocates
+    /// nothing.
     pub fn send(&mut self, item: T) {
         if self.ring.push(item).is_err() {
             // Relaxed: a plain count; no other data depends on it.
@@ -60,7 +61,7 @@ impl<T> Receiver<T> {
         self.dropped.load(Ordering::Relaxed)
     }
 
-    /// True if the sender is gone: no further item will follow those in the ring.
+    /// True if the sender is gone: no further item will follow the items in the ring.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.ring.is_abandoned()

@@ -11,9 +11,9 @@
 //! | 8 | time of measurement, CLOCK_MONOTONIC ns, 64 bits |
 //! | 16 | time of sending, the same |
 //!
-//! Each kind's struct documents the bytes that follow. All numbers are SI. Encoding allocates nothing, for
-//! use on the real-time side. A *stale* message repeats the last measurement because no newer one came; its
-//! time stamp is the old one.
+//! Each kind's struct documents the bytes that follow. All numbers are SI. Encoding allocates
+//! nothing, for use on the real-time side. A *stale* message repeats the last measurement because
+//! no newer one came; its time stamp is the old one.
 
 mod imu;
 mod led;
@@ -133,7 +133,7 @@ impl Head {
     }
 }
 
-/// Reads a message whose total length was checked before; zeros beyond its end.
+/// Reads a message of a length that was checked before; zeros beyond its end.
 struct Reader<'a>(bytes::Reader<'a>);
 
 impl<'a> Reader<'a> {

@@ -68,8 +68,8 @@ pub struct Endpoints {
 }
 
 impl Builder {
-    /// Begins an interface of this name, for a robot with the axes of the description. Its ports are added
-    /// to those of the description.
+    /// Begins an interface of this name, for a robot with the axes of the description. Its ports
+    /// are added to the ports of the description.
     #[must_use]
     pub fn new(name: &str, description: &Description) -> Self {
         Self {
@@ -97,8 +97,8 @@ impl Builder {
         Ok(guests)
     }
 
-    /// Creates the role of a controller process; returns the cycle's end. One cycle has one at most: a second one
-    /// replaces the first.
+    /// Creates the role of a controller process; returns the cycle's end. One cycle has one at
+    /// most: a second one replaces the first.
     pub fn controller(&mut self) -> controller::CycleEnd {
         let Description { axes, signals, .. } = &self.description;
         let (role, end) = controller::Role::new(axes.len(), signals.len());
@@ -114,7 +114,7 @@ impl Builder {
         self.port_waking(name, kind, Wake::Look)
     }
 
-    /// The same with another way in which the server learns of what the real-time end sends.
+    /// The same with another way in which the server learns of data from the real-time end.
     ///
     /// # Errors
     /// As for [`Builder::port`].
@@ -134,24 +134,24 @@ impl Builder {
         Ok(port)
     }
 
-    /// Puts the socket into this folder, which is made if it does not exist; clients then need the path.
-    /// The default is described in `crate::place`.
+    /// Puts the socket into this folder, which is made if it does not exist; clients then need the
+    /// path. The default is described in `crate::place`.
     pub fn folder(&mut self, folder: impl Into<PathBuf>) -> &mut Self {
         self.folder = Some(folder.into());
         self
     }
 
-    /// Sets the permissions of the socket: users who may write to it may read description, state and
-    /// diagnostics. Default 0o666, in a folder that is private except for root's.
+    /// Sets the permissions of the socket: users with write permission may read description, state
+    /// and diagnostics. Default 0o666, in a folder that is private except for root's.
     pub fn mode(&mut self, mode: u32) -> &mut Self {
         self.mode = mode;
         self
     }
 
-    /// Lets members of this group, by number, command and open ports, beside the user of this process and
-    /// root. The group is admitted to the folder of the socket, except to root's, which every user may
-    /// read, and to one that exists already ([`Builder::folder`]). This user has to be root or a member of
-    /// the group.
+    /// Lets members of this group, by number, command and open ports, in addition to the user of
+    /// this process and root. The group is admitted to the folder of the socket, except to root's,
+    /// which every user may read, and to one that exists already ([`Builder::folder`]). This user
+    /// has to be root or a member of the group.
     pub fn group(&mut self, group: u32) -> &mut Self {
         self.group = Some(group);
         self
@@ -163,15 +163,15 @@ impl Builder {
         self
     }
 
-    /// Sets the interval at which the server checks for data of the real-time side while a port of [`Wake::Look`] is open, by
-    /// default 1 ms. Data in the other direction is passed on at once.
+    /// Sets the interval at which the server checks for data of the real-time side while a port of
+    /// [`Wake::Look`] is open, by default 1 ms. Data in the other direction is passed on at once.
     pub fn look(&mut self, every: Duration) -> &mut Self {
         self.look = every.max(Duration::from_micros(50));
         self
     }
 
-    /// Opens the interface. Call it from an ordinary thread: threads inherit scheduling and affinity of the
-    /// thread that starts them.
+    /// Opens the interface. Call it from an ordinary thread: threads inherit scheduling and
+    /// affinity of the thread that starts them.
     ///
     /// # Errors
     /// A cycle of this name runs, or the system refuses memory, socket or folder.
@@ -217,7 +217,7 @@ fn read_only(text: &str) -> io::Result<OwnedFd> {
 pub struct CreateError {
     /// Name of the port.
     pub name: String,
-    /// Kind asked for.
+    /// Requested kind.
     pub kind: Kind,
     /// Names or kinds allowed.
     pub expected: &'static str,

@@ -1,11 +1,12 @@
-//! Server of the shared-memory interface: the thread of the running process that lets clients attach.
+//! Server of the shared-memory interface: the thread of the running process that lets clients
+//! attach.
 //!
-//! It answers on a Unix socket and hands out file descriptors. It is an ordinary thread: nothing real-time
-//! waits for it.
+//! It answers on a Unix socket and hands out file descriptors. It is an ordinary thread: nothing
+//! real-time waits for it.
 //!
-//! | who | may |
+//! | user | may |
 //! |---|---|
-//! | any user whom the socket's permissions let connect | read description, state and diagnostics |
+//! | any user that the socket's permissions let connect | read description, state and diagnostics |
 //! | the user that runs the cycle, root, members of the interface's group | also hold the command lease, force signals, become the controller process, and open ports |
 
 pub mod protocol;
@@ -24,8 +25,8 @@ use crate::place::{PlaceError, Placed};
 
 pub(crate) use serve::{Handed, Serve};
 
-/// Handle of an open interface. Dropping it ends the server and removes the socket; readers keep the last
-/// state and see that the cycle has ended.
+/// Handle of an open interface. Dropping it ends the server and removes the socket; readers keep
+/// the last state and see that the cycle has ended.
 #[derive(Debug)]
 pub struct Server {
     placed: Placed,
@@ -60,7 +61,8 @@ impl Server {
         })
     }
 
-    /// Publishes a JSON document to all readers, in place of the former one. For an ordinary thread.
+    /// Publishes a JSON document to all readers, in place of the former one. For an ordinary
+    /// thread.
     ///
     /// # Errors
     /// The document is longer than [`diagnostics::LONGEST`]; the former one stays.

@@ -8,8 +8,8 @@ pub use region::{ReadError, Reader, Writer};
 pub use types::state::{BringUpPhase, DrivePhase, DriveState, InputLevel, QuickStopStep, StopReason};
 pub use types::{Freshness, LockState, Spread, Value, ValueKind};
 
-/// State at the end of one cycle. A missing value is never NaN: flags such as `fresh`, codes of 0, and counters
-/// tell which values are valid.
+/// State at the end of one cycle. A missing value is never NaN: flags such as `fresh`, codes of 0,
+/// and counters tell which values are valid.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct State {
     /// Number of the cycle.
@@ -52,7 +52,8 @@ pub struct Interlock {
 pub struct SignalCounters {
     /// Beyond the range: the nearest value within it was taken.
     pub clamped: u64,
-    /// Not finite, of another kind, or of an output the controller does not set: the value before stayed.
+    /// Not finite, of another kind, or of an output the controller does not set: the value before
+    /// stayed.
     pub refused: u64,
 }
 
@@ -61,7 +62,7 @@ pub struct SignalCounters {
 pub struct Bus {
     /// Bring-up phase, a code of [`BringUpPhase`].
     pub phase: u8,
-    /// True if all inputs are of this cycle, of those that are not absent.
+    /// True if all inputs are of this cycle, absent SubDevices excepted.
     pub all_fresh: bool,
     /// Datagrams of this cycle with an unexpected working counter.
     pub working_counter_errors: u16,
@@ -83,17 +84,21 @@ pub struct Bus {
     pub link_errors: u64,
 }
 
-/// Reference clock of the bus, and the cycle against it; all zero on a bus without distributed clocks.
+/// Reference clock of the bus, and the cycle against it; all zero on a bus without distributed
+/// clocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Clock {
-    /// Lock of the cycle to the reference clock, a code of [`LockState`]: 0 where the cycle follows its own clock.
+    /// Lock of the cycle to the reference clock, a code of [`LockState`]: 0 where the cycle follows
+    /// its own clock.
     pub lock: u8,
-    /// True if a frame of this cycle had the reference clock's time; else the two after it are of an earlier one.
+    /// True if a frame of this cycle had the reference clock's time; else the two after it are of
+    /// an earlier one.
     pub fresh: bool,
-    /// The reference clock's time less this host's, both since 2000-01-01, when that frame was sent.
+    /// The reference clock's time less this host's, both since 2000-01-01, when that frame was
+    /// sent.
     pub difference_ns: i64,
-    /// Time from the last multiple of the period in the reference clock's time, at which SYNC0 without a shift comes, to the frame's
-    /// passage.
+    /// Time from the last multiple of the period in the reference clock's time, at which SYNC0
+    /// without a shift comes, to the frame's passage.
     pub frame_phase_ns: u64,
     /// Release against its place in the reference clock's period, with a lock; positive is late.
     pub phase_error_ns: i64,
@@ -154,7 +159,7 @@ pub struct CommandState {
 pub struct Clamped {
     /// Limit that it is clamped to.
     pub limit: Limit,
-    /// Index of the axis whose target it is; `None` for a twist.
+    /// Index of the axis of this target; `None` for a twist.
     pub axis: Option<usize>,
 }
 
@@ -251,7 +256,7 @@ pub enum TrajectoryStatus {
     Succeeded,
     /// Aborted: a tolerance, a limit, or a drive.
     Aborted,
-    /// Canceled; the axes came to rest.
+    /// Canceled; the axes stopped.
     Canceled,
 }
 
@@ -298,8 +303,8 @@ pub struct Axis {
     pub brake_level: u8,
     /// Error code 0x603F of a drive in fault; 0 for none known.
     pub error_code: u16,
-    /// Cycles for which the host stalled, of an axis that an outage stopped because of that, or whose drive is in fault since
-    /// ([`StopReason::Outage`]); 0 for another cause.
+    /// Cycles for which the host stalled, of an axis that an outage stopped because of that, or
+    /// with a drive in fault since ([`StopReason::Outage`]); 0 for another cause.
     pub stalled: u32,
     /// Mode of operation in effect, as CiA 402 numbers it in 0x6061; 0 if unknown.
     pub mode: i8,

@@ -1,8 +1,9 @@
 //! Text requests to a running program: a packet with a line, and a packet with the answer.
 //!
-//! The sockets lie in the folders of cycles' sockets, with a suffix for each [`Kind`] of program. Only the user
-//! who runs the program, and root, may connect. The server is an ordinary thread and waits for no client: one that sends what
-//! is no line, does not take its answer, or stays without a request is turned away.
+//! The sockets lie in the folders of cycles' sockets, with a suffix for each [`Kind`] of program.
+//! Only the user that runs the program, and root, may connect. The server is an ordinary thread and
+//! waits for no client: it disconnects a client that sends an invalid line, does not take its
+//! answer, or stays without a request.
 
 mod client;
 mod serve;
@@ -55,12 +56,13 @@ pub struct Server {
 }
 
 impl Server {
-    /// Answers at the socket of this name, in the folder of cycles' sockets, from a thread that this one starts. Call it
-    /// from an ordinary thread: threads inherit scheduling and affinity of the thread that starts them.
+    /// Answers at the socket of this name, in the folder of cycles' sockets, from a thread that
+    /// this one starts. Call it from an ordinary thread: threads inherit scheduling and affinity of
+    /// the thread that starts them.
     ///
     /// # Errors
-    /// The name cannot be that of a file, another program of its kind has it ([`PlaceError::Taken`](place::PlaceError)),
-    /// or the system refuses folder, socket or thread.
+    /// The name cannot be that of a file, another program of its kind has it
+    /// ([`PlaceError::Taken`](place::PlaceError)), or the system refuses folder, socket or thread.
     pub fn open(
         kind: &Kind,
         name: &str,

@@ -1,5 +1,5 @@
-//! Texts for the codes of a state, shared by everything that shows them: `onbeat top`, ROS 2 diagnostics,
-//! Python.
+//! Texts for the codes of a state, shared by everything that shows them: `onbeat top`, ROS 2
+//! diagnostics, Python.
 //!
 //! An unknown code gets a text, too: `code 9`.
 
@@ -33,7 +33,8 @@ pub fn clock_lock(code: u8) -> Words {
     LockState::ALL.get(usize::from(code)).map_or_else(|| unknown(code), |lock| lock.name().into())
 }
 
-/// Text of a drive's state as CiA 402 spells it ([`crate::state::Axis::drive_state`]); 0 is `not known`.
+/// Text of a drive's state as CiA 402 spells it ([`crate::state::Axis::drive_state`]); 0 is
+/// `not known`.
 #[must_use]
 pub fn drive_state(code: u8) -> Words {
     match DriveState::from_code(code) {
@@ -49,7 +50,8 @@ pub fn phase(code: u8) -> Words {
     DrivePhase::from_code(code).map_or_else(|| unknown(code), |phase| phase.words().into())
 }
 
-/// Name of the mode that an axis's drive works in ([`crate::state::Axis::mode`]), as `csp` and `hm`; `None` where it is not known.
+/// Name of the mode that an axis's drive works in ([`crate::state::Axis::mode`]), as `csp` and
+/// `hm`; `None` where it is not known.
 #[must_use]
 pub fn mode(code: i8) -> Option<Words> {
     Some(match code {
@@ -67,7 +69,8 @@ pub fn mode(code: i8) -> Option<Words> {
     })
 }
 
-/// Text of the reason for a stop ([`crate::state::Axis::stop`]); `None` for an axis that is not stopped.
+/// Text of the reason for a stop ([`crate::state::Axis::stop`]); `None` for an axis that is not
+/// stopped.
 #[must_use]
 pub fn stop(code: u8) -> Option<Words> {
     (code != 0)
@@ -145,8 +148,8 @@ pub fn why_stopped(axis: &Axis, state: &State, description: &Description) -> Opt
     })
 }
 
-/// Axes of a state, before their reset, whose drives did not carry out a quick stop: the step that
-/// worked, and what to correct.
+/// Axes of a state, before their reset, with drives that did not carry out a quick stop: the step
+/// that worked, and the correction.
 #[must_use]
 pub fn ignored_quick_stops(state: &State, description: &Description) -> Vec<String> {
     let axes = state.axes.iter().zip(&description.axes);
@@ -206,7 +209,7 @@ fn has_stalled(axis: &Axis) -> bool {
         }
 }
 
-/// Remedy for an axis of this name that waits for something else than a fix.
+/// Remedy for an axis of this name that waits for something other than a fix.
 #[must_use]
 pub fn waits_for(reason: StopReason, axis: &str) -> Option<String> {
     Some(match reason {
@@ -221,7 +224,7 @@ pub fn waits_for(reason: StopReason, axis: &str) -> Option<String> {
     })
 }
 
-/// Reason for which an axis cannot be moved, with what to do. `None` for one that is enabled and is
+/// Reason for which an axis cannot be moved, with the remedy. `None` for one that is enabled and is
 /// not stopped.
 #[must_use]
 pub fn hindrance(place: usize, state: &State, description: &Description) -> Option<String> {
@@ -278,7 +281,7 @@ pub fn hindrance(place: usize, state: &State, description: &Description) -> Opti
     Some(format!("{name}: {why}; {remedy}"))
 }
 
-/// Cause and remedy of an axis whose drive is in fault.
+/// Cause and remedy of an axis with a drive in fault.
 fn in_fault(axis: &Axis) -> (String, String) {
     let code = match axis.error_code {
         0 => String::new(),
@@ -329,7 +332,7 @@ pub fn refused(
         Action::Home(axis) => axis as usize..axis as usize + 1,
         _ => 0..description.axes.len(),
     };
-    // The axes that are the cause, before those that wait for them.
+    // The axes that are the cause, before the axes that wait for them.
     let cause = |axis: &usize| {
         state.axes.get(*axis).is_some_and(|it| match refusal {
             Refusal::Fault => DriveState::from_code(it.drive_state).is_some_and(DriveState::is_faulted),
@@ -397,15 +400,15 @@ pub fn stall(cycles: u32, period: Duration) -> String {
     format!("this computer stalled for {cycles} cycles, {lasted} (`onbeat doctor` says why)")
 }
 
-/// Text of the reason for a refusal ([`crate::state::CommandState::last_refusal`]); `None` if there was
-/// none.
+/// Text of the reason for a refusal ([`crate::state::CommandState::last_refusal`]); `None` if there
+/// was none.
 #[must_use]
 pub fn refusal(code: u8) -> Option<Words> {
     (code != 0).then(|| Refusal::from_code(code).map_or_else(|| unknown(code), |it| it.words().into()))
 }
 
-/// Text of the reason for the last refusal: of an axis that was asked for what it does not take with its mode, and what it takes. `None` if
-/// there was none.
+/// Text of the reason for the last refusal: for an axis with a request that its mode does not take,
+/// also the requests that it takes. `None` if there was none.
 #[must_use]
 pub fn refusal_of(command: &CommandState, description: &Description) -> Option<Words> {
     let axis = description.axes.get(usize::from(command.last_refused_axis));
@@ -417,7 +420,8 @@ pub fn refusal_of(command: &CommandState, description: &Description) -> Option<W
     }
 }
 
-/// The last refusal with the name of its axis or signal, for a line of its own; `None` if there was none.
+/// The last refusal with the name of its axis or signal, as a separate line; `None` if there was
+/// none.
 #[must_use]
 pub fn last_refusal(command: &CommandState, description: &Description) -> Option<String> {
     let why = refusal_of(command, description)?;
@@ -426,13 +430,14 @@ pub fn last_refusal(command: &CommandState, description: &Description) -> Option
     Some(axis.or(signal).map_or_else(|| why.to_string(), |name| format!("{name}: {why}")))
 }
 
-/// Text of the limit that a clamped target was beyond ([`CommandState::last_clamp`]); `None` if there was none.
+/// Text of the limit that a clamped target was beyond ([`CommandState::last_clamp`]); `None` if
+/// there was none.
 #[must_use]
 pub fn clamp(code: u8) -> Option<Words> {
     (code != 0).then(|| Limit::from_code(code).map_or_else(|| unknown(code), |limit| limit.words().into()))
 }
 
-/// The last clamp with the name of its axis, for a line of its own; `None` if there was none.
+/// The last clamp with the name of its axis, as a separate line; `None` if there was none.
 #[must_use]
 pub fn last_clamp(command: &CommandState, description: &Description) -> Option<String> {
     let what = clamp(command.last_clamp)?;
@@ -464,7 +469,7 @@ mod tests {
     use crate::description::{AxisDescription, BrakeInputDescription};
 
     #[test]
-    fn every_code_has_its_own_words_and_an_unknown_one_is_shown_as_it_is() {
+    fn every_code_has_a_text_and_unknown_codes_are_shown() {
         assert_eq!((bus_phase(7).as_ref(), drive_state(5).as_ref()), ("Op", "Operation enabled"));
         assert_eq!((stop(0), refusal(0)), (None, None));
         let all = |words: &dyn Fn(u8) -> Words, codes: std::ops::RangeInclusive<u8>| {
@@ -484,7 +489,7 @@ mod tests {
     }
 
     #[test]
-    fn an_axis_asked_for_what_it_does_not_take_is_told_with_its_mode_and_what_it_takes() {
+    fn refused_request_names_the_mode_and_allowed_requests() {
         let axis = |takes| AxisDescription {
             takes,
             ..AxisDescription::new("left", CyclicMode::Velocity, 1.0, 1.0)

@@ -1,5 +1,5 @@
-//! Allocation test of the real-time ends: a counting allocator sees that publishing, reading commands,
-//! sending and receiving ask for no memory.
+//! Allocation test of the real-time ends: a counting allocator sees that publishing, reading
+//! commands, sending and receiving ask for no memory.
 #![allow(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
 
 mod support;
@@ -35,7 +35,7 @@ fn the_real_time_ends_ask_for_no_memory() {
     let mut now = state(0);
     let (mut heard, mut forced) = (0, 0);
     for cycle in 0..200 {
-        // Each holder has a region of its own: the transition from one to the next is watched too.
+        // Each holder has a separate region: the transition from one to the next is watched too.
         let mut writer = ipc.command().unwrap();
         let axes = vec![Some(AxisTarget::Position(Radians(1.0))), None];
         let signals = vec![Some(Value::Bool(true)), Some(Value::Signed(-1))];

@@ -109,7 +109,7 @@ fn a_port_that_wakes_needs_no_look() {
     for wake in WAKING {
         let mut open = open_waking(MESSAGES, wake, NEVER);
         let Open { port, ipc, server, .. } = &mut open;
-        // What was sent before anybody opened it is there at once, too.
+        // Data sent before the first open is there at once, too.
         port.send(b"before").unwrap();
         let mut channel = ipc.port("port").unwrap();
         let mut buffer = [0; 8];
@@ -220,7 +220,8 @@ fn ports_under_strace() {
         eventually("the threads run", || all_beyond([0; 3], 4).then_some(()));
         strace::mark();
         let from = done();
-        // Each of them: they began one after another, and are slowed unequally. One more, whose pause the mark may cut off.
+        // The mark waits for every port: they began one after another, and are slowed unequally.
+        // One more message, because the mark may cut off a pause.
         eventually("the messages are sent", || all_beyond(from, MARKED + 1).then_some(()));
         strace::mark();
         stop.store(true, Ordering::Relaxed);
@@ -229,7 +230,7 @@ fn ports_under_strace() {
 
 // feature(ipc): a full ring refuses and counts
 #[test]
-fn with_nobody_there_messages_wait_and_what_finds_no_room_is_refused_and_counted() {
+fn messages_without_a_client_wait_and_excess_is_refused() {
     let mut open = open(MESSAGES);
     let Open { port, ipc, server, .. } = &mut open;
     assert_eq!(port.send(&[0; 9]), Err(Full { length: 9 }), "too long");
@@ -256,7 +257,7 @@ fn of_a_stream_bytes_are_counted() {
     port.send(&[1; 60]).unwrap();
     assert_eq!(port.send(&[2; 60]), Err(Full { length: 60 }));
     let channel = ipc.port("port").unwrap();
-    // A client writes more than there is room for, and is gone.
+    // A client writes more than fits, and is gone.
     (&channel).write_all(&[3; 350]).unwrap();
     eventually("the ring is full", || (server.counters()[0].written == 100).then_some(()));
     drop(channel);
@@ -270,7 +271,7 @@ fn of_a_stream_bytes_are_counted() {
 }
 
 #[test]
-fn a_client_that_does_not_read_is_refused_at_last_and_loses_nothing_that_was_sent() {
+fn client_that_does_not_read_loses_no_sent_message() {
     let mut open = open(MESSAGES);
     let Open { port, ipc, server, .. } = &mut open;
     let mut channel = ipc.port("port").unwrap();
@@ -290,7 +291,7 @@ fn a_client_that_does_not_read_is_refused_at_last_and_loses_nothing_that_was_sen
 }
 
 #[test]
-fn a_real_time_side_that_does_not_take_makes_the_client_wait_and_loses_nothing() {
+fn busy_real_time_side_makes_the_client_wait() {
     let mut open = open(MESSAGES);
     let Open { port, ipc, .. } = &mut open;
     let channel = ipc.port("port").unwrap();
@@ -322,7 +323,7 @@ fn a_real_time_side_that_does_not_take_makes_the_client_wait_and_loses_nothing()
 }
 
 #[test]
-fn who_opens_a_port_after_one_that_left_it_full_is_not_kept_out() {
+fn full_port_can_be_opened_again() {
     let mut open = open(MESSAGES);
     let Open { port, ipc, server, .. } = &mut open;
     let channel = ipc.port("port").unwrap();
@@ -350,8 +351,8 @@ fn messages_that_no_port_takes_are_refused_where_they_are_sent() {
     for wrong in [&[0; 9][..], &[]] {
         assert_eq!(channel.write(wrong).unwrap_err().kind(), ErrorKind::InvalidInput);
     }
-    // Bypasses our own client code: a message that is too long is dropped and counted, and the next one
-    // passes.
+    // Bypasses our own client code: a message that is too long is dropped and counted, and the next
+    // one passes.
     rustix::net::send(&channel, &[0; 9], rustix::net::SendFlags::NOSIGNAL).unwrap();
     channel.write_all(b"good").unwrap();
     let mut buffer = [0; 8];

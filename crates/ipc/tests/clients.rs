@@ -91,7 +91,7 @@ fn state_commands_description_and_diagnostics_cross() {
 
 // feature(signals): who may force what
 #[test]
-fn a_force_needs_no_lease_and_reaches_the_cycle_or_is_refused_with_a_reason() {
+fn force_needs_no_lease_and_may_be_refused() {
     let folder = Folder::new();
     let (mut ends, _door) = folder.builder("robot").open().unwrap();
     let ipc = Client::open(&folder.socket("robot")).unwrap();
@@ -115,7 +115,7 @@ fn a_force_needs_no_lease_and_reaches_the_cycle_or_is_refused_with_a_reason() {
     assert_eq!(error, "40000 for the signal \"valve\", expected -32768 to 32767");
     assert!(ipc.release(Some(3)).unwrap_err().to_string().contains("there is no signal 3"));
     assert_eq!(ends.forces.poll(), None);
-    // A cycle that lets nobody force.
+    // A cycle that permits no force.
     let mut builder = Builder::new("closed", &description());
     builder.folder(&folder.0);
     let (_ends, _door) = builder.open().unwrap();
@@ -129,7 +129,7 @@ fn a_force_needs_no_lease_and_reaches_the_cycle_or_is_refused_with_a_reason() {
 
 // feature(ipc): one commands at a time
 #[test]
-fn one_gives_commands_at_a_time_and_the_last_word_of_the_one_before_is_heard() {
+fn one_client_commands_and_its_last_command_counts() {
     let folder = Folder::new();
     let (mut ends, _door) = folder.builder("robot").open().unwrap();
     let ipc = Client::open(&folder.socket("robot")).unwrap();
@@ -144,8 +144,8 @@ fn one_gives_commands_at_a_time_and_the_last_word_of_the_one_before_is_heard() {
             writer.send(&Command { time_to_live_ns: round + 1, ..Command::default() }).unwrap();
         }
         drop(writer);
-        // The last command of a holder that gave the lease back is read, even if the next one has it
-        // already.
+        // The last command of a holder that gave the lease back is read, even if the next one has
+        // it already.
         let next = ipc.command().unwrap();
         assert_eq!(ends.command.newest(&mut command), Read::New);
         assert_eq!((command.time_to_live_ns, command.sequence), (round + 1, round % 3 + 1));

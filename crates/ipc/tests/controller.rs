@@ -1,4 +1,5 @@
-//! A controller process across the interface: requests, answers, the role, and whatever else is written.
+//! A controller process across the interface: requests, answers, the role, and whatever else is
+//! written.
 #![allow(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
 
 mod support;
@@ -44,7 +45,7 @@ fn exchange(end: &mut CycleEnd, request: &Question, answer: &mut Answer) -> Rece
 
 // feature(ipc): one controller process of the same version; what is no answer is refused; a hostile one keeps no wait beyond its time
 #[test]
-fn requests_and_answers_cross_and_the_end_of_the_cycle_is_told() {
+fn requests_answers_and_the_end_of_the_cycle_arrive() {
     let folder = Folder::new();
     let mut builder = folder.builder("robot");
     let mut end = builder.controller();
@@ -92,7 +93,7 @@ fn blank() -> Answer {
 
 // feature(ipc): one controller process of the same version; what is no answer is refused; a hostile one keeps no wait beyond its time
 #[test]
-fn the_role_has_one_holder_of_the_same_version_where_there_is_one() {
+fn role_has_one_holder_of_the_same_version() {
     let folder = Folder::new();
     let mut builder = folder.builder("robot");
     let mut end = builder.controller();
@@ -184,7 +185,7 @@ fn what_is_no_answer_is_refused_once_with_its_reason() {
 
 // feature(ipc): one controller process of the same version; what is no answer is refused; a hostile one keeps no wait beyond its time
 #[test]
-fn a_holder_that_writes_without_a_pause_keeps_no_wait_beyond_its_time() {
+fn busy_holder_does_not_prolong_a_wait() {
     let folder = Folder::new();
     let mut builder = folder.builder("robot");
     let mut end = builder.controller();
@@ -215,7 +216,8 @@ fn a_holder_that_writes_without_a_pause_keeps_no_wait_beyond_its_time() {
     });
 }
 
-/// Asks as a program in any language would; the connection, the reply's status, its text, and the descriptors.
+/// Asks as a program in any language would; the connection, the reply's status, its text, and the
+/// descriptors.
 fn ask(path: &Path, request: Request<'_>) -> (OwnedFd, u16, String, Vec<OwnedFd>) {
     let line = rustix::net::socket(AddressFamily::UNIX, SocketType::SEQPACKET, None).unwrap();
     rustix::net::connect(&line, &SocketAddrUnix::new(path).unwrap()).unwrap();

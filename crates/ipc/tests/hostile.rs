@@ -46,7 +46,7 @@ fn ask(path: &Path, request: &[u8]) -> (OwnedFd, Vec<u8>, Vec<OwnedFd>) {
 
 // feature(ipc): readers cannot write, nobody can cut a region short
 #[test]
-fn nobody_can_write_to_the_state_or_cut_a_region_short() {
+fn clients_cannot_write_state_or_truncate_regions() {
     let folder = Folder::new();
     let (mut ends, _door) = folder.builder("robot").open().unwrap();
     ends.state.publish(&state(1));
@@ -68,7 +68,8 @@ fn nobody_can_write_to_the_state_or_cut_a_region_short() {
         assert_eq!(ftruncate(file, 1 << 24), Err(Errno::PERM));
         assert_eq!(fcntl_add_seals(file, SealFlags::WRITE), Err(Errno::PERM), "the seals are sealed");
     }
-    // A peer may punch holes into the command region: the cycle then finds no command, and goes on.
+    // A peer may punch holes into the command region: the cycle then finds no command, and
+    // continues.
     fallocate(&command[0], FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, 0, 4096).unwrap();
     let mut taken = ends.command.blank();
     assert_eq!(ends.command.newest(&mut taken), Read::Nothing);
@@ -77,7 +78,7 @@ fn nobody_can_write_to_the_state_or_cut_a_region_short() {
 
 // feature(ipc): a holder that scribbles over its region
 #[test]
-fn a_holder_that_scribbles_all_over_its_region_is_survived_and_the_next_one_is_heard() {
+fn holder_that_corrupts_its_region_is_survived() {
     let folder = Folder::new();
     let (mut ends, _door) = folder.builder("robot").open().unwrap();
     let socket = folder.socket("robot");
@@ -107,7 +108,8 @@ fn a_holder_that_scribbles_all_over_its_region_is_survived_and_the_next_one_is_h
         }
     });
     drop((line, files));
-    // Other tests of this process start programs, which inherit its descriptors between fork and exec.
+    // Other tests of this process start programs, which inherit its descriptors between fork and
+    // exec.
     let mut next = eventually("the lease is free", || Client::open(&socket).unwrap().command().ok());
     next.send(&Command { time_to_live_ns: 77, ..Command::default() }).unwrap();
     eventually("the next holder is heard", || {
@@ -116,7 +118,7 @@ fn a_holder_that_scribbles_all_over_its_region_is_survived_and_the_next_one_is_h
 }
 
 #[test]
-fn what_is_no_request_is_answered_and_the_door_goes_on() {
+fn invalid_request_is_answered_and_the_server_continues() {
     let folder = Folder::new();
     let (_ends, _door) = folder.builder("robot").open().unwrap();
     let socket = folder.socket("robot");
@@ -127,7 +129,8 @@ fn what_is_no_request_is_answered_and_the_door_goes_on() {
     }
     let (_line, reply, _) = ask(&socket, b"onbd\x07\x00\x01\x00");
     assert!(String::from_utf8_lossy(&reply).contains("version 2 of the IPC, the client 7"), "{reply:?}");
-    // A holder that sends another request on the lease's connection loses the lease, and gets a reply.
+    // A holder that sends another request on the lease's connection loses the lease, and gets a
+    // reply.
     let (line, _, lease) = ask(&socket, &Request::Lease.emit());
     assert_eq!(lease.len(), 1);
     rustix::net::send(&line, &Request::Attach.emit(), SendFlags::empty()).unwrap();
@@ -139,7 +142,7 @@ fn what_is_no_request_is_answered_and_the_door_goes_on() {
 
 // feature(ipc): a crowd of strangers leaves room for who may command
 #[test]
-fn too_many_visitors_are_turned_away_with_a_reason_until_some_leave() {
+fn too_many_clients_are_refused_with_a_reason() {
     let folder = Folder::new();
     let (_ends, _door) = folder.builder("robot").open().unwrap();
     let socket = folder.socket("robot");
@@ -157,11 +160,11 @@ fn too_many_visitors_are_turned_away_with_a_reason_until_some_leave() {
     eventually("there is room again", || Client::open(&socket).ok());
 }
 
-/// Clients that may only read cannot keep out those that may command.
+/// Clients that may only read cannot lock out clients that may command.
 // feature(ipc): a crowd of strangers leaves room for who may command
 // feature(ipc): limits for each user at the server
 #[test]
-fn a_crowd_of_strangers_leaves_room_for_who_may_command() {
+fn many_readers_leave_space_for_commanding_clients() {
     if !rustix::process::geteuid().is_root() {
         return eprintln!("skipped: needs root, to become another user");
     }
@@ -185,7 +188,7 @@ fn a_crowd_of_strangers_leaves_room_for_who_may_command() {
         let (inside, refused) = crowd.join().unwrap();
         assert!(refused.to_string().contains("programs of user 65534 are attached already"), "{refused}");
         assert!(inside.len() > 10, "{}", inside.len());
-        // They cannot keep out another stranger, either.
+        // They cannot lock out another such client, either.
         let other = scope.spawn(|| {
             set_thread_gid(Gid::from_raw(NOBODY - 1)).unwrap();
             set_thread_uid(Uid::from_raw(NOBODY - 1)).unwrap();
@@ -200,7 +203,7 @@ fn a_crowd_of_strangers_leaves_room_for_who_may_command() {
 
 /// A member through a supplementary group, as desktop users are.
 #[test]
-fn a_group_may_be_one_of_many_that_a_visitor_is_in() {
+fn group_may_be_a_supplementary_group() {
     if !rustix::process::geteuid().is_root() {
         return eprintln!("skipped: needs root, to become another user");
     }
@@ -233,7 +236,7 @@ const NOBODY: u32 = 65_534;
 // feature(signals): who may force what
 // feature(ipc): permissions by user and group
 #[test]
-fn another_user_may_look_and_only_a_member_of_the_group_may_command() {
+fn other_user_may_read_and_only_a_member_commands() {
     if !rustix::process::geteuid().is_root() {
         return eprintln!("skipped: needs root, to become another user");
     }
@@ -283,10 +286,11 @@ fn as_another_user() {
     eprintln!("looked");
 }
 
-/// A forked child inherits the connection: the lease ends with the process that took it all the same.
+/// A forked child inherits the connection: the lease ends with the process that took it all the
+/// same.
 // feature(ipc): a lease ends with who took it, though a child has its connection
 #[test]
-fn a_lease_ends_with_its_process_though_a_child_has_its_connection() {
+fn lease_ends_with_its_process_though_a_child_has_it() {
     let folder = Folder::new();
     let (mut ends, _door) = folder.builder("robot").open().unwrap();
     let mut process = Process::new(std::env::current_exe().unwrap());
@@ -321,15 +325,15 @@ fn with_a_child() {
     child.wait().unwrap();
 }
 
-/// The kernel counts descriptors in flight over all processes of a user: above its limit no process of the
-/// user can send any.
+/// The kernel counts descriptors in flight over all processes of a user: above its limit no process
+/// of the user can send any.
 // feature(ipc): limits for each user at the server
 #[test]
-fn visitors_that_never_read_do_not_use_up_the_descriptors_on_their_way_of_the_cycles_user() {
+fn clients_that_never_read_do_not_exhaust_descriptors() {
     if !rustix::process::geteuid().is_root() {
         return eprintln!("skipped: needs root, to become another user");
     }
-    // The limit is that of open files, so it is set in a process of its own.
+    // The limit is the limit of open files, so it is set in a separate process.
     let mut process = Process::new(std::env::current_exe().unwrap());
     process
         .args(["--exact", "flooded", "--ignored", "--nocapture"])
@@ -405,7 +409,7 @@ fn flooded() {
 }
 
 #[test]
-fn who_is_attached_attaches_anew_with_another_connection() {
+fn second_attach_needs_another_connection() {
     let folder = Folder::new();
     let (_ends, _door) = folder.builder("robot").open().unwrap();
     let (line, _, files) = ask(&folder.socket("robot"), &Request::Attach.emit());

@@ -1,6 +1,6 @@
-//! Kills (`kill -9`) a thousand readers, writers and channel clients at random instants, while a thread
-//! publishes every millisecond in seccomp strict mode: the kernel would end it at any system call but
-//! `read`.
+//! Kills (`kill -9`) a thousand readers, writers and channel clients at random instants, while a
+//! thread publishes every millisecond in seccomp strict mode: the kernel would end it at any system
+//! call but `read`.
 #![allow(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
 
 mod support;
@@ -39,7 +39,7 @@ const SOCKET: &str = "ONBEAT_TEST_SOCKET";
 
 // feature(ipc): a thousand readers, writers and clients killed with SIGKILL
 #[test]
-fn a_thousand_killed_readers_writers_and_clients_leave_the_cycle_and_the_ipc_as_they_were() {
+fn thousand_killed_clients_leave_cycle_and_ipc_intact() {
     let folder = Folder::new();
     let mut builder = folder.builder("robot");
     let kind = |name: &str| match name.starts_with('m') {
@@ -58,8 +58,8 @@ fn a_thousand_killed_readers_writers_and_clients_leave_the_cycle_and_the_ipc_as_
     server.diagnostics("{}").unwrap();
     let socket = folder.socket("robot");
     let ipc = Client::open(&socket).unwrap();
-    // Without locked memory (RLIMIT_MEMLOCK) the kernel may take pages from this process, and counted
-    // faults prove nothing.
+    // Without locked memory (RLIMIT_MEMLOCK) the kernel may take pages from this process, and
+    // counted faults prove nothing.
     let locked = mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE).is_ok();
     let before = cycle.switches_and_faults();
     let descriptors = descriptors();
@@ -107,7 +107,8 @@ fn a_thousand_killed_readers_writers_and_clients_leave_the_cycle_and_the_ipc_as_
                 }
             }));
         }
-        // The cycle goes on meanwhile: it would stand still if it had been killed, or had waited.
+        // The cycle continues meanwhile: it would have stopped if it had been killed, or had
+        // waited.
         let mut last = 0;
         while !killers.iter().all(|killer| killer.is_finished()) {
             last = eventually("another cycle", || {
@@ -152,7 +153,8 @@ struct Cycle {
 }
 
 impl Cycle {
-    /// Runs the cycles. Never returns: a thread that ends makes system calls, which strict mode forbids.
+    /// Runs the cycles. Never returns: a thread that ends makes system calls, which strict mode
+    /// forbids.
     fn run(&self, mut ends: Endpoints, mut ports: [Port; 4], timer: &OwnedFd) {
         let mut command = ends.command.blank();
         let mut now = state(0);
@@ -161,7 +163,8 @@ impl Cycle {
             port.bind();
         }
         self.thread.store(gettid().as_raw_nonzero().get(), Ordering::Relaxed);
-        // From here on any system call but read, write, _exit and sigreturn ends the thread (prctl(2)).
+        // From here on any system call but read, write, _exit and sigreturn ends the thread
+        // (prctl(2)).
         self.strict
             .store(set_secure_computing_mode(SecureComputingMode::Strict).is_ok(), Ordering::Relaxed);
         loop {
@@ -176,8 +179,8 @@ impl Cycle {
                     let (is_whole, first) = (is_pattern(&command), command.sequence == 1);
                     now.command.accepted += 1;
                     now.command.refused += u64::from(!is_whole);
-                    // The numbers of one holder only increase. The first ones of a new holder may be
-                    // overwritten between two cycles.
+                    // The numbers of one holder only increase. The first ones of a new holder may
+                    // be overwritten between two cycles.
                     let holder = command.time_to_live_ns;
                     if !first && holder == now.command.stamp_ns && command.sequence <= sequence {
                         now.command.refused += 1;
@@ -347,8 +350,8 @@ fn in_a_role() {
     }
 }
 
-/// Takes the lease. One that this test's own process gave back may be held a moment longer, by another of
-/// its children between fork and exec. No other process may have it.
+/// Takes the lease. One that this test's own process gave back may be held a moment longer, by
+/// another of its children between fork and exec. No other process may have it.
 fn lease(ipc: &Client, test: u32) -> Writer {
     eventually("the lease is given back", || match ipc.command() {
         Err(LeaseError::Taken { process }) if process == test => None,

@@ -1,5 +1,6 @@
-//! Models of the cell, and of successive holders of the lease: loom tries every order of the threads' loads
-//! and stores, and every value the memory model lets a load return, up to a bounded number of preemptions.
+//! Models of the cell, and of successive holders of the lease: loom tries every order of the
+//! threads' loads and stores, and every value the memory model lets a load return, up to a bounded
+//! number of preemptions.
 #![allow(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
 
 use std::sync::Arc;
@@ -28,7 +29,8 @@ impl Word for Right {
     }
 }
 
-/// Variant without fences: the words of a slot may be seen before or after the sequence that guards them.
+/// Variant without fences: the words of a slot may be seen before or after the sequence that guards
+/// them.
 struct Unfenced(AtomicU64);
 
 impl Word for Unfenced {
@@ -60,7 +62,7 @@ impl Word for Unordered {
     }
 }
 
-/// Word whose writer dies: stores take effect only while it lives.
+/// Word with a writer that dies: stores take effect only while it lives.
 struct Mortal(AtomicU64, Arc<std::sync::atomic::AtomicU64>);
 
 impl Word for Mortal {
@@ -128,7 +130,7 @@ fn lapped<W: Word + Send + Sync + 'static>(word: fn(u64) -> W) {
         });
         let first = read(&reader, 1);
         writes.join().unwrap();
-        // One attempt is enough while the writer is at rest.
+        // One attempt is enough while the writer is idle.
         assert_eq!(read(&reader, 1), Some(3));
         assert!(first.is_none_or(|number| (1..=3).contains(&number)));
     });
@@ -150,13 +152,13 @@ fn without_fences_a_reader_is_torn_and_loom_says_so() {
 // feature(ipc): a whole publication or none, in every interleaving; wrong variants are rejected
 #[test]
 #[should_panic(expected = "torn")]
-fn without_acquire_and_release_a_reader_is_torn_and_loom_says_so() {
+fn loom_finds_torn_reads_without_acquire_and_release() {
     lapped(|value| Unordered(AtomicU64::new(value)));
 }
 
 // feature(ipc): a reader that looks in time gets the state of every cycle, whole and in order; what was overwritten before is known by its number
 #[test]
-fn a_publication_asked_for_by_its_number_is_that_one_or_none() {
+fn publication_by_number_is_exact_or_none() {
     models().check(|| {
         let memory = memory(|value| Right(AtomicU64::new(value)));
         let reader = Reader::new(Arc::clone(&memory), SHAPE).unwrap();
@@ -192,7 +194,7 @@ fn what_a_reader_sees_never_goes_back() {
 }
 
 #[test]
-fn two_readers_disturb_nobody() {
+fn two_readers_do_not_interfere() {
     models().check(|| {
         let memory = memory(|value| Right(AtomicU64::new(value)));
         let [mine, other] = [(); 2].map(|()| Reader::new(Arc::clone(&memory), SHAPE).unwrap());
@@ -207,10 +209,10 @@ fn two_readers_disturb_nobody() {
     });
 }
 
-/// Direction of commands: the writer is killed between any two stores while the cycle reads with few
-/// attempts.
+/// Direction of commands: the writer is killed between any two stores while the cycle reads with
+/// few attempts.
 #[test]
-fn a_writer_that_dies_while_the_cycle_reads_leaves_a_whole_command() {
+fn dying_writer_leaves_a_consistent_command() {
     // Two whole publications of five stores each: sequence, two words, sequence, newest.
     for life in 0..=10 {
         models().check(move || {
@@ -272,7 +274,8 @@ fn holders(is_ordered: bool) -> ([Holder; 2], impl FnMut(usize) -> bool, Heard) 
     (writers, grant, hearing)
 }
 
-/// Looks once; returns the numbers read, which tell the holders apart: those of the second begin at 8.
+/// Polls once; returns the numbers read, which identify the holder: numbers of the second begin at
+/// 8.
 fn heard(hearing: &mut Heard) -> Vec<u64> {
     let mut heard = Vec::new();
     hearing.newest(&mut [0; 2], |copy| {
@@ -283,8 +286,8 @@ fn heard(hearing: &mut Heard) -> Vec<u64> {
     heard
 }
 
-/// Model of a holder that gives its last command and hangs up; the next one gets the lease while the cycle
-/// looks.
+/// Model of a holder that gives its last command and hangs up; the next one gets the lease while
+/// the cycle looks.
 fn last_word(is_ordered: bool) {
     models().check(move || {
         let ([mut first, mut second], mut grant, mut hearing) = holders(is_ordered);
@@ -304,23 +307,23 @@ fn last_word(is_ordered: bool) {
 
 // feature(ipc): a former holder is heard no more, however fast it writes; its last command ages out
 #[test]
-fn the_last_word_of_a_holder_is_heard_and_then_the_next_one() {
+fn last_command_of_a_holder_precedes_the_next_holder() {
     last_word(true);
 }
 
 #[test]
 #[should_panic(expected = "lost")]
-fn without_acquire_and_release_the_last_word_is_lost_and_loom_says_so() {
+fn loom_finds_a_lost_last_command() {
     last_word(false);
 }
 
 // feature(ipc): a former holder is heard no more, however fast it writes; its last command ages out
 #[test]
-fn a_former_holder_that_writes_on_is_heard_once_more_at_most() {
+fn former_holder_has_at_most_one_more_effect() {
     models().check(|| {
         let ([mut first, mut second], mut grant, mut hearing) = holders(true);
         assert!(grant(0));
-        // It has hung up, and goes on writing.
+        // It has hung up, and continues writing.
         let writes_on = thread::spawn(move || first.publish(&words(2)));
         let hands_over = thread::spawn(move || {
             second.publish(&words(8));
@@ -328,7 +331,8 @@ fn a_former_holder_that_writes_on_is_heard_once_more_at_most() {
         });
         let mut all = heard(&mut hearing);
         hands_over.join().unwrap();
-        // A look begun after the hand-over reads the next holder's command, whatever the former one writes.
+        // A look begun after the hand-over reads the next holder's command, whatever the former one
+        // writes.
         all.extend(heard(&mut hearing));
         assert!(matches!(all[..], [8] | [1, 8] | [2, 8] | [1, 2, 8]), "{all:?}");
         writes_on.join().unwrap();

@@ -87,7 +87,7 @@ fn opening_an_ipc_removes_nothing_but_its_own_stale_socket() {
 
 // feature(ipc): who may only read the folder of the sockets keeps no cycle from its start or its end
 #[test]
-fn a_lock_that_another_user_holds_on_the_folder_keeps_no_ipc_from_opening_and_closing() {
+fn foreign_folder_lock_does_not_block_open_and_close() {
     let folder = Folder::new();
     let held = fs::File::open(&folder.0).unwrap();
     flock(&held, FlockOperation::LockExclusive).unwrap();
@@ -110,7 +110,7 @@ fn number(index: u32) -> u32 {
     1_000_000 + std::process::id() * 16 + index
 }
 
-/// Runs `work` on a thread of its own as this user, a member of these groups.
+/// Runs `work` on a separate thread as this user, a member of these groups.
 fn as_user<T: Send>(user: u32, groups: &[u32], work: impl FnOnce() -> T + Send) -> T {
     thread::scope(|scope| {
         let there = scope.spawn(|| {
@@ -148,7 +148,7 @@ impl Drop for Gone {
 
 // feature(ipc): a group commands the cycle of any user; folders of others are believed for their own user only
 #[test]
-fn a_group_may_command_the_cycle_of_any_user_and_nobody_else_may_look_into_its_folder() {
+fn only_the_group_enters_the_folder_and_commands() {
     if !rustix::process::geteuid().is_root() {
         return eprintln!("skipped: needs root, to become another user");
     }
@@ -180,11 +180,11 @@ fn a_group_may_command_the_cycle_of_any_user_and_nobody_else_may_look_into_its_f
     drop(second);
 }
 
-/// A simulator that was killed leaves a socket that no cycle asks for, and one killed while it made its socket
-/// leaves a hidden one.
+/// A simulator that was killed leaves a socket that no cycle asks for, and one killed while it made
+/// its socket leaves a hidden one.
 // feature(ipc): sockets that killed programs left behind are removed by the next program of any kind
 #[test]
-fn whatever_opens_next_removes_what_killed_programs_of_other_kinds_left_behind() {
+fn next_open_removes_sockets_of_killed_programs() {
     if !rustix::process::geteuid().is_root() {
         return eprintln!("skipped: needs root, to become another user");
     }
@@ -210,7 +210,7 @@ fn whatever_opens_next_removes_what_killed_programs_of_other_kinds_left_behind()
 
 /// In a folder chosen by the user.
 #[test]
-fn a_folder_that_is_made_for_an_ipc_lets_its_group_in_and_one_that_was_there_stays_as_it_is() {
+fn new_folder_admits_the_group_and_existing_one_is_kept() {
     if !rustix::process::geteuid().is_root() {
         return eprintln!("skipped: needs root, to become another user");
     }
@@ -233,7 +233,7 @@ fn a_folder_that_is_made_for_an_ipc_lets_its_group_in_and_one_that_was_there_sta
 }
 
 #[test]
-fn a_group_that_the_user_is_no_member_of_is_refused_with_what_to_do() {
+fn group_without_the_user_is_refused_with_a_remedy() {
     if !rustix::process::geteuid().is_root() {
         return eprintln!("skipped: needs root, to become another user");
     }
@@ -247,7 +247,7 @@ fn a_group_that_the_user_is_no_member_of_is_refused_with_what_to_do() {
 /// Any user may make a folder below /tmp: it is trusted only for sockets of its own user.
 // feature(ipc): a group commands the cycle of any user; folders of others are believed for their own user only
 #[test]
-fn folders_of_others_are_believed_for_their_own_user_and_where_nobody_else_may_write() {
+fn foreign_folders_are_trusted_for_their_owner_only() {
     if !rustix::process::geteuid().is_root() {
         return eprintln!("skipped: needs root, to become another user");
     }
@@ -359,7 +359,7 @@ fn a_cycle_of_ones_own_is_found_though_others_let_one_in() {
 
 // feature(ipc): sockets of other users that never answer are waited for no longer than one of them
 #[test]
-fn many_sockets_of_another_user_that_never_answer_are_waited_for_as_one() {
+fn silent_foreign_sockets_share_one_timeout() {
     if !rustix::process::geteuid().is_root() {
         return eprintln!("skipped: needs root, to become another user");
     }

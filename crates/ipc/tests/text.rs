@@ -19,7 +19,7 @@ use support::Folder;
 
 const KIND: Kind = Kind { suffix: "test", name: "test", start: "this test" };
 
-/// A server that says what it was asked in capitals, and refuses "no".
+/// A server that answers with the request in capitals, and refuses "no".
 fn shouting(folder: &Folder, name: &str) -> Result<Server, OpenError> {
     Server::open_in(&folder.0, &KIND, name, |text| match text {
         "no" => Err("no is no answer".to_owned()),
@@ -78,7 +78,7 @@ fn a_name_has_one_program_and_a_dead_one_leaves_it_free() {
     for name in ["", ".one", "a/b"] {
         assert!(matches!(shouting(&folder, name), Err(OpenError::Name { .. })), "{name}");
     }
-    // As one that was killed: its socket is there, and nobody listens.
+    // As after a kill: the socket exists, and no process listens.
     let dead = folder.0.join("dead.test");
     drop(bound(&dead));
     let second = shouting(&folder, "dead").unwrap();
@@ -98,7 +98,7 @@ fn bound(path: &Path) -> OwnedFd {
 
 // feature(ipc): clients of a text socket that send garbage or megabytes, read nothing or never close hold up nobody
 #[test]
-fn clients_that_mean_harm_hold_up_nobody() {
+fn hostile_clients_block_no_other_client() {
     let folder = Folder::new();
     let answered = Arc::new(AtomicU64::new(0));
     let counted = Arc::clone(&answered);
@@ -119,10 +119,10 @@ fn clients_that_mean_harm_hold_up_nobody() {
     assert!(send(&socket, &megabytes, SendFlags::NOSIGNAL).is_err(), "the system does not take them");
     assert!(is_answered());
 
-    // Silent ones, more than there is room for; each is there until others want its place.
+    // Silent clients, more than fit; each stays connected until others need its place.
     let silent: Vec<OwnedFd> = (0..100).map(|_| connected(path)).collect();
     assert!(is_answered());
-    // One that asks for ever, and takes no answer.
+    // A client that sends requests without end, and takes no answer.
     let deaf = connected(path);
     let sent = (0..100_000).take_while(|_| send(&deaf, b"hear me", SendFlags::NOSIGNAL).is_ok()).count();
     assert!(is_answered() && sent > 0);

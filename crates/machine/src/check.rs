@@ -1,14 +1,14 @@
 //! Checks of the machine for causes of late cycles: found, wanted, reason, and fix.
 //!
-//! Each check is a pure function of the files below a [`Root`] (and, for a network interface, of its
-//! driver's settings), so that a test can present any machine. [`Subject`] is the machine examined, [`all`]
-//! runs every check, and each gives a [`Finding`]. The changes of a check's fix are data too, a list of
-//! [`Change`]s: whatever makes them records the old values first.
+//! Each check is a pure function of the files below a [`Root`] (and, for a network interface, of
+//! its driver's settings), so that a test can present any machine. [`Subject`] is the machine
+//! examined, [`all`] runs every check, and each gives a [`Finding`]. The changes of a check's fix
+//! are data too, a list of [`Change`]s: whatever makes them records the old values first.
 //!
-//! The checks are those on which the real-time documentation of the kernel, the real-time guides of the
-//! distributions, LinuxCNC's notes on latency and the practice of the papers agree. Numbers in `why` are orders of
-//! magnitude known in the field, not measurements of this machine: for those there is the probe behind
-//! `onbeat doctor --for`.
+//! The checks are those on which the real-time documentation of the kernel, the real-time guides of
+//! the distributions, LinuxCNC's notes on latency and the practice of the papers agree. Numbers in
+//! `why` are orders of magnitude known in the field, not measurements of this machine. The probe
+//! behind `onbeat doctor --for` measures this machine.
 //!
 //! | module | checks |
 //! |---|---|
@@ -55,7 +55,7 @@ use crate::journal::CpuFormat;
 #[cfg(doc)]
 use crate::root::Root;
 
-/// Runs every check that applies, area by area. Those of the network interface need one.
+/// Runs every check that applies, area by area. Checks of the network interface need one.
 #[must_use]
 pub fn all(subject: &Subject) -> Vec<Finding> {
     look(subject, |_| true)
@@ -108,7 +108,8 @@ pub struct Finding {
     pub why: &'static str,
     /// Remedy; empty if there is nothing to do.
     pub fix: String,
-    /// Causes of lateness that it gives rise to, in the words of `onbeat run --explain` and `--watch`.
+    /// Causes of lateness that it gives rise to, in the words of `onbeat run --explain` and
+    /// `--watch`.
     pub causes: &'static [Kind],
     /// Severity.
     pub severity: Severity,
@@ -208,7 +209,8 @@ pub enum Area {
 }
 
 impl Area {
-    /// Causes of lateness that findings of this area give rise to; of frames that come late or not at all there are none.
+    /// Causes of lateness that findings of this area give rise to; of frames that come late or not
+    /// at all there are none.
     #[must_use]
     pub const fn causes(self) -> &'static [Kind] {
         match self {
@@ -289,8 +291,8 @@ impl Check {
     }
 }
 
-/// Makes a file's content safe to print: files may contain anything, but no control characters and no long
-/// garbage reach a terminal.
+/// Makes a file's content safe to print: files may contain anything, but no control characters and
+/// no long garbage reach a terminal.
 fn printable(text: &str) -> String {
     const MOST: usize = 600;
     let plain = |letter: char| if letter.is_control() { char::REPLACEMENT_CHARACTER } else { letter };

@@ -16,7 +16,8 @@ pub fn utc() -> String {
     humantime::format_rfc3339_millis(SystemTime::now()).to_string()
 }
 
-/// Conditions of a measurement that begins now, without a robot; what `/proc` and `/sys` do not tell stays empty.
+/// Conditions of a measurement that begins now, without a robot; what `/proc` and `/sys` do not
+/// tell stays empty.
 #[must_use]
 pub fn read() -> Conditions {
     Conditions { began: utc(), version: VERSION.to_owned(), ..read_below(&Root::machine()) }
@@ -57,8 +58,8 @@ fn read_below(root: &Root) -> Conditions {
     }
 }
 
-/// True for a PREEMPT_RT kernel. Kernels with the real-time patch have a file for it; mainline, which
-/// merged PREEMPT_RT in 6.12, only has it in its version.
+/// True for a PREEMPT_RT kernel. Kernels with the real-time patch have a file for it; mainline,
+/// which merged PREEMPT_RT in 6.12, only has it in its version.
 pub(crate) fn is_preempt_rt(root: &Root) -> bool {
     let version = root.text("proc/sys/kernel/version").or_else(|| root.text("proc/version"));
     root.number("sys/kernel/realtime") == Some(1)
@@ -77,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_that_tells_nothing_is_no_error() {
+    fn unreadable_machine_is_no_error() {
         assert_eq!(read_below(&Root::at("/nowhere")), Conditions::default());
     }
 }

@@ -31,7 +31,8 @@ impl Cpus {
             .unwrap_or_default()
     }
 
-    /// Parses a mask: hexadecimal words of 32 bits, the highest first, as in `/proc/irq/*/smp_affinity`.
+    /// Parses a mask: hexadecimal words of 32 bits, the highest first, as in
+    /// `/proc/irq/*/smp_affinity`.
     ///
     /// # Errors
     /// The text is no mask, or contains a CPU above [`HIGHEST`].

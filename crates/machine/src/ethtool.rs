@@ -1,7 +1,7 @@
 //! Settings of a network interface's driver: interrupt coalescing, offloads, energy saving, queues.
 //!
-//! They are read and changed with the ethtool ioctl (linux/ethtool.h), without the program of that name.
-//! Settings that a driver does not support are `None`.
+//! They are read and changed with the ethtool ioctl (linux/ethtool.h), without the program of that
+//! name. Settings that a driver does not support are `None`.
 
 mod setting;
 
@@ -76,7 +76,8 @@ impl Ethtool {
             Some(libc::ENODEV) => Err(error),
             _ => Ok(None),
         };
-        // The link state comes first: every interface has one, so that a failure means a missing interface.
+        // The link state comes first: every interface has one, so that a failure means a missing
+        // interface.
         let mut link = [GET_LINK, 0];
         socket.ask(interface, &mut link).map(|()| None::<()>).or_else(ask)?;
         let flags = value(&socket, interface, GET_FLAGS);
@@ -104,21 +105,22 @@ impl Ethtool {
 /// Clock of a card that stamps frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StampingClock {
-    /// Number N of its clock, `/dev/ptpN`; `None` if nobody may read it.
+    /// Number N of its clock, `/dev/ptpN`; `None` if it is not readable.
     pub number: Option<u32>,
-    /// True if it can stamp every frame that comes, and not those of a time protocol alone.
+    /// True if it can stamp every received frame, not only frames of a time protocol.
     pub stamps_all: bool,
 }
 
 impl StampingClock {
-    /// Clock by which the card of `interface`, in the current network namespace, stamps frames that come; `None` if it has none. Needs
-    /// no privilege.
+    /// Clock by which the card of `interface`, in the current network namespace, stamps frames that
+    /// come; `None` if it has none. Needs no privilege.
     ///
     /// # Errors
     /// ENODEV if there is no such interface.
     pub fn read(interface: &str) -> io::Result<Option<Self>> {
         let socket = EthtoolSocket::open()?;
-        // Words: cmd, so_timestamping, phc_index, tx_types, three reserved, rx_filters, three reserved.
+        // Words: cmd, so_timestamping, phc_index, tx_types, three reserved, rx_filters, three
+        // reserved.
         let mut words = [0; 11];
         words[0] = GET_TS_INFO;
         match socket.ask(interface, &mut words) {
@@ -190,7 +192,8 @@ mod tests {
         assert_eq!(StampingClock::read("lo").unwrap(), None, "it stamps by software");
         assert_eq!(StampingClock::read("no-such-nic").unwrap_err().raw_os_error(), Some(libc::ENODEV));
         let words = |flags, clock, filters| [GET_TS_INFO, flags, clock, 3, 0, 0, 0, filters, 0, 0, 0];
-        // An I210: all six kinds of stamps, ptp0, filters none and all; one of software stamps alone.
+        // An I210: all six kinds of stamps, ptp0, filters none and all; one of software stamps
+        // alone.
         let clock = StampingClock { number: Some(0), stamps_all: true };
         assert_eq!(StampingClock::of(&words(0x5F, 0, 0x3)), Some(clock));
         assert_eq!(StampingClock::of(&words(0x1A, u32::MAX, 0x1)), None);

@@ -1,9 +1,10 @@
 //! Journal of changes to the machine, recorded before they are made, and undone from it.
 //!
-//! A [`Journal`] is a file below `/run/onbeat`: a line for each change, synced to the file before the
-//! change is made. Dropping the journal undoes its changes, the last one first, and removes the file. The
-//! journal of a killed process stays, and [`restore()`] undoes it. A living process is recognised by the
-//! lock it holds on its file, which the kernel releases with the process, however it ended.
+//! A [`Journal`] is a file below `/run/onbeat`: a line for each change, synced to the file before
+//! the change is made. Dropping the journal undoes its changes, the last one first, and removes the
+//! file. The journal of a killed process stays, and [`restore()`] undoes it. A living process is
+//! recognised by the lock it holds on its file, which the kernel releases with the process, however
+//! it ended.
 //!
 //! ```no_run
 //! use onbeat_machine::journal::Journal;
@@ -51,8 +52,8 @@ use record::Record;
 /// Folder of the journals: cleared at the next boot, as are the changes.
 pub const DIRECTORY: &str = "/run/onbeat";
 
-/// Journal whose changes are undone when it is dropped; those of a [`Journal::persistent`] one stay until
-/// they are restored.
+/// Journal that undoes its changes when it is dropped. Changes of a [`Journal::persistent`] one
+/// stay until they are restored.
 #[derive(Debug)]
 pub struct Journal {
     record: Record,
@@ -63,8 +64,8 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Creates an empty journal below [`DIRECTORY`]; `what` names the purpose of its changes in a few
-    /// words.
+    /// Creates an empty journal below [`DIRECTORY`]; `what` names the purpose of its changes in a
+    /// few words.
     ///
     /// # Errors
     /// The folder or the file cannot be made; root is required.
@@ -80,7 +81,7 @@ impl Journal {
         Self::new(directory, what, false)
     }
 
-    /// Creates a journal whose changes outlive the process: [`restore()`] undoes them.
+    /// Creates a journal with changes that outlive the process: [`restore()`] undoes them.
     ///
     /// # Errors
     /// The folder or the file cannot be made; root is required.
@@ -122,8 +123,9 @@ impl Journal {
         self.changes.is_empty()
     }
 
-    /// Writes `value` to a file, whose old content is restored later. A missing file is made, and removed
-    /// again. For a file with choices, such as `always [madvise] never`, the old choice is recorded.
+    /// Writes `value` to a file; the old content is recorded. A missing file is created, and the
+    /// undo removes it. For a file with choices, such as `always [madvise] never`, the old choice
+    /// is recorded.
     ///
     /// # Errors
     /// The old content cannot be read, or the new one is refused; nothing was changed.
@@ -136,8 +138,8 @@ impl Journal {
         self.make_with(Change::File { path: path.to_owned(), before }, || fs::write(path, value))
     }
 
-    /// Restricts a thread to these CPUs. Undoing returns the CPUs this removed and removes those it added;
-    /// a change made to other CPUs in between stays.
+    /// Restricts a thread to these CPUs. The undo returns the CPUs that this call removed, and
+    /// removes the CPUs that it added; a later change to other CPUs stays.
     ///
     /// # Errors
     /// ESRCH if the thread does not exist (any more), EINVAL if the kernel has bound it, EPERM.
@@ -181,7 +183,7 @@ impl Journal {
     /// Changes settings of an interface's driver, all of one block.
     ///
     /// # Errors
-    /// Those of [`ethtool::set_settings`]; nothing was changed.
+    /// The errors of [`ethtool::set_settings`]; nothing was changed.
     pub fn set_driver(&mut self, interface: &str, values: &[Value]) -> io::Result<()> {
         let settings: Vec<Setting> = values.iter().map(|(setting, _)| *setting).collect();
         let before = ethtool::read_settings(interface, &settings)?;
@@ -227,8 +229,8 @@ impl Journal {
         Ok(())
     }
 
-    /// Undoes all changes, the last one first, and returns those that could not be undone. Those that may
-    /// be undone later stay in the file, for [`restore()`] to retry.
+    /// Undoes all changes, the last one first, and returns the failures. Changes that a later try
+    /// may undo stay in the file, for [`restore()`] to retry.
     #[must_use]
     pub fn undo(mut self) -> Vec<Failure> {
         self.undo_all()
@@ -250,8 +252,8 @@ impl Drop for Journal {
     }
 }
 
-/// Undoes the journals of this process, for a process that is about to end without dropping them. Returns
-/// the changes that could not be undone.
+/// Undoes the journals of this process, for a process that is about to end without dropping them.
+/// Returns the changes that could not be undone.
 pub fn undo_own() -> Vec<Failure> {
     let paths = std::mem::take(&mut *own());
     paths.iter().flat_map(|path| Record::undo_own(path)).collect()

@@ -1,4 +1,4 @@
-//! Control groups: where their hierarchies are mounted, and those of a thread.
+//! Control groups: mount points of their hierarchies, and the groups of a thread.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Preparation of a bus's interface for a cycle, undone when the cycle is over.
+//! Preparation of a bus's interface for a cycle, undone at the end of the cycle.
 
 use std::fmt;
 use std::io;
@@ -26,8 +26,9 @@ pub struct NicReport {
 }
 
 impl PreparedNic {
-    /// Makes what the checks of the subject's interface would change, as far as the machine lets it. What killed processes left behind
-    /// is put back first. The link may be gone for seconds afterwards, where energy saving was on.
+    /// Makes what the checks of the subject's interface would change, as far as the machine lets
+    /// it. What killed processes left behind is put back first. The link may be gone for seconds
+    /// afterwards, where energy saving was on.
     ///
     /// Left as they are: an interface that is down, and whatever takes the link down for little.
     ///
@@ -36,7 +37,8 @@ impl PreparedNic {
     pub fn prepare(subject: &Subject) -> io::Result<Self> {
         let interface = subject.interface().unwrap_or_default().to_owned();
         let mut journal = Journal::begin(&format!("preparation of interface {interface}"))?;
-        // No state to come back to; failures are told by whoever restores for people.
+        // The state left by a killed process is not one to restore later. Commands that restore on
+        // request report failures.
         let _ = journal::restore_crashed();
         let mut report = NicReport { interface, changes: Vec::new(), refused: Vec::new() };
         let findings = check::of_interface(subject).into_iter();
@@ -62,7 +64,8 @@ impl PreparedNic {
     }
 }
 
-/// Checks whose changes are not made: a link that is down is for its owner to set up, the others take one down that is up.
+/// Checks that are not fixed here: a link that is down is its owner's to set up, and the other
+/// changes take down a link that is up.
 const LEFT: [&str; 4] = ["nic-link", "nic-mtu", "nic-queues", "nic-pause"];
 
 impl fmt::Display for NicReport {

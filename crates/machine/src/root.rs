@@ -1,8 +1,8 @@
 //! Untrusted files below a root folder.
 //!
-//! `/proc` and `/sys` differ between kernels, and tests put a folder of their own in their place. All files
-//! are therefore read below a [`Root`], up to a limit, and a file that does not exist, is not readable or
-//! is not text is no error: its content is unknown.
+//! `/proc` and `/sys` differ between kernels, and tests put a folder of their own in their place.
+//! All files are therefore read below a [`Root`], up to a limit, and a file that does not exist, is
+//! not readable or is not text is no error: its content is unknown.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Read;
@@ -47,7 +47,8 @@ impl Root {
         Some(bytes)
     }
 
-    /// Text of a file, trimmed, with invalid UTF-8 replaced; `None` if it cannot be read or is empty.
+    /// Text of a file, trimmed, with invalid UTF-8 replaced; `None` if it cannot be read or is
+    /// empty.
     #[must_use]
     pub fn text(&self, path: impl AsRef<Path>) -> Option<String> {
         let bytes = self.bytes(path)?;
@@ -109,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn the_chosen_word_stands_in_brackets() {
+    fn brackets_mark_the_chosen_word() {
         let folder = std::env::temp_dir().join(format!("onbeat-root-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         let root = Root::at(&folder);

@@ -1,10 +1,11 @@
-//! Shield of a CPU for one thread: everything else that can be moved is moved away, and restored later.
+//! Shield of a CPU for one thread: everything else that can be moved is moved away, and restored
+//! later.
 //!
 //! Threads are kept away by the first method the machine grants: an isolated partition of cgroup v2
-//! (`cpuset.cpus.partition`), a cpuset of cgroup v1, or the affinity mask of every thread. Interrupts and
-//! the kernel's unbound workers are moved by their own masks in each case. Threads and interrupts that the
-//! kernel has bound to the CPU - its timer, its `ksoftirqd`, its `migration` thread - stay, and are
-//! reported. All changes are recorded in a [`Journal`] first.
+//! (`cpuset.cpus.partition`), a cpuset of cgroup v1, or the affinity mask of every thread.
+//! Interrupts and the kernel's unbound workers are moved by their own masks in each case. Threads
+//! and interrupts that the kernel has bound to the CPU - its timer, its `ksoftirqd`, its
+//! `migration` thread - stay, and are reported. All changes are recorded in a [`Journal`] first.
 //!
 //! | module | contents |
 //! |---|---|
@@ -106,12 +107,12 @@ pub enum ShieldError {
 }
 
 impl Shield {
-    /// Moves everything else away from `cpu` and the calling thread there. Other threads of this process
-    /// are moved away like all others. What killed processes left behind is put back first.
+    /// Moves everything else away from `cpu` and the calling thread there. Other threads of this
+    /// process are moved away like all others. What killed processes left behind is put back first.
     ///
     /// # Errors
-    /// The machine has no such CPU or no other one, another process has shielded it, or this one has not
-    /// the right (root is required).
+    /// The machine has no such CPU or no other one, another process has shielded it, or this one
+    /// has not the right (root is required).
     pub fn raise(cpu: usize) -> Result<Self, ShieldError> {
         let online = Cpus::online();
         if !online.contains(cpu) {
@@ -123,8 +124,8 @@ impl Shield {
         if let Some(pid) = journal::claimed(cpu) {
             return Err(ShieldError::Taken { cpu, pid });
         }
-        // What a killed process left behind is no state to come back to. Failures are told by whoever
-        // restores for people; the shield stands beside what they leave.
+        // The state left by a killed process is not one to restore later. Commands that restore on
+        // request report failures; the shield works despite what they leave.
         let _ = journal::restore_crashed();
         let before = masks::on(cpu);
         let (mut journal, method) = keep_threads_away(cpu, &online)?;
@@ -162,8 +163,8 @@ fn keep_threads_away(cpu: usize, online: &Cpus) -> Result<(Journal, Method), Shi
     for (method, raise) in methods {
         let mut journal = Journal::begin(&format!("shield of CPU {cpu}")).map_err(ShieldError::Journal)?;
         journal.remember(Change::Claim { cpu }).map_err(ShieldError::Journal)?;
-        // Recorded first, so that it is undone last: in a control group of one CPU a thread cannot return
-        // to others.
+        // Recorded first, so that it is undone last: in a control group of one CPU a thread cannot
+        // return to others.
         journal
             .set_affinity(task::current(), &Cpus::one(cpu))
             .map_err(|why| ShieldError::Placement { cpu, why })?;

@@ -26,7 +26,8 @@ pub struct Task {
     pub started: u64,
     /// True for a thread of the kernel (PF_KTHREAD).
     pub of_kernel: bool,
-    /// True if its CPUs may not be changed (PF_NO_SETAFFINITY), as for the kernel's per-CPU threads.
+    /// True if its CPUs may not be changed (PF_NO_SETAFFINITY), as for the kernel's per-CPU
+    /// threads.
     pub bound: bool,
 }
 
@@ -84,7 +85,8 @@ pub(crate) struct Stat<'a> {
 
 impl<'a> Stat<'a> {
     pub(crate) fn parse(text: &'a str) -> Option<Self> {
-        // The name is in parentheses and may contain any character, also ')': it ends at the last one.
+        // The name is in parentheses and may contain any character, also ')': it ends at the last
+        // one.
         let (name, rest) = text.split_once('(')?.1.rsplit_once(')')?;
         Some(Self { name, fields: rest.split_ascii_whitespace().collect() })
     }
@@ -156,8 +158,8 @@ pub fn affinity(tid: i32) -> io::Result<Cpus> {
 /// Restricts a thread to these CPUs.
 ///
 /// # Errors
-/// ESRCH if there is no such thread, EINVAL if it is bound by the kernel or none of the CPUs exists, EPERM
-/// for the thread of another user.
+/// ESRCH if there is no such thread, EINVAL if it is bound by the kernel or none of the CPUs
+/// exists, EPERM for the thread of another user.
 pub fn set_affinity(tid: i32, cpus: &Cpus) -> io::Result<()> {
     let mut set = CpuSet::new();
     cpus.iter().filter(|&cpu| cpu < CpuSet::MAX_CPU).for_each(|cpu| set.set(cpu));
@@ -217,7 +219,7 @@ fn numbers(folder: &str) -> impl Iterator<Item = i32> + use<> {
 
 /// Flag of a kernel thread, `include/linux/sched.h`.
 const PF_KTHREAD: u64 = 0x0020_0000;
-/// Flag of a thread whose CPUs user space may not change, likewise.
+/// Flag of a thread with CPUs that user space may not change, same header.
 const PF_NO_SETAFFINITY: u64 = 0x0400_0000;
 
 #[cfg(test)]

@@ -10,8 +10,8 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! The source is `/proc/stat` (proc_stat(5)): counters in clock ticks, usually 10 ms, so that shares over
-//! less than a second are coarse.
+//! The source is `/proc/stat` (proc_stat(5)): counters in clock ticks, usually 10 ms, so that
+//! shares over less than a second are coarse.
 
 use std::fmt;
 use std::fs;
@@ -32,8 +32,8 @@ impl Usage {
     /// Reads `/proc/stat`.
     ///
     /// # Errors
-    /// The operating system's error, and [`io::ErrorKind::InvalidData`] if the file has no line of CPU
-    /// times.
+    /// The operating system's error, and [`io::ErrorKind::InvalidData`] if the file has no line of
+    /// CPU times.
     pub fn now() -> io::Result<Self> {
         let text = fs::read_to_string("/proc/stat")?;
         Self::parse(&text).ok_or_else(|| {
@@ -165,7 +165,8 @@ struct Ticks {
 }
 
 impl Ticks {
-    /// Parses user nice system idle iowait irq softirq steal; guest times are included in user and nice.
+    /// Parses user nice system idle iowait irq softirq steal; guest times are included in user and
+    /// nice.
     fn parse<'a>(words: impl Iterator<Item = &'a str>) -> Option<Self> {
         let ticks: Vec<u64> = words.map_while(|word| word.parse().ok()).collect();
         let at = |index: usize| ticks.get(index).copied().unwrap_or(0);
@@ -173,8 +174,8 @@ impl Ticks {
         (ticks.len() >= 4).then(|| Self { busy: sum(&[0, 1, 2, 5, 6]), idle: sum(&[3, 4]), steal: at(7) })
     }
 
-    /// Shares since `before`. The kernel's idle counters can step back by a tick or two: a difference is at
-    /// least 0.
+    /// Shares since `before`. The kernel's idle counters can step back by a tick or two: a
+    /// difference is at least 0.
     fn since(&self, before: &Self) -> Shares {
         let busy = self.busy.saturating_sub(before.busy) as f64;
         let idle = self.idle.saturating_sub(before.idle) as f64;

@@ -1,6 +1,7 @@
-//! CPU shield that is raised, lowered, and restored after its process was killed: the machine is as before.
+//! CPU shield that is raised, lowered, and restored after its process was killed: the machine is as
+//! before.
 //!
-//! Each scenario runs in a PID namespace of its own, with a `/run` of its own, so that it can only move its
+//! Each scenario runs in a separate PID namespace with its own `/run`, so that it can move only its
 //! own threads. Interrupts and control groups are the machine's, for a second.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
@@ -33,22 +34,22 @@ fn a_shield_of_masks_is_raised_and_lowered() {
 
 // feature(hold): everything undone at the end, after Ctrl-C, and after a kill
 #[test]
-fn a_shield_whose_process_was_killed_is_put_back() {
+fn shield_of_a_killed_process_is_undone() {
     alone("scenario_killed", false);
 }
 
 #[test]
-fn a_shield_of_masks_whose_process_was_killed_is_put_back() {
+fn mask_shield_of_a_killed_process_is_undone() {
     alone("scenario_killed", true);
 }
 
 /// A program built on the library puts nothing back by itself first.
 #[test]
-fn a_shield_that_is_raised_after_a_kill_comes_back_to_the_state_before_the_killed_one() {
+fn shield_after_a_kill_restores_the_first_state() {
     alone("scenario_raised_after_a_kill", false);
 }
 
-/// Runs one of the scenarios below in namespaces of its own; without control groups if `masks`.
+/// Runs one of the scenarios below in separate namespaces; without control groups if `masks`.
 fn alone(scenario: &str, masks: bool) {
     let program = std::env::current_exe().unwrap();
     let arguments = ["--exact", scenario, "--ignored", "--nocapture"].map(OsStr::new);

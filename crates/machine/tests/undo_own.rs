@@ -1,5 +1,5 @@
-//! Undoing of all journals of a process that ends without dropping them. Alone in its process, because it
-//! undoes all of them.
+//! Undoing of all journals of a process that ends without dropping them. Alone in its process,
+//! because it undoes all of them.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 use std::fs;
@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use onbeat_machine::journal::{Journal, restore_in, undo_own};
 
 #[test]
-fn all_journals_of_the_process_are_undone_and_persistent_ones_stay() {
+fn own_journals_are_undone_and_persistent_ones_stay() {
     let folder = std::env::temp_dir().join(format!("onbeat-own-{}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();

@@ -1,4 +1,4 @@
-//! From wheels and joints to bases and hands, and back.
+//! From wheels and joints to bases and tools, and back.
 //!
 //! | module | part |
 //! |---|---|

@@ -1,5 +1,5 @@
 //! A machine without axes: the belt carries a part from one light barrier to the other.
-//! `cargo run -p onbeat --example conveyor`; Enter stops it in order, the end of its input (`</dev/null`) does not.
+//! `cargo run -p onbeat --example conveyor`; Enter stops it, the end of its input does not.
 
 use onbeat::{Controller, CycleInfo, Input, Io, Output, Robot, SignalError, Signals, StopHandle};
 

@@ -1,6 +1,7 @@
-//! A conveyor whose belt is an axis: it carries a part from one light barrier to the other. The stop input is an interlock of
-//! the robot file: supervision brings the belt to rest and disables it, until the reset input is high.
-//! `cargo run -p onbeat --example conveyor_axis`; Enter stops it in order, the end of its input (`</dev/null`) does not.
+//! A conveyor with an axis as its belt: it carries a part from one light barrier to the other. The
+//! stop input is an interlock of the robot file: supervision stops the belt and disables it, until
+//! the reset input is high. `cargo run -p onbeat --example conveyor_axis`; Enter stops it in order,
+//! the end of its input (`</dev/null`) does not.
 
 use onbeat::motion::RadiansPerSecond;
 use onbeat::motion::supervision::StopReason;
@@ -8,7 +9,8 @@ use onbeat::{
     AxisPhase, Controller, CycleInfo, Input, Io, Output, Request, Robot, SignalError, Signals, StopHandle,
 };
 
-/// Velocity of the belt's axle in rad/s, and its acceleration in rad/s²: below the limits of the robot file.
+/// Velocity of the belt's axle in rad/s, and its acceleration in rad/s²: below the limits of the
+/// robot file.
 const VELOCITY: f64 = 10.0;
 const ACCELERATION: f64 = 25.0;
 

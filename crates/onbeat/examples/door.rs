@@ -1,5 +1,6 @@
-//! A controller of one's own with an axis and signals: the spindle turns while the door is closed, and a lamp shows it.
-//! `cargo run -p onbeat --example door`; Enter stops it in order, the end of its input (`</dev/null`) does not.
+//! A custom controller with an axis and signals: the spindle turns while the door is closed, and a
+//! lamp shows it. `cargo run -p onbeat --example door`; Enter stops it in order, the end of its
+//! input (`</dev/null`) does not.
 
 use onbeat::motion::{Radians, RadiansPerSecond};
 use onbeat::*;
@@ -17,7 +18,8 @@ impl Controller for Door {
         let turns = io.is_fresh(*door) && io.get(*door) && !cycle.stopping;
         io.set(*lamp, turns);
         if let Some(AxisPhase::HoldingAt(here)) = io.axis(0).map(|axis| axis.feedback.phase) {
-            (*position, *velocity) = (here, RadiansPerSecond(0.0)); // set-points begin where it stands
+            // set-points begin at its position
+            (*position, *velocity) = (here, RadiansPerSecond(0.0));
         }
         let elapsed = cycle.period.as_secs_f64() * cycle.periods as f64;
         let (wanted, step) = (if turns { 10.0 } else { 0.0 }, 20.0 * elapsed); // rad/s, of 20 rad/s² at most

@@ -1,6 +1,7 @@
-//! A controller in a process of its own, as it is in the cycle's thread in `own_controller.rs`: every axis nods.
-//! `onbeat run examples/six-axis.toml --controller external`, then `cargo run -p onbeat --example external_controller`;
-//! Enter brings the axes to rest and disables them, the end of its input (`</dev/null`) does not.
+//! A controller in a separate process: every axis nods, as with `own_controller.rs`.
+//! Run `onbeat run examples/six-axis.toml --controller external`, then
+//! `cargo run -p onbeat --example external_controller`.
+//! Enter stops and disables the axes, the end of its input (`</dev/null`) does not.
 
 use onbeat::ipc::client::Client;
 use onbeat::{StopHandle, external};

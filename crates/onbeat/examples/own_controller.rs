@@ -1,5 +1,5 @@
-//! A controller of one's own: every axis nods about the place where it was enabled. Simulated, or on a network interface:
-//! `cargo run -p onbeat --example own_controller -- examples/six-axis.toml [INTERFACE]`; Enter stops it, the end of input does not.
+//! A custom controller: every axis nods about its start position. Enter stops it, the end of input
+//! does not. `cargo run -p onbeat --example own_controller -- examples/six-axis.toml [INTERFACE]`
 
 use onbeat::motion::{Hertz, Radians, Seconds, SmoothSinusoid};
 use onbeat::{AxisPhase, Controller, CycleInfo, Io, Request, Robot, StopHandle};

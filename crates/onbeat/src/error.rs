@@ -27,8 +27,9 @@ use crate::Summary;
 use crate::fault::ScriptErrors;
 use crate::fault::socket::ControlError;
 
-/// Reason for a run that could not be. Each displays as one sentence: the place, the content expected, the content found,
-/// and the remedy. `Debug` is the same sentence: a `main` that returns an error prints that.
+/// Reason for a run that could not be. Each displays as one sentence: the place, the content
+/// expected, the content found, and the remedy. `Debug` is the same sentence: a `main` that returns
+/// an error prints that.
 #[derive(Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -73,7 +74,7 @@ pub enum Error {
     /// Interlock that does not fit its terminal.
     #[error(transparent)]
     Interlock(#[from] InterlockError),
-    /// Signal that the controller asked for, and that is not there or of another type.
+    /// Signal that the controller requested, and that does not exist or has another type.
     #[error("the controller cannot start: {0}")]
     Signal(SignalError),
     /// Signals that do not fit the process data.
@@ -85,7 +86,7 @@ pub enum Error {
     /// Settings of the shared-memory interface that cannot be.
     #[error(transparent)]
     SharedMemory(#[from] SharedMemoryError),
-    /// Device beside the bus that does not start.
+    /// Device outside the bus that does not start.
     #[cfg(feature = "devices")]
     #[error(transparent)]
     Device(#[from] StartError),
@@ -106,7 +107,8 @@ pub enum Error {
     /// Capture that cannot be begun, or is not whole.
     #[error(transparent)]
     Capture(#[from] CaptureError),
-    /// Limit of this process's processor time, at which the system would end it with its axes at speed.
+    /// Limit of this process's processor time, at which the system would end it with its axes at
+    /// speed.
     #[error(
         "this process may have {seconds} s of processor time, and the system would end it then, its axes at speed: lift the \
          limit with `ulimit -t unlimited`, as root if it is a hard one"
@@ -118,7 +120,8 @@ pub enum Error {
     /// Thread that the system did not start, or another refusal of the system.
     #[error(transparent)]
     System(#[from] io::Error),
-    /// Panic of the controller: the axes came to rest as when a controller process is gone, and the bus went to Init.
+    /// Panic of the controller: the axes were stopped as after the loss of a controller process,
+    /// and the bus went to Init.
     #[error("the controller panicked, and its axes were stopped: {message}")]
     ControllerPanicked {
         /// The panic's own words.

@@ -1,9 +1,10 @@
-//! A [`Controller`] in a process of its own.
+//! A [`Controller`] in a separate process.
 //!
-//! `onbeat run robot.toml --controller external`, or `[controller] kind = "external"` in the robot file, leaves the axes to another
-//! process. [`run`] is that process: the same controller as in the cycle's thread, with the same `init`, `command`, `update` and
-//! `output`. It may allocate, log, or be killed; what comes after the deadline of a cycle is late, and the axes stop as the robot
-//! file says.
+//! `onbeat run robot.toml --controller external`, or `[controller] kind = "external"` in the robot
+//! file, leaves the axes to another process. [`run`] is that process: the same controller as in the
+//! cycle's thread, with the same `init`, `command`, `update` and `output`. It may allocate, log, or
+//! be killed; what comes after the deadline of a cycle is late, and the axes stop as the robot file
+//! says.
 //!
 //! ```no_run
 //! use onbeat::ipc::client::Client;
@@ -59,7 +60,8 @@ pub struct Served {
     pub answered: u64,
     /// Answers sent after their deadline: taken in the next cycle.
     pub late: u64,
-    /// Cycles that passed unanswered between two requests: this process slept too long, or another controller was active.
+    /// Cycles that passed unanswered between two requests: this process slept too long, or another
+    /// controller was active.
     pub missed: u64,
     /// True if its thread had a real-time priority.
     pub real_time: bool,
@@ -83,9 +85,10 @@ impl Served {
 
 /// Controls the axes of a running cycle until it ends or `stop` asks.
 ///
-/// After [`StopHandle::stop`] the controller gets [`crate::CycleInfo::stopping`]: it brings its set-points to standstill as at the end
-/// of a run. Then its drives are disabled and the role is given back; after ten seconds it is in any case. After
-/// [`StopHandle::hurry`] it is given back at once: supervision stops the axes as the robot file's `on_stale` says.
+/// After [`StopHandle::stop`] the controller gets [`crate::CycleInfo::stopping`]: it brings its
+/// set-points to standstill as at the end of a run. Then its drives are disabled and the role is
+/// given back; after ten seconds it is in any case. After [`StopHandle::hurry`] it is given back at
+/// once: supervision stops the axes as the robot file's `on_stale` says.
 ///
 /// # Errors
 /// Nothing has moved: the signals are not there, or the role is not to be had.
@@ -138,7 +141,7 @@ fn missed(request: &Request, last: Option<u64>) -> u64 {
     last.map_or(0, |last| before.saturating_sub(last))
 }
 
-/// The way out: set-points come to rest, then the drives are disabled.
+/// End of the process: set-points stop, then the drives are disabled.
 struct Leave {
     since_ns: u64,
     /// Since when the set-points stand, if they do.
@@ -183,7 +186,7 @@ impl Leave {
 /// Time from one look for a stop to the next while nothing is asked.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Velocity of a set-point that stands, rad/s.
+/// Velocity of a set-point that counts as stationary, rad/s.
 const AT_REST: f64 = 1e-3;
 
 /// Time for which all set-points are to stand.

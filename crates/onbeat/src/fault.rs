@@ -1,4 +1,4 @@
-//! Faults on demand: what goes wrong on a simulated bus, said in a line, from a script or over a socket.
+//! Faults of a simulated bus on demand, one per line, from a script or over a socket.
 //!
 //! | module | contents |
 //! |---|---|
@@ -83,14 +83,14 @@ pub enum Fault {
         /// Number of them.
         count: u8,
     },
-    /// Mailbox of a SubDevice: one that does not run keeps a request and answers nothing.
+    /// Mailbox of a SubDevice: while it does not run it keeps a request and does not answer.
     Mailbox {
         /// Position.
         position: usize,
         /// False while it is stuck.
         runs: bool,
     },
-    /// Application of a SubDevice: one that does not run is a crashed microcontroller.
+    /// Application of a SubDevice: while it does not run it is a crashed microcontroller.
     Application {
         /// Position.
         position: usize,
@@ -110,7 +110,8 @@ pub enum Fault {
     AllowStates(usize),
     /// The process data watchdog expires, with or without outputs.
     Watchdog(usize),
-    /// Another identity in the SII: another SubDevice in its place. Its object 0x1018 stays as it is.
+    /// Another identity in the SII: another SubDevice in its place. Its object 0x1018 stays as it
+    /// is.
     Identity {
         /// Position.
         position: usize,
@@ -172,7 +173,7 @@ pub enum Fault {
         /// Error code (CiA 402, 0x603F), not 0.
         code: u16,
     },
-    /// Main power of a servo drive: without it the ESC goes on.
+    /// Main power of a servo drive: without it the ESC continues to run.
     DrivePower {
         /// Position.
         position: usize,
@@ -251,14 +252,15 @@ pub struct Timed {
 }
 
 impl Fault {
-    /// End of a fault that lasts; `None` for one that is over at once.
+    /// End of a lasting fault; `None` for an instantaneous one.
     #[must_use]
     pub fn end(self) -> Option<Self> {
         let end = self.settled();
         (end != self && !matches!(self, Self::PowerCycle(_))).then_some(end)
     }
 
-    /// The same thing without a fault: where two faults have the same, the later one takes the place of the other.
+    /// The same thing without a fault: where two faults have the same, the later one takes the
+    /// place of the other.
     pub(crate) fn settled(self) -> Self {
         match self {
             Self::Power { position, .. } | Self::PowerCycle(position) => Self::Power { position, on: true },

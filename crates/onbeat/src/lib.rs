@@ -1,9 +1,11 @@
 //! Runs robots and machines over EtherCAT from ordinary Linux, in real time.
 //!
-//! A robot is described in a file ([its keys](https://github.com/onbeat-rt/onbeat/blob/main/docs/robot-file.md)): the SubDevices
-//! of its bus, its axes with their limits, names for process data, the cycle. [`Robot`] reads the file and runs it, simulated
-//! down to the registers of the SubDevices or on a network interface, with a [`Controller`] of one's own or with those of the
-//! file. Supervision stands between controller and drives, whatever the controller does.
+//! A robot is described in a file ([its
+//! keys](https://github.com/onbeat-rt/onbeat/blob/main/docs/robot-file.md)): the SubDevices of its
+//! bus, its axes with their limits, names for process data, the cycle. [`Robot`] reads the file and
+//! runs it, simulated down to the registers of the SubDevices or on a network interface, with a
+//! custom [`Controller`] or with the controllers of the file. Supervision limits the commands of
+//! every controller before they reach the drives.
 //!
 //! ```
 //! use std::time::Duration;
@@ -60,14 +62,17 @@
 //! # Ok::<(), onbeat::Error>(())
 //! ```
 //!
-//! The same with an axis, as a program of forty lines: [`examples/door.rs`](https://github.com/onbeat-rt/onbeat/blob/main/crates/onbeat/examples/door.rs).
+//! The same with an axis, as a program of forty lines:
+//! [`examples/door.rs`](https://github.com/onbeat-rt/onbeat/blob/main/crates/onbeat/examples/door.rs).
 //!
 //! # A run
 //!
-//! [`Robot::run`] brings the bus up, enables what the controller asks to be enabled, and returns when the run is over. It blocks
-//! the thread that calls it; the cycle has a thread of its own. It is over after [`Robot::cycles`] or [`Robot::duration`],
-//! when a [`StopHandle`] asks for it, when the bus stays lost, when the controller panics, or as the robot file says after an
-//! overrun. However it ends, the axes come to rest within their limits, brakes engage, outputs get their safe values, and the bus goes to Init.
+//! [`Robot::run`] brings the bus up, enables the axes on request of the controller, and returns at
+//! the end of the run. It blocks the calling thread; the cycle has a separate thread. The run ends
+//! after [`Robot::cycles`] or [`Robot::duration`], on request of a [`StopHandle`], when the bus
+//! stays lost, when the controller panics, or as the robot file says after an overrun. In every
+//! case the axes stop within their limits, brakes engage, outputs get their safe values, and the
+//! bus goes to Init.
 //!
 //! ```no_run
 //! # use onbeat::{Controller, Profile, Robot, StopHandle};
@@ -86,14 +91,15 @@
 //! # Ok::<(), onbeat::Error>(())
 //! ```
 //!
-//! A run that could not be is an [`Error`] to match on; a run that did not go as it should returns a [`Summary`] with its
-//! findings. The library installs no signal handler, prints nothing, ends no process and keeps no state between runs but in
-//! [`Robot::state_directory`]: any
-//! number of them go on after each other and, on interfaces of their own or simulated, beside each other. Its only globals count
-//! what Linux keeps for the whole process: holders of the memory lock and of the ban on huge pages, which the last of them gives
-//! back, journals of changes to the machine, numbers that keep names apart, and a panic hook before the program's own, which has panics of
-//! real-time threads told by another thread. It puts
-//! back what it changed on the machine (profile C) when the run ends; what a killed process left behind, `onbeat run` puts back.
+//! A run that cannot start returns an [`Error`] to match on; a run that did not go as it should
+//! returns a [`Summary`] with its findings. The library installs no signal handler, prints nothing,
+//! ends no process and keeps no state between runs except in [`Robot::state_directory`]. Runs can
+//! be sequential or, on different interfaces or simulated, concurrent. Its only globals count what
+//! Linux keeps for the whole process: holders of the memory lock and of the ban on huge pages,
+//! which the last holder releases, journals of changes to the machine, numbers that keep names
+//! apart, and a panic hook before the program's, which has another thread report panics of
+//! real-time threads. At its end a run undoes its changes to the machine (profile C); `onbeat run`
+//! undoes the changes of a killed process.
 //!
 //! # Features
 //!
@@ -101,8 +107,8 @@
 //!
 //! | feature | adds |
 //! |---|---|
-//! | `devices` | devices beside the bus, `[[peripheral]]` in the robot file |
-//! | `diagnosis` | `Robot::explain` and `Robot::watch`: causes of late cycles, disturbances of real-time threads, in `Summary::diagnosis` |
+//! | `devices` | devices outside the bus, `[[peripheral]]` in the robot file |
+//! | `diagnosis` | `Robot::explain` and `Robot::watch`: causes of late cycles, disturbances of threads |
 //! | `recording` | `Robot::record` and `Robot::flight_recorder`: cycles in files |
 //!
 //! # Modules and types
@@ -113,10 +119,10 @@
 //! | [`Controller`], [`CycleInfo`] | the code that runs in every cycle |
 //! | [`Signals`], [`Input`], [`Output`], [`Io`] | process data by name |
 //! | [`AxisReport`], [`AxisCommand`], [`AxisPhase`] | axes, in SI units |
-//! | [`ExternalCommand`], [`ControllerOutput`], [`Parts`] | commands from other processes, and answers to them |
-//! | [`external`] | a controller in a process of its own |
+//! | [`ExternalCommand`], [`ControllerOutput`], [`Parts`] | commands from other processes, and replies |
+//! | [`external`] | a controller in a separate process |
 //! | [`fault`] | faults of a simulated bus, on demand |
-//! | [`Reporter`], [`Notice`], [`Progress`] | a run as it goes on |
+//! | [`Reporter`], [`Notice`], [`Progress`] | a run in progress |
 //! | [`Summary`], [`Error`] | the end of a run |
 //! | [`state`] | state directory: what a robot keeps over restarts |
 //! | [`sub_devices`] | SubDevices described for other processes |
@@ -135,7 +141,7 @@ pub mod state;
 pub mod sub_devices;
 mod summary;
 
-/// Pages whose Rust programs are compiled as tests.
+/// Pages with Rust programs that are compiled as tests.
 #[cfg(doctest)]
 mod pages {
     #[doc = include_str!("../../../README.md")]

@@ -1,4 +1,4 @@
-//! Reports on a run while it goes on.
+//! Reports on a run in progress.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -17,8 +17,9 @@ use types::AxisMode;
 
 use crate::fault::socket::seconds;
 
-/// Follows a run from the thread that runs it; every method may be left out. A method that waits holds up neither the cycle
-/// nor its end, but records and events that find no room meanwhile are counted and dropped.
+/// Follows a run from the thread that runs it; every method may be left out. A method that waits
+/// holds up neither the cycle nor its end, but records and events that find no space meanwhile are
+/// counted and dropped.
 pub trait Reporter {
     /// Takes a notice.
     fn notice(&mut self, notice: &Notice) {
@@ -35,13 +36,14 @@ pub trait Reporter {
         let _ = progress;
     }
 
-    /// Takes a late cycle with its causes that is worse than all before it, if late cycles are explained.
+    /// Takes a late cycle with its causes that is worse than all before it, if late cycles are
+    /// explained.
     #[cfg(feature = "diagnosis")]
     fn late(&mut self, late: &crate::LateCycle) {
         let _ = late;
     }
 
-    /// Learns that the measurement is over: what follows is the stop.
+    /// The measurement has ended: the stop follows.
     fn stopping(&mut self) {}
 
     /// Learns that the cycle has ended.
@@ -74,7 +76,7 @@ pub enum Phase {
     BringUp,
     /// The cycles count.
     Measuring,
-    /// The axes come to rest, and the bus goes to Init.
+    /// The axes stop, and the bus goes to Init.
     Stopping,
 }
 
@@ -105,7 +107,7 @@ pub enum Notice {
         /// Frames so far.
         frames: u64,
     },
-    /// SubDevice whose outputs stay as they are when the bus fails.
+    /// SubDevice that keeps its outputs when the bus fails.
     NoWatchdog {
         /// Position in the segment, from 0.
         position: u16,
@@ -114,7 +116,7 @@ pub enum Notice {
     },
     /// Remark on a SubDevice that works even so.
     Remark(String),
-    /// Object of a drive that bounds its axis less than its limits say, or contradicts what a stop needs.
+    /// Object of a drive that bounds its axis less than its limits do, or prevents a stop.
     WeakDrive(String),
     /// Detail that `run -v` shows.
     Detail(String),
@@ -128,11 +130,11 @@ pub enum Notice {
     NoTrace(String),
     /// Recording that does not open yet, or takes no more cycles.
     Recording(String),
-    /// Sentence on the state directory: something kept that cannot be read or written.
+    /// Sentence on the state directory: a file that cannot be read or written.
     State(String),
-    /// Line of a device beside the bus.
+    /// Line of a device outside the bus.
     Device(String),
-    /// Fault of the simulated bus that took place on demand, or the end of one.
+    /// Fault of the simulated bus that took place on demand, or the end of a fault.
     Fault {
         /// Time since the start of the simulation.
         at: Duration,

@@ -17,14 +17,15 @@ use crate::run;
 
 /// A robot as its file describes it, and settings of a run of it.
 ///
-/// It is simulated, unless [`Robot::interface`] names a network interface; it runs until [`Robot::stop`]'s handle asks it to
-/// stop, or for [`Robot::cycles`]. A clone is run as often as one likes, one after the other and beside each other.
+/// It is simulated, unless [`Robot::interface`] names a network interface; it runs until
+/// [`Robot::stop`]'s handle requests a stop, or for [`Robot::cycles`]. Clones can be run any number
+/// of times, sequentially and concurrently.
 #[derive(Clone, Debug)]
 #[must_use = "a robot does nothing until it is run"]
 pub struct Robot {
     pub(crate) config: RobotConfig,
     pub(crate) settings: Settings,
-    /// Handle that stops its runs; each has one of its own without.
+    /// Handle that stops its runs; without it, each run has a separate one.
     pub(crate) stop: Option<StopHandle>,
 }
 
@@ -85,8 +86,8 @@ impl Robot {
         controller::controllers(&self.config, None)
     }
 
-    /// Brings its SubDevices, all of them simulated, to PreOp, and makes the cycle as a run does: signals, axes and controllers are
-    /// resolved. Nothing is exchanged, and no client can attach.
+    /// Brings its SubDevices, all of them simulated, to PreOp, and makes the cycle as a run does:
+    /// signals, axes and controllers are resolved. Nothing is exchanged, and no client can attach.
     ///
     /// # Errors
     /// As [`Robot::run`], before the first cycle.
@@ -94,7 +95,8 @@ impl Robot {
         self.settings.rehearse(&self.alone().config)
     }
 
-    /// This robot without other programs and devices: it holds where its controller is a process, and has no peripherals.
+    /// This robot without other programs and devices: it holds where its controller is a process,
+    /// and has no peripherals.
     pub fn alone(&self) -> Self {
         let mut robot = self.clone();
         robot.config.peripherals.clear();
@@ -127,7 +129,7 @@ impl Robot {
         self
     }
 
-    /// Simulates the SubDevices of another robot file in place of its own.
+    /// Simulates the SubDevices of another robot file in place of those of this one.
     pub fn simulate_as(mut self, robot_file: impl Into<PathBuf>) -> Self {
         self.settings.wire.segment = Some(robot_file.into());
         self
@@ -169,15 +171,17 @@ impl Robot {
         self
     }
 
-    /// Prepares the network interface for the cycle while it runs, and puts it back: coalescing, offloads, energy saving, deferral, threads and
-    /// interrupts, which go to `cpu` if it is given. Without root it runs unprepared, and its conditions say so.
+    /// Prepares the network interface for the cycle while it runs, and puts it back: coalescing,
+    /// offloads, energy saving, deferral, threads and interrupts, which go to `cpu` if it is given.
+    /// Without root it runs unprepared, and its conditions say so.
     pub fn prepare_nic(mut self, cpu: Option<usize>) -> Self {
         self.config.cycle.prepare_nic = Some(true);
         self.config.cycle.nic_cpu = cpu.or(self.config.cycle.nic_cpu);
         self
     }
 
-    /// Stops the run when this handle, or a clone of it, asks for it. A handle that has asked before ends a run at once.
+    /// Stops the run when this handle, or a clone of it, asks for it. A handle that has asked
+    /// before ends a run at once.
     pub fn stop(mut self, handle: &StopHandle) -> Self {
         self.stop = Some(handle.clone());
         self
@@ -195,7 +199,8 @@ impl Robot {
         self
     }
 
-    /// Name of the shared-memory interface that other programs attach to, or path of its socket, in place of the robot file's.
+    /// Name of the shared-memory interface that other programs attach to, or path of its socket, in
+    /// place of the robot file's.
     pub fn ipc(mut self, name: impl Into<String>) -> Self {
         self.settings.ipc = IpcPlace::Named(name.into());
         self
@@ -207,8 +212,8 @@ impl Robot {
         self
     }
 
-    /// Keeps in this directory what a run is to know of the runs before ([`crate::state`]): history, `position_memory`,
-    /// `reset_faults`. Without it nothing is kept.
+    /// Keeps in this directory the state for later runs ([`crate::state`]): history,
+    /// `position_memory`, `reset_faults`. Without it nothing is kept.
     pub fn state_directory(mut self, path: impl Into<PathBuf>) -> Self {
         self.settings.state = Some(path.into());
         self
@@ -225,12 +230,12 @@ impl Robot {
 pub enum Control<'a> {
     /// Controllers of the robot file.
     AsDescribed,
-    /// Controller of one's own, made once the bus is in PreOp.
+    /// Custom controller, made once the bus is in PreOp.
     Own(Make<'a>),
 }
 
 impl Control<'_> {
-    /// Controller of one's own that takes no part of the run.
+    /// Custom controller that takes no part of the run.
     pub fn own(controller: impl Controller + 'static) -> Self {
         Self::Own(Box::new(|_| Box::new(controller)))
     }
@@ -246,8 +251,9 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// Real-time end of a port of the shared-memory interface: `control`, `trajectory`, or one of the robot file. Once;
-    /// `None` where there is none of that name, or no interface. The controller binds it in its first cycle.
+    /// Real-time end of a port of the shared-memory interface: `control`, `trajectory`, or one of
+    /// the robot file. Once; `None` where there is none of that name, or no interface. The
+    /// controller binds it in its first cycle.
     pub fn port(&mut self, name: &str) -> Option<Port> {
         self.ports.as_mut()?.take(name)
     }
@@ -267,7 +273,7 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// Cycles to measure; `None` until a stop is asked for.
+    /// Cycles to measure; `None` for a run until a stop is requested.
     pub(crate) fn cycles(&self, robot: &RobotConfig) -> Option<u64> {
         self.limit.map(|limit| match limit {
             Limit::Cycles(cycles) => cycles,

@@ -71,17 +71,19 @@ pub(crate) use recorder::RecordingSettings;
 pub use recorder::{FlightRecorder, RecordedSignals, RecordingParts, Threshold, Trigger, TriggerError};
 
 impl Robot {
-    /// Runs it with a controller of one's own, until it is stopped.
+    /// Runs it with a custom controller, until it is stopped.
     ///
     /// Returns a [`Summary`] also of a run that did not go as it should: its findings say so.
     ///
     /// # Errors
-    /// A run that could not be: nothing has moved. A controller that panicked: its axes have come to rest, and the bus is in Init.
+    /// A run that could not start: nothing has moved. A controller that panicked: its axes have
+    /// stopped, and the bus is in Init.
     pub fn run(self, controller: impl Controller + 'static) -> Result<Summary, Error> {
         self.run_with(|_| controller)
     }
 
-    /// Runs it as [`Robot::run`] does, with a controller that takes ports of the shared-memory interface.
+    /// Runs it as [`Robot::run`] does, with a controller that takes ports of the shared-memory
+    /// interface.
     ///
     /// # Errors
     /// As [`Robot::run`].
@@ -120,7 +122,8 @@ impl Settings {
     ) -> Result<Summary, Error> {
         refuse_limited_processor_time()?;
         let main_device = self.main_device(robot)?;
-        // Before the link is open: what is changed may take it down for a moment, and its opening waits for a carrier.
+        // Before the link is open: changes to the interface may take it down for a moment, and
+        // opening waits for a carrier.
         let nics = Nics::prepare(robot, &self.wire, reporter);
         let summary = self.run_from(main_device, robot, control, &nics, reporter);
         nics.put_back(reporter);
@@ -156,7 +159,7 @@ impl Settings {
         Summary::of(ran, robot, &self.stop)
     }
 
-    /// Runs the cycle on its own thread, and watches it until it is over.
+    /// Runs the cycle on a separate thread, and watches it until its end.
     fn run_cycle(
         &self,
         robot: &RobotConfig,
@@ -169,7 +172,7 @@ impl Settings {
         let (beside, bus, file) = (prepared.beside, prepared.bus, prepared.file);
         let kept = prepared.kept;
         thread::scope(|scope| {
-            // However this one ends, the cycle comes to its end: the scope waits for it.
+            // The cycle ends even if this one panics: the scope waits for it.
             let end = EndOf(&self.stop);
             // A cycle that never sleeps takes no CPU from others.
             let profile = match self.wire.is_fast() {
@@ -221,12 +224,12 @@ impl Settings {
     }
 }
 
-/// A run that is over.
+/// A run that has ended.
 pub(crate) struct Ran {
     pub(crate) measured: Measured,
     pub(crate) conditions: RunConditions,
     pub(crate) granted: Grants,
-    /// The recording, if one was asked for: a sentence on it, or why it is not whole.
+    /// The recording, if requested: a sentence on it, or the reason why it is incomplete.
     pub(crate) recorded: Option<Result<String, Error>>,
     /// Answers of the controller process, if there was to be one.
     pub(crate) external: Option<ControllerCounters>,
@@ -237,7 +240,7 @@ pub(crate) struct Ran {
 struct EndOf<'a>(&'a StopHandle);
 
 impl EndOf<'_> {
-    /// Leaves the handle as it is: it may be that of other runs, too.
+    /// Leaves the handle unchanged: it may belong to other runs, too.
     fn has_come(self) {
         std::mem::forget(self);
     }
@@ -249,7 +252,7 @@ impl Drop for EndOf<'_> {
     }
 }
 
-/// The end of a cycle, and what could not be put back.
+/// The end of a cycle, and sentences on changes that could not be undone.
 type End = (Ended<RobotLink>, Vec<String>);
 
 /// A cycle that runs on its thread.
@@ -272,7 +275,7 @@ impl<'scope> Started<'scope> {
             let number = rustix::thread::gettid().as_raw_nonzero().get();
             let granted = Granted::ask(&profile);
             let cycle = cycle.with_spin(granted.spin_margin());
-            // Nobody listens any more only if the watch has panicked.
+            // The receiver is gone only if the watch has panicked.
             let _ = tell.send((number, granted.grants().clone()));
             let ended = cycle.run(stop);
             (ended, granted.release())
@@ -287,7 +290,7 @@ impl<'scope> Started<'scope> {
     }
 }
 
-/// Says what came of the recording of a run that has an error to tell in place of a summary.
+/// Reports the recording of a run that returns an error instead of a summary.
 fn tell_recorded(recorded: Option<&Result<String, Error>>, reporter: &mut dyn Reporter) {
     let words = recorded.map(|it| it.as_ref().map_or_else(Error::to_string, String::clone));
     words.into_iter().for_each(|words| reporter.notice(&Notice::Recording(words)));
@@ -297,7 +300,8 @@ fn panicked(panic: Box<dyn Any + Send>) -> Error {
     Error::Panicked { message: rt::task::words(&*panic) }
 }
 
-/// Refuses a run that the system would end (SIGXCPU, then SIGKILL) once it has taken so much processor time.
+/// Refuses a run that the system would end (SIGXCPU, then SIGKILL) once it has taken so much
+/// processor time.
 fn refuse_limited_processor_time() -> Result<(), Error> {
     getrlimit(Resource::Cpu).current.map_or(Ok(()), |seconds| Err(Error::ProcessorTime { seconds }))
 }

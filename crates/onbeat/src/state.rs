@@ -4,13 +4,13 @@
 //! | file | content | bound |
 //! |---|---|---|
 //! | `history.jsonl` | events that explain a stop, a JSON object a line | 200 events |
-//! | `run.json` | the run that goes on, or how the last one ended | 1 kB |
+//! | `run.json` | the run in progress, or the end of the last one | 1 kB |
 //! | `resets.json` | times of the last resets at a start | 16 times |
-//! | `position-AXIS.json` | position of an axis at rest, or that it is in use | 1 kB an axis |
+//! | `position-AXIS.json` | position of an axis at standstill, or that it is in use | 1 kB an axis |
 //!
-//! Each file is replaced as a whole: a new one is written, stored on the disk, and renamed. A file that
-//! is a link, belongs to another user, is too large or cannot be read is a sentence, and counts as
-//! missing. Nothing here is called by the thread of the cycle.
+//! Each file is replaced as a whole: a new one is written, stored on the disk, and renamed. A file
+//! that is a link, belongs to another user, is too large or cannot be read is a sentence, and
+//! counts as missing. Nothing here is called by the thread of the cycle.
 
 mod folder;
 mod history;

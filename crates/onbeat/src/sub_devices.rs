@@ -113,7 +113,8 @@ pub struct SubDeviceObject {
     /// Delay of its clock behind the reference clock, ns; none without a clock.
     #[serde(default)]
     pub delay_ns: Option<u32>,
-    /// Times its ports 0 to 3 latched when the bus was brought up, ns, local, wrapping at 32 bits; none without a clock.
+    /// Times its ports 0 to 3 latched when the bus was brought up, ns, local, wrapping at 32 bits;
+    /// none without a clock.
     #[serde(default)]
     pub receive_times_ns: Option<[u32; 4]>,
     /// Defects, a sentence each.

@@ -1,4 +1,4 @@
-//! Results of a run that is over.
+//! Results of a run that has ended.
 
 use std::fmt;
 
@@ -20,7 +20,7 @@ use types::Signal;
 use crate::Error;
 use crate::run::Ran;
 
-/// Results of a run that is over.
+/// Results of a run that has ended.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Summary {
@@ -36,7 +36,8 @@ pub struct Summary {
     pub axis_names: Vec<String>,
     /// Axes, SubDevices and bus in the last cycle before the stop.
     pub status: Status,
-    /// SYNC0 and SYNC1 of the SubDevices, in the order of positions, against the last frame that had the reference clock's time.
+    /// SYNC0 and SYNC1 of the SubDevices, in the order of positions, against the last frame that
+    /// had the reference clock's time.
     pub sync_phases: Vec<[Option<SyncPhase>; 2]>,
     /// Signals in the last cycle before the stop.
     pub signals: Vec<(Signal, SignalState)>,
@@ -48,7 +49,7 @@ pub struct Summary {
     pub overruns: Overruns,
     /// Stalls of the host that a simulated bus waited for; `None` on a wire, and in other times.
     pub host_stalls: Option<HostStalls>,
-    /// Cycle whose overrun ended the run, where the robot file says so.
+    /// Cycle with the overrun that ended the run, if the robot file says so.
     pub stopped_by_overrun: Option<u64>,
     /// Answers of the controller process, in a run with one.
     pub controller: Option<ControllerCounters>,
@@ -57,12 +58,13 @@ pub struct Summary {
     /// Disturbances of these, and causes of late cycles.
     #[cfg(feature = "diagnosis")]
     pub diagnosis: crate::Diagnosis,
-    /// Recording and capture, if they were asked for: a sentence on each, or the reason why it is not whole.
+    /// Recording and capture, if requested: a sentence on each, or the reason why it is incomplete.
     pub files: Vec<Result<String, Error>>,
 }
 
 impl Summary {
-    /// Gathers the results. What was measured is there, even if the bus failed or a file is not whole.
+    /// Gathers the results. What was measured is there, even if the bus failed or a file is not
+    /// whole.
     pub(crate) fn of(ran: Ran, robot: &RobotConfig, stop: &StopHandle) -> Result<Self, Error> {
         let Ran { measured, conditions, granted, recorded, external, ended } = ran;
         let findings = ended.findings(Circumstances {
@@ -105,7 +107,7 @@ impl Summary {
         self.timing.cycles()
     }
 
-    /// True if nothing was found wrong, and each file that was asked for is whole.
+    /// True if no fault was found, and each requested file is complete.
     #[must_use]
     pub fn went_well(&self) -> bool {
         self.findings.is_empty() && self.files.iter().all(Result::is_ok)

@@ -23,7 +23,7 @@ fn a_machine_without_axes_runs_by_its_signals() {
     assert!(example.lines().count() < 40);
     let summary = robot().cycles(500).run(example::Conveyor::default()).unwrap();
     let value = |name: &str| summary.signal(name).unwrap().value;
-    // The simulated inputs read the outputs: nothing lies on the belt, no stop is asked for.
+    // The simulated inputs read the outputs: nothing lies on the belt, no stop is requested.
     assert_eq!(
         [value("belt"), value("light green"), value("light red"), value("inputs.0x6010:01")],
         [Value::Bool(false), Value::Bool(true), Value::Bool(false), Value::Bool(true)]
@@ -68,7 +68,7 @@ fn await_cycles(running: &mut Child) {
 
 // feature(library): the examples go on where their input is at its end, and stop in order at Enter
 #[test]
-fn the_program_goes_on_without_an_input_and_stops_at_enter() {
+fn program_runs_without_input_and_stops_at_enter() {
     let mut running = program().stdin(Stdio::null()).spawn().unwrap();
     await_cycles(&mut running);
     running.kill().unwrap();

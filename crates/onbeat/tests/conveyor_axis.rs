@@ -1,4 +1,5 @@
-//! A machine with one axis, by the library: a part is carried, the stop input brings the belt to rest and disables it.
+//! A machine with one axis, by the library: a part is carried, the stop input brings the belt to
+//! rest and disables it.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 use std::sync::mpsc::{Sender, channel};
@@ -70,7 +71,7 @@ fn undisturbed() -> (Vec<(u64, AxisReport)>, Summary) {
 
 // feature(signals): a machine with one axis: its stop input brings the belt to rest, then disables it
 #[test]
-fn the_stop_input_brings_the_belt_to_rest_then_disables_it_until_a_reset() {
+fn stop_input_stops_and_disables_the_belt_until_a_reset() {
     let (all, summary) = undisturbed();
     let at = |cycle: u64| all.iter().find(|it| it.0 == cycle).unwrap().1;
     let velocity = |cycle: u64| at(cycle).feedback.velocity.0;
@@ -78,13 +79,13 @@ fn the_stop_input_brings_the_belt_to_rest_then_disables_it_until_a_reset() {
     assert!(velocity(15).abs() < 0.1, "{}", velocity(15));
     assert!((velocity(190) - 10.0).abs() < 0.5, "{}", velocity(190));
     assert!(all.iter().all(|it| it.1.feedback.velocity.0.abs() <= 12.0));
-    // Stopped: it slows down over many cycles with its torque on, comes to rest, and is disabled.
+    // Stopped: it slows down over many cycles with its torque on, stops, and is disabled.
     let braking = all.iter().filter(|it| (200..400).contains(&it.0) && it.1.feedback.velocity.0 > 0.5);
     let braking: Vec<_> = braking.collect();
     assert!(braking.len() > 20 && braking.iter().all(|it| enabled(&it.1)), "{} cycles", braking.len());
     assert!(velocity(390).abs() < 0.1 && !enabled(&at(390)));
     assert_eq!(at(390).stop, Some(StopReason::Interlock));
-    // It stays so, though the button is let go, until the reset; it does not start by itself.
+    // It stays so after the button is released, until the reset; it does not start by itself.
     assert!(!enabled(&at(440)) && enabled(&at(600)), "{:?}", at(600));
     assert!(velocity(600).abs() < 0.1);
     let value = |name: &str| summary.signal(name).unwrap().value;

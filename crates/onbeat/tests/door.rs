@@ -1,4 +1,4 @@
-//! A controller of one's own with an axis and signals: the example that the documentation shows.
+//! A custom controller with an axis and signals: the example that the documentation shows.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 use std::sync::mpsc::{Sender, channel};
@@ -16,7 +16,7 @@ struct Visitor {
     signals: Option<(Input<bool>, Output<bool>)>,
     /// Cycles since the axis follows.
     cycles: u64,
-    /// The door is closed, and the velocity asked for in rad a cycle.
+    /// True if the door is closed; the commanded velocity in rad per cycle.
     seen: Sender<(bool, bool, f64)>,
     last: f64,
 }

@@ -1,4 +1,4 @@
-//! A controller in a process of its own, as a program writes it: the example, and how it ends.
+//! A controller in a separate process, as a program writes it: the example, and how it ends.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ mod support;
 
 use support::Positions;
 
-/// A robot whose controller is another process, and the end of its run.
+/// A robot with a controller in another process, and the end of its run.
 struct Cycle {
     socket: PathBuf,
     stop: StopHandle,
@@ -70,7 +70,7 @@ fn nod(client: &Client) -> own_controller::Nod {
 
 // feature(ipc): `onbeat::external::run`: a `Controller` in a process of its own; asked to stop, it rests, disables and goes
 #[test]
-fn the_example_nods_and_when_asked_to_stop_rests_disables_and_goes() {
+fn example_nods_and_on_stop_disables_and_leaves() {
     let example = include_str!("../examples/external_controller.rs");
     assert!(example.lines().count() < 25);
     let cycle = Cycle::start("nods");
@@ -107,7 +107,7 @@ fn the_example_nods_and_when_asked_to_stop_rests_disables_and_goes() {
 
 // feature(ipc): `onbeat::external::run`: a `Controller` in a process of its own; asked to stop, it rests, disables and goes
 #[test]
-fn a_hurried_one_gives_the_role_back_at_once_and_supervision_stops_the_axes() {
+fn hurried_process_releases_the_role_at_once() {
     let cycle = Cycle::start("hurries");
     let (client, asked) = (cycle.client(), cycle.client());
     let stop = StopHandle::new();
@@ -122,7 +122,7 @@ fn a_hurried_one_gives_the_role_back_at_once_and_supervision_stops_the_axes() {
 
 // feature(axes): a controller that sets a position of an axis in csv or cst, or any other number that the mode does not take, is told by an event and in the report
 #[test]
-fn an_axis_that_another_process_gives_what_its_mode_does_not_take_is_told_in_the_cycle() {
+fn wrong_setpoint_of_a_process_is_reported_in_the_cycle() {
     let cycle = Cycle::start("positions");
     let (client, asked) = (cycle.client(), cycle.client());
     let process = thread::spawn(move || external::run(&asked, Positions, &StopHandle::new()).unwrap());
@@ -148,7 +148,7 @@ impl Controller for Misspelt {
 
 // feature(ipc): `onbeat::external::run`: a `Controller` in a process of its own sees and does the same as in the cycle's thread
 #[test]
-fn a_misspelt_signal_ends_the_start_with_the_near_ones_and_takes_no_role() {
+fn misspelt_signal_fails_the_start_with_suggestions() {
     let cycle = Cycle::start("misspelt");
     let client = cycle.client();
     let error = external::run(&client, Misspelt, &StopHandle::new()).unwrap_err().to_string();

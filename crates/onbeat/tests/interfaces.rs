@@ -1,4 +1,5 @@
-//! Runs on network interfaces, with simulated SubDevices at their other ends: each pair has a cable of its own.
+//! Runs on network interfaces, with simulated SubDevices at their other ends: each pair has a
+//! separate cable.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -40,7 +41,7 @@ fn ran(run: Result<Summary, Error>) -> u64 {
 
 // feature(library): runs beside each other, simulated and on interfaces of their own
 #[test]
-fn two_runs_on_two_interfaces_go_on_beside_each_other() {
+fn runs_on_two_interfaces_are_concurrent() {
     let testbeds = match (Testbed::new(), Testbed::new()) {
         (Ok(one), Ok(other)) => [one, other],
         (Err(skip), _) | (_, Err(skip)) => return eprintln!("skipped: {skip}"),
@@ -56,7 +57,7 @@ fn two_runs_on_two_interfaces_go_on_beside_each_other() {
 
 // feature(library): errors to match on: interface, robot file, signal, bring-up, recording, panic
 #[test]
-fn a_second_run_on_an_interface_is_refused_and_the_first_goes_on() {
+fn second_run_on_an_interface_is_refused() {
     let testbed = match Testbed::new() {
         Ok(testbed) => testbed,
         Err(skip) => return eprintln!("skipped: {skip}"),
@@ -79,7 +80,7 @@ fn a_second_run_on_an_interface_is_refused_and_the_first_goes_on() {
     assert_eq!(at_a_robot(&testbed, || ran(robot().cycles(50).run(Still))), 50);
 }
 
-/// Tells of a run that measures.
+/// Signals that a run measures.
 struct Tells(Sender<()>);
 
 impl Reporter for Tells {

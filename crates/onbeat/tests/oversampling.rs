@@ -38,27 +38,29 @@ impl Controller for Samples {
     }
 }
 
-/// The simulated vibration is a sine of 120 Hz: blocks that follow on each other go on with it, sample by sample.
+/// The simulated vibration is a sine of 120 Hz: consecutive blocks continue it, sample by sample.
 // feature(signals): oversampling: `oversampling` in `dc`, signals that are the samples of a channel in a cycle
 #[test]
-fn samples_of_blocks_in_a_row_are_those_of_one_wave() {
+fn samples_of_consecutive_blocks_form_one_wave() {
     let (blocks, seen) = channel();
     robot(FILE).cycles(400).run(Samples { handles: None, blocks }).unwrap();
     let mut blocks: Vec<(u16, Vec<f64>)> = seen.try_iter().collect();
     // Before the first block.
     blocks.retain(|(number, _)| *number > 0);
-    // On a machine that stands still now and then some are read twice, and some not at all.
+    // On a machine that stalls at times some are read twice, and some not at all.
     blocks.dedup_by_key(|(number, _)| *number);
     let in_a_row = blocks.chunk_by(|(one, _), (next, _)| one.wrapping_add(1) == *next);
     let longest = in_a_row.max_by_key(|row| row.len()).unwrap();
     let samples: Vec<f64> = longest.iter().flat_map(|(_, samples)| samples.iter().copied()).collect();
     assert!(samples.len() >= 20, "{} samples in a row", samples.len());
-    // Three samples of a sine in a row: their sum without the middle is the middle times twice the cosine of a step.
+    // Three samples of a sine in a row: their sum without the middle is the middle times twice the
+    // cosine of a step.
     let twice = 2.0 * (TAU * 120.0 / 10_000.0).cos();
     for (number, three) in samples.windows(3).enumerate() {
         let wrong = three[0] + three[2] - twice * three[1];
-        // Each is rounded to a digit of 0.003, and a pulse that falls into the time of a frame on the bus comes with it, some us late; a sample
-        // that is there twice would be off by up to 2.7.
+        // Each is rounded to a digit of 0.003, and a pulse that falls into the time of a frame on
+        // the bus comes with it, some us late; a sample that is there twice would be off by up to
+        // 2.7.
         assert!(wrong.abs() < 0.1, "sample {number}: {three:?}");
     }
     let highest = samples.iter().fold(0.0_f64, |highest, sample| highest.max(sample.abs()));

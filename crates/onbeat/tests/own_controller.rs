@@ -1,4 +1,5 @@
-//! Controllers of one's own: the example that the documentation shows, and the parts that a controller may take.
+//! Custom controllers: the example that the documentation shows, and the parts that a controller
+//! may take.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 use std::sync::Arc;
@@ -89,7 +90,7 @@ impl Reporter for Events {
 
 // feature(axes): a controller that sets a position of an axis in csv or cst, or any other number that the mode does not take, is told by an event and in the report
 #[test]
-fn an_axis_that_is_given_what_its_mode_does_not_take_is_told() {
+fn wrong_setpoint_for_the_mode_is_reported() {
     let ignored = |control: Control<'_>| {
         let mut told = Events::default();
         six_axis().without_ipc().cycles(1_500).run_by(control, &mut told).unwrap();

@@ -14,7 +14,7 @@ fn robot() -> Robot {
     Robot::load(six_axis).unwrap().without_ipc().cycles(300)
 }
 
-/// Signals that this process catches, as the kernel tells them.
+/// Signals that this process catches, as the kernel reports them.
 fn caught() -> String {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let masks = status.lines().filter(|line| line.starts_with("SigCgt") || line.starts_with("SigIgn"));
@@ -44,7 +44,7 @@ fn no_signal_is_caught_during_a_run_or_after_it() {
     assert_eq!(caught(), before);
 }
 
-/// Output of a test of this file in a process of its own, but for its name and time.
+/// Output of a test of this file in a separate process, without its name and time.
 fn printed(test: &str) -> (String, String) {
     let mut child = Command::new(std::env::current_exe().unwrap());
     let output = child.args(["--exact", test, "--ignored", "--nocapture"]).output().unwrap();

@@ -1,4 +1,4 @@
-//! Recordings beside what the controller had and set in each cycle.
+//! Recordings compared with the values that the controller had and set in each cycle.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 use std::collections::BTreeMap;
@@ -76,7 +76,8 @@ impl<C: Controller> Controller for Logging<C> {
 
     fn update(&mut self, info: CycleInfo, io: &mut Io<'_>) {
         let number = |bit: bool| f64::from(u8::from(bit));
-        // Set to something else in each cycle, and read back by a simulated input in one of the next.
+        // Set to something else in each cycle, and read back by a simulated input in one of the
+        // next.
         for (index, &output) in self.bits.1.iter().enumerate() {
             io.set(output, info.cycle >> index & 1 != 0);
         }
@@ -136,7 +137,8 @@ fn read(path: &Path) -> Recording {
     recording
 }
 
-/// Compares every row with what was seen in its cycle; numbers of the values that are the same, and of those not there.
+/// Compares every row with the values seen in its cycle; returns the number of equal values, and of
+/// missing ones.
 fn compare(recording: &Recording, log: &Log) -> (usize, usize) {
     let log = log.lock().unwrap();
     let cycles: Vec<i64> = recording.column("cycle").unwrap().collect();
@@ -167,7 +169,7 @@ fn lossy() -> Faults {
 // feature(measure): recordings with signals and axes, cycle by cycle
 // feature(signals): in recordings, with units, fresh or not
 #[test]
-fn a_recording_has_the_signals_and_axes_that_the_controller_had_in_that_cycle() {
+fn recording_has_the_controllers_signals_and_axes() {
     const INPUTS: [&str; 10] = [
         "door closed",
         "tank level",
@@ -239,7 +241,7 @@ fn the_last_row_is_of_the_last_cycle_before_the_stop() {
 
 // feature(measure): recordings with signals and axes, cycle by cycle
 #[test]
-fn a_machine_without_axes_is_recorded_and_what_is_forced_is_told() {
+fn machine_without_axes_is_recorded_with_forces() {
     const INPUTS: [&str; 3] = ["part at start", "part at end", "stop"];
     let (ipc, path) = (file("door"), file("conveyor"));
     fs::create_dir_all(&ipc).unwrap();
@@ -277,7 +279,7 @@ fn a_machine_without_axes_is_recorded_and_what_is_forced_is_told() {
 
 // feature(measure): recordings with signals and axes, cycle by cycle
 #[test]
-fn a_recording_has_timing_alone_or_all_process_data_where_it_is_asked_for() {
+fn recording_has_requested_process_data() {
     let columns = |which| {
         let (robot, path) = (example("io-station").without_ipc(), file("which"));
         robot.cycles(20).record(&path).recorded_signals(which).run(Nothing).unwrap();
@@ -306,7 +308,7 @@ impl Controller for Counting {
     }
 }
 
-/// So many inputs that the ring for their values has room for some 1 600 cycles.
+/// So many inputs that the ring for their values has space for some 1 600 cycles.
 fn many_inputs() -> Robot {
     let mut text = "name = \"many\"\n[cycle]\nperiod = \"1ms\"\nprofile = \"none\"\n".to_owned();
     for sub_device in 0..10 {
@@ -318,7 +320,7 @@ fn many_inputs() -> Robot {
 
 // feature(measure): a slow disk costs signals of cycles, which are counted, and not the run
 #[test]
-fn signals_that_a_slow_disk_does_not_take_are_counted_and_the_timing_is_there() {
+fn slow_disk_drops_signals_but_keeps_timing() {
     const CYCLES: u64 = 3_000;
     let path = file("slow");
     assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
@@ -371,7 +373,7 @@ impl Drop for Panics {
     }
 }
 
-/// Panic whose value panics in its turn.
+/// Panic with a value that panics in its turn.
 struct Again;
 
 impl Drop for Again {

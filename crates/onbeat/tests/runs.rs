@@ -1,4 +1,4 @@
-//! Runs as a program's own threads start them: after each other, beside each other, stopped, refused.
+//! Runs on a program's own threads: sequential, concurrent, stopped, refused.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 use std::thread;
@@ -82,7 +82,7 @@ fn a_handle_that_has_not_asked_serves_the_next_run_too() {
 
 // feature(library): runs beside each other, simulated and on interfaces of their own
 #[test]
-fn two_runs_go_on_beside_each_other_and_each_ends_by_its_own_handle() {
+fn concurrent_runs_end_by_their_own_handles() {
     let (long, short) = (StopHandle::new(), StopHandle::new());
     let other = long.clone();
     let beside = thread::spawn(move || stopping_after(1_500, &other, six_axis().stop(&other)));
@@ -148,7 +148,8 @@ fn a_main_that_returns_an_error_prints_its_sentence() {
     assert_eq!(format!("{error:?}"), "process 17 is the controller: end it first");
 }
 
-/// A bus that fails on the way to Op names the SubDevice and its reason, not only that there is no Op.
+/// A bus that fails on the way to Op names the SubDevice and its reason, not only that there is no
+/// Op.
 // feature(library): a `main` that returns an error prints its sentence; a bus that does not come to Op has its reason in it
 #[test]
 fn a_bus_that_does_not_come_to_op_says_why() {
@@ -165,7 +166,7 @@ fn a_bus_that_does_not_come_to_op_says_why() {
 // feature(library): results and notices as values
 #[cfg(all(feature = "diagnosis", feature = "recording"))]
 #[test]
-fn files_that_were_asked_for_are_in_the_summary() {
+fn requested_files_are_in_the_summary() {
     let file = |name: &str| std::env::temp_dir().join(format!("onbeat-runs-{}-{name}", std::process::id()));
     let (record, capture) = (file("record"), file("capture.pcapng"));
     let robot = six_axis().cycles(200).record(&record).capture(&capture).watch(onbeat::Detail::Counts);
@@ -262,7 +263,7 @@ fn a_controller_that_panics_ends_the_run_with_an_error() {
 
 // feature(signals): types from the object dictionary where the file and the SII give none
 #[test]
-fn an_entry_that_the_file_describes_has_the_type_of_the_object_dictionary() {
+fn described_entry_has_the_object_dictionary_type() {
     let text = include_str!("../../../examples/io-station.toml");
     let statusword = "{ index = 0x6041, bits = 16, name = \"statusword\" },";
     let demand = "{ index = 0x6074, bits = 16, name = \"torque demand\" },";

@@ -59,7 +59,7 @@ impl Directory {
         serde_json::from_str(&fs::read_to_string(self.memory_file()).unwrap()).unwrap()
     }
 
-    /// Puts the flag "at rest, disabled" with this position into the memory.
+    /// Puts the flag `at_rest` with this position into the memory.
     fn remember(&self, counts: i32) {
         let memory = PositionMemory { at_rest: Some(counts), ..self.memory() };
         fs::write(self.memory_file(), serde_json::to_string(&memory).unwrap()).unwrap();
@@ -90,7 +90,7 @@ impl Drop for Directory {
     }
 }
 
-/// Enables the axis where it stands, while that is the wish.
+/// Enables the axis at its position, while commanded to.
 struct Holds {
     wish: Arc<AtomicBool>,
 }
@@ -256,8 +256,8 @@ fn a_directory_that_cannot_be_used_stops_no_run() {
     assert!(sentences.iter().any(|it| it.contains("another run")), "{sentences:?}");
 }
 
-/// Copies the memory while the drive is enabled, and while it is disabled, as a loss of power of the
-/// computer would leave it.
+/// Copies the memory while the drive is enabled, and while it is disabled, as a loss of power of
+/// the computer would leave it.
 struct PowerLosses {
     file: PathBuf,
     wish: Arc<AtomicBool>,

@@ -1,5 +1,5 @@
-//! Buses that differ from their description or refuse a request: one sentence with the place, the value
-//! expected, the value found and the remedy, and all SubDevices back in Init.
+//! Buses that differ from their description or refuse a request: one sentence with the place, the
+//! value expected, the value found and the remedy, and all SubDevices back in Init.
 
 use crate::rig;
 
@@ -73,7 +73,7 @@ fn generic(description: &SiiDescription) -> SubDevice {
 }
 
 #[test]
-fn nobody_there() {
+fn empty_bus_is_reported() {
     assert_eq!(
         failure_of(to_op(), Vec::new()),
         "no SubDevice answers: check the cable, the power of the first SubDevice and the \
@@ -84,7 +84,7 @@ fn nobody_there() {
 
 // feature(main-device): replies whose source address is unchanged: told, or taken where asked for; reflections told
 #[test]
-fn a_segment_that_leaves_the_source_address_alone_is_told_and_taken_where_it_is_asked_for() {
+fn unmarked_source_address_is_reported_and_can_be_allowed() {
     let mut rig = Rig::new(to_op(), drives(3));
     rig.unmark();
     rig.pump_to(BringUpPhase::Down);

@@ -36,6 +36,7 @@ mod quiet_cycles;
 mod real_sii_images;
 mod recovery;
 mod registers;
+mod resting_inputs;
 mod rig;
 mod servo_drive;
 mod sii_interface;

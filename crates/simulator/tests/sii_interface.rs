@@ -1,5 +1,5 @@
-//! EEPROM access through the ESC, as by a MainDevice (ESC data sheet, section II, 2.12), with the images of
-//! real SubDevices where they are available.
+//! EEPROM access through the ESC, as by a MainDevice (ESC data sheet, section II, 2.12), with the
+//! images of real SubDevices where they are available.
 
 use crate::bus;
 

@@ -32,8 +32,8 @@ static ANY_THREADS: AtomicBool = AtomicBool::new(false);
 static EVERYBODY: AtomicBool = AtomicBool::new(false);
 static CALLS: AtomicU64 = AtomicU64::new(0);
 
-/// Runs inside the allocator. Relaxed throughout: the counter publishes no other memory, and it is read
-/// after the watched work has ended.
+/// Runs inside the allocator. Relaxed throughout: the counter publishes no other memory, and it is
+/// read after the watched work has ended.
 fn count() {
     let everybody = EVERYBODY.load(Ordering::Relaxed) && !EXEMPT.get();
     if WATCHED.get() || everybody || is_watched_by_number() {
@@ -54,7 +54,7 @@ pub fn watch(on: bool) {
     WATCHED.set(on);
 }
 
-/// Watches the threads of this process with these kernel ids instead of those given before.
+/// Watches the threads of this process with these kernel ids, and no others.
 ///
 /// # Panics
 /// More than sixteen ids.
@@ -65,7 +65,7 @@ pub fn watch_threads(numbers: &[i32]) {
     ANY_THREADS.store(THREADS[0].load(Ordering::Relaxed) != 0, Ordering::Relaxed);
 }
 
-/// Starts or stops watching all threads except those that are [`exempt`].
+/// Starts or stops watching all threads except [`exempt`] ones.
 pub fn watch_everybody(on: bool) {
     EVERYBODY.store(on, Ordering::Relaxed);
 }

@@ -1,8 +1,8 @@
 //! Private cable for tests: two network namespaces joined by a veth pair.
 //!
-//! A [`Testbed`] needs root and `ip` (Debian: iproute2); without them [`Testbed::new`] returns a [`Skip`]
-//! that names the missing one. Its namespace names contain the process id, so that testbeds of several
-//! processes coexist and those of a killed process are removed by the next one.
+//! A [`Testbed`] needs root and `ip` (Debian: iproute2); without them [`Testbed::new`] returns a
+//! [`Skip`] that names the missing one. Its namespace names contain the process id, so that
+//! testbeds of several processes coexist. The next process removes the testbeds of a killed one.
 //!
 //! ```no_run
 //! use std::process::Command;
@@ -19,8 +19,9 @@
 //! # let _ = (child.kill(), carrier);
 //! ```
 //!
-//! Programs end with the test that started them ([`end_with_parent`]), also when it is killed. A [`CountingAllocator`] counts allocations, [`allocations`] counts them by thread, and [`strace`] counts
-//! the system calls of a thread.
+//! Programs end with the test that started them ([`end_with_parent`]), also when it is killed. A
+//! [`CountingAllocator`] counts allocations, [`allocations`] counts them by thread, and [`strace`]
+//! counts the system calls of a thread.
 pub mod allocations;
 pub mod strace;
 mod sys;
@@ -76,8 +77,8 @@ pub struct Testbed {
 }
 
 impl Testbed {
-    /// Makes both namespaces and the cable, and brings it up. IPv6 is off, so that the only frames on the
-    /// cable are those of the test.
+    /// Makes both namespaces and the cable, and brings it up. IPv6 is off, so that the cable
+    /// carries only the test's frames.
     ///
     /// # Errors
     /// A [`Skip`] that names what the machine lacks: root, `ip`, or the right to make namespaces.
@@ -100,10 +101,10 @@ impl Testbed {
         format!("{}-{}", self.name, side.interface())
     }
 
-    /// Returns the same command, to be started inside a side's namespace. Arguments, environment and
-    /// working directory are kept; set standard input and output on the returned command. The started
-    /// process *is* the program, without a wrapper, so its process id and signals are the program's own; it
-    /// ends with the thread that starts it ([`end_with_parent`]).
+    /// Returns the same command, to be started inside a side's namespace. Arguments, environment
+    /// and working directory are kept; set standard input and output on the returned command. The
+    /// started process *is* the program, without a wrapper, so its process id and signals are the
+    /// program's own; it ends with the thread that starts it ([`end_with_parent`]).
     #[must_use]
     pub fn run_in(&self, side: Side, command: Command) -> Command {
         let mut inside = Command::new("ip");
@@ -122,8 +123,8 @@ impl Testbed {
         inside
     }
 
-    /// Runs `work` on a thread of its own inside a side's namespace: sockets opened there, and threads
-    /// started there, stay in that namespace. `/sys` remains that of the whole machine.
+    /// Runs `work` on a separate thread inside a side's namespace: sockets opened there, and
+    /// threads started there, stay in that namespace. `/sys` remains that of the whole machine.
     ///
     /// # Panics
     /// If `work` does, or if the namespace cannot be entered.

@@ -28,7 +28,8 @@ pub fn mark() {
 }
 
 impl Trace {
-    /// Runs one ignored test of this test program under strace, in the environment that `within` prepares.
+    /// Runs one ignored test of this test program under strace, in the environment that `within`
+    /// prepares.
     ///
     /// # Errors
     /// strace is not available.

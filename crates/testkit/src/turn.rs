@@ -15,8 +15,8 @@ use rustix::process::geteuid;
 
 use crate::Skip;
 
-/// Exclusive right of a test to change the whole machine: interrupts, control groups. Others wait until it
-/// is dropped.
+/// Exclusive right of a test to change the whole machine: interrupts, control groups. Others wait
+/// until it is dropped.
 #[derive(Debug)]
 pub struct Turn {
     _lock: File,
@@ -35,8 +35,9 @@ impl Turn {
     }
 }
 
-/// Waits until this machine has woken a sleeping thread in time for a second on end, and says whether it did within
-/// `longest`. A virtual machine whose host is busy stands still for tenths of a second at times.
+/// Waits until this machine has woken a sleeping thread in time for one continuous second; `false`
+/// if that took longer than `longest`. A virtual machine with a busy host stalls for tenths of a
+/// second at times.
 pub fn await_calm(longest: Duration) -> bool {
     const STEP: Duration = Duration::from_millis(1);
     const LATE: Duration = Duration::from_millis(10);
@@ -56,12 +57,13 @@ pub fn await_calm(longest: Duration) -> bool {
     false
 }
 
-/// Runs a command that shields a CPU in a PID and mount namespace of its own, where the only threads it can
-/// move are its own. Interrupts and control groups belong to the whole machine, so no other shield may be
-/// active meanwhile: an active one is waited for, and a command that fails beside one is run again.
+/// Runs a command that shields a CPU in a separate PID and mount namespace, where it can move only
+/// its own threads. Interrupts and control groups belong to the whole machine, so no other shield
+/// may be active meanwhile: this function waits for an active one, and repeats a command that
+/// failed while another was active.
 ///
-/// The command has a `/run` of its own. `put_back` undoes the journals in a folder: those that the command, or
-/// one of a test that was killed, has left there.
+/// The command has its own `/run`. `put_back` undoes the journals in a folder: those of the
+/// command, or of a killed test.
 ///
 /// # Errors
 /// Reason for which the test cannot run here.
@@ -94,8 +96,8 @@ pub fn alone(
     Err(Skip("another process raises shields on this machine again and again".into()))
 }
 
-/// Folder that a command has as `/run`. It lies outside the command's namespaces: what is written there of
-/// changes to the machine can be undone when they are gone.
+/// Folder that a command has as `/run`. It lies outside the command's namespaces: what is written
+/// there of changes to the machine can be undone when they are gone.
 struct OwnRun(PathBuf);
 
 impl OwnRun {
@@ -105,7 +107,7 @@ impl OwnRun {
         Ok(Self(path))
     }
 
-    /// Those of tests that were killed.
+    /// Folders of killed tests.
     fn of_dead_tests() -> impl Iterator<Item = Self> {
         let entries = fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten();
         entries.filter_map(|entry| {
@@ -176,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_is_in_between() {
+    fn turns_exclude_each_other() {
         let inside = AtomicU32::new(0);
         thread::scope(|scope| {
             for _ in 0..4 {

@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 
 use testkit::end_with_parent;
 
-/// A killed `cargo test` can clean up no more than a killed test: programs under SCHED_FIFO would run on.
+/// A killed `cargo test` can clean up no more than a killed test: programs under SCHED_FIFO would
+/// run on.
 #[test]
-fn whatever_a_test_started_ends_with_the_cargo_that_ran_the_test() {
+fn programs_of_a_test_end_with_cargo() {
     let mut cargo = in_a_role("as_cargo");
     let said = BufReader::new(cargo.stdout.take().expect("a pipe")).lines().map_while(Result::ok);
     let processes = said.filter_map(|line| line.split_once("process ")?.1.parse().ok()).take(2);
@@ -48,7 +49,8 @@ fn in_a_role(role: &str) -> Child {
     this.stdin(Stdio::null()).stdout(piped).spawn().expect("this program once more")
 }
 
-/// True if the process runs: one that has ended may stay for a while, for its parent to ask for its exit code.
+/// True if the process runs: one that has ended may stay for a while, for its parent to ask for its
+/// exit code.
 fn runs(process: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))

@@ -4,9 +4,13 @@ use std::path::Path;
 
 use std::process::Command;
 
+use serde_json::Value;
+
 use crate::command;
 use crate::dist;
+use crate::dist::licences;
 use crate::report::{Outcome, Report};
+use crate::ros2;
 
 /// Runs the checks of every commit.
 pub(crate) fn all(root: &Path, report: &mut Report) {
@@ -14,17 +18,53 @@ pub(crate) fn all(root: &Path, report: &mut Report) {
     clippy(root, report);
     documentation(root, report);
     licences(root, report);
+    report.step("Rust versions", || rust_versions(root).map_or_else(Outcome::Failed, |()| Outcome::Passed));
 }
+
+/// Checks that no library needs a newer Rust than the manifest of its workspace declares.
+fn rust_versions(root: &Path) -> Result<(), String> {
+    ros2::prepare(root)?;
+    for (folder, program) in [(root.to_owned(), "onbeat-cli"), (root.join("ros2"), "onbeat-ros2")] {
+        let metadata = licences::metadata(&folder, &["--filter-platform", LINUX])?;
+        let packages: Vec<&Value> = metadata["packages"].as_array().into_iter().flatten().collect();
+        let declared = packages.iter().find(|it| licences::text(it, "name") == program);
+        let declared = declared.map(|it| version(it)).ok_or_else(|| format!("no package {program}"))?;
+        if let Some(newer) = packages.into_iter().find(|it| version(it) > declared) {
+            return Err(format!(
+                "{}: {} needs Rust {}, the manifest declares {}",
+                folder.display(),
+                licences::text(newer, "name"),
+                licences::text(newer, "rust_version"),
+                declared.map(|part| part.to_string()).join(".")
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Rust version that a package needs; zeros if it does not say so.
+fn version(package: &Value) -> [u32; 3] {
+    let mut parts =
+        licences::text(package, "rust_version").split('.').map(|part| part.parse().unwrap_or(0));
+    std::array::from_fn(|_| parts.next().unwrap_or(0))
+}
+
+const LINUX: &str = "x86_64-unknown-linux-gnu";
 
 /// Checks that every file is formatted by rustfmt.
 pub(crate) fn format(root: &Path, report: &mut Report) {
     report.step("format", || Outcome::of(&mut command::cargo(root, &["fmt", "--all", "--check"])));
+    report.step("format: ros2", || of_ros2(root, &["fmt", "--check"]));
 }
 
 /// Checks for warnings in libraries, programs, tests and examples.
 pub(crate) fn clippy(root: &Path, report: &mut Report) {
     let arguments = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
     report.step("clippy", || Outcome::of(&mut command::cargo(root, &arguments)));
+    report.step("clippy: ros2", || {
+        // What it depends on has been looked at above.
+        of_ros2(root, &["clippy", "--all-targets", "--", "--no-deps", "-D", "warnings"])
+    });
     for features in ["", "diagnosis", "recording"] {
         let name = match features {
             "" => "clippy: the library without its features".to_owned(),
@@ -39,9 +79,17 @@ pub(crate) fn clippy(root: &Path, report: &mut Report) {
     }
 }
 
+/// cargo in the workspace of the ROS 2 node.
+pub(crate) fn of_ros2(root: &Path, arguments: &[&str]) -> Outcome {
+    match ros2::prepare(root) {
+        Ok(()) => Outcome::of(ros2::cargo(root, arguments).env("RUSTDOCFLAGS", "-D warnings")),
+        Err(why) => Outcome::Failed(why),
+    }
+}
+
 /// Checks that every library has a licence that deny.toml allows.
 pub(crate) fn licences(root: &Path, report: &mut Report) {
-    report.step("licences", || dist::licences::check(root));
+    report.step("licences", || licences::check(root));
 }
 
 /// Packs every crate that is to be published, as `cargo publish` does, without building it once more.
@@ -61,8 +109,8 @@ fn package(root: &Path, options: &[&str]) -> Outcome {
     Outcome::of(&mut command::cargo(root, &words))
 }
 
-/// Crates with `publish = false`; a test holds the list.
-const UNPUBLISHED: [&str; 4] = ["onbeat-experiments", "onbeat-ros2", "testkit", "xtask"];
+/// Crates of the workspace with `publish = false`; a test holds the list.
+const UNPUBLISHED: [&str; 3] = ["onbeat-experiments", "testkit", "xtask"];
 
 /// Checks that the program compiles with musl's library, and where a pointer has 32 bits.
 pub(crate) fn other_targets(root: &Path, report: &mut Report) {
@@ -89,4 +137,20 @@ pub(crate) fn documentation(root: &Path, report: &mut Report) {
     let mut command = command::cargo(root, &["doc", "--workspace", "--no-deps"]);
     command.env("RUSTDOCFLAGS", "-D warnings");
     report.step("documentation", || Outcome::of(&mut command));
+    report.step("documentation: ros2", || of_ros2(root, &["doc", "--no-deps"]));
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn rust_versions_compare_as_numbers() {
+        let of = |version_text: &str| version(&json!({ "rust_version": version_text }));
+        assert_eq!(of("1.88"), of("1.88.0"));
+        assert!(of("1.100") > of("1.88.1") && of("1.88.1") > of("1.88"));
+        assert_eq!(version(&json!({})), [0; 3]);
+    }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::command;
 use crate::report::{Outcome, Report};
-use crate::setup;
+use crate::{ros2, setup};
 
 /// Installs cargo-deny if it is missing, and checks.
 pub(crate) fn all(root: &Path, report: &mut Report) {
@@ -14,9 +14,15 @@ pub(crate) fn all(root: &Path, report: &mut Report) {
     }
     // No program contains what fuzz targets are built of, so its licences do not matter.
     let all: &[_] = &["bans", "licenses", "sources"];
-    for (manifest, rules) in
-        [("Cargo.toml", all), ("python/Cargo.toml", all), ("fuzz/Cargo.toml", &["bans", "sources"])]
-    {
+    if let Err(why) = ros2::prepare(root) {
+        return report.step("cargo deny", || Outcome::Failed(why));
+    }
+    for (manifest, rules) in [
+        ("Cargo.toml", all),
+        ("python/Cargo.toml", all),
+        ("ros2/Cargo.toml", all),
+        ("fuzz/Cargo.toml", &["bans", "sources"]),
+    ] {
         let check =
             ["deny", "--all-features", "--manifest-path", manifest, "check", "--config", "deny.toml"];
         report.step(&format!("cargo deny {manifest}"), || {

@@ -33,8 +33,8 @@ const SECTIONS: &[(&str, &str)] = &[
     ("motion", "Motion (`crates/motion`)"),
     ("tasks", "Real-time tasks (`rt::task`, `diagnose::disturbance`)"),
     ("devices", "Devices (`crates/devices`)"),
-    ("ros2", "ROS 2 (`crates/ros2`)"),
-    ("papers", "The papers' comparisons (`crates/experiments`)"),
+    ("ros2", "ROS 2 (`ros2`)"),
+    ("papers", "The papers' comparisons (`lab/experiments`)"),
 ];
 
 const HEAD: &str = "\
@@ -65,6 +65,8 @@ pub(crate) fn write(root: &Path) -> Outcome {
 fn page(root: &Path) -> Result<String, String> {
     let mut rows = Vec::new();
     let mut files = sources(&root.join("crates"))?;
+    files.extend(sources(&root.join("lab"))?);
+    files.extend(sources(&root.join("ros2"))?);
     files.sort();
     for file in files {
         let text = fs::read_to_string(&file).map_err(|error| format!("{}: {error}", file.display()))?;

@@ -1,5 +1,7 @@
-//! Fuzz targets: each is run over its corpus in `fuzz/seeds`, then for some time with generated inputs, two
-//! at a time, one per core of a small machine.
+//! Fuzz targets: each runs over its kept inputs, then for some time with generated ones. Two run at a time, one per core of a
+//! small machine.
+//!
+//! The kept inputs of a target are one archive, `fuzz/seeds/TARGET.tar`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -16,15 +18,25 @@ pub(crate) struct Options {
     pub(crate) seconds: Duration,
     /// Target to run, or `None` for all.
     pub(crate) target: Option<String>,
+    /// Inputs to keep for the target; then nothing runs.
+    pub(crate) keep: Vec<PathBuf>,
 }
 
 impl Options {
-    /// Parses `[--seconds N] [TARGET]`.
+    /// Parses `[--seconds N] [TARGET]` or `--keep TARGET FILE...`.
     ///
     /// # Errors
     /// The expected arguments, in one sentence.
     pub(crate) fn parse(words: &[&str]) -> Result<Self, String> {
-        let mut options = Self { seconds: Duration::from_secs(60), target: None };
+        let mut options = Self { seconds: Duration::from_secs(60), target: None, keep: Vec::new() };
+        if let ["--keep", target, files @ ..] = words {
+            if files.is_empty() {
+                return Err("--keep: expected TARGET FILE...".to_owned());
+            }
+            options.target = Some((*target).to_owned());
+            options.keep = files.iter().map(PathBuf::from).collect();
+            return Ok(options);
+        }
         let mut words = words.iter();
         while let Some(&word) = words.next() {
             if word == "--seconds" {
@@ -44,6 +56,10 @@ impl Options {
 
 /// Builds all targets once, then runs them.
 pub(crate) fn all(root: &Path, options: &Options, report: &mut Report) {
+    if let (Some(target), false) = (&options.target, options.keep.is_empty()) {
+        let kept = targets(root, Some(target)).and_then(|_| keep(root, target, &options.keep));
+        return report.step("fuzz keep", || kept.map_or_else(Outcome::Failed, |()| Outcome::Passed));
+    }
     let targets = prepare(root, options.target.as_deref(), report);
     test(root, targets, options.seconds, report);
 }
@@ -149,9 +165,9 @@ fn regression(root: &Path, targets: &[String]) -> Outcome {
             Ok(command) => command,
             Err(why) => return Outcome::Failed(why),
         };
-        // The corpus is not changed.
-        command.args(["-runs=0", "-verbosity=0"]).arg(seeds(root, target));
-        if let Err(why) = command::run(&mut command) {
+        let ran = unpacked(root, target)
+            .and_then(|seeds| command::run(command.args(["-runs=0", "-verbosity=0"]).arg(seeds)));
+        if let Err(why) = ran {
             return Outcome::Failed(why);
         }
     }
@@ -162,8 +178,9 @@ fn regression(root: &Path, targets: &[String]) -> Outcome {
 fn run(root: &Path, target: &str, time: Duration) -> Outcome {
     let corpus = root.join("fuzz/corpus").join(target);
     let made = std::fs::create_dir_all(&corpus).map_err(|error| format!("{}: {error}", corpus.display()));
-    let mut command = match made.and_then(|()| built(root, target)) {
-        Ok(command) => command,
+    let prepared = made.and_then(|()| Ok((built(root, target)?, unpacked(root, target)?)));
+    let (mut command, seeds) = match prepared {
+        Ok(prepared) => prepared,
         Err(why) => return Outcome::Failed(why),
     };
     command.arg(format!("-max_total_time={}", time.as_secs()));
@@ -171,7 +188,7 @@ fn run(root: &Path, target: &str, time: Duration) -> Outcome {
     if dictionary.exists() {
         command.arg(format!("-dict={}", dictionary.display()));
     }
-    command.args(["-print_final_stats=1", "-verbosity=0"]).arg(&corpus).arg(seeds(root, target));
+    command.args(["-print_final_stats=1", "-verbosity=0"]).arg(&corpus).arg(seeds);
     Outcome::of(&mut command)
 }
 
@@ -209,16 +226,48 @@ const QUARANTINE: &str = "quarantine_size_mb=16:max_uar_stack_size_log=16";
 /// Bytes of address space of the other targets: libFuzzer's own limit of what is in memory at once.
 const MEMORY: u64 = 2 << 30;
 
-/// Folder of the kept inputs.
-fn seeds(root: &Path, target: &str) -> PathBuf {
-    root.join("fuzz/seeds").join(target)
+/// Archive of the kept inputs.
+fn archive(root: &Path, target: &str) -> PathBuf {
+    root.join("fuzz/seeds").join(format!("{target}.tar"))
+}
+
+/// Folder with the kept inputs, out of their archive.
+fn unpacked(root: &Path, target: &str) -> Result<PathBuf, String> {
+    let folder = root.join("target/fuzz-seeds").join(target);
+    if folder.exists() {
+        std::fs::remove_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    }
+    std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let mut tar = Command::new("tar");
+    tar.arg("-xf").arg(archive(root, target)).arg("-C").arg(&folder);
+    command::run(&mut tar).map(|()| folder)
+}
+
+/// Adds inputs to the archive of a target. The same inputs make the same archive.
+fn keep(root: &Path, target: &str, files: &[PathBuf]) -> Result<(), String> {
+    let folder = unpacked(root, target)?;
+    for file in files {
+        let name = file.file_name().ok_or_else(|| format!("{}: expected a file", file.display()))?;
+        std::fs::copy(file, folder.join(name)).map_err(|error| format!("{}: {error}", file.display()))?;
+    }
+    let mut tar = Command::new("tar");
+    tar.args(["--sort=name", "--mtime=@0", "--owner=0", "--group=0", "--numeric-owner", "--mode=0644"]);
+    tar.arg("--format=ustar").arg("-cf").arg(archive(root, target)).arg("-C").arg(&folder);
+    // By name: the folder itself would be an entry, too.
+    let mut names: Vec<_> = std::fs::read_dir(&folder)
+        .map_err(|error| format!("{}: {error}", folder.display()))?
+        .flatten()
+        .map(|entry| entry.file_name())
+        .collect();
+    names.sort();
+    command::run(tar.arg("--").args(names))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Files of one target: more are merged.
+    /// Inputs of one target: more are merged.
     const MOST_KEPT: usize = 150;
 
     #[test]
@@ -237,8 +286,9 @@ mod tests {
                 builds.iter().any(is_of),
                 "{name} is in none of the builds {builds:?} of fuzz/Cargo.toml"
             );
-            let kept = std::fs::read_dir(seeds(&root, &name)).map_or(0, Iterator::count);
-            assert!((1..=MOST_KEPT).contains(&kept), "{name} has {kept} files in fuzz/seeds");
+            let listed = command::output(Command::new("tar").arg("-tf").arg(archive(&root, &name)));
+            let kept = listed.map_or(0, |listed| listed.lines().count());
+            assert!((1..=MOST_KEPT).contains(&kept), "{name} has {kept} files in its archive");
         }
     }
 }

@@ -10,12 +10,22 @@ pub(crate) mod simulate;
 pub(crate) mod tshark;
 
 use std::path::Path;
+use std::thread::ScopedJoinHandle;
 
 use crate::report::{Outcome, Report, timed};
 use crate::{command, setup};
 
-/// Runs all judges, each as a step. They check the program that the tests were built with.
-pub(crate) fn all(root: &Path, report: &mut Report) {
+/// A judge that adds its steps to the report.
+type Judge = fn(&Path, &Path, &mut Report);
+
+/// Names by which judges can be selected.
+pub(crate) const NAMES: [&str; 7] =
+    ["cyclonedds", "ros2", "peers", "tshark", "simso", "definitions", "fastdds"];
+
+/// Runs all judges, or one of them, each as a step. They check the program that the tests were
+/// built with.
+pub(crate) fn all(root: &Path, only: Option<&str>, report: &mut Report) {
+    let is_wanted = |name: &str| only.is_none_or(|only| only == name);
     let mut built = false;
     report.step("build onbeat, onbeat-ros2, ethercrab", || {
         let done = command::build_programs(root).and_then(|()| peers::build(root));
@@ -29,17 +39,29 @@ pub(crate) fn all(root: &Path, report: &mut Report) {
         let _ = setup::python_with_cyclone(root);
         std::thread::scope(|scope| {
             // A minute of waiting for robots, in a network of its own.
-            let cyclone = scope.spawn(|| timed(|| cyclone::judge(root, &onbeat)));
-            let ros = scope.spawn(|| timed(|| ros::judge(root, &onbeat)));
-            peers::all(root, &onbeat, report);
-            tshark::all(root, &onbeat, report);
-            simso::all(root, &onbeat, report);
-            cyclone::definitions(root, report);
-            fastdds::all(root, &onbeat, report);
-            for (name, judge) in [("conformance Cyclone DDS", cyclone), ("conformance ROS 2", ros)] {
-                match judge.join() {
-                    Ok((took, outcome)) => report.record(name, took, outcome),
-                    Err(panic) => std::panic::resume_unwind(panic),
+            let start = |name, judge: fn(&Path, &Path) -> Outcome| {
+                let onbeat = &onbeat;
+                is_wanted(name).then(|| scope.spawn(move || timed(|| judge(root, onbeat))))
+            };
+            let beside = [
+                ("conformance Cyclone DDS", start("cyclonedds", cyclone::judge)),
+                ("conformance ROS 2", start("ros2", ros::judge)),
+            ];
+            let others: [(&str, Judge); 5] = [
+                ("peers", peers::all),
+                ("tshark", tshark::all),
+                ("simso", simso::all),
+                ("definitions", |root, _, report| cyclone::definitions(root, report)),
+                ("fastdds", fastdds::all),
+            ];
+            for (_, judge) in others.into_iter().filter(|(name, _)| is_wanted(name)) {
+                judge(root, &onbeat, report);
+            }
+            for (name, judge) in beside {
+                match judge.map(ScopedJoinHandle::join) {
+                    Some(Ok((took, outcome))) => report.record(name, took, outcome),
+                    Some(Err(panic)) => std::panic::resume_unwind(panic),
+                    None => (),
                 }
             }
         });

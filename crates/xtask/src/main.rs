@@ -10,8 +10,10 @@
 //! | [`features`] | list of all features with their tests |
 //! | [`fuzz`] | the fuzz targets, two at a time |
 //! | [`judges`] | independent programs that check ours |
+//! | [`quick`] | the fast checks before a commit |
 //! | [`proofs`] | Miri and ThreadSanitizer over the lock-free code |
 //! | [`python`] | the Python package |
+//! | [`ros2`] | the ROS 2 node, a workspace of its own |
 //! | [`mod@tests`] | the tests of the workspace |
 //! | [`rt`] | a PREEMPT_RT kernel in an emulated machine |
 //! | [`mod@bench`] | measurements |
@@ -27,7 +29,9 @@ mod fuzz;
 mod judges;
 mod proofs;
 mod python;
+mod quick;
 mod report;
+mod ros2;
 mod rt;
 mod setup;
 mod tests;
@@ -41,14 +45,19 @@ use report::Report;
 
 const USAGE: &str = "\
 cargo xtask test                           everything CI runs; installs and reports what it needs
+cargo xtask test NAME...                   the tests whose names contain one of these words
+cargo xtask quick [CRATE...]               format, lints and unit tests of what changed; a few minutes
 cargo xtask check                          formatting, lints, documentation
 cargo xtask features                       target/features.md: each feature and its tests
-cargo xtask fuzz [--seconds N] [TARGET]    the fuzz targets, or one of them (default 60 s each)
-cargo xtask judges                         conformance checks against other MainDevices and dissectors
+cargo xtask fuzz [--seconds N] [TARGET]    the fuzz targets, or one of them (default: 60 s each)
+cargo xtask fuzz --keep TARGET FILE...     keeps inputs in fuzz/seeds/TARGET.tar
+cargo xtask judges [NAME]                  conformance checks against other MainDevices and dissectors: cyclonedds,
+                                           ros2, peers, tshark, simso, definitions, fastdds, or all of them
 cargo xtask proofs                         Miri and ThreadSanitizer over the lock-free code, and the examples for a minute
 cargo xtask python                         the Python package, built, tested and type-checked
 cargo xtask dist [--target TARGET]         a release in target/dist: static programs as archives and Debian packages,
                                            the Python wheel, checksums
+cargo xtask ros2 [run|build|test] [...]    the ROS 2 node: run it, build it, test it; more words go to the node or to cargo
 cargo xtask package                        the Debian package of the tests' programs, installed in a fresh Debian
 cargo xtask rt [GUEST]                     Debian's PREEMPT_RT kernel, booted in qemu with Onbeat: cards,
                                            interfaces, two-cpus, virtual-time, or all of them
@@ -70,12 +79,14 @@ fn main() -> ExitCode {
     let mut report = Report::default();
     match words.as_slice() {
         ["test"] => test(&root, &mut report),
+        ["test", names @ ..] => tests::named(&root, names, &mut report),
+        ["quick", crates @ ..] => quick::run(&root, crates, &mut report),
         ["check"] => check::all(&root, &mut report),
         ["features"] => report.step("target/features.md", || features::write(&root)),
         ["dissect", capture] => judges::tshark::file(Path::new(capture), &mut report),
-        ["judges"] => {
+        ["judges", only @ ..] if only.len() < 2 && only.iter().all(|name| judges::NAMES.contains(name)) => {
             setup::debian_packages(&mut report);
-            judges::all(&root, &mut report);
+            judges::all(&root, only.first().copied(), &mut report);
         }
         ["proofs"] => {
             proofs::all(&root, &mut report);
@@ -85,6 +96,10 @@ fn main() -> ExitCode {
             setup::debian_packages(&mut report);
             python::all(&root, &mut report);
         }
+        ["ros2", words @ ..] => match ros2::run(&root, words) {
+            Ok(status) => return status,
+            Err(why) => return misused(&why),
+        },
         ["package"] => {
             setup::debian_packages(&mut report);
             report.step("Debian package", || dist::installed::test(&root));
@@ -156,7 +171,7 @@ fn test(root: &Path, report: &mut Report) {
         let installed = beside(scope, |report| {
             report.step("Debian package", || dist::installed::test(root));
         });
-        judges::all(root, report);
+        judges::all(root, None, report);
         [builds, others, installed].into_iter().for_each(|work| report.append(joined(work)));
     });
     std::thread::scope(|scope| {

@@ -63,7 +63,7 @@ const WITHOUT_SYSTEM_CALLS: [&str; 6] =
 const LEASES_END: &str = "memory_that_the_cycle_has_left_goes_back_to_the_door";
 
 /// Test among them that makes system calls after all.
-const WITH_A_FILE: &str = "every_state_is_read_in_order_and_those_that_were_overwritten_are_passed_over";
+const WITH_A_FILE: &str = "states_are_read_in_order_and_overwritten_ones_skipped";
 
 /// Test among them with a thread for each end.
 const WITH_THREADS: &str = "readers_never_see_two_publications_in_one";

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use crate::command;
 use crate::report::{Outcome, Report};
+use crate::ros2;
 
 /// Most failed tests that are tried again. Tests that run whole robots need the processor in time, which a
 /// shared machine does not always give; more failures than this have another cause.
@@ -25,15 +26,35 @@ const CALM_WITHIN: Duration = Duration::from_secs(90);
 /// Failures told in the summary; the output has all.
 const TOLD: usize = 10;
 
-/// Builds every test of the workspace.
+/// Builds every test of the workspace, and those of the ROS 2 node.
 pub(crate) fn build(root: &Path, report: &mut Report) {
     report.step("build of the tests", || Outcome::of(cargo_test(root, &[]).arg("--no-run")));
+    report.step("build of the tests: ros2", || match ros2::prepare(root) {
+        Ok(()) => Outcome::of(with_settings(ros2::cargo(root, &["test"]), &[]).arg("--no-run")),
+        Err(why) => Outcome::Failed(why),
+    });
 }
 
 /// Runs them. Failed ones are tried again, one at a time, once the machine is calm; the summary names them as well when they pass then.
 pub(crate) fn run_all(root: &Path, report: &mut Report) {
     let folder = Temporary::new();
-    run_in(root, &folder.0, report);
+    run_in("cargo test", &|arguments| cargo_test(root, arguments), &folder.0, report);
+    let of_ros2 = |arguments: &[&str]| with_settings(ros2::cargo(root, &["test"]), arguments);
+    run_in("cargo test: ros2", &of_ros2, &folder.0, report);
+}
+
+/// Runs the tests whose names contain one of `names`.
+pub(crate) fn named(root: &Path, names: &[&str], report: &mut Report) {
+    let folder = Temporary::new();
+    let words: Vec<&str> =
+        ["--workspace", "--no-fail-fast", "--"].into_iter().chain(names.iter().copied()).collect();
+    let tests =
+        |mut tests: Command| run(tests.env("TMPDIR", &folder.0), |line| eprintln!("{line}")).outcome();
+    report.step("cargo test", || tests(cargo_test(root, &words)));
+    report.step("cargo test: ros2", || match ros2::prepare(root) {
+        Ok(()) => tests(with_settings(ros2::cargo(root, &["test"]), &words)),
+        Err(why) => Outcome::Failed(why),
+    });
 }
 
 /// Temporary folder of the tests, which is gone with what they leave there.
@@ -56,14 +77,14 @@ impl Drop for Temporary {
     }
 }
 
-fn run_in(root: &Path, temporary: &Path, report: &mut Report) {
+fn run_in(name: &str, cargo_test: &dyn Fn(&[&str]) -> Command, temporary: &Path, report: &mut Report) {
     let tests = |arguments: &[&str]| {
-        let mut tests = cargo_test(root, arguments);
+        let mut tests = cargo_test(arguments);
         tests.env("TMPDIR", temporary);
         tests
     };
     let mut failures = Failures::default();
-    report.step("cargo test", || {
+    report.step(name, || {
         failures = run(&mut tests(&[]), not_final);
         if failures.may_be_noise() { Outcome::Passed } else { failures.outcome() }
     });
@@ -72,7 +93,7 @@ fn run_in(root: &Path, temporary: &Path, report: &mut Report) {
             return;
         }
         println!("failed, and tried again:{failures}");
-        let name = format!("cargo test: try {number} of {}", failures.tests.join(", "));
+        let name = format!("{name}: try {number} of {}", failures.tests.join(", "));
         report.step(&name, || {
             if !testkit::await_calm(CALM_WITHIN) {
                 println!(
@@ -109,7 +130,11 @@ fn again(tests: &dyn Fn(&[&str]) -> Command, failed: &Failures, show_error: fn(&
 /// one commit has one outcome; `PROPTEST_RNG_SEED` selects other ones, and a plain `cargo test` uses new ones
 /// each time.
 fn cargo_test(root: &Path, arguments: &[&str]) -> Command {
-    let mut tests = command::cargo(root, &["test"]);
+    with_settings(command::cargo(root, &["test"]), arguments)
+}
+
+/// The same for a `cargo test` of any workspace.
+fn with_settings(mut tests: Command, arguments: &[&str]) -> Command {
     if arguments.is_empty() {
         tests.args(["--workspace", "--no-fail-fast"]);
     }

@@ -20,7 +20,7 @@ struct Page {
 /// The pages for readers; not CHANGELOG.md, which speaks of things that are gone.
 fn pages() -> Vec<Page> {
     let top = ["ARCHITECTURE.md", "CONTRIBUTING.md", "README.md"].into_iter().map(PathBuf::from);
-    let docs = files("docs/*.md");
+    let docs = [files("docs/*.md"), files("lab/docs/*.md")].concat();
     assert!(docs.len() > 20, "{docs:?}");
     let read = |path: PathBuf| {
         let text = fs::read_to_string(root().join(&path)).expect("a page is text");
@@ -121,7 +121,7 @@ fn sources() -> Vec<Source> {
         let text = fs::read_to_string(root().join(&path)).expect("source is text");
         Source { path, text }
     };
-    files("crates/*.rs").into_iter().map(read).collect()
+    ["crates/*.rs", "lab/*.rs", "ros2/*.rs"].into_iter().flat_map(files).map(read).collect()
 }
 
 /// True if `source` declares `name`: an item, a method, a variant or a field.
@@ -143,8 +143,9 @@ fn declares(source: &str, name: &str) -> bool {
 
 /// Folder of the crate that goes by `name` in paths, as `ethercat_linux` or `onbeat_ipc`.
 fn crate_folder(name: &str) -> Option<PathBuf> {
-    let folder = Path::new("crates").join(name.trim_start_matches("onbeat_").replace('_', "-"));
-    root().join(&folder).is_dir().then_some(folder)
+    let name = name.trim_start_matches("onbeat_").replace('_', "-");
+    let places = [Path::new("crates").join(&name), Path::new("lab").join(&name), name.into()];
+    places.into_iter().find(|folder| root().join(folder).join("Cargo.toml").is_file())
 }
 
 /// True if each two neighbours of `a::B::c` are there: `a` is a crate and has B, or a module; a file that declares B declares c.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
-use workspace::{crates, text};
+use workspace::{crates, folder_of, text};
 
 /// Crates of ours that the tests of a crate import besides, where there are any.
 const IN_TESTS: &[(&str, &[&str])] = &[
@@ -26,6 +26,7 @@ const IN_TESTS: &[(&str, &[&str])] = &[
     ("experiments", &["testkit"]),
     ("onbeat", &["testkit"]),
     ("cli", &["testkit"]),
+    ("ros2", &["testkit"]),
 ];
 
 /// Crates in which every target forbids unsafe code.
@@ -103,7 +104,7 @@ fn the_simulator_never_mentions_the_main_device() {
 #[test]
 fn crates_without_system_calls_forbid_unsafe_code() {
     for name in SAFE {
-        let source = crates().join(name).join("src");
+        let source = folder_of(name).join("src");
         let root =
             ["lib.rs", "main.rs"].map(|file| source.join(file)).into_iter().find(|file| file.exists());
         let root = root.unwrap_or_else(|| panic!("{name} has a lib.rs or a main.rs"));
@@ -123,7 +124,7 @@ const UNSAFE_IN_SYS: &[&str] =
 #[test]
 fn unsafe_code_stands_only_where_a_crate_talks_to_the_system() {
     for name in UNSAFE_IN_SYS {
-        unsafe_code_stands_below_sys(&crates().join(name).join("src"));
+        unsafe_code_stands_below_sys(&folder_of(name).join("src"));
     }
 }
 
@@ -184,7 +185,7 @@ fn the_libraries_of_the_bus_take_nothing_that_is_the_programs() {
         "signal_hook",
     ];
     for name in ["types", "ethercat", "rt", "ethercat-linux", "onbeat"] {
-        let source = crates().join(name).join("src");
+        let source = folder_of(name).join("src");
         let takes =
             |line: &str| taken.iter().any(|it| line.contains(it)) && !line.trim_start().starts_with("//");
         let mut found = lines_with(&source, takes);
@@ -248,7 +249,7 @@ fn the_library_has_no_global_but_what_is_the_processes_own() {
     };
     let mut left: BTreeSet<(&str, &str)> = STATICS.iter().map(|&(file, name, _)| (file, name)).collect();
     for name in LIBRARY {
-        for (file, number, line) in lines_with(&crates().join(name).join("src"), is_static) {
+        for (file, number, line) in lines_with(&folder_of(name).join("src"), is_static) {
             let file = file.strip_prefix(crates()).expect("a file of ours");
             if file.components().any(|part| ["tests", "tests.rs"].iter().any(|it| part.as_os_str() == *it))
             {

@@ -7,9 +7,6 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Crates without the check of words, with the reason.
-const UNCHECKED: [(&str, &str); 1] = [("ros2", "it moves to a separate workspace")];
-
 /// Words and phrases that have a term of the field, or that hide who does something.
 const PRIVATE: &str = "\
     told, tells, who, whose, whom, whoever, those, nobody, somebody, anybody, everybody, \
@@ -29,12 +26,10 @@ const ALLOWED: [(&str, &str); 2] = [
 fn no_message_has_a_private_word() {
     let mut complaints = Vec::new();
     let mut list = String::new();
-    for entry in fs::read_dir(crates()).expect("the crates") {
-        let name = entry.expect("an entry").file_name().into_string().expect("a name");
-        if UNCHECKED.iter().any(|(unchecked, _)| name == *unchecked) {
-            continue;
-        }
-        for (file, texts) in texts_of(&name) {
+    let folders = ["crates", "lab"].map(|it| fs::read_dir(root().join(it)).expect("crates"));
+    for entry in folders.into_iter().flatten() {
+        let folder = entry.expect("an entry").path();
+        for (file, texts) in texts_of(&folder) {
             let _ = writeln!(list, "== {file}");
             for text in texts {
                 let _ = writeln!(list, "{text}");
@@ -45,7 +40,7 @@ fn no_message_has_a_private_word() {
         }
     }
     if std::env::var_os("ONBEAT_MESSAGES").is_some_and(|it| it == "write") {
-        fs::write(crates().join("../target/messages.txt"), &list).expect("the list is written");
+        fs::write(root().join("target/messages.txt"), &list).expect("the list is written");
     }
     assert!(list.lines().count() > 3000, "{} lines", list.lines().count());
     assert!(complaints.is_empty(), "{} texts:\n{}", complaints.len(), complaints.join("\n"));
@@ -87,9 +82,9 @@ fn texts_are_found_in_code_and_help_alone() {
 }
 
 /// Texts by file, of files that have some; in order.
-fn texts_of(name: &str) -> Vec<(String, BTreeSet<String>)> {
+fn texts_of(folder: &Path) -> Vec<(String, BTreeSet<String>)> {
     let mut files = Vec::new();
-    let mut folders = vec![crates().join(name).join("src")];
+    let mut folders = vec![folder.join("src")];
     while let Some(folder) = folders.pop() {
         let Ok(entries) = fs::read_dir(&folder) else { continue };
         for entry in entries {
@@ -105,7 +100,7 @@ fn texts_of(name: &str) -> Vec<(String, BTreeSet<String>)> {
     files.retain(|path| path.extension().is_some_and(|it| it == "rs"));
     files.sort();
     let of = |path: &PathBuf| {
-        let file = path.strip_prefix(crates()).expect("a file below crates").display().to_string();
+        let file = path.strip_prefix(root()).expect("a file of the workspace").display().to_string();
         (file, texts(&fs::read_to_string(path).expect("text")))
     };
     files.iter().map(of).filter(|(_, texts)| !texts.is_empty()).collect()
@@ -222,7 +217,7 @@ fn private_word(text: &str) -> Option<&'static str> {
     PRIVATE.split(", ").find(|word| words.contains(&format!(" {word} ")))
 }
 
-/// Folder of the crates.
-fn crates() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crates folder").to_owned()
+/// Folder of the repository.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }

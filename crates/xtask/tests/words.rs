@@ -72,7 +72,7 @@ fn what_is_looked_for_is_found() {
     }
     let course = "pub struct Course {";
     assert!(identifier(path, course).is_some());
-    assert!(identifier(Path::new("crates/experiments/src/navigation/course.rs"), course).is_none());
+    assert!(identifier(Path::new("lab/experiments/src/navigation/course.rs"), course).is_none());
 }
 
 /// Words of a doc comment.
@@ -110,9 +110,9 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// All Rust files of the workspace and of the fuzz targets.
+/// All Rust files of the workspace, of the ROS 2 node and of the fuzz targets.
 fn sources() -> Vec<PathBuf> {
-    let mut folders = vec![root().join("crates"), root().join("fuzz/fuzz_targets")];
+    let mut folders = ["crates", "lab", "ros2", "fuzz/fuzz_targets"].map(|name| root().join(name)).to_vec();
     let mut found = Vec::new();
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).expect("a folder") {

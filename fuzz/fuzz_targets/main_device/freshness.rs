@@ -1,13 +1,13 @@
-//! Inputs that the MainDevice may call fresh, judged by the frames alone: which it sent in this cycle, which replies to
-//! them it was handed in this cycle, and by the FMMUs it has written, who had to take part in them.
+//! Checks from the frames alone that inputs may be called fresh: from the frames sent in this
+//! cycle, the replies received in this cycle, and, by the written FMMUs, the SubDevices that had to
+//! take part.
 
 use std::collections::BTreeMap;
 
 use ethercat::main_device::{CycleReport, MainDevice};
 use ethercat::register::FMMU;
 use ethercat::register::fmmu::{self, Fmmu, FmmuDirection};
-use ethercat::wire::frame::Datagram;
-use ethercat::wire::{Command, frame};
+use ethercat::wire::{Command, DatagramHeader, frame};
 
 /// A frame of this cycle that carries process data.
 #[derive(Debug)]
@@ -19,8 +19,14 @@ struct Sent {
 #[derive(Debug, Default)]
 pub(crate) struct Freshness {
     cycle: Vec<Sent>,
+    /// Buffers of earlier cycles, for the next ones.
+    spare: Vec<Vec<u8>>,
     /// The FMMU registers of each station address.
     fmmus: BTreeMap<u16, [u8; FMMU_BYTES]>,
+    /// They were written since the last judgement.
+    written: bool,
+    /// The active FMMUs of these registers, as of the last judgement.
+    active: Vec<(u16, Fmmu)>,
 }
 
 /// Sixteen of them.
@@ -28,12 +34,14 @@ const FMMU_BYTES: usize = 16 * fmmu::LENGTH as usize;
 
 impl Freshness {
     pub(crate) fn begin_cycle(&mut self) {
-        self.cycle.clear();
+        for sent in self.cycle.drain(..) {
+            self.spare.push(sent.bytes);
+            self.spare.extend(sent.replies);
+        }
     }
 
     /// The MainDevice sends this datagram.
-    pub(crate) fn requested(&mut self, datagram: &Datagram<'_>) {
-        let header = datagram.header;
+    pub(crate) fn requested(&mut self, header: &DatagramHeader, data: &[u8]) {
         let offset = usize::from(header.ado().wrapping_sub(FMMU));
         if !header.command.writes() || header.command.is_logical() || offset >= FMMU_BYTES {
             return;
@@ -42,13 +50,15 @@ impl Freshness {
             self.fmmus.clear();
         } else {
             let registers = self.fmmus.entry(header.adp()).or_insert([0; FMMU_BYTES]);
-            super::script::write(registers, offset, datagram.data);
+            super::script::write(registers, offset, data);
         }
+        self.written = true;
     }
 
     /// The MainDevice sends this frame with process data.
     pub(crate) fn sent(&mut self, bytes: &[u8]) {
-        self.cycle.push(Sent { bytes: bytes.to_vec(), replies: Vec::new() });
+        let bytes = self.copy(bytes);
+        self.cycle.push(Sent { bytes, replies: Vec::new() });
     }
 
     /// The MainDevice is handed this.
@@ -57,15 +67,30 @@ impl Freshness {
             return;
         }
         let Some(generation) = generation(bytes) else { return };
-        if let Some(sent) =
-            self.cycle.iter_mut().find(|sent| self::generation(&sent.bytes) == Some(generation))
-        {
-            sent.replies.push(bytes.to_vec());
+        let is_answered = |sent: &Sent| self::generation(&sent.bytes) == Some(generation);
+        if let Some(number) = self.cycle.iter().position(is_answered) {
+            let reply = self.copy(bytes);
+            self.cycle[number].replies.push(reply);
         }
     }
 
+    /// A copy in a spare buffer.
+    fn copy(&mut self, bytes: &[u8]) -> Vec<u8> {
+        let mut copy = self.spare.pop().unwrap_or_default();
+        copy.clear();
+        copy.extend_from_slice(bytes);
+        copy
+    }
+
     /// Nothing is called fresh that is not.
-    pub(crate) fn judge(&self, main_device: &MainDevice, report: &CycleReport) {
+    pub(crate) fn judge(&mut self, main_device: &MainDevice, report: &CycleReport) {
+        if core::mem::take(&mut self.written) {
+            self.active.clear();
+            for (&station, registers) in &self.fmmus {
+                let fmmus = registers.chunks_exact(fmmu::LENGTH.into()).filter_map(Fmmu::parse);
+                self.active.extend(fmmus.filter(|it| it.active).map(|it| (station, it)));
+            }
+        }
         for sub_device in main_device.sub_devices() {
             let position = usize::from(sub_device.position);
             let inputs = main_device.inputs(position);
@@ -90,7 +115,7 @@ impl Freshness {
 
     /// True if replies of this cycle, in which everybody took part, brought these inputs.
     fn delivered(&self, station: u16, inputs: &[u8]) -> bool {
-        let fmmus = self.fmmus();
+        let fmmus = &self.active;
         let own = |it: &&(u16, Fmmu)| it.0 == station && it.1.direction == FmmuDirection::Read;
         let mut read: Vec<Fmmu> = fmmus.iter().filter(own).map(|it| it.1).collect();
         read.sort_by_key(|it| it.logical_address);
@@ -104,7 +129,7 @@ impl Freshness {
                     == (sent.header.command, sent.header.address, sent.header.length);
                 let counter = ethercat::wire::read_u16(reply, received.working_counter());
                 if !same
-                    || counter != Some(participants(&fmmus, header.command, header.address, header.length))
+                    || counter != Some(participants(fmmus, header.command, header.address, header.length))
                 {
                     continue;
                 }
@@ -120,17 +145,10 @@ impl Freshness {
         }
         !missing.contains(&true)
     }
-
-    fn fmmus(&self) -> Vec<(u16, Fmmu)> {
-        let parsed = self.fmmus.iter().flat_map(|(&station, registers)| {
-            let fmmus = registers.chunks_exact(fmmu::LENGTH.into()).filter_map(Fmmu::parse);
-            fmmus.map(move |it| (station, it))
-        });
-        parsed.filter(|it| it.1.active).collect()
-    }
 }
 
-/// Working counter of such a datagram when all who have FMMUs there take part (ETG.1000.4, 5.4.1.3).
+/// Working counter of such a datagram when all SubDevices with FMMUs there take part (ETG.1000.4,
+/// 5.4.1.3).
 fn participants(fmmus: &[(u16, Fmmu)], command: Command, address: u32, length: u16) -> u16 {
     let end = address + u32::from(length);
     let count = |direction| {

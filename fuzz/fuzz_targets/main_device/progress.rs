@@ -1,5 +1,5 @@
-//! Progress of the bring-up, judged by the frames alone: the MainDevice asks for something that it has not asked for in
-//! this phase. Whatever it only repeats, it waits for.
+//! Progress of the bring-up, by the frames alone: the MainDevice makes a request that is new in
+//! this phase. A repeated request is a wait.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -8,8 +8,7 @@ use core::time::Duration;
 use ethercat::main_device::BringUpPhase;
 use ethercat::register::dc;
 use ethercat::time::Instant;
-use ethercat::wire::Command;
-use ethercat::wire::frame::Datagram;
+use ethercat::wire::{Command, DatagramHeader};
 
 #[derive(Debug)]
 pub(crate) struct Progress {
@@ -18,9 +17,9 @@ pub(crate) struct Progress {
     since: Duration,
     /// Requests of this phase.
     asked: Requests,
-    /// Frames since then that asked for nothing new.
+    /// Frames since then without a new request.
     repeated: u32,
-    /// Time that the host stood still: nothing can be given up meanwhile.
+    /// Total time of host stalls: nothing can be given up meanwhile.
     stalls: Duration,
 }
 
@@ -50,14 +49,13 @@ impl Progress {
     }
 
     /// This is in it.
-    pub(crate) fn requested(&mut self, datagram: &Datagram<'_>, now: Instant) {
-        let header = datagram.header;
+    pub(crate) fn requested(&mut self, header: &DatagramHeader, data: &[u8], now: Instant) {
         if header.command == Command::Nop || header.command.is_logical() {
             return;
         }
         // When SYNC0 is to start is another time with each attempt.
         let tells = header.command.writes() && header.ado() != dc::START_TIME;
-        let written = if tells { datagram.data } else { &[] };
+        let written = if tells { data } else { &[] };
         let target = u64::from(header.address) << 24 | u64::from(header.length) << 8;
         let mut request = mixed(0, target | u64::from(header.command.number()));
         for bytes in written.chunks(8) {
@@ -94,7 +92,8 @@ impl Progress {
     }
 }
 
-/// Frames that ask for nothing new, after which time passes faster: what takes long is to take few of them.
+/// Frames without a new request, after which time passes faster, so that long waits take few of
+/// them.
 const MANY_FRAMES: u32 = 40;
 
 /// Requests by their number, which is mixed well enough to be its own hash.

@@ -1,5 +1,5 @@
-//! Both ends and the virtual time between them: frames pass the segment when they are sent, and what comes back waits for its
-//! time, changed as the script says.
+//! Both ends and the virtual time between them: frames pass the segment when they are sent, and the
+//! replies wait for their time, changed as the script says.
 
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -10,7 +10,6 @@ use ethercat::main_device::{
     BringUpPhase, Configuration, CycleReport, Event, MailboxRequest, MailboxService, MainDevice,
 };
 use ethercat::time::Instant;
-use ethercat::wire::Frame;
 use ethercat::wire::coe::{ListType, ValueInfo};
 use ethercat::wire::frame::{self, DatagramPlace};
 use simulator::Segment;
@@ -32,7 +31,7 @@ const ROUND_TRIP: Duration = Duration::from_micros(400);
 /// The same where it is waited for long already; none is late by it.
 const SLOW_ROUND_TRIP: Duration = Duration::from_millis(15);
 
-/// Cycles last so many times their period then: a host that comes late, and long before any watchdog.
+/// Cycles then last so many times their period: a late host, still far from any watchdog time.
 const SLOW_CYCLES: u32 = 10;
 
 /// Frames on their way at most (`exchange::SLOTS`): so many can be handed out without a reply.
@@ -63,7 +62,7 @@ pub(crate) struct Wire<'a> {
     freshness: Freshness,
     pub(crate) progress: Progress,
     pub(crate) failed: bool,
-    /// Requests whose outcome has not come, and since when.
+    /// Requests without an outcome so far, and the time of the oldest.
     pub(crate) requests: usize,
     /// The cable is pulled.
     pub(crate) silent: bool,
@@ -173,13 +172,18 @@ impl<'a> Wire<'a> {
         while let Some(length) = self.quietly(|main_device| main_device.poll_transmit(now, &mut buffer)) {
             sent += 1;
             assert!(sent <= MOST_FRAMES_AT_ONCE, "frames without end");
-            let frame = Frame::parse(&buffer[..length]).expect("a frame of ours is whole");
+            let frame = &buffer[..length];
+            let end = frame::checked_end(frame).expect("a frame of ours is whole");
             self.progress.sent();
             let mut carries_process_data = false;
-            for datagram in frame.datagrams() {
-                carries_process_data |= datagram.header.command.is_logical();
-                self.freshness.requested(&datagram);
-                self.progress.requested(&datagram, now);
+            let mut offset = Some(frame::DATAGRAMS_OFFSET);
+            while let Some(at) = offset {
+                let place = frame::place_at(frame, at, end).expect("a frame of ours is whole");
+                let (header, data) = (place.header, &frame[place.data()]);
+                carries_process_data |= header.command.is_logical();
+                self.freshness.requested(&header, data);
+                self.progress.requested(&header, data, now);
+                offset = header.more_follows.then_some(place.end());
             }
             if carries_process_data {
                 self.freshness.sent(&buffer[..length]);
@@ -190,7 +194,7 @@ impl<'a> Wire<'a> {
         self.had_nothing_at = Some(now);
     }
 
-    /// A frame passes the segment, and its reply goes on its way.
+    /// A frame passes the segment, and its reply is on its way.
     fn request(&mut self, bytes: &[u8]) {
         if count_down(&mut self.lost_requests) || self.silent {
             return self.calm = false;

@@ -8,7 +8,6 @@ mod explain;
 mod hold;
 mod interface;
 mod log;
-mod metrics;
 mod outcome;
 mod recording;
 mod reporter;
@@ -16,7 +15,6 @@ mod service;
 mod tasks;
 mod trouble;
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -97,9 +95,9 @@ pub(crate) struct Run {
     #[arg(long, value_name = "FILE")]
     events: Option<PathBuf>,
 
-    /// Serve Prometheus metrics at this address, path /metrics: cycles, clocks, SubDevices, axes
-    #[arg(long, value_name = "ADDRESS:PORT")]
-    metrics: Option<SocketAddr>,
+    /// Moved to `onbeat serve`, path /metrics
+    #[arg(long, value_name = "ADDRESS:PORT", hide = true)]
+    metrics: Option<String>,
 
     /// Name of the IPC for other programs, or path of its socket; default: the robot's name
     #[arg(long, value_name = "NAME", conflicts_with = "no_ipc")]
@@ -187,13 +185,13 @@ fn detail() -> impl TypedValueParser<Value = Detail> {
 impl Run {
     pub(crate) fn execute(self) -> Result<(), Failure> {
         self.check_time()?;
+        self.check_metrics()?;
         let mut live = LiveLine::new_quiet(self.quiet);
         let robot = self.robot()?;
         let mut log = Log::open(
             &robot,
             (self.wire.iface.as_deref(), TimeOfDay::of_run(self.time.unwrap_or_default())),
             self.events.as_deref(),
-            self.metrics,
             live.voice(),
         )?;
         let outcome =
@@ -226,6 +224,16 @@ impl Run {
         };
         tasks::tell_disturbances(&summary.diagnosis.disturbances, live);
         self.conclude(&standing(&summary.status), &summary)
+    }
+
+    /// Names the command that has the metrics now.
+    fn check_metrics(&self) -> Result<(), Failure> {
+        self.metrics.as_ref().map_or(Ok(()), |address| {
+            Err(Failure::new(format!(
+                "--metrics {address}: `onbeat serve --listen {address}` next to the run answers Prometheus now, at \
+                 http://{address}/metrics; leave out --metrics"
+            )))
+        })
     }
 
     /// Refuses what needs other programs, where the bus does not wait for them.

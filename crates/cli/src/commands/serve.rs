@@ -8,7 +8,8 @@
 //! | [`picture`] | documents that the page gets |
 //! | [`hub`] | pages that look, and a bounded queue to each |
 //! | [`session`] | the WebSocket of a page |
-//! | [`http`] | the page, and who may have it |
+//! | [`http`] | the page, the metrics, and who may have them |
+//! | [`metrics`] | metrics for Prometheus, as [`exposition`] writes them |
 //! | [`requests`] | which requests are answered, and the wishes of a page |
 //! | [`places`] | bounded number of connections; the oldest incomplete request gives way |
 //!
@@ -16,9 +17,11 @@
 
 mod bus;
 mod channels;
+mod exposition;
 mod follow;
 mod http;
 mod hub;
+mod metrics;
 mod picture;
 mod places;
 mod requests;
@@ -64,7 +67,7 @@ impl Serve {
         let listener = TcpListener::bind(self.listen).map_err(cannot)?;
         let address = listener.local_addr().map_err(cannot)?;
         let hub = Arc::new(Hub::default());
-        follow::start(Arc::clone(&hub), self.ipc)?;
+        follow::start(Arc::clone(&hub), self.ipc.clone())?;
         output::say(format_args!("http://{address}/ shows the running cycle (Ctrl-C ends it)"));
         if !address.ip().is_loopback() {
             output::say(
@@ -72,6 +75,6 @@ impl Serve {
                  command anything",
             );
         }
-        http::serve(listener, self.host, &hub, &stop).map_err(cannot)
+        http::serve(listener, (self.host, self.ipc), &hub, &stop).map_err(cannot)
     }
 }

@@ -1,8 +1,6 @@
-//! Logs and figures of a run: `--events`, `--metrics`, and the journal.
+//! Logs and figures of a run: `--events`, `/metrics` of `serve`, and the journal.
 
 use std::fs::File;
-use std::io::{Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixDatagram;
 use std::process::Stdio;
@@ -11,6 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::common::{Running, await_cycles, file, finished, onbeat, run, shared};
+use crate::serve::Served;
 
 /// The lines of a file of events.
 fn events(path: &std::path::Path) -> Vec<Value> {
@@ -93,59 +92,35 @@ fn a_file_of_events_that_is_not_whole_is_told_at_the_end() {
     assert!(ran.stdout.contains("\"cycles\""), "what was measured is printed: {}", ran.stdout);
 }
 
-/// A port that is free.
-fn free() -> SocketAddr {
-    TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr()).expect("a free port")
-}
-
-/// A run whose metrics are asked for.
+/// A run, and the program that serves its metrics.
 struct Metrics {
     running: Running,
-    address: SocketAddr,
+    served: Served,
 }
 
 impl Metrics {
     fn start() -> Self {
-        let address = free();
+        let socket = std::env::temp_dir().join(format!("onbeat-metrics-{}.sock", std::process::id()));
         let mut command = onbeat();
-        command.args(["run", "--period", "2ms", "--no-ipc", "--json", "--profile", "none"]);
-        command.args(["--metrics", &address.to_string()]);
+        command.args(["run", "examples/io-station.toml", "--period", "2ms", "--json", "--profile", "none"]);
+        command.arg("--ipc").arg(&socket);
         let running = Running::start(command);
         await_cycles(running.id(), 10);
-        Self { running, address }
+        let served = Served::start(&["--ipc", socket.to_str().expect("UTF-8")]);
+        Self { running, served }
     }
 
-    fn connect(&self) -> TcpStream {
-        let stream = TcpStream::connect(self.address).expect("somebody who listens");
-        stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a time limit");
-        stream
-    }
-
-    fn request(&self, text: &str) -> String {
-        let mut stream = self.connect();
-        stream.write_all(text.as_bytes()).expect("a request");
-        let mut reply = String::new();
-        stream.read_to_string(&mut reply).expect("a reply");
-        reply
-    }
-
-    fn page(&self) -> String {
-        let reply = self.request("GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n");
-        let (head, page) = reply.split_once("\r\n\r\n").expect("a head and a body");
-        assert!(head.starts_with("HTTP/1.1 200 OK\r\n"), "{head}");
-        assert!(head.contains(&format!("Content-Length: {}", page.len())), "{head}");
-        page.to_owned()
-    }
-
-    /// Asks until this line is on the page.
-    fn until(&self, line: &str) {
+    /// Requests until this line is on the page.
+    fn until(&self, line: &str) -> String {
         let started = Instant::now();
         loop {
-            let page = self.page();
-            if page.lines().any(|it| it == line) {
-                return;
+            let reply = self.served.get("/metrics", "");
+            let (head, page) = reply.split_once("\r\n\r\n").expect("a head and a body");
+            if head.starts_with("HTTP/1.1 200 OK\r\n") && page.lines().any(|it| it == line) {
+                assert!(head.contains("text/plain; version=0.0.4"), "{head}");
+                return page.to_owned();
             }
-            assert!(started.elapsed() < Duration::from_secs(60), "no {line} in {page}");
+            assert!(started.elapsed() < Duration::from_secs(60), "no {line} in {reply}");
         }
     }
 
@@ -158,20 +133,21 @@ impl Metrics {
     }
 }
 
-// feature(program): `run --metrics` answers Prometheus: cycles, times, bus, clocks, SubDevices, axes, events
+// feature(program): `/metrics` of `serve` answers Prometheus: cycles, times, bus, clocks, SubDevices, axes, signals, events
 #[test]
-fn whoever_asks_for_metrics_gets_the_figures_of_the_cycle() {
+fn metrics_are_the_figures_of_the_cycle() {
     let _shared = shared();
     let asked = Metrics::start();
-    asked.until("onbeat_axis_state{axis=\"axis-6\",state=\"Operation enabled\"} 1");
-    asked.until("onbeat_sub_device_al_state{sub_device=\"drive-1\",position=\"0\"} 8");
-    asked.until("onbeat_bus_phase{phase=\"Op\"} 1");
+    asked.until("onbeat_axis_state{axis=\"spindle\",state=\"Operation enabled\"} 1");
+    asked.until("onbeat_signal_fresh{signal=\"door closed\"} 1");
+    let one = asked.until("onbeat_bus_phase{phase=\"Op\"} 1");
+    assert!(one.contains("onbeat_sub_device_al_state{sub_device=\"coupler\",position=\"0\"} 8\n"), "{one}");
     let value = |page: &str, name: &str| -> f64 {
         let line = page.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
         line.unwrap_or_else(|| panic!("no {name} in {page}")).parse().expect("a number")
     };
-    let (one, other) = (asked.page(), asked.page());
     let cycles = |page: &str| value(page, "onbeat_cycles_total");
+    let other = asked.until("onbeat_bus_phase{phase=\"Op\"} 1");
     assert!(cycles(&other) >= cycles(&one) && cycles(&one) > 0.0);
     assert_eq!(value(&one, "onbeat_response_time_seconds_count"), cycles(&one));
     assert_eq!(value(&one, "onbeat_period_seconds"), 0.002);
@@ -186,36 +162,13 @@ fn whoever_asks_for_metrics_gets_the_figures_of_the_cycle() {
 }
 
 #[test]
-fn nobody_who_asks_for_metrics_in_a_wrong_way_holds_up_the_others_for_long() {
-    let _shared = shared();
-    let asked = Metrics::start();
-    let silent: Vec<TcpStream> = (0..3).map(|_| asked.connect()).collect();
-    let mut slow = asked.connect();
-    slow.write_all(b"GET /met").expect("a part");
-    assert!(asked.request("GET /metrics HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 200 OK"));
-    assert!(asked.request(&format!("GET /{} HTTP/1.1\r\n\r\n", "x".repeat(3000))).contains(" 404 "));
-    assert!(asked.request("DELETE /metrics HTTP/1.1\r\n\r\n").contains(" 405 "));
-    let mut long = asked.connect();
-    // It may be turned away before all is sent.
-    let _ = long.write_all(&[b'x'; 1 << 16]);
-    let mut cut = asked.connect();
-    cut.write_all(b"GET /metrics HTTP/1.1\r\n").expect("a part");
-    cut.shutdown(Shutdown::Write).expect("an end");
-    let mut reply = String::new();
-    let _ = cut.read_to_string(&mut reply);
-    assert!(reply.contains(" 400 "), "{reply}");
-    asked.page();
-    drop((silent, slow));
-    asked.interrupt();
-}
-
-#[test]
-fn an_address_that_cannot_be_listened_at_is_told_before_the_bus_is_touched() {
-    let held = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = held.local_addr().unwrap().to_string();
-    let ran = run(&["run", "--metrics", &address]);
-    assert!(ran.sentence().starts_with(&format!("onbeat: --metrics {address}: ")), "{}", ran.stderr);
-    assert_eq!(run(&["run", "--metrics", "localhost"]).code, Some(2), "no address with a port");
+fn metrics_without_a_cycle_are_unavailable_with_the_reason() {
+    let nowhere = file("log-no-cycle.socket", "");
+    let served = Served::start(&["--ipc", nowhere.to_str().expect("UTF-8")]);
+    let reply = served.get("/metrics", "");
+    assert!(reply.starts_with("HTTP/1.1 503 ") && reply.contains("log-no-cycle.socket"), "{reply}");
+    let ran = run(&["run", "--metrics", "127.0.0.1:9464"]);
+    assert!(ran.sentence().contains("`onbeat serve --listen 127.0.0.1:9464`"), "{}", ran.stderr);
 }
 
 /// A machine as `onbeat` sees it with standard error in this journal: with what stands in `/run`, and with nothing else there.

@@ -50,7 +50,7 @@ impl Served {
         String::from_utf8(reply).expect("text")
     }
 
-    fn get(&self, path: &str, headers: &str) -> String {
+    pub(crate) fn get(&self, path: &str, headers: &str) -> String {
         let host = self.address;
         self.asked(&format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n{headers}\r\n"))
     }

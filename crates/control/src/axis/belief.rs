@@ -1,4 +1,5 @@
-//! Positions that an axis can have come to, and those that it cannot: a broken encoder, bytes changed behind a right working counter.
+//! Plausibility check of positions: a broken encoder, or bytes changed behind a right working
+//! counter, gives positions that the axis cannot have reached.
 
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ pub(super) enum Belief {
     Elsewhere,
 }
 
-/// Watch over the positions of one axis, in counts modulo 2^32.
+/// Plausibility check of the positions of one axis, in counts modulo 2^32.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Plausibility {
     /// Counts per second.
@@ -23,25 +24,25 @@ pub(super) struct Plausibility {
     /// Counts.
     tolerance: f64,
     doubted: Option<Doubted>,
-    /// Replies in a row that were not believed.
+    /// Consecutive implausible replies.
     in_a_row: u64,
     /// Of these, the last ones that each lie farther in one direction than the axis moves between
     /// them; below 0 for the other direction.
     leaps: i64,
 }
 
-/// The last position that was not believed, and the motion it is part of.
+/// The last implausible position, and the motion it is part of.
 #[derive(Clone, Copy, Debug)]
 struct Doubted {
     position: i32,
     /// Since it came.
     age: Duration,
-    /// For how long the drive has told of one motion, and in how many replies.
+    /// Time for which the drive has reported one motion, and the number of its replies.
     stays: Duration,
     replies: u32,
-    /// That motion began where the axis can have come to while nothing was believed.
+    /// That motion began where the axis can have moved while no position was plausible.
     is_near: bool,
-    /// From the last position that was believed to the first that was not.
+    /// Time from the last plausible position to the first implausible one.
     first: Duration,
 }
 
@@ -58,7 +59,7 @@ impl Plausibility {
         }
     }
 
-    /// Replies in a row that were not believed, up to now.
+    /// Consecutive implausible replies, up to now.
     pub(super) const fn in_a_row(&self) -> u64 {
         self.in_a_row
     }
@@ -68,14 +69,15 @@ impl Plausibility {
         self.leaps.unsigned_abs()
     }
 
-    /// Time has passed, whether a reply has come or not.
+    /// Advances the time, with or without a reply.
     pub(super) fn pass(&mut self, elapsed: Duration) {
         if let Some(doubted) = &mut self.doubted {
             doubted.age = doubted.age.saturating_add(elapsed);
         }
     }
 
-    /// Judges a position that has come, `elapsed` after the axis was at `before`; one that `may_jump` is believed once another bears it out.
+    /// Checks a received position, `elapsed` after the axis was at `before`; a position that
+    /// `may_jump` is accepted once another confirms it.
     pub(super) fn judge(
         &mut self,
         before: Option<i64>,
@@ -126,15 +128,18 @@ impl Plausibility {
     }
 }
 
-/// Times its limit of velocity that an axis may be fast, if nothing is said: moved by hand, pushed, or braked from a fall.
+/// Times its limit of velocity that an axis may be fast, if nothing is said: moved by hand, pushed,
+/// or braked from a fall.
 pub(super) const MARGIN: f64 = 10.0;
 
-/// Distance that a position may lie farther: encoders are noisy, and drives do not sample at the very same time in each cycle.
+/// Distance that a position may lie farther: encoders are noisy, and drives do not sample at the
+/// very same time in each cycle.
 const TOLERANCE: Radians = Radians(0.1);
 const ROUNDING: f64 = 16.0;
 
-/// Time, and replies, after which a drive that tells of one motion far from where the axis was is believed: it counts from elsewhere. Longest time
-/// that an axis nobody believes is thought to have moved on for at its fastest, as well.
+/// Time, and replies, after which a drive that reports one motion far from the last position of the
+/// axis is accepted: it counts from another origin. Also the longest time for which an axis without
+/// plausible positions is assumed to have moved at its fastest.
 const STAYS: Duration = Duration::from_millis(100);
 const REPLIES: u32 = 8;
 

@@ -43,7 +43,7 @@ pub(super) struct Axis {
     inputs: InputFields,
     outputs: OutputFields,
     drive: Drive,
-    /// Speeds and ramps of a drive that makes its own way.
+    /// Speeds and ramps of a drive that generates its own profile.
     profile: Option<DriveProfile>,
     /// Torque limit of its drive, where it is in the process data.
     torque_limit: Option<TorqueLimit>,
@@ -66,7 +66,7 @@ pub(super) struct Axis {
     start: StartUp,
     /// The bus is in Op.
     in_op: bool,
-    /// Error code of its drive, as far as it is known.
+    /// Error code of its drive, as far as known.
     error_code: u16,
     /// To the thread that writes its position memory, where it has one.
     memory: Option<Arc<MemoryGate>>,
@@ -85,28 +85,29 @@ pub(super) struct Axis {
     ignored: Ignored,
     /// Command the drive is to be sent.
     command: AxisCommand,
-    /// Report of the axis, before anything else changed it.
+    /// Report of the axis, before any change.
     feedback: AxisFeedback,
     /// Following error as its drive counts it, where it does.
     following_error: Option<Radians>,
-    /// Cycles in a row of an outage up to this one, as in [`motion::supervision::Seen`].
+    /// Consecutive cycles of an outage up to this one, as in [`motion::supervision::Seen`].
     missed: u64,
     /// It exchanged process data in this cycle.
     exchanged: bool,
     /// The statusword of this cycle's reply, whatever else it says.
     shows: Option<Statusword>,
-    /// Replies in a row that show that its drive has left Operation enabled by itself.
+    /// Consecutive replies that show that its drive has left Operation enabled without a command.
     surprises: u64,
     /// Permission of the machine around it.
     interlock: InterlockState,
-    /// Cycles in a row in which the output of its brake was not taken, though its drive exchanged process data; `None` before it was
-    /// taken for the first time.
+    /// Consecutive cycles in which the output of its brake was not taken, though its drive
+    /// exchanged process data; `None` before it was taken for the first time.
     brake_missed: Option<u64>,
     /// It was not on the bus, and need not be, since it was stopped.
     stays_away: bool,
     /// Since its inputs came in last.
     since_input: Duration,
-    /// Longest time between two positions that give a velocity: over a longer one it is no more than a mean.
+    /// Longest time between two positions that give a velocity: over a longer one it is no more
+    /// than a mean.
     longest_step: Duration,
 }
 
@@ -263,8 +264,8 @@ impl Axis {
         }
     }
 
-    /// Its controller is lost: a drive that has no torque is not enabled. The last request stays, so
-    /// that the return of the controller is no rising request, and does not lapse.
+    /// Its controller is lost: a drive that has no torque is not enabled. The last request stays,
+    /// so that the return of the controller is no rising request, and does not lapse.
     pub(super) fn keep_off(&mut self) {
         let has_torque = self.state().is_none_or(State::is_powered);
         if matches!(self.command.request, Request::Enable | Request::Halt) && !has_torque {
@@ -312,8 +313,8 @@ impl Axis {
         report.feedback = AxisFeedback { phase, ..self.feedback };
     }
 
-    /// True if inputs `came` with a position that the axis can have come to. While its drive looks for its home the positions may jump, and before
-    /// Op, when a drive may be starting yet, any is taken.
+    /// True if inputs `came` with a plausible position. While its drive homes, positions may jump,
+    /// and before Op, when a drive may still be starting, any is taken.
     fn believes(&mut self, main_device: &MainDevice, came: bool, moment: Moment, homing: bool) -> bool {
         let Some(plausibility) = &mut self.plausibility else { return came };
         plausibility.pass(moment.elapsed);
@@ -339,8 +340,8 @@ impl Axis {
         }
     }
 
-    /// True if the reply is passed over: it shows that the drive has left Operation enabled by itself. With the third in a row
-    /// that is so.
+    /// True if the reply is skipped: it shows that the drive has left Operation enabled without a
+    /// command. The third consecutive one counts.
     fn is_surprised(&mut self) -> bool {
         let Some(state) = self.shows.and_then(Statusword::state) else { return false };
         let left = state != State::OperationEnabled && !state.is_faulted();
@@ -362,7 +363,8 @@ impl Axis {
         self.missed = self.missed.saturating_add(moment.stalled).saturating_add(u64::from(!exchanged));
     }
 
-    /// The SubDevice of its brake may have fallen out of Op, which shuts the brake, while its drive has not.
+    /// The SubDevice of its brake may have fallen out of Op, which shuts the brake, while its drive
+    /// has not.
     fn watch_brake(&mut self, main_device: &MainDevice) {
         let served = self.safety.brake_output().is_none_or(|sub_device| {
             sub_device == self.sub_device || main_device.outputs_taken(sub_device)
@@ -392,7 +394,7 @@ impl Axis {
         let position = self.position(counts);
         let velocity = match (self.inputs.velocity, before) {
             (Some(_), _) => self.scale.velocity(input.velocity),
-            // While its drive looks for its home the positions may jump.
+            // While its drive homes, positions may jump.
             (None, Some(before)) if !elapsed.is_zero() && !report.homing => {
                 RadiansPerSecond((position - self.position(before)).0 / elapsed.as_secs_f64())
             }
@@ -422,8 +424,8 @@ impl Axis {
         };
     }
 
-    /// Decides whether the axis is stopped or let go, by what its controller asks; `stale` and `ending` as in
-    /// [`motion::supervision::Seen`].
+    /// Decides whether the axis is stopped or released, by the request of its controller; `stale`
+    /// and `ending` as in [`motion::supervision::Seen`].
     pub(super) fn judge(
         &mut self,
         elapsed: Seconds,
@@ -494,7 +496,8 @@ impl Axis {
         self.input.map_or(self.drive.state(), |input| input.statusword.state())
     }
 
-    /// Its stop, for axes that are stopped with it. One that is not on the bus, and need not be, stops none until it has come and moved.
+    /// Its stop, for axes that are stopped with it. An axis that is not on the bus, and need not
+    /// be, stops no other until it has joined and moved.
     pub(super) fn stop_for_others(&mut self, absent: bool) -> OtherAxis {
         let stop = self.safety.stop_for_others();
         self.stays_away = stop != OtherAxis::Free && (absent || self.stays_away);
@@ -540,7 +543,7 @@ impl Axis {
         }
     }
 
-    /// Command for the axis, made safe, once it is judged.
+    /// Command for the axis, made safe after [`Self::judge`].
     pub(super) fn supervise(&mut self, elapsed: Seconds, asked: &AxisCommand, report: &mut AxisReport) {
         let before = report.stop;
         (self.command, report.stop) = self.safety.step(elapsed);
@@ -566,14 +569,15 @@ impl Axis {
         let now_permitted = before == Some(StopReason::NotPermitted) && !forbidden;
         report.waits = match asked.request {
             Request::Enable if enabled || now_permitted || self.held_back => 0,
-            // Supervision does not ask for what it holds back, and an outage tells nothing of the drive.
+            // Supervision does not request what it holds back, and an outage says nothing about the
+            // drive.
             Request::Enable if report.stop.is_some() && !forbidden => report.waits,
             Request::Enable => report.waits.saturating_add(u32::from(self.exchanged)),
             _ => 0,
         };
     }
 
-    /// Asks its drive for another mode, and gives up one that it does not take.
+    /// Requests another mode of its drive, and gives up one that it does not take.
     fn change_mode(&mut self, asked: Option<AxisMode>) {
         let enabled = self.exchanged && self.feedback.phase != AxisPhase::NotEnabled;
         let wanted = match asked.filter(|&mode| mode != self.mode.now()) {
@@ -585,7 +589,7 @@ impl Axis {
             self.mode.begin(mode);
             self.safety.change_mode(mode, &self.feedback);
             if enabled && (mode.is_profile() || before.is_profile()) {
-                // What it was asked is of the mode before.
+                // The request belongs to the previous mode.
                 self.safety.anchor();
             }
         } else if !self.drive.is_changing_mode() {
@@ -599,7 +603,8 @@ impl Axis {
         (rests || self.safety.is_free()) && self.mode.may_become(mode, rests)
     }
 
-    /// Its drive may have been without power: what it counts from is unknown, unless its encoder is absolute.
+    /// Its drive may have been without power: the origin of its counts is unknown, unless its
+    /// encoder is absolute.
     pub(super) fn forget_place(&mut self) {
         if self.searching.take().is_some() {
             self.drive.abort_homing();
@@ -618,7 +623,7 @@ impl Axis {
         self.safety.lose_power();
     }
 
-    /// Its drive has left Op: back there, it is not enabled by itself.
+    /// Its drive has left Op: after its return it is not enabled without a request.
     pub(super) fn lose_drive(&mut self) {
         self.safety.lose_drive();
     }
@@ -681,8 +686,8 @@ impl Axis {
         self.safety.unreferenced().is_none() && self.restarted.is_none()
     }
 
-    /// True if a homing would take the actual position of an axis that is homed: its position limits would move
-    /// along.
+    /// True if a homing would take the actual position of an axis that is homed: its position
+    /// limits would move along.
     fn limits_would_move(&self) -> bool {
         self.home.is_homed() && self.restart_rule.is_some_and(|it| !it.sense.homes_on_a_switch)
     }
@@ -709,8 +714,8 @@ impl Axis {
         self.safety.anchor();
     }
 
-    /// Finds the turn that the drive of an absolute encoder counts from: its position is the one within
-    /// the limits. A zero that is set in the run has no such turn.
+    /// Finds the turn that the drive of an absolute encoder counts from: its position is the one
+    /// within the limits. A zero that is set in the run has no such turn.
     fn judge_start(&mut self) {
         let (Some(rule), Some(counts)) = (self.restart_rule.filter(|_| self.turn_is_open), self.counts)
         else {
@@ -766,7 +771,7 @@ impl Axis {
         }
     }
 
-    /// The drive is to find its home, where set-points go through to it and it stands.
+    /// Starts homing by the drive, if set-points go through to it and the axis is at standstill.
     fn begin_homing(&mut self, request: Request) {
         let knows_better = self.restart_rule.is_some_and(|it| !it.sense.homes_on_a_switch);
         if knows_better && self.safety.unreferenced().is_some() {
@@ -897,7 +902,7 @@ impl Axis {
         self.safety.braking_time()
     }
 
-    /// Nothing around it forbids anything.
+    /// Clears its interlock.
     pub(super) fn clear_interlock(&mut self) {
         self.interlock = InterlockState::Clear;
     }
@@ -927,16 +932,16 @@ impl Axis {
         self.safety.ramp_time()
     }
 
-    /// True if its drive is still on its way down to Switch on disabled, or to a fault. One with an outage for long
-    /// is not waited for.
+    /// True if its drive is still on its way down to Switch on disabled, or to a fault. One with an
+    /// outage for long is not waited for.
     pub(super) fn is_powered(&self) -> bool {
         let off = [State::NotReadyToSwitchOn, State::SwitchOnDisabled, State::Fault];
         !self.safety.gives_up_after(self.missed)
             && self.drive.state().is_some_and(|state| !off.contains(&state))
     }
 
-    /// True if it is enabled only to hold its load, or slows down to that. Cycles without a reply do not
-    /// end it before its drive is given up.
+    /// True if it is enabled only to hold its load, or slows down to that. Cycles without a reply
+    /// do not end it before its drive is given up.
     pub(super) fn keeps_load(&self) -> bool {
         !self.safety.gives_up_after(self.missed)
             && self.drive.state() == Some(State::OperationEnabled)
@@ -954,7 +959,8 @@ impl Axis {
         self.drive.is_homing()
     }
 
-    /// True if its drive was sent no other target than on the cycle before, and no velocity or torque.
+    /// True if its drive was sent no other target than on the cycle before, and no velocity or
+    /// torque.
     pub(super) fn stands(&self) -> bool {
         self.stands
     }
@@ -973,8 +979,8 @@ impl Axis {
         self.position(continued(counts, self.drive.holds_at()))
     }
 
-    /// The target as the drive counts, modulo 2^32 as positions are; `None` for one that is no number or
-    /// half the way round from the axis.
+    /// The target in the drive's counts, modulo 2^32 like positions; `None` for one that is not
+    /// finite or half the range away from the axis.
     fn target_counts(&self, target: Radians) -> Option<i32> {
         let target = self.scale.position_counts(self.home.drive_position(target)).ok()?;
         let away = target.value.abs_diff(self.counts.unwrap_or(0));
@@ -1008,7 +1014,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_position_goes_on_where_32_bits_wrap() {
+    fn position_continues_across_a_32_bit_wrap() {
         assert_eq!(continued(i64::from(i32::MAX), i32::MIN), i64::from(i32::MAX) + 1);
         assert_eq!(continued(i64::from(i32::MIN), i32::MAX), i64::from(i32::MIN) - 1);
         let mut counts = 0_i64;

@@ -91,7 +91,7 @@ impl BoundBrake {
         }
     }
 
-    /// Place of the SubDevice whose output holds it open.
+    /// Place of the SubDevice with the output that holds the brake open.
     pub(super) fn output_sub_device(&self) -> Option<usize> {
         self.output.map(|output| output.sub_device)
     }

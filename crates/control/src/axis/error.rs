@@ -60,13 +60,13 @@ pub enum AxisError {
         /// Error of the settings.
         error: SettingsError,
     },
-    /// Its drive is to find its home by itself, and nothing would stop the axis where it does not.
+    /// Its drive homes independently, and nothing would stop the axis if it does not.
     #[error("axis \"{axis}\": its drive homes it, and it has no supervision; give it some")]
     UnsupervisedHoming {
         /// Name of the axis.
         axis: String,
     },
-    /// Its drive makes the motion, and nobody would hold that within limits.
+    /// Its drive makes the motion, and nothing would keep that within limits.
     #[error("axis \"{axis}\": in mode {} its drive makes the motion, and it has no supervision; give it some", mode.name())]
     UnsupervisedProfile {
         /// Name of the axis.

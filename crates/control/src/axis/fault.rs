@@ -1,4 +1,4 @@
-//! Error codes of drives in fault: asked for by SDO while the cycle runs.
+//! Error codes of drives in fault, requested by SDO while the cycle runs.
 
 use ethercat::cia402::State;
 use ethercat::main_device::{MailboxOutcome, MailboxRequest, MailboxService, MainDevice};
@@ -6,8 +6,8 @@ use ethercat::main_device::{MailboxOutcome, MailboxRequest, MailboxService, Main
 use super::Axes;
 use super::binding::Axis;
 
-/// Asks each axis's drive once for its object 0x603F when it goes into fault. Its buffers are made beforehand: nothing is
-/// allocated or freed in the cycle.
+/// Asks each axis's drive once for its object 0x603F when it goes into fault. Its buffers are made
+/// beforehand: nothing is allocated or freed in the cycle.
 #[derive(Debug, Default)]
 pub(crate) struct FaultCodes {
     axes: Vec<FaultCode>,
@@ -18,7 +18,7 @@ struct FaultCode {
     /// Place of the drive, from 0.
     position: u16,
     service: MailboxService,
-    /// Room for the answer; away while it is asked.
+    /// Buffer for the answer; `None` during the request.
     buffer: Option<Vec<u8>>,
     /// Its drive is in fault, as far as is known.
     is_faulted: bool,
@@ -30,7 +30,8 @@ impl FaultCodes {
     /// For the axes that do not map the object.
     pub(crate) fn of(axes: &Axes) -> Self {
         let code = |axis: &Axis| FaultCode {
-            // Of one that maps it nobody here asks: another's question is not its own.
+            // An axis that maps its error code needs no request. The position `u16::MAX` matches no
+            // answer.
             position: if axis.maps_error_code() { u16::MAX } else { axis.sub_device() as u16 },
             service: MailboxService::Upload {
                 index: axis.error_code(),
@@ -44,8 +45,8 @@ impl FaultCodes {
         Self { axes: axes.axes.iter().map(code).collect() }
     }
 
-    /// Requests the error code of each drive that went into fault. A refused request is made again, also
-    /// after the reset of the fault: it may have been a fault of the position sensor.
+    /// Requests the error code of each drive that went into fault. A refused request is made again,
+    /// also after the reset of the fault: it may have been a fault of the position sensor.
     pub(crate) fn ask(&mut self, axes: &Axes, main_device: &mut MainDevice) {
         for (axis, report) in self.axes.iter_mut().zip(axes.reports()) {
             let fault = report.state == Some(State::Fault);
@@ -63,7 +64,8 @@ impl FaultCodes {
         }
     }
 
-    /// The answer to one of these questions: the axis and its error code. Any other outcome comes back.
+    /// The answer to one of these questions: the axis and its error code. Any other outcome comes
+    /// back.
     pub(crate) fn take(&mut self, outcome: MailboxOutcome) -> Result<Option<(usize, u16)>, MailboxOutcome> {
         let MailboxRequest { position, service, .. } = outcome.request;
         let ours = |axis: &FaultCode| {

@@ -67,7 +67,8 @@ pub(super) struct Lacking {
 }
 
 impl Fields {
-    /// Finds the objects by `input` and `output`, which look for the index of the first axis of a drive, `output` with a sub-index.
+    /// Finds the objects by `input` and `output`, which look for the index of the first axis of a
+    /// drive, `output` with a sub-index.
     pub(super) fn find(
         mode: AxisMode,
         input: impl Fn(u16) -> Option<PdoField>,

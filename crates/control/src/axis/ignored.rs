@@ -5,10 +5,13 @@ use motion::{AxisFeedback, AxisPhase, AxisSetpoint, NewtonMetres, Radians, Radia
 
 use crate::controller::{AxisCommand, IgnoredSetpoint};
 
-/// Notes a controller that asks an axis for what its mode does not take, as one in CSV for a position, and for nothing else.
+/// Notes a controller that gives an axis only a set-point that its mode does not take, for example
+/// a position in CSV.
 ///
-/// Numbers beside that of the mode are no fault: a point of a trajectory has all three, and they may be those of the axis as it is. They are one
-/// where that of the mode has asked for no motion since the axis was let go, and another does for [`NOTED_AFTER`] cycles.
+/// Numbers other than the number of the mode are no fault: a point of a trajectory has all three,
+/// and they may equal the actual values of the axis. They are a fault if the number of the mode has
+/// commanded no motion since the axis was released, and another number does for [`NOTED_AFTER`]
+/// cycles.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Ignored {
     /// Mode, and set-point, of the cycle before.
@@ -16,14 +19,15 @@ pub(crate) struct Ignored {
     before: AxisSetpoint,
     /// The position was not that of the axis, or where that was held, when it was set.
     away: bool,
-    /// The number of the mode has asked for a motion.
+    /// The number of the mode has commanded a motion.
     moved: bool,
     cycles: u32,
     noted: Option<IgnoredSetpoint>,
 }
 
 impl Ignored {
-    /// Looks at the set-point of a cycle for an axis in this mode, of which its controller was shown `feedback`.
+    /// Checks the set-point of a cycle for an axis in this mode; its controller was shown
+    /// `feedback`.
     pub(crate) fn look(
         &mut self,
         mode: AxisMode,
@@ -72,7 +76,7 @@ impl Ignored {
     }
 }
 
-/// Cycles in a row: a controller may be about to begin.
+/// Consecutive cycles: a controller may be about to begin.
 const NOTED_AFTER: u32 = 50;
 
 /// Distance at which a position is another than that of the axis.
@@ -111,7 +115,8 @@ mod tests {
         }
     }
 
-    /// A controller that begins later than others stays where the axis was held, which need not be where it stands.
+    /// A controller that begins later than others stays where the axis was held, which need not be
+    /// its actual position.
     #[test]
     fn a_position_at_which_the_axis_was_held_is_no_motion() {
         for (held, expected) in [(5.01, None), (5.02, Some(CyclicMode::Position))] {
@@ -129,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_mode_does_not_take_is_noted_if_nothing_else_is_asked() {
+    fn setpoint_of_another_mode_is_noted_if_alone() {
         use AxisMode::{CyclicPosition, CyclicTorque, CyclicVelocity, ProfilePosition};
         let rows = [
             (CyclicVelocity, point(6.0, 0.0, 0.0), CyclicMode::Position),
@@ -149,19 +154,19 @@ mod tests {
     }
 
     #[test]
-    fn what_a_controller_says_beside_the_number_of_the_mode_is_not() {
+    fn further_numbers_of_a_setpoint_are_not_noted() {
         use AxisMode::{CyclicPosition, CyclicTorque, CyclicVelocity};
         for mode in [CyclicPosition, CyclicVelocity, CyclicTorque] {
-            // Nothing at all, the place of the axis, a little beside it.
+            // No set-point, the position of the axis, and one close to it.
             assert_eq!(noted(mode, 500, |_| AxisSetpoint::default()), None);
             assert_eq!(noted(mode, 500, |_| point(5.0, 0.0, 0.0)), None);
             assert_eq!(noted(mode, 500, |_| point(5.000_9, 0.0, 0.0)), None);
-            // The axis as it is, but for the number that would move it.
+            // The actual values of the axis, except for the number that would move it.
             let (velocity, torque) = (f64::from(mode != CyclicVelocity), f64::from(mode != CyclicTorque));
             assert_eq!(noted(mode, 500, |_| point(5.0, velocity * 0.01, torque * 0.02)), None);
             // All three, which move.
             assert_eq!(noted(mode, 500, |cycle| point(5.0 + 0.01 * f64::from(cycle), 10.0, 0.3)), None);
-            // All three, come to rest: where the axis stands is not where the trajectory ends.
+            // All three, at the end: the axis is not where the trajectory ends.
             let ended = |cycle: u32| {
                 point(
                     5.0 + 0.01 * f64::from(cycle.min(100)),

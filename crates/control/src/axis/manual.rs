@@ -1,4 +1,4 @@
-//! Motion by hand: jogs, set-up mode, and what keeps commands from moving axes.
+//! Motion by hand: jogs, set-up mode, and conditions that block commands.
 
 use ipc::state::Refusal;
 use motion::RadiansPerSecond;
@@ -7,7 +7,7 @@ use motion::supervision::{Jog, StopReason};
 use super::binding::Axis;
 use crate::controller::{AxisReport, InterlockCause};
 
-/// Jog of one axis that a command asks for.
+/// Commanded jog of one axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct JogRequest {
     pub(crate) axis: usize,
@@ -48,7 +48,8 @@ pub(super) struct ManualMotion {
     permitted: Vec<bool>,
     /// Interlock that does not permit automatic motion of the axis.
     set_up: Vec<Option<InterlockCause>>,
-    /// Axes that each controller moves together; none for one that moves each by itself.
+    /// Axes that each controller moves together; empty for a controller that moves them
+    /// independently.
     chains: Vec<Vec<usize>>,
     gates: Gates,
 }
@@ -91,12 +92,13 @@ impl ManualMotion {
         self.set_up.get(axis).copied().flatten()
     }
 
-    /// Jog that the command of this cycle asks for; `rests`: all axes are to come to rest.
+    /// Commanded jog of this cycle; `rests`: all axes are to stop.
     pub(super) fn request(&mut self, request: Option<JogRequest>) {
         self.request = request;
     }
 
-    /// Inputs of the supervision of an axis; `jogged` is the axis that a jog has, `rests`: all axes are to come to rest.
+    /// Inputs of the supervision of an axis; `jogged` is the jogged axis, `rests`: all axes are to
+    /// stop.
     pub(super) fn of_axis(&self, axis: usize, jogged: Option<usize>, rests: bool) -> Manual {
         let jog = self.request.filter(|it| it.axis == axis).map(|it| Jog {
             velocity: it.velocity,
@@ -129,7 +131,7 @@ impl ManualMotion {
         self.gates.chain.map(|(axis, _)| axis)
     }
 
-    /// Notes what commands may ask in the next cycle.
+    /// Notes the permitted commands for the next cycle.
     pub(super) fn note(&mut self, axes: &[Axis], reports: &[AxisReport]) {
         let jogged = axes.iter().position(Axis::is_jogged);
         for (place, ((gate, axis), report)) in self.gates.axes.iter_mut().zip(axes).zip(reports).enumerate()

@@ -1,8 +1,9 @@
 //! Position memory of an axis: how the cycle and the thread that writes the memory work together.
 //!
-//! The memory on the disk says "at rest, disabled" only while the drive is disabled. So the cycle does
-//! not enable the drive before the writer has removed that flag, and does not wait for it either: it
-//! asks, and looks again in the next cycle. Both sides use atomic operations only.
+//! The memory on the disk has the flag `at_rest` (standstill, disabled) only while the drive is
+//! disabled. So the cycle does not enable the drive before the writer has removed that flag, and
+//! does not wait for it either: it requests the removal, and checks again in the next cycle. Both
+//! sides use atomic operations only.
 //!
 //! | state | the disk | the drive |
 //! |---|---|---|
@@ -17,8 +18,9 @@ use std::sync::atomic::{AtomicI32, AtomicU8, AtomicU64, Ordering};
 /// Position memory of an axis at the start of a run.
 #[derive(Clone, Debug)]
 pub struct PositionMemory {
-    /// Counts of the drive when the axis was last at rest with its drive disabled; `None` where the
-    /// memory is missing or of another drive, encoder or scale, or the axis was in use.
+    /// Counts of the drive when the axis was last at standstill with its drive disabled; `None` if
+    /// the memory is missing, or belongs to another drive, encoder or scale, or if the axis was in
+    /// use.
     pub last: Option<i32>,
     /// To the thread that writes the memory.
     pub gate: Arc<MemoryGate>,
@@ -60,7 +62,7 @@ impl MemoryGate {
 pub struct Place {
     /// Position actual value of its drive.
     pub counts: i32,
-    /// It stands, its drive is disabled, and its position is known.
+    /// It is at standstill, its drive is disabled, and its position is known.
     pub rests: bool,
 }
 
@@ -112,8 +114,8 @@ impl MemoryGate {
         (bits & SHOWN != 0).then_some(Place { counts: bits as u32 as i32, rests: bits >> 32 & 1 != 0 })
     }
 
-    /// For the writer: true if the flag may be written from now on. The cycle asks before it enables the
-    /// drive again.
+    /// For the writer: true if the flag may be written from now on. The cycle asks before it
+    /// enables the drive again.
     #[must_use]
     pub fn store(&self) -> bool {
         self.state.load(Ordering::Acquire) == STORED || self.exchange(OPEN, STORED)

@@ -1,4 +1,4 @@
-//! Mode of an axis: its changes, and the profile of a drive that makes its own way.
+//! Mode of an axis: its changes, and the profile of a drive that generates it.
 
 use ethercat::cia402::AxisMode;
 use motion::Seconds;
@@ -15,12 +15,13 @@ pub(super) struct ModeChange {
     takes: Vec<AxisMode>,
     /// Mode before the last change.
     before: Option<AxisMode>,
-    /// Cycles in a row, enabled, in which the drive has not shown the mode asked for, and how many are borne.
+    /// Consecutive cycles, enabled, in which the drive has not shown the requested mode, and their
+    /// limit.
     cycles: u64,
     longest: u64,
 }
 
-/// Time that a drive is given to show the mode it was asked for.
+/// Time limit for a drive to show the requested mode.
 const LONGEST: Seconds = Seconds(0.1);
 
 impl ModeChange {
@@ -37,30 +38,32 @@ impl ModeChange {
         }
     }
 
-    /// Mode that the drive was asked for last.
+    /// Last mode requested of the drive.
     pub(super) const fn now(&self) -> AxisMode {
         self.now
     }
 
-    /// True if its drive takes that mode: of an axis that moves only between modes that are no profile modes.
+    /// True if its drive takes that mode: of an axis that moves only between modes that are no
+    /// profile modes.
     pub(super) fn may_become(&self, mode: AxisMode, rests: bool) -> bool {
         self.takes.contains(&mode) && (rests || !self.now.is_profile() && !mode.is_profile())
     }
 
-    /// The drive was asked for another mode.
+    /// Notes a request for another mode.
     pub(super) fn begin(&mut self, mode: AxisMode) {
         (self.before, self.cycles) = (Some(self.now), 0);
         self.now = mode;
     }
 
-    /// The mode to go back to, where a drive does not take the one it was asked for.
+    /// The mode to return to if a drive does not take the requested one.
     pub(super) fn gives_up(&mut self, waits: bool) -> Option<AxisMode> {
         self.cycles = if waits { self.cycles + 1 } else { 0 };
         if self.cycles > self.longest { self.before.take() } else { None }
     }
 }
 
-/// Speed and ramps of a drive that makes its own way in one of its modes; `None` for an axis whose set-points are always the motion.
+/// Speed and ramps of a drive that generates its own profile in one of its modes; `None` for an
+/// axis that always follows set-points.
 pub(super) fn drive_profile(configuration: &AxisConfiguration) -> Result<Option<DriveProfile>, AxisError> {
     let AxisConfiguration { name, mode, modes, scale, supervision, .. } = configuration;
     let profile = std::iter::once(mode).chain(modes).copied().find(|mode| mode.is_profile());

@@ -1,4 +1,4 @@
-//! Between what the controller asks of an axis and what its drive gets: supervision and brake.
+//! Supervision and brake, between the request of the controller and the command of the drive.
 
 use ethercat::cia402::{AxisMode, QuickStopHelp, Request, State};
 use ethercat::main_device::MainDevice;
@@ -22,18 +22,18 @@ pub(super) struct AxisSafety {
     holds_load: bool,
     /// The end of the run waits for nothing any more.
     hurries: bool,
-    /// Command of this cycle as far as it is made safe, and what it is judged by.
+    /// Command of this cycle as far as it is made safe, and the data it is checked against.
     command: AxisCommand,
     state: Option<State>,
     holds_at: Radians,
     seen: Seen,
     /// Help that the request of this cycle comes with.
     help: QuickStopHelp,
-    /// Cycles for which set-points begin anew where the axis stands: its position has just jumped.
+    /// Cycles for which set-points restart at the actual position: that has just jumped.
     anchored: u8,
-    /// Cycles of an outage after which the drive of the axis is asked for a quick stop.
+    /// Cycles of an outage after which the drive of the axis is commanded to a quick stop.
     outage_cycles: u64,
-    /// Cycles after which that quick stop is over, and the axis is not waited for.
+    /// Cycles after which that quick stop has ended, and the axis is not waited for.
     give_up_cycles: u64,
 }
 
@@ -120,8 +120,8 @@ impl AxisSafety {
         self.supervisor.as_ref().map_or(phase, |supervisor| supervisor.phase(phase))
     }
 
-    /// Decides whether the axis is stopped or let go; what it finds may stop others before [`Self::step`]. `holds_at` is the
-    /// target position the drive was last sent.
+    /// Decides whether the axis is stopped or released; the result may stop others before
+    /// [`Self::step`]. `holds_at` is the last target position sent to the drive.
     pub(super) fn judge(
         &mut self,
         elapsed: Seconds,
@@ -132,7 +132,7 @@ impl AxisSafety {
     ) {
         let mut command = *asked;
         seen.feedback.phase = match seen.homing {
-            // No set-points to watch over: the drive does as it was told once.
+            // No set-points to supervise: the drive follows its one command.
             true => AxisPhase::NotEnabled,
             false => self.held(seen.feedback.phase, holds_at),
         };
@@ -148,7 +148,8 @@ impl AxisSafety {
         if let Some(supervisor) = &mut self.supervisor {
             if asked.request == Request::FaultReset {
                 supervisor.acknowledge();
-                // There is no fault to reset: the axis must not fall, nor lose its torque while it brakes.
+                // There is no fault to reset: the axis must not fall, nor lose its torque while it
+                // brakes.
                 match state {
                     Some(State::OperationEnabled) => command.request = Request::Enable,
                     Some(State::QuickStopActive) => command.request = Request::QuickStop,
@@ -243,7 +244,7 @@ impl AxisSafety {
         if let Some(supervisor) = &mut self.supervisor {
             let supervised = supervisor.send(elapsed, command.setpoint, &self.seen);
             command.setpoint = supervised.setpoint;
-            // Its homing is what an unreferenced axis is held for.
+            // Its homing is the reason for holding an unreferenced axis.
             let homes = homing && supervised.reason.is_some_and(StopReason::lets_home);
             // An axis that only its controller must not move is enabled; then it is halted.
             let enables = !self.seen.enabled
@@ -259,8 +260,8 @@ impl AxisSafety {
             };
             self.help = help(supervisor, intervention);
             reason = supervised.reason;
-            // A drive that looks for its home takes no set-points: it is halted, and so called off. What happens to it in an
-            // outage is not seen.
+            // A drive that homes takes no set-points: it is halted, which cancels homing. Its
+            // motion in an outage is not visible.
             let held = missed > BLIND_CYCLES
                 || self.seen.set_up
                 || reason.is_some_and(|reason| !reason.lets_home());
@@ -314,8 +315,8 @@ impl AxisSafety {
         brake.brake.fault().map(|it| it.reason)
     }
 
-    /// True where the torque of an axis without a load goes, though its brake does not close: at the
-    /// end of the run, and without the permission of an interlock.
+    /// True where the torque of an axis without a load goes, though its brake does not close: at
+    /// the end of the run, and without the permission of an interlock.
     fn may_give_way(&self) -> bool {
         self.seen.ending != Ending::No || self.seen.interlock >= InterlockState::NotPermitted
     }
@@ -336,7 +337,7 @@ impl AxisSafety {
         (self.holds_load && by_brake) || self.supervisor.as_ref().is_some_and(Supervisor::keeps_load)
     }
 
-    /// Way beyond a position limit at which it came to rest.
+    /// Distance beyond a position limit at which it stopped.
     pub(super) fn overshoot(&self) -> Option<Radians> {
         self.supervisor.as_ref().and_then(Supervisor::overshoot)
     }
@@ -353,7 +354,7 @@ impl AxisSafety {
         }
     }
 
-    /// Place of the SubDevice whose output holds its brake open.
+    /// Place of the SubDevice with the output that holds its brake open.
     pub(super) fn brake_output(&self) -> Option<usize> {
         self.brake.as_ref()?.output_sub_device()
     }
@@ -378,7 +379,7 @@ impl AxisSafety {
         self.supervisor.as_ref().is_some_and(|it| velocity.abs() > it.settings().limits.velocity * share)
     }
 
-    /// True if an axis with an outage of so many cycles is given up for now.
+    /// True if an axis with an outage of so many cycles is no longer waited for.
     pub(super) fn gives_up_after(&self, missed: u64) -> bool {
         missed > self.give_up_cycles
     }
@@ -425,7 +426,7 @@ impl AxisSafety {
         self.supervisor.as_ref().and_then(Supervisor::unreferenced)
     }
 
-    /// The position of the axis is known again: what it is stopped for ends once it was reset.
+    /// The position of the axis is known again: its stop ends after a reset.
     pub(super) fn reference(&mut self) {
         if let Some(supervisor) = &mut self.supervisor {
             supervisor.reference();
@@ -472,7 +473,7 @@ impl AxisSafety {
         }
     }
 
-    /// The position of the axis has jumped: where it stands has another name.
+    /// The position of the axis has jumped: its actual position has a new value.
     pub(super) fn anchor(&mut self) {
         self.anchored = 2;
     }
@@ -493,14 +494,14 @@ fn holding(position: Radians) -> AxisSetpoint {
     AxisSetpoint { position, ..AxisSetpoint::default() }
 }
 
-/// Time a quick stop is given that cannot be seen.
+/// Time of a quick stop that cannot be observed.
 const QUICK_STOP_TIME: Seconds = Seconds(0.4);
 
-/// Share of its highest speed above which an axis is not let go without a quick stop.
+/// Share of its highest speed above which an axis is not released without a quick stop.
 const FAST: f64 = 0.02;
 
-/// Request to the drive when supervision wants something else than the controller. A controller may always take the
-/// torque off, or from resetting a fault.
+/// Request to the drive when supervision overrides the controller. A controller may always take the
+/// torque off, or stop resetting a fault.
 fn overruled(request: Request, intervention: Option<Intervention>) -> Request {
     match (intervention, request) {
         (None, _) | (_, Request::Disable | Request::FaultReset) => request,

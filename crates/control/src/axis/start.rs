@@ -1,4 +1,5 @@
-//! Start of a run: faults that a crash has left are reset (`reset_faults`), and nothing is enabled by that.
+//! Start of a run: faults that a crash has left are reset (`reset_faults`), and nothing is enabled
+//! by that.
 
 use ethercat::cia402::{Request, State};
 use motion::Seconds;
@@ -12,7 +13,7 @@ pub struct AxisStart {
     pub waits: bool,
 }
 
-/// The same as it goes on.
+/// The start in progress.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct StartUp {
     start: AxisStart,
@@ -35,7 +36,8 @@ impl StartUp {
         Self { start, left: RESET_TIME }
     }
 
-    /// One cycle in Op, in which the drive shows this state and error code (0: not known yet), and its controller asks for this.
+    /// One cycle in Op, in which the drive shows this state and error code (0: not known yet), and
+    /// its controller asks for this.
     pub(super) fn step(
         &mut self,
         elapsed: Seconds,
@@ -51,13 +53,13 @@ impl StartUp {
             return if waits { StartStep::Wait } else { StartStep::Nothing };
         }
         let Some(code) = self.start.reset else {
-            // Who resets it has seen it: that is a start request.
+            // A client that resets the fault has seen it: that is a start request.
             self.start.waits &= asked != Request::FaultReset;
             return StartStep::Nothing;
         };
         self.left = Seconds(self.left.0 - elapsed.0);
         if self.left.0 <= 0.0 || (error_code != 0 && error_code != code) {
-            // Another fault than in PreOp, or one that stays.
+            // A fault other than in PreOp, or a lasting one.
             self.start.reset = None;
             return StartStep::Nothing;
         }

@@ -1,4 +1,5 @@
-//! Axes that are stopped together: a stop of one takes along those it names, and those that they name, in the same cycle.
+//! Axes that are stopped together: a stop of an axis also stops, in the same cycle, the axes it
+//! names, and the axes named by them.
 
 use motion::supervision::OtherAxis;
 
@@ -9,14 +10,14 @@ use crate::controller::AxisReport;
 /// Groups of axes that are stopped together.
 #[derive(Debug)]
 pub(super) struct Together {
-    /// For each axis, those whose stop takes it along.
+    /// For each axis, the axes that stop with it.
     stopped_with: Vec<Vec<usize>>,
     /// Stop of each axis in this cycle.
     stops: Vec<OtherAxis>,
 }
 
 impl Together {
-    /// Follows from axis to axis whom each takes along.
+    /// Follows the names from axis to axis.
     pub(super) fn of(configurations: &[AxisConfiguration]) -> Result<Self, AxisError> {
         let count = configurations.len();
         let mut stopped_with = vec![Vec::new(); count];
@@ -47,7 +48,8 @@ impl Together {
         Ok(Self { stopped_with, stops: vec![OtherAxis::Free; count] })
     }
 
-    /// Stops axes with those that are stopped, and notes with which; after all are judged.
+    /// Stops the axes that stop with a stopped axis, and notes the cause; called after the checks
+    /// of all axes.
     pub(super) fn stop(&mut self, axes: &mut [Axis], reports: &mut [AxisReport]) {
         for ((axis, report), stop) in axes.iter_mut().zip(reports.iter()).zip(&mut self.stops) {
             *stop = axis.stop_for_others(report.absent);

@@ -24,7 +24,8 @@ use super::queue::{Answer, Ask};
 use super::write_protection::WriteProtection;
 use crate::status::{Status, StatusReader};
 
-/// Description of the SubDevices for clients: of a thousand it is long, and often not asked for.
+/// Description of the SubDevices for clients: with a thousand of them it is long, and often not
+/// requested.
 pub(super) type Description = LazyCell<Value, Box<dyn FnOnce() -> Value + Send>>;
 
 /// Mailboxes and state of a running bus, for [`ipc::bus::Server::start`].
@@ -93,7 +94,7 @@ impl BusBackend {
     fn ask(&mut self, under_way: UnderWay, position: u16, service: MailboxService, value: &[u8]) -> bool {
         let taken = |it: &UnderWay| it.reads_only;
         let of_readers = self.slots.iter().flatten().filter(|it| taken(it)).count();
-        // Those who may only read leave room for the others.
+        // Clients with read access only leave space for the others.
         if under_way.reads_only && of_readers >= SLOTS / 2 {
             return false;
         }
@@ -274,7 +275,7 @@ impl Backend for BusBackend {
         if let Some(done) = self.done.pop_front() {
             return Some(done);
         }
-        // Looked at before the answers: those it has left are all there then.
+        // Read before the answers: all answers of an abandoned ring are in it then.
         let is_over = self.answers.is_abandoned();
         while let Ok(answer) = self.answers.pop() {
             let outcome = match answer {
@@ -309,7 +310,7 @@ pub fn latch_inputs(latches: Latches) -> [LatchInput; 2] {
     })
 }
 
-/// A buffer whose every page is present before the cycle writes to it.
+/// A buffer with all pages present before the cycle writes to it.
 fn buffer() -> Vec<u8> {
     vec![1; LONGEST_OBJECT]
 }
@@ -342,7 +343,8 @@ pub fn sub_device_status(it: &SubDevice) -> SubDeviceStatus {
 }
 
 fn described(it: &crate::status::SubDeviceStatus, pictured: &Pictured) -> SubDeviceStatus {
-    // An error and a clock of before are not told of one that may have lost its power since.
+    // An error and a clock from before are not reported for a SubDevice that may have lost its
+    // power since.
     let code = if it.gone { AlStatusCode::NO_ERROR } else { it.al_status_code };
     SubDeviceStatus {
         state: match it {

@@ -1,4 +1,4 @@
-//! Events of a cycle for people and other programs: message, severity and sentence, an arm each.
+//! Events of a cycle for users and other programs: message, severity and sentence, an arm each.
 
 use ethercat::cia402::ErrorCode;
 use ethercat::main_device::Event as BusEvent;
@@ -31,8 +31,8 @@ pub fn event(event: &CycleEvent, names: &PartNames) -> Option<Event> {
     Some(Event { cycle: event.cycle, at_ns: event.at.as_nanos(), severity, sentence, between, what })
 }
 
-/// Severity and sentence of an event that may be of several axes or SubDevices: `others` are those of further events that are
-/// [alike](is_alike). `None` for an event that concerns the cycle alone.
+/// Severity and sentence of an event that may concern several axes or SubDevices: `others` are
+/// further events that are [alike](is_alike). `None` for an event that concerns the cycle alone.
 #[must_use]
 pub fn sentence(
     event: &CycleEvent,
@@ -290,8 +290,8 @@ fn described(event: &CycleEvent, others: &[CycleEvent], names: &PartNames) -> Op
     })
 }
 
-/// The cable to the SubDevice of an event; of several the one that all of them are behind, if there is one: each of the others hangs on one of
-/// them.
+/// The cable to the SubDevice of an event; for several events the cable upstream of all of them, if
+/// there is one.
 fn common_cable(event: &CycleEvent, others: &[CycleEvent]) -> Option<[CableEnd; 2]> {
     let first = event.cable?;
     let is_one = |position| place(&event.what) == Some(position);
@@ -440,7 +440,7 @@ fn of_bus(
     })
 }
 
-/// Signals of which one is released, and those of events that are alike.
+/// The released signal, and the signals of similar events.
 fn signals_are(first: &str, others: &[CycleEvent]) -> (String, &'static str) {
     let names = others.iter().filter_map(|other| match &other.what {
         Happening::SignalReleased { signal, .. } => Some(&**signal),
@@ -554,9 +554,9 @@ mod tests {
         event(&CycleEvent { cycle: 7, at, cable: None, what }, &names()).expect("an event for others")
     }
 
-    /// Every phase of the bus has a name of its own in an event, and is found by it.
+    /// Every phase of the bus has a different name in an event, and is found by it.
     #[test]
-    fn every_phase_is_told_by_its_name_and_found_by_it() {
+    fn every_phase_round_trips_by_name() {
         for phase in BringUpPhase::ALL {
             let told = of(Happening::Bus(BusEvent::BringUpPhase { phase, at: Instant::from_nanos(1) }));
             let line = serde_json::to_string(&told).unwrap();
@@ -628,7 +628,8 @@ mod tests {
         assert_eq!(told(&many), "4 signals, the first \"a\", are no longer forced: its time has expired");
     }
 
-    /// The cable to a SubDevice is named by both of its ends, in words and in JSON; several lost ones have one where they hang on each other.
+    /// The cable to a SubDevice is named by both of its ends, in words and in JSON; several lost
+    /// ones have one where they hang on each other.
     // feature(running-bus): losses and returns name the cable to the SubDevice by both its ends, in words and in JSON
     #[test]
     fn losses_and_returns_name_the_cable_by_both_its_ends() {
@@ -665,7 +666,7 @@ mod tests {
                         \"drive-1\" port 0";
         assert_eq!(first.sentence, expected);
 
-        // Several: of those that hang on each other the first cable, of others none.
+        // Several: for SubDevices behind each other the first cable, for others none.
         let lost = |position: u16, upstream: u16| CycleEvent {
             cycle: 7,
             at: Instant::EPOCH,
@@ -679,10 +680,10 @@ mod tests {
         assert!(!all_of(&[lost(2, 0)]).contains("cable"), "{}", all_of(&[lost(2, 0)]));
     }
 
-    /// A device that is none of those missing is reported with the SubDevice whose place that is.
+    /// An unexpected device is reported with the SubDevice that is expected at its position.
     // feature(main-device): a SubDevice that is none of those missing is told with its place and with the one whose place that is
     #[test]
-    fn a_stranger_is_told_with_the_one_who_is_expected_in_its_place() {
+    fn unexpected_device_is_reported_with_the_expected_one() {
         let told = |expected, known| {
             let identity = Identity { vendor_id: 1, product_code: 2, revision: 3, serial: 4 };
             of(Happening::Bus(BusEvent::Stranger { place: 1, identity, expected, known })).sentence
@@ -697,10 +698,11 @@ mod tests {
         assert!(told(Some(1), Some(2)).starts_with(start), "{}", told(Some(1), Some(2)));
     }
 
-    /// Where the one who is expected hangs on a cable that is known, the stranger is told with it.
+    /// If the missing SubDevice is connected by a known cable, the unexpected one is reported with
+    /// it.
     // feature(main-device): a SubDevice that is none of those missing is told with its place and with the one whose place that is
     #[test]
-    fn a_stranger_is_told_with_the_cable_to_its_place() {
+    fn unexpected_device_is_reported_with_its_cable() {
         let identity = Identity { vendor_id: 1, product_code: 2, revision: 3, serial: 4 };
         let what =
             Happening::Bus(BusEvent::Stranger { place: 1, identity, expected: Some(1), known: None });

@@ -1,4 +1,4 @@
-//! The bus in one cycle, beside its status.
+//! The bus in one cycle, in addition to its status.
 
 use ethercat::main_device::{CableEnd, ErrorCounters, MainDevice, SyncPhase, WorkingCounter};
 use ethercat::register::DlStatus;
@@ -6,7 +6,8 @@ use ethercat::register::dl::PORTS;
 
 use super::working_counters::History;
 
-/// Buffer that the cycle fills in: made by the ordinary thread, for as many SubDevices as there are.
+/// Buffer that the cycle fills in: made by the ordinary thread, for as many SubDevices as there
+/// are.
 #[derive(Debug)]
 pub(super) struct Picture {
     pub(super) reference_clock: Option<u16>,
@@ -28,12 +29,12 @@ pub(super) struct Pictured {
     pub(super) receive_times: Option<[u32; PORTS]>,
 }
 
-/// Parts of a picture that are there where they were asked for.
+/// Requested parts of a picture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Wanted {
     /// Error counters and links.
     pub(super) errors: bool,
-    /// Receive times, latched anew.
+    /// Receive times, latched again.
     pub(super) receive_times: bool,
 }
 
@@ -47,7 +48,7 @@ impl Picture {
         Self { reference_clock: None, working_counters, history: History::default(), sub_devices }
     }
 
-    /// Takes the bus as it is now, as far as there is room.
+    /// Takes the bus as it is now, as far as there is space.
     pub(super) fn fill(&mut self, main_device: &MainDevice, history: &History, wanted: Wanted) {
         self.history = *history;
         self.reference_clock = main_device.clock().reference;

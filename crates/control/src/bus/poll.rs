@@ -1,7 +1,9 @@
-//! Slow poll of what each SubDevice counts, one after the other, and a view of the bus for one thread beside the cycle.
+//! Slow poll of the counters of each SubDevice, one after the other, and a view of the bus for one
+//! other thread.
 //!
-//! A cycle has one SubDevice's error counters and links read, in its service frame; then so many have none that each SubDevice
-//! is read once a second, or, where they are many, one every [`FASTEST`] cycles. Receive times are latched and read with each view.
+//! A cycle has one SubDevice's error counters and links read, in its service frame. Then it pauses
+//! for so many cycles that each SubDevice is read once a second, or, with many of them, reads one
+//! every [`FASTEST`] cycles. Receive times are latched and read with each view.
 
 use std::time::Duration;
 
@@ -31,8 +33,8 @@ pub(super) struct Poll {
     due: u64,
 }
 
-/// View of a running bus for the thread that watches it: states, working counters, clocks, error counters as the slow poll has read them, and
-/// receive times latched since the view before.
+/// View of a running bus for the thread that watches it: states, working counters, clocks, error
+/// counters as the slow poll has read them, and receive times latched since the view before.
 #[derive(Debug)]
 pub struct BusPoll {
     pictures: Producer<Box<Picture>>,
@@ -63,7 +65,7 @@ impl Poll {
     pub(super) fn look(&mut self, cycle: u64, main_device: &mut MainDevice, history: &History) {
         if let Ok(mut picture) = self.pictures.pop() {
             picture.fill(main_device, history, Wanted { errors: true, receive_times: true });
-            // There is room for the one there is.
+            // There is space for the one there is.
             let _ = self.filled.push(picture);
             // Latched for the next one: they are read by then.
             if main_device.phase() == BringUpPhase::Op {
@@ -80,7 +82,8 @@ impl Poll {
 }
 
 impl BusPoll {
-    /// The bus as it was when this was asked before; `None` the first time, and where the cycle has not been at it since.
+    /// The bus as it was when this was asked before; `None` the first time, and where the cycle has
+    /// not been at it since.
     pub fn read(&mut self) -> Option<BusStatus> {
         let picture = self.filled.pop().ok()?;
         let status = bus_status(&self.status.read(), &picture);

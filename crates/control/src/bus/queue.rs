@@ -16,7 +16,7 @@ use crate::status::StatusReader;
 pub(super) enum Ask {
     /// For a mailbox, under the number of its slot.
     Mailbox { slot: usize, request: MailboxRequest },
-    /// The bus as it is, once what is wanted has been read.
+    /// The current bus, after the requested parts have been read.
     Picture { picture: Box<Picture>, wanted: Wanted },
     /// Clear the error counters.
     Clear,
@@ -45,11 +45,11 @@ pub struct BusRequests {
     answers: Producer<Answer>,
     /// Mailbox requests under way, in the order they were asked.
     under_way: Vec<(usize, u16, MailboxService)>,
-    /// A picture that something is being read for, and for how many cycles.
+    /// A picture with reads in progress, and for how many cycles.
     picture: Option<(Box<Picture>, Wanted, u32)>,
     /// Cycles since the error counters are being cleared.
     clearing: Option<u32>,
-    /// SubDevice whose latch inputs are being read, and for how many cycles.
+    /// SubDevice with a read of its latch inputs in progress, and for how many cycles.
     latching: Option<(usize, u32)>,
     history: History,
     poll: Option<Poll>,
@@ -69,7 +69,8 @@ impl BusRequests {
         }
     }
 
-    /// The same with a slow poll of what the SubDevices count, in a cycle of this period, and the end for the thread that watches.
+    /// The same with a slow poll of the SubDevices' counters, in a cycle of this period, and the
+    /// end for the watching thread.
     #[must_use]
     pub fn polling(
         self,
@@ -154,7 +155,8 @@ impl BusRequests {
         self.answer(Answer::Picture(picture));
     }
 
-    /// Takes the outcome of a request of this queue; any other comes back. Of two alike the older one is done first.
+    /// Takes the outcome of a request of this queue; returns any other. Of two equal requests the
+    /// older one is done first.
     pub(crate) fn take(&mut self, outcome: MailboxOutcome) -> Option<MailboxOutcome> {
         let (position, service) = (outcome.request.position, outcome.request.service);
         let ours = |&(_, at, what): &(usize, u16, MailboxService)| (at, what) == (position, service);
@@ -164,7 +166,7 @@ impl BusRequests {
         None
     }
 
-    /// There is room for the answer to each request.
+    /// There is space for the answer to each request.
     fn answer(&mut self, answer: Answer) {
         let pushed = self.answers.push(answer);
         debug_assert!(pushed.is_ok(), "room for each slot");
@@ -174,5 +176,6 @@ impl BusRequests {
 /// Requests taken in one cycle.
 const MOST_IN_A_CYCLE: usize = 4;
 
-/// Cycles that error counters and receive times are waited for: on a bus that is down they do not come.
+/// Cycles that error counters and receive times are waited for: on a bus that is down they do not
+/// come.
 const LONGEST_READING: u32 = 1000;

@@ -1,10 +1,10 @@
 //! Pairs of events that repeat: after three of a kind within a second they are counted, and become
 //! one event a second or less.
 //!
-//! A pair is a begin and its end, as an axis that is held and released; a host stall is both.
-//! Begins of one kind differ only in their cycle and in the length of a stall. Another cause is
-//! another kind, and its first events pass. All other events always pass, a drive's fault among
-//! them.
+//! A pair is a begin and its end, for example an axis that is held and released; a host stall is
+//! both. Begins of one kind differ only in their cycle and in the length of a stall. Another cause
+//! is another kind, and its first events pass. All other events always pass, among them a drive's
+//! fault.
 
 use std::collections::VecDeque;
 use std::time::Duration;

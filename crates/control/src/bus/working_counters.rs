@@ -5,14 +5,14 @@ use types::{WorkingCounter, WorkingCounterChange};
 /// Changes kept.
 const KEPT: usize = 32;
 
-/// Working counters since all first took part: before, those on the way up are short.
+/// Working counters since all SubDevices first took part: counters of the bring-up are short.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct History {
     /// All were complete once.
     has_begun: bool,
     /// Cycles in which one was short.
     pub(super) short_cycles: u64,
-    /// Cycle since which one is short without a break.
+    /// Cycle since which one working counter has been short.
     pub(super) short_since: Option<u64>,
     changes: [WorkingCounterChange; KEPT],
     /// Changes so far.
@@ -55,7 +55,7 @@ impl History {
         }
     }
 
-    /// Those kept, oldest first.
+    /// The kept changes, oldest first.
     pub(super) fn changes(&self) -> impl Iterator<Item = WorkingCounterChange> {
         (self.written.saturating_sub(KEPT)..self.written).map(|number| self.changes[number % KEPT])
     }

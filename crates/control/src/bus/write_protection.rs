@@ -15,7 +15,7 @@ pub struct WriteProtection {
 /// Reason why an object is not written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Protected {
-    /// It says what the process data is.
+    /// It defines the process data.
     #[error(
         "it is part of the process data mapping, which the running cycle relies on: end the run, or use --force"
     )]
@@ -43,7 +43,8 @@ pub(super) enum Protected {
 }
 
 impl WriteProtection {
-    /// For a bus in PreOp; `drives` are the places of the axes' drives, and theirs among the axes of these, in their order.
+    /// For a bus in PreOp; `drives` are the places of the axes' drives, and theirs among the axes
+    /// of these, in their order.
     #[must_use]
     pub fn new(main_device: &MainDevice, drives: Vec<(usize, u8)>) -> Self {
         let written = |sub_device: &ethercat::main_device::SubDevice| {
@@ -53,8 +54,8 @@ impl WriteProtection {
         Self { outputs: main_device.sub_devices().iter().map(written).collect(), drives }
     }
 
-    /// Judges a download to `index`:`sub_index` of the SubDevice at `position`; `has_power` is of an axis, by its
-    /// place.
+    /// Checks a download to `index`:`sub_index` of the SubDevice at `position`; `has_power` takes
+    /// the index of an axis.
     pub(super) fn check(
         &self,
         position: usize,
@@ -102,7 +103,7 @@ mod tests {
 
     // feature(running-bus): what the cycle relies on is refused; without power by force only, with power not at all
     #[test]
-    fn what_a_running_cycle_depends_on_is_refused_and_the_rest_is_not() {
+    fn writes_that_disturb_a_running_cycle_are_refused() {
         let protection = WriteProtection {
             outputs: vec![vec![(0x6040, 0), (0x607A, 0)], vec![(0x7000, 1)]],
             drives: vec![(0, 0)],
@@ -122,7 +123,7 @@ mod tests {
             let powered = protection.check(0, (index, Some(0)), true, |axis| axis == 0);
             assert_eq!(powered, Err(Protected::Powered), "{index:#06x}");
         }
-        // What bounds an axis, as long as it has power.
+        // Objects that bound an axis, as long as it has power.
         for index in
             [0x6065, 0x6067, 0x6072, 0x6085, 0x605A, 0x60E0, 0x6872, 0x60C2, 0x68C0, 0x607B, 0x60F2, 0x60A4]
         {
@@ -130,7 +131,8 @@ mod tests {
             assert_eq!((powered(false), powered(true)), (Err(Protected::Limit), Ok(())), "{index:#06x}");
             assert_eq!(check(0, index, 0, false), Ok(()), "{index:#06x}");
         }
-        // Of two axes of a drive only the one with power is concerned; what is neither's concerns both.
+        // With two axes in a drive only the one with power is concerned; an object of neither
+        // concerns both.
         let double = WriteProtection { outputs: vec![vec![]], drives: vec![(0, 0), (0, 1)] };
         let force = |index| double.check(0, (index, Some(0)), true, |axis| axis == 1);
         assert_eq!(force(0x6060), Ok(()));

@@ -11,8 +11,8 @@ use ethercat_linux::link::Link;
 use rt::clock::{Clock, VirtualClock};
 use rt::pacer::Release;
 
-/// Bus time of SubDevices in this process. A stall of the host is none of the bus: each cycle is
-/// one period after the last.
+/// Bus time of SubDevices in this process. A stall of the host does not affect the bus: each cycle
+/// is one period after the last.
 #[derive(Debug)]
 pub(super) struct BusTime {
     clock: VirtualClock,
@@ -66,8 +66,8 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         self.bus_time.as_ref().map_or_else(|| self.now(), |it| it.clock.now())
     }
 
-    /// Whole periods of the bus that passed between the starts of the last cycle and of this one,
-    /// beyond the one that should.
+    /// Whole periods of the bus between the starts of the last cycle and of this one, beyond the
+    /// expected one.
     pub(super) fn bus_stalled(&mut self) -> u64 {
         let (since_last, period) = (self.since_last(), self.configuration.period);
         if self.bus_time.is_none() {

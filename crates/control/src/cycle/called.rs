@@ -1,4 +1,5 @@
-//! The controller as a cycle calls it: one that panics takes nothing with it, and is not called again.
+//! The controller as a cycle calls it: a panic does not end the cycle, and a panicked controller is
+//! not called again.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -29,7 +30,7 @@ impl CalledController {
         self.call(|controller| controller.command(command));
     }
 
-    /// Its output of this cycle; of one that has panicked that it has left its axes in use.
+    /// Its output of this cycle; after a panic, the report that its axes are still in use.
     pub(super) fn update(&mut self, info: CycleInfo, io: &mut Io<'_>) -> ControllerOutput {
         let output = self.call(|controller| {
             controller.update(info, io);
@@ -54,13 +55,13 @@ impl CalledController {
         if self.panic.is_some() {
             return None;
         }
-        // What a panic leaves half done in the controller is not looked at again; commands of axes are for supervision.
+        // After a panic the controller is not used again; commands of axes are for supervision.
         let called = catch_unwind(AssertUnwindSafe(|| call(&mut *self.controller)));
         called.map_err(|panic| self.panic = Some(panic)).ok()
     }
 }
 
-/// Words of a panic, whose value is not dropped: it may panic again.
+/// Text of a panic. Its value is not dropped, because that may panic again.
 fn told(panic: Box<dyn Any + Send>) -> String {
     let words = words(&*panic);
     std::mem::forget(panic);

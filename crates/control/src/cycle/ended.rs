@@ -8,12 +8,13 @@ use crate::status::Status;
 use crate::watch::Lost;
 use rt::pacer::Overruns;
 
-/// A cycle that is over, taken apart.
+/// A cycle that has ended, taken apart.
 #[derive(Debug)]
 pub struct Ended<L> {
     /// Failure of the bus, if that ended the cycle.
     pub failure: Option<BusError>,
-    /// The cycle whose overrun ended the cycle, under [`OverrunPolicy::Stop`](rt::pacer::OverrunPolicy::Stop).
+    /// The cycle with the overrun that ended the run, under
+    /// [`OverrunPolicy::Stop`](rt::pacer::OverrunPolicy::Stop).
     pub stopped_by_overrun: Option<u64>,
     /// The bus stayed lost, and that ended the cycle.
     pub lost: Option<Lost>,
@@ -29,11 +30,13 @@ pub struct Ended<L> {
     pub before_stop: Status,
     /// True if the controller process gave no answers then, and had not disabled its axes before.
     pub controller_lost: bool,
-    /// Words of a panic of the controller, which ended the cycle: axes came to rest as when a controller process is gone.
+    /// Text of a panic of the controller, which ended the cycle: the axes were stopped as after the
+    /// loss of a controller process.
     pub controller_panic: Option<String>,
-    /// True if the command that the controller lives on was stale then, and had gone stale while axes moved or had a torque.
+    /// True if the command that the controller lives on was stale then, and had gone stale while
+    /// axes moved or had a torque.
     pub command_lost: bool,
-    /// Status at the end of the stop, when Init was asked for.
+    /// Status at the end of the stop, at the request for Init.
     pub before_init: Status,
     /// Signals, with their values in the last cycle before the stop.
     pub signals: Vec<(types::Signal, SignalState)>,

@@ -1,4 +1,4 @@
-//! The events of a cycle: those of the bus, and changes from cycle to cycle.
+//! The events of a cycle: events of the bus, and changes from cycle to cycle.
 
 use ethercat::main_device::{BringUpPhase, Event, MainDevice, SubDevice};
 use ethercat::time::Instant;
@@ -9,7 +9,7 @@ use ethercat_linux::link::Link;
 use rt::clock::Clock;
 
 impl<L: Link, C: Clock> Cycle<L, C> {
-    /// An event of the bus, to whom it concerns.
+    /// Passes an event of the bus to the parts it concerns.
     pub(super) fn pass_on(&mut self, cycle: u64, event: Event) {
         match event {
             Event::Failed(error) => {
@@ -37,7 +37,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
                 self.axes.note_emergency(usize::from(position), error_code);
                 self.tell(cycle, Happening::Bus(event));
             }
-            // It is not there to be lost later, and is not enabled by itself when it comes.
+            // It cannot be lost later, and is not enabled without a request when it joins.
             Event::Absent { position } => {
                 self.axes.lose_power(usize::from(position));
                 self.tell(cycle, Happening::Bus(event));
@@ -87,7 +87,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
     /// States of the axes, and their changes.
     pub(super) fn watch_axes(&mut self, cycle: u64) {
         if self.status.phase != BringUpPhase::Op {
-            // On the way up there is nothing to tell of axes that cannot be enabled yet.
+            // During the bring-up axes cannot be enabled yet, so nothing is reported.
             return;
         }
         let at = self.now();

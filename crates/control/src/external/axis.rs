@@ -46,13 +46,13 @@ impl AxisTrack {
         };
         let cycles = cycle.saturating_sub(self.of);
         let change = if moves && cycles > 0 { (at - self.at) / cycles as f64 } else { 0.0 };
-        // Where one that has just turned round goes from here is unknown.
+        // The position after a reversal is unknown.
         self.step = if change * self.change < 0.0 { 0.0 } else { change };
         self.change = change;
         (self.at, self.of) = (at, cycle);
     }
 
-    /// True unless its drive was last asked to be disabled, or never asked for anything.
+    /// True unless its drive was last requested to be disabled, or never requested at all.
     pub(super) fn is_in_use(&self) -> bool {
         self.request != Request::Disable
     }
@@ -67,8 +67,8 @@ impl AxisTrack {
         }
     }
 
-    /// The axis as the process is shown it; where it is held, set-points begin at that place. `enters`: another controller
-    /// had it before.
+    /// The axis as the process is shown it; where it is held, set-points begin at that place.
+    /// `enters`: another controller had it before.
     pub(super) fn shown(
         &mut self,
         cycle: u64,
@@ -120,7 +120,7 @@ impl AxisTrack {
         self.at + self.step * cycle.saturating_sub(self.of) as f64
     }
 
-    /// Supervision judges the answer; a position that went on by itself stays within the limits.
+    /// Supervision checks an answer; an extrapolated position stays within the limits here.
     fn within(&self, at: f64, cycle: u64, settings: &ExternalAxis) -> f64 {
         match settings.position {
             Some((lowest, highest)) if cycle > self.of => {
@@ -170,7 +170,7 @@ mod tests {
 
     // feature(ipc): a controller in a process of its own: an answer in time is taken in its cycle, a late one in the next and counted, in both orders of frames
     #[test]
-    fn positions_go_on_as_fast_as_they_went_until_the_next_answer_and_within_the_limits() {
+    fn missing_answers_extrapolate_positions_within_limits() {
         let mut track = AxisTrack { of: 9, ..AxisTrack::default() };
         track.take(10, &to(0.0));
         track.take(11, &to(0.25));
@@ -186,13 +186,13 @@ mod tests {
         // Without a set-point it stays.
         track.take(16, &AxisAnswer::default());
         close(position(&mut track, 17), 0.75);
-        // One that has just turned round is not carried on.
+        // A reversal is not extrapolated.
         track.take(17, &to(0.9));
         track.take(18, &to(0.8));
         close(position(&mut track, 19), 0.8);
         track.take(19, &to(0.9));
         close(position(&mut track, 20), 0.9);
-        // What was answered itself is supervision's to judge.
+        // Supervision checks what the process itself answered.
         track = AxisTrack { of: 16, ..AxisTrack::default() };
         track.take(17, &to(2.0));
         close(position(&mut track, 17), 2.0);

@@ -1,4 +1,4 @@
-//! The other side: a controller as the cycle's thread calls it, in a process of its own.
+//! The other side: a controller as the cycle's thread calls it, in a separate process.
 
 use std::time::Duration;
 
@@ -18,14 +18,14 @@ use crate::signal::{Io, SignalError, Signals};
 use rt::pacer::Grid;
 use types::ControllerKind;
 
-/// A [`Controller`] that answers requests. Beside the thread it runs on it sees no difference to the cycle's: `init` once,
-/// then `command`, `update` and `output` for each request. Values of outputs that cannot be are clamped or refused, and counted,
-/// in this process.
+/// A [`Controller`] that answers requests. Except for its thread it sees no difference to the
+/// cycle's: `init` once, then `command`, `update` and `output` for each request. Impossible values
+/// of outputs are clamped or refused, and counted, in this process.
 #[derive(Debug)]
 pub struct ControllerProcess<C> {
     controller: C,
     signals: Signals,
-    /// Modes of the axes it moves; `None` for those of others.
+    /// Modes of the axes it moves; `None` for other axes.
     modes: Vec<Option<AxisMode>>,
     /// Set-points that their modes do not take.
     ignored: Vec<Ignored>,
@@ -35,7 +35,7 @@ pub struct ControllerProcess<C> {
     commands: Vec<AxisCommand>,
 }
 
-/// Reason for which a controller cannot run in a process of its own.
+/// Reason for which a controller cannot run in a separate process.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ProcessError {
@@ -69,7 +69,8 @@ impl<C: Controller> ControllerProcess<C> {
         })
     }
 
-    /// Calls the controller for a request and writes its answer. `stopping` is passed to it as the cycle's own end is.
+    /// Calls the controller for a request and writes its answer. `stopping` is passed to it as the
+    /// cycle's own end is.
     ///
     /// Allocates nothing, as long as the controller does not.
     pub fn answer(&mut self, request: &Request, stopping: bool, answer: &mut Answer) {
@@ -129,7 +130,8 @@ fn mode(description: &Description, axis: usize) -> Option<AxisMode> {
     Some(description.axes[axis].mode)
 }
 
-/// Set-point of the mode. One that is not finite makes the answer wrong, and the cycle stops the axes.
+/// Set-point of the mode. A value that is not finite makes the answer wrong, and the cycle stops
+/// the axes.
 fn target(mode: CyclicMode, setpoint: &AxisSetpoint) -> AxisTarget {
     match mode {
         CyclicMode::Position => AxisTarget::Position(setpoint.position),

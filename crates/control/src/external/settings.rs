@@ -8,7 +8,7 @@ use machine::task;
 use rt::scheduling::{self, Scheduling};
 use thiserror::Error;
 
-/// Scheduling of the thread that runs a controller process; by default it stays as it is.
+/// Scheduling of the thread that runs a controller process; unchanged by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProcessSettings {
     /// SCHED_FIFO priority, 1 to 99: below the cycle's, which the robot file sets.
@@ -33,7 +33,7 @@ impl fmt::Debug for Refused {
 }
 
 impl ProcessSettings {
-    /// Gives the calling thread this priority and CPU; what is left open stays.
+    /// Gives the calling thread this priority and CPU; unset values stay.
     ///
     /// # Errors
     /// [`Refused`]: the priority needs CAP_SYS_NICE or a limit (`ulimit -r`), and the CPU must be

@@ -1,8 +1,8 @@
-//! Commands from outside: each is checked by the rules of the robot, and taken or refused, whole; the one taken last holds for
-//! its time-to-live.
+//! Commands from outside: each is checked by the rules of the robot, and taken or refused, whole;
+//! the one taken last holds for its time-to-live.
 //!
-//! Checked is that it is finite, of this robot, and of a kind that it follows. Beyond a limit is none of it: the controller that
-//! follows a target clamps it, and reports that.
+//! Checked is that it is finite, of this robot, and of a kind that it follows. Beyond a limit is
+//! none of it: the controller that follows a target clamps it, and reports that.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use types::{Signal, Value};
 use crate::axis::{Gates, JogRequest};
 use crate::controller::{Clamped, ControllerOutput, ExternalCommand, Freshness};
 
-/// The command that counts, and what became of those that came.
+/// The command in effect, and the results of received ones.
 #[derive(Debug)]
 pub(crate) struct Commands {
     reader: Reader,
@@ -34,7 +34,8 @@ pub(crate) struct Commands {
     pub(super) counts: CommandState,
     /// Commands taken as of the last one that is counted as clamped.
     clamped_of: u64,
-    /// Place of the active controller among those of the robot, as it was at the end of the cycle before.
+    /// Place of the active controller among the controllers of the robot, at the end of the
+    /// previous cycle.
     active: usize,
 }
 
@@ -61,7 +62,8 @@ impl Commands {
         }
     }
 
-    /// Reads what is asked. `now` reads the clock, once there is something to check; `gates`: what the axes allow.
+    /// Reads the command. `now` reads the clock, if there is something to check; `gates`: the
+    /// permissions of the axes.
     pub(crate) fn read(&mut self, now: impl Fn() -> Instant, gates: &Gates) {
         match self.reader.newest(&mut self.incoming) {
             Read::Nothing | Read::Same => {}
@@ -94,7 +96,7 @@ impl Commands {
         fresh.or(self.held_key.map(|(jog, _)| jog))
     }
 
-    /// Notes a jog that is refused: what moved the axis before does not move it again with the same key.
+    /// Notes a refused jog: the earlier motion does not resume with the same key.
     fn note_held_key(&mut self, now: Instant) {
         let until = now.as_nanos().saturating_add(types::time::nanoseconds(JOG_TIME_TO_LIVE));
         let refused = jog_of(&self.incoming.axes).map(|jog| JogRequest { refused: true, ..jog });
@@ -106,7 +108,7 @@ impl Commands {
         std::mem::take(&mut self.taken).then_some(&self.incoming.signals)
     }
 
-    /// Counts what the controller refuses of the command, or clamps.
+    /// Counts the parts of the command that the controller refuses, or clamps.
     pub(super) fn note(&mut self, output: &ControllerOutput) {
         self.active = usize::from(output.control.active);
         if let Some(why) = output.refused {
@@ -207,7 +209,7 @@ pub struct Commanded {
 }
 
 impl Commanded {
-    /// Those of these signals.
+    /// The rules of these signals.
     #[must_use]
     pub fn of(signals: &[Signal]) -> Vec<Self> {
         let places = signals.iter().enumerate().filter(|(_, signal)| signal.is_commanded());
@@ -256,9 +258,9 @@ pub struct BaseRules {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Refused {
     why: Refusal,
-    /// The axis whose fault it is; `None` for the whole of it.
+    /// The axis at fault; `None` for the whole command.
     axis: Option<usize>,
-    /// The signal whose fault it is, by its place among all.
+    /// The signal at fault, by its place among all.
     signal: Option<usize>,
 }
 
@@ -269,7 +271,8 @@ impl Refused {
 }
 
 impl Rules {
-    /// Checks every number of `command`, read at `now_ns` with this controller active and axes that allow this.
+    /// Checks every number of `command`, read at `now_ns` with this controller active and axes that
+    /// allow this.
     fn check(&self, command: &Command, now_ns: u64, active: usize, gates: &Gates) -> Result<(), Refused> {
         let whole = Refused::whole;
         let longest = types::time::nanoseconds(self.longest_time_to_live);
@@ -337,7 +340,8 @@ impl Rules {
     }
 }
 
-/// Checks a jog, which is the only target of its command. One at 0 rad/s brings the axis to rest, and is always taken.
+/// Checks a jog, which is the only target of its command. One at 0 rad/s brings the axis to rest,
+/// and is always taken.
 fn check_jog(jog: JogRequest, command: &Command, gates: &Gates) -> Result<(), Refusal> {
     let alone = command.axes.iter().flatten().count() == 1;
     if !alone || command.twist.is_some() || command.pose.is_some() {

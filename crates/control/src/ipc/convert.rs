@@ -38,7 +38,7 @@ pub(crate) fn shown(report: &AxisReport, sent: AxisSetpoint) -> state::Axis {
     }
 }
 
-/// Report of an axis that is shown to a controller process, as of one whose drive has its torque.
+/// Report of an axis for a controller process, with the torque of its drive.
 pub(crate) fn report(axis: &state::Axis, drive: &Drive) -> AxisReport {
     let Drive { statusword, error_code, homing, was_enabled, missed, waits, counts } = *drive;
     AxisReport {

@@ -86,7 +86,7 @@ fn now() -> Instant {
 }
 
 #[test]
-fn a_twist_is_heard_as_it_was_asked() {
+fn twist_arrives_unchanged() {
     let mut bench = Bench::new("twist");
     let mut writer = bench.attach().command().unwrap();
     let twist = Some(motion::base::Twist::new(1.0, -2.0, 3.0));
@@ -95,7 +95,7 @@ fn a_twist_is_heard_as_it_was_asked() {
     bench.ipc.commands.read(now, &Gates::default());
     let heard = bench.ipc.commands.external();
     assert_eq!((heard.twist, heard.freshness), (twist, Freshness::Fresh));
-    // The next one asks nothing of the base: what was asked before is over.
+    // The next one requests nothing of the base: the previous request has ended.
     let axes = vec![Some(AxisTarget::Velocity(RadiansPerSecond(0.5)))];
     writer.send(&Command { twist: None, axes, ..asked }).unwrap();
     bench.ipc.commands.read(now, &Gates::default());
@@ -105,7 +105,7 @@ fn a_twist_is_heard_as_it_was_asked() {
 }
 
 #[test]
-fn a_pose_is_heard_as_it_was_asked_and_what_the_controller_refuses_is_counted() {
+fn pose_arrives_unchanged_and_refusals_are_counted() {
     let mut bench = Bench::new("pose");
     let mut writer = bench.attach().command().unwrap();
     let (position, orientation) = ([1.0, -2.0, 3.0], [0.0, 0.6, 0.0, 0.8]);
@@ -146,7 +146,8 @@ fn a_clamped_command_is_counted_once_with_its_limit_and_axis() {
     }
 }
 
-/// The descriptor that the server gives to who holds the lease, and the line that holds it.
+/// The descriptor that the server gives to the holder of the lease, and the connection that holds
+/// it.
 fn lease(path: &Path) -> (OwnedFd, OwnedFd) {
     let line = rustix::net::socket(AddressFamily::UNIX, SocketType::SEQPACKET, None).unwrap();
     rustix::net::connect(&line, &SocketAddrUnix::new(path).unwrap()).unwrap();
@@ -168,7 +169,8 @@ fn lease(path: &Path) -> (OwnedFd, OwnedFd) {
 fn a_region_without_a_whole_command_is_refused_and_counted_once() {
     let mut bench = Bench::new("torn");
     let (file, _line) = lease(bench.server.path());
-    // The word of the newest publication, behind the region's header: a first one that its slot has not.
+    // The word of the newest publication, behind the region's header: a first one that its slot has
+    // not.
     rustix::io::pwrite(&file, &1_u64.to_ne_bytes(), 64).unwrap();
     for _ in 0..3 {
         bench.ipc.commands.read(now, &Gates::default());
@@ -180,7 +182,7 @@ fn a_region_without_a_whole_command_is_refused_and_counted_once() {
 }
 
 #[test]
-fn what_the_axes_report_and_the_controller_tells_is_shown() {
+fn state_shows_reports_of_axes_and_controller() {
     let mut bench = Bench::new("shown");
     let control = Control {
         active: 3,
@@ -263,7 +265,7 @@ fn forward(number: u64, stamp: Instant) -> [u64; 19] {
 
 // feature(ipc): a former holder is heard no more, however fast it writes; its last command ages out
 #[test]
-fn the_last_command_of_who_gave_the_lease_back_goes_stale_however_much_it_writes() {
+fn last_command_of_a_former_holder_goes_stale() {
     let mut bench = Bench::new("former");
     let (file, line) = lease(bench.server.path());
     let start = now();
@@ -274,7 +276,7 @@ fn the_last_command_of_who_gave_the_lease_back_goes_stale_however_much_it_writes
         (Freshness::Fresh, 1)
     );
     drop(line);
-    // Answered, the server has seen who had hung up before.
+    // Once it has answered, the server has seen the earlier hangup.
     drop(bench.attach());
     for cycle in 1..=20 {
         let now = start + Duration::from_millis(100 * cycle);
@@ -328,7 +330,7 @@ fn words() -> impl Strategy<Value = (i64, u64, [u64; 8], [u64; 8])> {
 /// Nanoseconds that a command of this bench may hold at most.
 const HOUR: u64 = 3_600_000_000_000;
 
-/// Conditions on a command that moves anything, written down once more from the documents.
+/// Conditions on a command that moves anything, repeated from the documents.
 fn may_be(stamp: i64, time_to_live: u64, pose: [u64; 8], words: [u64; 8]) -> bool {
     let [has_twist, x, y, yaw, count, kind, target, _] = words;
     let [x, y, yaw, target] = [x, y, yaw, target].map(f64::from_bits);
@@ -346,7 +348,7 @@ fn may_be(stamp: i64, time_to_live: u64, pose: [u64; 8], words: [u64; 8]) -> boo
 
 // feature(ipc): any bits in a command: only finite numbers are taken, of kinds that the robot follows
 #[test]
-fn a_command_that_may_not_be_changes_nothing_whatever_is_wrong_with_it() {
+fn invalid_command_changes_nothing() {
     let mut bench = Bench::new("any-words");
     let (file, _line) = lease(bench.server.path());
     let mut runner = TestRunner::default();

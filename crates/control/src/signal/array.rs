@@ -5,10 +5,11 @@ use types::signal::{Flow, is_element};
 use super::{Input, Io, Output, SignalError, SignalValue, Signals};
 
 impl Signals {
-    /// All `N` elements of this input, as values of type `T`; each is a signal of its own too, `NAME[0]` or `NAME.ELEMENT`.
+    /// All `N` elements of this input, as values of type `T`; each is also a separate signal,
+    /// `NAME[0]` or `NAME.ELEMENT`.
     ///
     /// # Errors
-    /// A name without so many elements, or those of [`Signals::input`].
+    /// A name without so many elements, or the errors of [`Signals::input`].
     pub fn inputs<T: SignalValue, const N: usize>(&self, name: &str) -> Result<[Input<T>; N], SignalError> {
         let handles: Result<Vec<_>, _> = self.elements(name, true)?.map(|it| self.input(it)).collect();
         handles?.try_into().map_err(|found: Vec<_>| count(name, found.len(), N))
@@ -17,7 +18,7 @@ impl Signals {
     /// All elements of this input, however many the robot file says; [`Io::get_slice`] reads them.
     ///
     /// # Errors
-    /// A name without elements, or those of [`Signals::input`].
+    /// A name without elements, or the errors of [`Signals::input`].
     pub fn input_slice<T: SignalValue>(&self, name: &str) -> Result<Vec<Input<T>>, SignalError> {
         let handles: Vec<_> =
             self.elements(name, true)?.map(|it| self.input(it)).collect::<Result<_, _>>()?;
@@ -83,13 +84,15 @@ impl Io<'_> {
         outputs.into_iter().zip(values).for_each(|(output, value)| self.set(output, value));
     }
 
-    /// Values of so many elements as `values` has room for, the first ones first; returns their number.
+    /// Values of so many elements as `values` has space for, the first ones first; returns their
+    /// number.
     pub fn get_slice<T: SignalValue>(&self, inputs: &[Input<T>], values: &mut [T]) -> usize {
         let pairs = values.iter_mut().zip(inputs);
         pairs.map(|(value, input)| *value = self.get(*input)).count()
     }
 
-    /// Sets so many elements as there are values, each as [`Io::set`] does; the others stay as they are.
+    /// Sets so many elements as there are values, each as [`Io::set`] does; the others stay as they
+    /// are.
     pub fn set_slice<T: SignalValue>(&mut self, outputs: &[Output<T>], values: &[T]) {
         outputs.iter().zip(values).for_each(|(output, value)| self.set(*output, *value));
     }

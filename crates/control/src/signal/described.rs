@@ -42,8 +42,8 @@ impl Signals {
         }
     }
 
-    /// Values of the outputs that a controller sets, as words of their kinds; `None` for all other signals, and for an output
-    /// that has been forced ever since it is seen and was not set.
+    /// Values of the outputs that a controller sets, as words of their kinds; `None` for all other
+    /// signals, and for an output that has been forced ever since it is seen and was not set.
     pub(crate) fn answers(&mut self) -> impl Iterator<Item = Option<u64>> + '_ {
         self.signals.iter().zip(&mut self.states).map(|(signal, state)| {
             state.seen |= state.raw != state.written;
@@ -81,5 +81,5 @@ fn bits(signal: &Signal, shown: state::Signal) -> u64 {
     }
 }
 
-/// Bits of an output whose value beneath a force is not known: none that it is set to.
+/// Bits of an output with an unknown value beneath a force: no output is set to it.
 const UNKNOWN: u64 = u64::MAX;

@@ -12,9 +12,9 @@ pub enum SignalError {
     /// No signal has this name.
     #[error("no {} is called \"{name}\"; {near}", direction(*input))]
     Unknown {
-        /// Name asked for.
+        /// Requested name.
         name: String,
-        /// True if an input was asked for, false for an output.
+        /// True if an input was requested, false for an output.
         input: bool,
         /// Names in its place.
         near: Near,
@@ -22,15 +22,15 @@ pub enum SignalError {
     /// It goes the other way.
     #[error("signal \"{name}\" is an {}, expected an {}", direction(!input), direction(*input))]
     Direction {
-        /// Name asked for.
+        /// Requested name.
         name: String,
-        /// True if an input was asked for, false for an output.
+        /// True if an input was requested, false for an output.
         input: bool,
     },
     /// A part of the robot, or the cycle, writes this output.
     #[error("output \"{name}\" is written by {writer}: it can be read only")]
     Taken {
-        /// Name asked for.
+        /// Requested name.
         name: String,
         /// Its writer.
         writer: String,
@@ -41,30 +41,30 @@ pub enum SignalError {
          \"outside\" from the robot file"
     )]
     Outside {
-        /// Name asked for.
+        /// Requested name.
         name: String,
     },
     /// It has another number of elements.
     #[error("signal \"{name}\" has {}, expected {wanted}", counted(*found))]
     Elements {
-        /// Name asked for.
+        /// Requested name.
         name: String,
         /// Number of its elements.
         found: usize,
-        /// Number asked for.
+        /// Requested number.
         wanted: usize,
     },
     /// It is of another type.
     #[error("signal \"{name}\" is {found}{}, which {wanted} does not take; read and write it as {}",
         if *scaled { " with a scale" } else { "" }, fitting(*found, *scaled))]
     Type {
-        /// Name asked for.
+        /// Requested name.
         name: String,
         /// Type of its entry.
         found: ValueType,
         /// It has a scale or an offset.
         scaled: bool,
-        /// Type asked for.
+        /// Requested type.
         wanted: &'static str,
     },
 }
@@ -83,7 +83,7 @@ pub struct PlaceError {
     pub bytes: usize,
 }
 
-/// Signals that cannot be, or that a controller cannot have.
+/// Signals that are impossible, or that a controller cannot have.
 #[non_exhaustive]
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SignalsError {

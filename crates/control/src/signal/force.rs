@@ -76,8 +76,9 @@ pub(super) fn end(
 }
 
 impl Signals {
-    /// Forces a signal, or releases it. The value was checked when it was asked for; another one is the nearest that
-    /// can be. One that is forced to the same again lasts longer, without a further event of the same client.
+    /// Forces a signal, or releases it. The value was checked at the request; an invalid one
+    /// becomes the nearest valid one. A signal forced to the same value again stays forced longer,
+    /// without a further event of the same client.
     pub(crate) fn force(
         &mut self,
         force: Force,
@@ -103,7 +104,7 @@ impl Signals {
                 else {
                     return;
                 };
-                // What an axis is sent is supervision's alone.
+                // Only supervision writes the outputs of an axis.
                 let (Some((raw, _)), Flow::Input | Flow::Output(_)) = (signal.raw(value), &signal.flow)
                 else {
                     return;

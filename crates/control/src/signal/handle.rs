@@ -58,7 +58,8 @@ impl<T> Handle for Output<T> {
 
 /// A value that a signal can have: `bool`, integers, `f32`, `f64`. Sealed.
 pub trait SignalValue: Copy + Default + sealed::Sealed {
-    /// True if it holds every value of this type; `f64` holds every number, and is all that takes what is scaled.
+    /// True if it holds every value of this type; `f64` holds every number, and is the only type
+    /// for scaled signals.
     #[doc(hidden)]
     fn fits(value_type: ValueType, scaled: bool) -> bool;
 

@@ -22,7 +22,8 @@ impl<'a> Io<'a> {
         Self { signals, reports, commands }
     }
 
-    /// Value of an input as it came in last, or as it is forced; [`Io::is_fresh`] is true if it came in this cycle.
+    /// Value of an input as it came in last, or as it is forced; [`Io::is_fresh`] is true if it
+    /// came in this cycle.
     #[must_use]
     pub fn get<T: SignalValue>(&self, input: Input<T>) -> T {
         self.value(input.place())
@@ -34,9 +35,10 @@ impl<'a> Io<'a> {
         self.signals.value(input.place()).is_some_and(|it| it.fresh)
     }
 
-    /// Sets an output, until it is set again. What is beyond its range becomes the nearest value within it, what is not
-    /// finite changes nothing; both are counted. While the file says what the output is (the cycle stops, the command is
-    /// stale, its SubDevice is lost) this changes nothing; while it is forced this is what it becomes afterwards.
+    /// Sets an output, until it is set again. A value beyond its range becomes the nearest one
+    /// within it, and one that is not finite changes nothing; both are counted. While the file
+    /// determines the output (the cycle stops, the command is stale, its SubDevice is lost) this
+    /// changes nothing; while it is forced this is its value afterwards.
     pub fn set<T: SignalValue>(&mut self, output: Output<T>, value: T) {
         self.signals.set(output.place(), value.to_value());
     }
@@ -65,7 +67,7 @@ impl<'a> Io<'a> {
         self.signals.freshness()
     }
 
-    /// Outputs set since the start to what they could not be.
+    /// Outputs set since the start to impossible values.
     #[must_use]
     pub fn counters(&self) -> Counters {
         self.signals.counters()

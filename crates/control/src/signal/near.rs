@@ -1,13 +1,13 @@
-//! Names in the place of one that is not there.
+//! Suggested names for an unknown one.
 
 use std::fmt;
 
 use strsim::sorensen_dice;
 
-/// Names to show where another was asked for.
+/// Names to suggest in place of an unknown one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Near {
-    /// Those like it, the nearest first; the first of all where none is.
+    /// Similar names, the nearest first; if there are none, the first names of all.
     pub names: Vec<String>,
     /// True if they are like it.
     pub alike: bool,
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_name_with_another_letter_is_not_near_but_told() {
+    fn short_name_with_another_letter_is_only_listed() {
         assert_eq!(near("di", &["do", "ai"]), "there is \"do\", \"ai\"");
         assert_eq!(
             near("q", &["a", "b", "c", "d", "e", "f", "g"]).split("\"e\"").nth(1),

@@ -69,7 +69,7 @@ fn hold(value: u64) -> Force {
 
 // feature(signals): an output while the command is stale; values beyond the range and not finite are counted
 #[test]
-fn a_stale_command_holds_an_output_or_gives_it_its_value_until_it_is_fresh_again() {
+fn stale_command_holds_an_output_or_sets_its_value() {
     for (on_stale, stale) in [(None, 120), (Some(OnStale::Hold), 100), (Some(OnStale::Bits(7)), 7)] {
         let mut signals = output(OutputBehaviour { on_stale, ..OutputBehaviour::default() });
         set(&mut signals, governing(true, false), 120);
@@ -84,7 +84,7 @@ fn a_stale_command_holds_an_output_or_gives_it_its_value_until_it_is_fresh_again
 
 // feature(signals): outputs with `writer = "outside"`, one writer each
 #[test]
-fn an_output_of_the_outside_is_set_by_commands_and_goes_stale_whoever_the_controller_is() {
+fn commanded_output_goes_stale_with_every_controller() {
     let on_stale = Some(OnStale::Bits(12));
     let behaviour = OutputBehaviour { writer: Writer::Outside, on_stale, ..OutputBehaviour::default() };
     let mut signals = output(behaviour);
@@ -105,7 +105,7 @@ fn an_output_of_the_outside_is_set_by_commands_and_goes_stale_whoever_the_contro
     signals.govern(&governing(false, true), &mut |_| ());
     signals.command(&[Some(Value::Unsigned(150))]);
     assert_eq!(value(&signals), 0);
-    // That of a controller with a mind of its own goes on.
+    // An output of a controller that does not depend on the command keeps its value.
     let mut signals = output(OutputBehaviour { on_stale, ..OutputBehaviour::default() });
     signals.govern(&governing(true, false), &mut |_| ());
     signals.set(0, Value::Unsigned(120));
@@ -115,7 +115,7 @@ fn an_output_of_the_outside_is_set_by_commands_and_goes_stale_whoever_the_contro
 
 // feature(signals): forces: over the controller and of inputs, until a time is over, a release, or the stop
 #[test]
-fn a_force_wins_until_its_time_is_over_it_is_released_or_the_cycle_stops() {
+fn force_lasts_until_expiry_release_or_stop() {
     let behaviour = || OutputBehaviour { on_stale: Some(OnStale::Bits(7)), ..OutputBehaviour::default() };
     let run = |signals: &mut Signals, ms: u64, stale: bool, stopping: bool| {
         set(signals, Governing { now: at(ms), ..governing(stale, stopping) }, 120);
@@ -142,7 +142,7 @@ fn a_force_wins_until_its_time_is_over_it_is_released_or_the_cycle_stops() {
 
 // feature(signals): forces: over the controller and of inputs, until a time is over, a release, or the stop
 #[test]
-fn an_output_that_is_to_return_with_a_value_does_not_return_forced() {
+fn output_with_a_return_value_does_not_return_forced() {
     for (on_return, returned) in [(None, (150, true)), (Some(3), (3, false))] {
         let mut signals = output(OutputBehaviour { on_return, ..OutputBehaviour::default() });
         force(&mut signals, hold(150), at(0));
@@ -172,7 +172,7 @@ fn events(
 
 // feature(signals): forces and their ends are events, with who asked for them, when, and why they end
 #[test]
-fn a_force_is_told_once_and_its_end_with_its_reason() {
+fn force_is_reported_once_and_its_end_with_a_reason() {
     let mut signals = output(OutputBehaviour { on_return: Some(3), ..OutputBehaviour::default() });
     let other = Client { process: 8, ..BY };
     let forced = |told: Vec<Happening>| match &told[..] {
@@ -212,7 +212,7 @@ fn a_force_is_told_once_and_its_end_with_its_reason() {
 
 // feature(signals): forces: over the controller and of inputs, until a time is over, a release, or the stop
 #[test]
-fn what_nobody_may_force_is_not_forced_whatever_is_asked() {
+fn forbidden_signals_are_never_forced() {
     let mut signals = output(OutputBehaviour::default());
     force(
         &mut signals,
@@ -228,7 +228,7 @@ fn what_nobody_may_force_is_not_forced_whatever_is_asked() {
 
 // feature(signals): no signal is on what moves an axis, also not on an offset that the axis leaves at zero; what bounds it stays as the file says
 #[test]
-fn what_bounds_an_axis_stays_whatever_is_asked_and_also_while_the_cycle_stops() {
+fn fixed_output_of_an_axis_is_never_forced() {
     let mut signals = output(OutputBehaviour::default());
     signals.signals[0].flow = Flow::Fixed(100);
     force(&mut signals, hold(150), at(0));

@@ -15,7 +15,7 @@ pub(crate) const BACK_AFTER: u64 = 300;
 /// Answer that comes so long after the request.
 pub(crate) type Coming = (Duration, Result<Answer, Wrong>);
 
-/// A process in virtual time: what it answers to a request, and `None` where it is gone.
+/// A process in virtual time: its answers to a request, and `None` if it is gone.
 pub(crate) trait Process: FnMut(&Question) -> Option<Vec<Coming>> + Send {}
 
 impl<F: FnMut(&Question) -> Option<Vec<Coming>> + Send> Process for F {}
@@ -29,7 +29,7 @@ pub(crate) struct Fake<P> {
     /// Requests after which another process is there from one look to the next.
     pub(crate) follows_after: u64,
     pub(crate) asked: u64,
-    /// Looks in vain since it was gone.
+    /// Polls without a process since it was gone.
     pub(crate) away: u64,
     pub(crate) counters: Sender<ControllerCounters>,
 }

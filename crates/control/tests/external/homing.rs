@@ -1,4 +1,4 @@
-//! A controller process that is gone while a drive of its axes looks for its home.
+//! A controller process that is gone while a drive of its axes homes.
 
 use ethercat::cia402::object::{
     HOMING_ACCELERATION, HOMING_METHOD, HOMING_SPEEDS, MODES_OF_OPERATION, MODES_OF_OPERATION_DISPLAY,

@@ -1,4 +1,5 @@
-//! A controller in a process of its own, in virtual time: answers that come in time, late, never, twice, torn, or are wild.
+//! A controller in a separate process, in virtual time: answers that come in time, late, never,
+//! twice, torn, or are wild.
 mod fake;
 mod homing;
 mod hostile;
@@ -78,7 +79,7 @@ impl<C: Controller> Controller for Watched<C> {
     }
 }
 
-/// A run that is over.
+/// A run that has ended.
 struct Played {
     seen: Vec<Seen>,
     counters: ControllerCounters,
@@ -229,7 +230,7 @@ fn an_answer_in_time_is_taken_in_its_own_cycle_in_both_orders() {
 
 // feature(ipc): a controller in a process of its own: an answer in time is taken in its cycle, a late one in the next and counted, in both orders of frames
 #[test]
-fn a_late_answer_is_taken_in_the_next_cycle_and_counted_and_the_axis_goes_on_meanwhile() {
+fn late_answer_is_counted_and_taken_in_the_next_cycle() {
     for order in ORDERS {
         let mut turner = Turner::new(8.0);
         let mut late = Vec::new();
@@ -253,7 +254,8 @@ fn a_late_answer_is_taken_in_the_next_cycle_and_counted_and_the_axis_goes_on_mea
         assert_eq!(counters.last_late, *late.last().unwrap());
         assert_eq!(counters.taken_late, counters.late, "{counters:?}");
         assert_eq!((counters.wrong, counters.stops), (0, 0), "{counters:?}");
-        // At 8 of 10 rad/s a set-point that stood for a cycle would be a jump that supervision stops.
+        // At 8 of 10 rad/s a set-point that stays constant for a cycle would be a jump, which
+        // supervision stops.
         assert!(played.seen.iter().all(|it| it.reports[0].stop.is_none()));
         for it in &played.seen {
             // Waited for to the deadline, and not a moment longer.
@@ -336,7 +338,7 @@ fn a_process_that_is_lost_enables_no_drive() {
 const ENDS_AT: u64 = 400;
 // feature(ipc): a dead, hanging or wrong controller process stops the axes as the file says while the bus stays in Op, and another one takes over; a wild one moves nothing beyond its limits
 #[test]
-fn a_dead_hanging_or_wrong_process_stops_the_axes_and_another_one_takes_over() {
+fn failed_process_stops_the_axes_and_is_replaced() {
     for order in ORDERS {
         for end in ENDS {
             let (mut first, mut second) = (Turner::new(5.0), Turner::new(-5.0));
@@ -368,7 +370,8 @@ fn a_dead_hanging_or_wrong_process_stops_the_axes_and_another_one_takes_over() {
                 None => assert_eq!(counters.wrong, 0),
             }
             let at = |cycle: u64| played.seen.iter().find(|it| it.cycle == cycle).unwrap();
-            // It moved before, and it is brought to rest: supervision has it, and the drive keeps its torque.
+            // It moved before, and it is brought to rest: supervision has it, and the drive keeps
+            // its torque.
             assert!(at(from - 1).reports[0].feedback.velocity.0 > 4.0, "{end:?}");
             let until = if end == End::Hangs { u64::from(MAX_LATE) } else { 1 };
             assert!(at(from + until).lost, "{end:?}");
@@ -387,7 +390,7 @@ fn a_dead_hanging_or_wrong_process_stops_the_axes_and_another_one_takes_over() {
 
 // feature(ipc): a dead, hanging or wrong controller process stops the axes as the file says while the bus stays in Op, and another one takes over; a wild one moves nothing beyond its limits
 #[test]
-fn a_process_that_follows_another_one_at_once_finds_the_axes_stopped() {
+fn immediate_successor_finds_the_axes_stopped() {
     for order in ORDERS {
         let mut turners = [Turner::new(5.0), Turner::new(-5.0)];
         let (tell, told) = channel();
@@ -413,7 +416,7 @@ fn a_process_that_follows_another_one_at_once_finds_the_axes_stopped() {
 
 // feature(ipc): a dead, hanging or wrong controller process stops the axes as the file says while the bus stays in Op, and another one takes over; a wild one moves nothing beyond its limits
 #[test]
-fn without_a_process_the_bus_is_in_op_and_the_axes_stay_disabled() {
+fn bus_reaches_op_without_a_process() {
     for order in ORDERS {
         let played = play_from(order, 100, false, u64::MAX, |_: &Question| None);
         never_beyond_the_deadline(&played);
@@ -425,7 +428,7 @@ fn without_a_process_the_bus_is_in_op_and_the_axes_stay_disabled() {
 
 // feature(ipc): a controller process that has disabled its axes, or never enabled one, may go: the run ends well
 #[test]
-fn a_process_that_has_disabled_its_axes_may_go_and_one_that_has_not_is_missed() {
+fn process_may_leave_after_disabling_its_axes() {
     for order in ORDERS {
         let requests = [
             (DriveRequest::Enable, DriveRequest::Disable, false),
@@ -455,7 +458,7 @@ fn a_process_that_has_disabled_its_axes_may_go_and_one_that_has_not_is_missed() 
 /// Anything finite, any request, any time.
 // feature(ipc): a dead, hanging or wrong controller process stops the axes as the file says while the bus stays in Op, and another one takes over; a wild one moves nothing beyond its limits
 #[test]
-fn a_wild_process_moves_no_axis_beyond_its_limits_and_holds_up_no_cycle() {
+fn wild_process_breaks_no_limit_and_delays_no_cycle() {
     for (seed, order) in [(1, ORDERS[0]), (2, ORDERS[1]), (3, ORDERS[0])] {
         let mut random = fastrand::Rng::with_seed(seed);
         let mut turner = Turner::new(9.0);

@@ -19,18 +19,19 @@ impl Cell {
         Self { phase, fault, seed, heals: false }
     }
 
-    /// True if the cause goes away while the run goes on: of a robot built wrongly and an interface that was removed it does not, and a run
-    /// that is to stop does not wait for it.
+    /// True if the cause goes away while the run continues. It does not for a robot that is built
+    /// wrongly or an interface that was removed; a run that is to stop does not wait for it.
     pub(crate) fn can_heal(self) -> bool {
         self.phase != Phase::Shutdown && !matches!(self.fault, Fault::Swapped | Fault::InterfaceGone)
     }
 
-    /// True if the bus is in Op when the fault begins: then all are there again by themselves, whatever it was.
+    /// True if the bus is in Op when the fault begins: then all are there again by themselves,
+    /// whatever it was.
     pub(crate) fn is_in_op(self) -> bool {
         matches!(self.phase, Phase::Op | Phase::Homing | Phase::Profile)
     }
 
-    /// Faults of what a SubDevice in Op does not need; each comes with a fall out of Op.
+    /// Faults of parts that a SubDevice in Op does not need; each comes with a fall out of Op.
     pub(crate) fn falls(self) -> Option<Fall> {
         match self.fault {
             _ if !self.is_in_op() => None,
@@ -117,9 +118,10 @@ pub(crate) enum Phase {
     BringUp,
     /// In Op, with the axes in motion.
     Op,
-    /// In Op, while a drive looks for its home.
+    /// In Op, while a drive homes.
     Homing,
-    /// In Op, with axes on the way that drives make by themselves: profile position, velocity, torque.
+    /// In Op, with axes on the way that drives make by themselves: profile position, velocity,
+    /// torque.
     Profile,
     /// Once the cycle was asked to stop.
     Shutdown,
@@ -160,34 +162,39 @@ pub(crate) enum Fault {
     Delay,
     /// Every reply comes twice for a while.
     Duplicate,
-    /// Before every reply comes the one of 64 frames ago, for a while: the same index, another generation.
+    /// Before every reply comes the one of 64 frames ago, for a while: the same index, another
+    /// generation.
     Replay,
     /// Replies overtake each other for a while.
     Reorder,
-    /// One bit of every fifth reply and of every seventh request is another one: their frame check sequences are wrong, and
-    /// its receiver drops such a frame.
+    /// One bit of every fifth reply and of every seventh request is another one: their frame check
+    /// sequences are wrong, and its receiver drops such a frame.
     Corrupt,
-    /// One bit of every fifth reply is another one, and its check sequence is right all the same: changed in a switch or in
-    /// the host. A changed bit of process data cannot be noticed.
+    /// One bit of every fifth reply is another one, and its check sequence is right all the same:
+    /// changed in a switch or in the host. A changed bit of process data cannot be noticed.
     Altered,
     /// Frames of other programs and other MainDevices come in between for a while.
     Foreign,
     /// Replies are cut for a while.
     Truncated,
-    /// The last SubDevice loses its power for good: whatever lasts for good, or until its cause goes away in a cell that heals.
+    /// The last SubDevice loses its power for good: whatever lasts for good, or until its cause
+    /// goes away in a cell that heals.
     PowerLoss,
     /// All SubDevices lose their power for good, on a segment that leaves the source address of
     /// frames unchanged.
     UnmarkedPower,
     /// The cable behind the first SubDevice breaks for good.
     CableBreak,
-    /// The last two SubDevices have changed places, before power-on: the bus does not come up, so its phases are one.
+    /// The last two SubDevices have changed places, before power-on: the bus does not come up, so
+    /// its phases are one.
     Swapped,
-    /// The second SubDevice answers in its mailbox no more. In Op it also loses its power for a moment: it needs its mailbox to come back.
+    /// The second SubDevice answers in its mailbox no more. In Op it also loses its power for a
+    /// moment: it needs its mailbox to come back.
     StuckMailbox,
     /// The second SubDevice refuses Op. In Op its process data watchdog expires, too.
     RefusedState,
-    /// The EEPROM of the second SubDevice is blank. In Op it also loses its power for a moment: it is known by its EEPROM then.
+    /// The EEPROM of the second SubDevice is blank. In Op it also loses its power for a moment: it
+    /// is known by its EEPROM then.
     SiiGarbage,
     /// The process data watchdog of the second SubDevice expires.
     WatchdogExpiry,
@@ -224,8 +231,8 @@ pub(crate) enum Fault {
     NoStopLoad,
     /// The same with brake and load.
     NoStopBrakeLoad,
-    /// Another MainDevice brings the same SubDevices up and runs its own cycle, for good. In the scan it already does. Where its cause goes
-    /// away it sends no more, after two seconds.
+    /// Another MainDevice brings the same SubDevices up and runs its own cycle, for good. In the
+    /// scan it already does. Where its cause goes away it sends no more, after two seconds.
     SecondMaster,
 }
 

@@ -1,7 +1,9 @@
-//! Inputs that name the exchange they are of, and the rule that none but those of the newest is called fresh.
+//! Inputs that name the exchange they belong to, and the rule that only inputs of the newest
+//! exchange are called fresh.
 //!
-//! The drives of the matrix count the steps of their applications in the actual torque (0x6077), four and more in a cycle: no
-//! two frames of different cycles read the same inputs. What each frame with process data reads is noted when it passes.
+//! The drives of the matrix count the steps of their applications in the actual torque (0x6077),
+//! four and more in a cycle: no two frames of different cycles read the same inputs. What each
+//! frame with process data reads is noted when it passes.
 
 use std::sync::{Arc, Mutex};
 
@@ -89,7 +91,8 @@ impl Application for Counting {
 #[derive(Clone, Debug)]
 pub(crate) struct Exchange {
     sent: Instant,
-    /// Inputs that each drive put into it; `None` if it did not come to that one, or found no inputs there.
+    /// Inputs that each drive put into it; `None` if it did not come to that one, or found no
+    /// inputs there.
     read: [Option<[u8; LENGTH]>; 3],
     altered: Option<Part>,
 }
@@ -99,7 +102,7 @@ pub(crate) struct Exchange {
 pub(crate) struct Newest(Arc<Mutex<Option<Exchange>>>);
 
 impl Newest {
-    /// A frame leaves; it reads `inputs` of those it comes to.
+    /// A frame leaves; it reads `inputs` of the SubDevices it reaches.
     pub(crate) fn leaves(&self, frame: &[u8], sent: Instant, inputs: [Option<&Shown>; 3]) {
         if has_process_data(frame) {
             let read = inputs.map(|shown| shown.map(|shown| *shown.0.lock().unwrap()));
@@ -123,7 +126,8 @@ fn has_process_data(frame: &[u8]) -> bool {
     frame::places(frame).any(|it| it.header.command.is_logical())
 }
 
-/// Part of a reply with process data that a bit belongs to: it decides whether a change can be detected.
+/// Part of a reply with process data that a bit belongs to: it decides whether a change can be
+/// detected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     /// Identity of the reply: changed, it is no reply at all.
@@ -166,8 +170,8 @@ impl Part {
     }
 }
 
-/// Inputs called fresh in a cycle are those that the drive put into the frame of the cycle before, bit by bit: all but the one bit
-/// of process data that was altered on the way.
+/// Inputs called fresh in a cycle are, bit by bit, the inputs that the drive put into the frame of
+/// the previous cycle: all except the one bit of process data that was altered on the way.
 pub(crate) fn check(cell: Cell, reports: &[Report]) {
     // On the way back from a stall, up to two cycles without a look are no outage.
     let oldest = if cell.fault == Fault::HostStall { PERIOD * 4 } else { PERIOD };
@@ -182,7 +186,7 @@ pub(crate) fn check(cell: Cell, reports: &[Report]) {
             let at = format!("drive {drive} at {:?} {exchange:?} {cell:?}", report.now);
             assert!(report.now.since(exchange.sent) <= oldest, "{at}");
             let Some(read) = exchange.read[drive] else { panic!("no frame came to {at}") };
-            // A drive that looks for its home counts anew.
+            // A drive that homes counts from a new origin.
             let homes = cell.phase == Phase::Homing && drive == 0;
             differing += different_bits(read, &report.axes[drive], homes);
         }

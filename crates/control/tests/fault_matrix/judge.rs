@@ -21,15 +21,15 @@ use crate::support::PERIOD;
 /// Limit of velocity of the axes, in rad/s.
 const VELOCITY: f64 = 10.0;
 
-/// A run is over by then in any case.
+/// Time limit of every run.
 const LONGEST: Duration = Duration::from_secs(25);
 
-/// A run that is over.
+/// A run that has ended.
 pub(crate) struct Run {
     pub(crate) ended: Ended<Wire>,
     pub(crate) records: Vec<ServoRecord>,
     pub(crate) reports: Vec<Report>,
-    /// It told of another MainDevice.
+    /// It reported another MainDevice.
     pub(crate) reported: bool,
     pub(crate) took: Duration,
 }
@@ -72,7 +72,7 @@ impl Outcome {
         Self { digest: format!("{error} {took:?}"), name, exit_code: COULD_NOT_RUN }
     }
 
-    /// A cycle that is over.
+    /// A cycle that has ended.
     pub(crate) fn of(cell: Cell, run: &Run) -> Self {
         let Run { ended, records, reports, reported, took } = run;
         assert!(*took < LONGEST, "{took:?} {cell:?}");
@@ -99,15 +99,17 @@ impl Outcome {
     }
 }
 
-/// Words of the cell about another MainDevice, and the state that it reached, if it was a whole one.
+/// Words of the cell about another MainDevice, and the state that it reached, if it was a whole
+/// one.
 fn others(told: bool, wire: &Wire) -> String {
     let told = if told { "; another MainDevice is told of" } else { "" };
     let came = wire.second().map_or(String::new(), |it| format!("; the other came to {:?}", it.came_to()));
     told.to_owned() + &came
 }
 
-/// An exit code that tells: 0 only if each drive was enabled, stayed so until the run was to stop, came to rest without a
-/// quick stop or a fault, and its SubDevice was brought to Init. Judged by what drives and SubDevices went through.
+/// The exit code is 0 only if each drive was enabled, stayed so until the run was to stop, stopped
+/// without a quick stop or a fault, and its SubDevice was brought to Init. Evaluated by the states
+/// of drives and SubDevices.
 fn check_exit_code(cell: Cell, exit_code: u8, run: &Run, taken: &[Vec<Taken>]) {
     let stop = run.reports.iter().find(|it| it.stopping).map(|it| it.now);
     let segment = run.ended.link.segment();
@@ -122,8 +124,8 @@ fn check_exit_code(cell: Cell, exit_code: u8, run: &Run, taken: &[Vec<Taken>]) {
     assert!(exit_code != 0 || hurt.is_empty(), "exit code {exit_code}, {hurt:?} {cell:?}");
 }
 
-/// Faults of the cycle's replies are counted, even where nothing else comes of it. On the way up a reply has the time
-/// to be late.
+/// Faults of the cycle's replies are counted, even where nothing else comes of it. On the way up a
+/// reply has the time to be late.
 fn check_that_it_was_counted(cell: Cell, reception: &ReceptionCounters) {
     let ReceptionCounters { lost, late, duplicate, foreign, truncated, mismatched, .. } = *reception;
     let counted = match cell.fault {
@@ -156,7 +158,8 @@ fn broken(taken: &[Taken], stop: Option<Instant>) -> Option<State> {
     taken[first..].iter().find(wrong).map(|it| it.state)
 }
 
-/// Another MainDevice on the wire is told of; refused where it was there first, and not told of where it is not.
+/// Another MainDevice on the wire is reported; it is refused if it was there first, and not
+/// reported if there is none.
 fn check_that_others_are_told(cell: Cell, told: bool) {
     let others = matches!(cell.fault, Fault::Foreign | Fault::SecondMaster);
     assert_eq!(told, others, "{cell:?}");
@@ -174,7 +177,8 @@ fn check_that_the_refused_change_nothing(cell: Cell, refused: bool, wire: &Wire)
     }
 }
 
-/// Judges that, with the others gone, the first drive is brought to rest and disabled while it is still in Op.
+/// Checks that, with the others gone, the first drive stops and is disabled while it is still in
+/// Op.
 fn check_the_others(cell: Cell, taken: &[Taken]) {
     let gone = matches!(cell.fault, Fault::CableBreak | Fault::PowerLoss);
     if !gone || !(cell.is_in_op() || cell.phase == Phase::Shutdown) {
@@ -186,8 +190,8 @@ fn check_the_others(cell: Cell, taken: &[Taken]) {
     assert!(!last.controlword.enables_operation(), "{last:?} {cell:?}");
 }
 
-/// Judges what was sent, what arrived, and the true motion. Set-points begin where a drive says it is: with a bit altered about that,
-/// they begin elsewhere.
+/// Checks the sent and the received set-points, and the true motion. Set-points begin where a drive
+/// says it is: with an altered bit in that position, they begin elsewhere.
 fn check_limits(cell: Cell, run: &Run, taken: &[Vec<Taken>]) {
     let altered = exchange::altered_at(&run.reports);
     let misled = |now: Instant| altered.iter().any(|&at| now >= at && now.since(at) < PERIOD * 4);
@@ -197,7 +201,8 @@ fn check_limits(cell: Cell, run: &Run, taken: &[Vec<Taken>]) {
     motion::check_true_position(cell, taken, &run.reports);
 }
 
-/// Speeds of drives that make their own way: what they make of a destination, or of a velocity that has jumped.
+/// Speeds of drives that generate their own profile, for a destination, or for a velocity that has
+/// jumped.
 fn check_own_ways(cell: Cell, taken: &[Vec<Taken>]) {
     for (drive, taken) in
         taken.iter().enumerate().filter(|(drive, _)| cell.phase.modes()[*drive].is_profile())
@@ -222,8 +227,8 @@ fn check_rest(cell: Cell, run: &Run, taken: &[Vec<Taken>]) {
     }
 }
 
-/// Judges a run in which the cause of the fault goes away: no axis comes back with a jump, and a drive that had no power is not
-/// enabled again by itself, though its controller asks for it all the time.
+/// Checks a run in which the cause of the fault goes away: no axis returns with a jump, and a drive
+/// that had no power is not enabled again, though its controller requests it all the time.
 pub(crate) fn check_the_way_back(cell: Cell, run: &Run) {
     let taken: Vec<_> = run.records.iter().map(ServoRecord::taken).collect();
     check_limits(cell, run, &taken);
@@ -246,7 +251,7 @@ pub(crate) fn check_the_way_back(cell: Cell, run: &Run) {
     assert!(enabled.is_none(), "{enabled:?} {cell:?}");
 }
 
-/// The cause of what a stall made.
+/// The cause of a stall.
 fn stall(cycles: u32) -> String {
     if cycles == 0 { String::new() } else { format!(" (stall of {cycles} cycles)") }
 }

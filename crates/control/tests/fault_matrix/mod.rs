@@ -1,40 +1,50 @@
-//! Every fault in every phase of a run, in virtual time: a robot of three simulated drives, one of which homes, on a wire that
-//! misbehaves from one instant on.
+//! Every fault in every phase of a run, in virtual time: a robot of three simulated drives, one of
+//! which homes, on a wire that misbehaves from one instant on.
 //!
-//! Each cell of the matrix has an outcome with a name; `golden.txt` beside this file is the table of them: the exit code that
-//! `onbeat run` gives ([`onbeat_control::verdict`]), "and afterwards", what was found, and if another MainDevice was told of. *Afterwards*
-//! is a second run, in which what broke for good is mended half a second later, a second MainDevice falls silent after two, and the cycle runs on:
+//! Each cell of the matrix has a named outcome; `golden.txt` in this folder is their table: the
+//! exit code of `onbeat run` ([`onbeat_control::verdict`]), "and afterwards", the findings, and
+//! whether another MainDevice was reported. *Afterwards* is a second run: permanent damage is
+//! repaired half a second later, a second MainDevice falls silent after two, and the cycle runs on:
 //!
 //! | afterwards | |
 //! |---|---|
 //! | stays in Op | no SubDevice left Op |
 //! | before its end | all SubDevices were in Op for good while the cause still lasted |
-//! | in N cycles | so many periods after the end of the cause, at most, all SubDevices were in Op by themselves, for good |
-//! | not up | the bus did not come up: the run has ended with an exit code 1, and a further one begins anew |
+//! | in N cycles | at most N periods after the end of the cause, all SubDevices were in Op for good |
+//! | not up | the bus did not come up: exit code 1; a further run starts again |
 //! | - | the cause stays, or the run was ending |
 //!
-//! On the way up what broke is mended after 0.3 s. A cable that is out for less than the half second in which a SubDevice has to answer is
-//! waited for, as are a mailbox and lost frames. Not waited for are a SubDevice that the scan did not count, one that has lost its power, and with it the
-//! address and all that it was told, one that refuses a state, an EEPROM that is blank when it is read, an interface that refuses frames before the first
-//! cycle, and another MainDevice: whoever starts the robot is there, and nothing moves yet. In Op there is no *not up*: all recover. What a
-//! SubDevice in Op does not need is combined with a fall out of Op ([`cell::Cell::falls`]). In every cell:
+//! During the bring-up damage is repaired after 0.3 s. The bring-up waits for a cable that is out
+//! for less than the half second in which a SubDevice has to answer, for a mailbox and for lost
+//! frames. It does not wait for a SubDevice that the scan did not count, a SubDevice that has lost
+//! its power and with it its address and configuration, one that refuses a state, an EEPROM that is
+//! blank when it is read, an interface that refuses frames before the first cycle, and another
+//! MainDevice: the operator is present, and nothing moves yet. In Op there is no *not up*: all
+//! recover. Parts that a SubDevice does not need in Op are combined with a fall out of Op
+//! ([`cell::Cell::falls`]). In every cell:
 //!
-//! * no set-point leaves on the wire beyond position, velocity, written acceleration and jerk, by the number of its cycle (`stream.rs`).
-//!   From the third cycle to the end of an outage, and over skipped releases, the difference over the cycles between counts;
-//! * no set-point arrives at a drive beyond position, or farther than 1.05 times the limit of velocity over the cycles between (`motion.rs`);
-//! * the true position of each shaft stays within its limits and the distance in which it brakes. An axis is unreferenced where its drive counts from
-//!   elsewhere or its shaft was turned unseen in Op, and does not move after that, though its controller resets it again and again;
-//! * inputs called fresh are, bit by bit, what the drive put into the frame of the cycle before (`exchange.rs`). A bit of process
-//!   data that was altered behind a right check sequence is all that EtherCAT cannot tell; altered headers, generation numbers
-//!   and working counters are told;
-//! * the fault took place, and where it is one of replies, who received them has counted it: *all well* is not the outcome of a
-//!   fault that never was;
-//! * the exit code is not 0 where drives or SubDevices were hurt, judged by what these went through;
-//! * other MainDevices are reported, and refused where they were first; none is reported where none is;
+//! * no set-point leaves on the wire beyond position, velocity, written acceleration and jerk, by
+//!   the number of its cycle (`stream.rs`). From the third cycle to the end of an outage, and over
+//!   skipped releases, the difference over the cycles between counts;
+//! * no set-point arrives at a drive beyond position, or farther than 1.05 times the limit of
+//!   velocity over the cycles between (`motion.rs`);
+//! * the true position of each shaft stays within its limits and the distance in which it brakes.
+//!   An axis is unreferenced where its drive counts from elsewhere or its shaft was turned unseen
+//!   in Op, and does not move after that, though its controller resets it again and again;
+//! * inputs called fresh are, bit by bit, the inputs that the drive put into the frame of the
+//!   previous cycle (`exchange.rs`). EtherCAT cannot detect an altered bit of process data behind a
+//!   right check sequence, and nothing else; altered headers, generation numbers and working
+//!   counters are reported;
+//! * the fault took place, and a receiver of faulty replies has counted them: *all well* is not the
+//!   outcome of a fault that never was;
+//! * the exit code is not 0 if drives or SubDevices had faults, by their own records;
+//! * other MainDevices are reported, and refused where they were first; none is reported where none
+//!   is;
 //! * the run ends in bounded time.
 //!
-//! `ONBEAT_CELL="Op TurnOff"` plays the cells with this in their names alone, and prints their part of the table;
-//! `ONBEAT_MATRIX=write` writes the table anew; `ONBEAT_SEED=N` draws other faults and compares outcomes by their exit codes only.
+//! `ONBEAT_CELL="Op TurnOff"` plays only the cells with this in their names, and prints their part
+//! of the table; `ONBEAT_MATRIX=write` rewrites the table; `ONBEAT_SEED=N` draws other faults and
+//! compares outcomes by their exit codes only.
 use crate::support;
 
 mod cell;
@@ -88,7 +98,7 @@ fn every_fault_in_every_phase_ends_as_the_table_says() {
     }
     let wanted = |line: &str| match seed {
         None => line.to_owned(),
-        // What becomes of an altered bit depends on the bit.
+        // The effect of an altered bit depends on the bit.
         Some(_) if line.contains("Altered") => String::new(),
         Some(_) => line.chars().take(20).collect(),
     };

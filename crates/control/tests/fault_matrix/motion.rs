@@ -9,8 +9,9 @@ use super::cell::{Cell, Phase};
 use super::robot::{COUNTS_PER_RADIAN, Report, SECOND, axes};
 use crate::support::PERIOD;
 
-/// Set-points as they arrived at a drive: within the limits of position, and from one to the next at most 1.05 times the limit of velocity over
-/// the cycles between. With a bit altered of what the drive shows, they begin elsewhere.
+/// Set-points as they arrived at a drive: within the limits of position, and from one to the next
+/// at most 1.05 times the limit of velocity over the cycles between. With a bit altered of what the
+/// drive shows, they begin elsewhere.
 pub(crate) fn check_arrived(cell: Cell, taken: &[Vec<Taken>], misled: impl Fn(Instant) -> bool) {
     let count = 1.0 / COUNTS_PER_RADIAN;
     for (drive, axis) in axes(cell).iter().enumerate() {
@@ -60,7 +61,8 @@ const COASTS: f64 = 25.0;
 /// Time in which a drive notices that it gets no process data, in s, and begins to brake.
 const NOTICES: f64 = 0.12;
 
-/// The true position: never farther beyond the limits than the axis needs to brake. An axis that is unreferenced does not move at all.
+/// The true position: never farther beyond the limits than the axis needs to brake. An axis that is
+/// unreferenced does not move at all.
 pub(crate) fn check_true_position(cell: Cell, taken: &[Vec<Taken>], reports: &[Report]) {
     for (drive, axis) in axes(cell).iter().enumerate() {
         let Some((lowest, highest)) = axis.supervision.unwrap().limits.position else { continue };
@@ -96,8 +98,8 @@ pub(crate) fn check_true_position(cell: Cell, taken: &[Vec<Taken>], reports: &[R
     check_unreferenced(cell, taken, reports);
 }
 
-/// An axis is unreferenced once its drive counts from elsewhere; then it does not move, though its controller resets it and asks for
-/// motion all the time.
+/// An axis is unreferenced once its drive counts from elsewhere; then it does not move, though its
+/// controller resets it and asks for motion all the time.
 fn check_unreferenced(cell: Cell, taken: &[Vec<Taken>], reports: &[Report]) {
     let unreferenced = |reason| {
         matches!(

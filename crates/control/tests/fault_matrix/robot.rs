@@ -68,12 +68,14 @@ pub(crate) struct Report {
     pub(crate) exchange: Option<Exchange>,
 }
 
-/// One run of the cell, judged. It listens, brings the bus up, and runs, as the program does.
+/// One run of the cell, with its checks. It listens, brings the bus up, and runs, as the program
+/// does.
 pub(crate) fn run(cell: Cell) -> Outcome {
     play(cell).map_or_else(|outcome| outcome, |run| Outcome::of(cell, &run))
 }
 
-/// The bus once the cause of the fault has gone: when all were in Op for good, after it; `None` if they were not.
+/// The bus once the cause of the fault has gone: when all were in Op for good, after it; `None` if
+/// they were not.
 pub(crate) fn afterwards(cell: Cell) -> Option<Back> {
     let run = play(Cell { heals: true, ..cell }).ok()?;
     judge::check_the_way_back(cell, &run);
@@ -105,7 +107,7 @@ fn play(cell: Cell) -> Result<Run, Outcome> {
     }
     let (see, seen): (Sender<Report>, Receiver<Report>) = channel();
     let controller = Sway::new(cell, (progress, stop.clone()), newest, see);
-    // Long enough for the fault and what follows from it.
+    // Long enough for the fault and its effects.
     let configuration = CycleConfiguration {
         cycles: Some(match (cell.heals, cell.fault) {
             (true, Fault::SecondMaster) => 6_000,
@@ -115,7 +117,8 @@ fn play(cell: Cell) -> Result<Run, Outcome> {
             (false, _) => 2_500,
             (true, _) => 4_000,
         }),
-        // While another MainDevice has all SubDevices the bus is lost to this one: on the way back that is waited for.
+        // While another MainDevice has all SubDevices the bus is lost to this one: on the way back
+        // that is waited for.
         loss: Some(Duration::from_secs(match (cell.heals, cell.fault) {
             (true, Fault::SecondMaster) => 3,
             _ => 1,
@@ -221,7 +224,8 @@ fn replies(cell: Cell) -> Replies {
     }
 }
 
-/// Objects that are written on the way up; of a drive that makes its own way, speed and ramps by the limits of its axis.
+/// Objects that are written during the bring-up; for a drive that generates its own profile, speed
+/// and ramps by the limits of its axis.
 fn startup(axis: &AxisConfiguration) -> Vec<StartupSdo> {
     let sdo = |index, value: u32| StartupSdo {
         index,
@@ -242,7 +246,7 @@ fn startup(axis: &AxisConfiguration) -> Vec<StartupSdo> {
     startup
 }
 
-/// The axes of a cell, with limits of position in the cyclic modes, but for one that looks for its home.
+/// The axes of a cell, with limits of position in the cyclic modes, except for one that homes.
 pub(crate) fn axes(cell: Cell) -> Vec<AxisConfiguration> {
     let mut axes = supervised(3);
     for (number, (axis, mode)) in axes.iter_mut().zip(cell.phase.modes()).enumerate() {

@@ -1,4 +1,4 @@
-//! Another MainDevice on the same wire: ours, with another source address and a cycle of its own.
+//! Another MainDevice on the same wire: ours, with another source address and a separate cycle.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -17,7 +17,8 @@ use crate::support::PERIOD;
 /// Its source address, as it sends it.
 pub(crate) const SOURCE: MacAddress = MacAddress([0x20; 6]);
 
-/// Once the bus is in PreOp it cycles, with outputs of zeros. What goes wrong it takes down, as the program does.
+/// Once the bus is in PreOp it cycles, with outputs of zeros. A failure takes it down, as with the
+/// program.
 pub(crate) struct SecondMaster {
     main_device: MainDevice,
     cycle: Option<Instant>,
@@ -62,7 +63,7 @@ impl SecondMaster {
         self.replies.push_back((due, bytes.to_vec()));
     }
 
-    /// Does what is due; `reply` is told of each reply, and when it comes.
+    /// Does what is due; calls `reply` for each reply, with its time.
     pub(crate) fn act(&mut self, segment: &mut Segment, mut reply: impl FnMut(Instant, &[u8])) {
         self.now = self.due();
         while self.replies.front().is_some_and(|(due, _)| *due <= self.now) {

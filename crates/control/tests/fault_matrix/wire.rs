@@ -1,4 +1,4 @@
-//! The wire of a cell: the segment, and what goes wrong on the way to it and back.
+//! The wire of a cell: the segment, and the faults on the way to it and back.
 
 use std::collections::VecDeque;
 use std::io;
@@ -29,7 +29,7 @@ use super::stream::{Sent, Stream};
 /// Time a passing fault lasts.
 const WHILE: Duration = Duration::from_millis(60);
 
-/// Time after which the cause of a fault in Op goes away that does not by itself.
+/// Time after which the cause of a fault in Op is removed.
 const HEALS: Duration = Duration::from_millis(500);
 
 /// The same on the way up, where a SubDevice that does not answer ends it after half a second.
@@ -162,7 +162,7 @@ impl Wire {
         self.stream.sent()
     }
 
-    /// True if the fault took place: what comes of it is an outcome of the fault.
+    /// True if the fault took place: later effects are outcomes of the fault.
     pub(crate) fn went_wrong(&self) -> bool {
         self.spoilt > 0
     }
@@ -228,7 +228,7 @@ impl Wire {
             | Fault::TurnedUnseen
             | Fault::TurnedByRange => assert!(self.segment.power_off(SECOND)),
             Fault::Swapped => {}
-            // Those go wrong frame by frame.
+            // These faults hit single frames.
             Fault::Loss
             | Fault::Delay
             | Fault::Duplicate
@@ -256,7 +256,7 @@ impl Wire {
         self.spoilt += 1;
     }
 
-    /// Time after its begin when the cause of the fault is over; `None` of one that never is.
+    /// Time from the begin to the end of the cause; `None` for a cause that stays.
     fn cause_lasts(&self) -> Option<Duration> {
         Some(match self.cell.fault {
             Fault::Swapped | Fault::InterfaceGone => return None,
@@ -342,7 +342,7 @@ impl Wire {
         drive.dictionary_mut().set(outputs, i64::from(fault.has_brake() && !open));
     }
 
-    /// Takes the cause away when its time is over, and looks who is in Op, until the cycle stops.
+    /// Removes the cause at its end, and records the SubDevices in Op, until the cycle stops.
     fn heal(&mut self, now: Instant) {
         let Some(began) = self.began.filter(|_| self.cell.heals && !self.progress.has(Progress::STOPPING))
         else {
@@ -385,7 +385,7 @@ impl Wire {
         })
     }
 
-    /// Those of whom a frame that leaves now gets inputs, if it gets to them.
+    /// The SubDevices that give inputs to a frame that leaves now, if it reaches them.
     fn readable(&self) -> [Option<&Shown>; 3] {
         let cut = match self.cell.fault {
             _ if self.healed.is_some() => 3,
@@ -400,7 +400,7 @@ impl Wire {
         })
     }
 
-    /// The other MainDevice goes on.
+    /// Runs the other MainDevice.
     fn act_until(&mut self, now: Instant) {
         let Some(second) = &mut self.second else { return };
         while second.due() <= now {
@@ -505,7 +505,7 @@ impl Wire {
         (fault == Fault::Loss || fault.has_no_quick_stop()) && self.is_on()
     }
 
-    /// Result of a transmit whose frame does not get to the segment; `None` for one that does.
+    /// Result of a transmit with a frame that does not reach the segment; `None` for one that does.
     fn lost_on_the_way(&self) -> Option<io::Result<()>> {
         match self.cell.fault {
             _ if self.loses_all() => Some(Ok(())),

@@ -27,7 +27,7 @@ use simulator::{EscDescription, Segment, SubDevice};
 use super::judge::{COUNTS_PER_RADIAN, JERK, STEP};
 use crate::support::{PERIOD, cycle_of, supervised};
 
-/// Direction in which frames are lost, or that none is while the host stands still.
+/// Direction in which frames are lost, or a host stall without lost frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     Out,
@@ -46,7 +46,8 @@ pub(crate) struct Case {
     pub(crate) after: AfterOutage,
     /// The key `outage_time`; `None` is its default.
     pub(crate) time: Option<Seconds>,
-    /// It drives so much that it cannot stand where its set-point does: it overshoots by more than a step.
+    /// It drives so much that it cannot stand where its set-point does: it overshoots by more than
+    /// a step.
     pub(crate) heavy: bool,
     /// It maps 0x606C, velocity actual value.
     pub(crate) tells_velocity: bool,
@@ -230,7 +231,8 @@ impl Link for Lossy {
 /// One cycle: its instant, what the axis reported, and the outage once it has begun.
 pub(crate) type Seen = (Instant, AxisReport, Option<(Instant, Instant)>);
 
-/// Swings the axis 1 rad about where it stood, at 0.5 Hz; a velocity or a torque likewise. Begins anew wherever it is shown to hold.
+/// Swings the axis 1 rad about its start position, at 0.5 Hz; a velocity or a torque likewise.
+/// Restarts wherever it is shown to hold.
 pub(crate) struct MovingController {
     case: Case,
     clock: VirtualClock,

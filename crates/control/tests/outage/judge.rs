@@ -22,7 +22,8 @@ pub(crate) const JERK: f64 = 2_000.0;
 /// Thousandths of the rated torque a cycle: from 5 N m in a quarter of a second.
 const TORQUE_FALL: f64 = 5.0 / 2.4 * 1000.0 / 250.0;
 
-/// The targets that the drive took while it followed them, a line for each one that differs in time by a cycle or more.
+/// The targets that the drive took while it followed them, a line for each one that differs in time
+/// by a cycle or more.
 fn followed(outcome: &Outcome) -> Vec<Taken> {
     outcome
         .taken
@@ -55,15 +56,16 @@ fn silences(outcome: &Outcome) -> Vec<(Instant, Instant)> {
     apart.map(|it| (it[0], it[1])).collect()
 }
 
-/// Set-points that left on the wire in the outage, from the cycle of the last trusted input on. A drive that has left Op by its end takes no outputs,
-/// but is read again.
+/// Set-points that left on the wire in the outage, from the cycle of the last trusted input on. A
+/// drive that has left Op by its end takes no outputs, but is read again.
 pub(crate) fn sent_unheard(outcome: &Outcome) -> &[Sent] {
     let Some((from, to)) = silences(outcome).first().copied() else { return &[] };
     let index = |at: Instant| outcome.sent.partition_point(|it| it.now < at);
     &outcome.sent[index(from)..index(to.min(outcome.end + PERIOD))]
 }
 
-/// The targets of the last cycle with trusted input, of two more, and of no third; what the drive took is one of them.
+/// The targets of the last cycle with trusted input, of two more, and of no third; what the drive
+/// took is one of them.
 pub(crate) fn check_unheard(case: Case, outcome: &Outcome) {
     let Some((moving, blind)) = sent_unheard(outcome).split_at_checked(3) else { return };
     // In the last of them there is an input again, and only the velocity is not known yet.
@@ -85,14 +87,14 @@ pub(crate) fn check_unheard(case: Case, outcome: &Outcome) {
     let Some((from, to)) = blind.first().zip(blind.last()) else { return };
     let during = outcome.taken.iter().filter(|it| it.follows() && from.now < it.now && it.now <= to.now);
     let targets: BTreeSet<i32> = during.map(|it| it.target_position).collect();
-    // Of what was lost on the way out it hears once the way is free again.
+    // It receives set-points lost on the way out once the way is free again.
     let most = if case.fault == Fault::Back { 1 } else { 2 };
     let moves = case.mode == CyclicMode::Position && targets.len() > most;
     assert!(!moves, "it took too many targets: {targets:?} {case:?}");
 }
 
-/// Steps within the limit of velocity in each cycle; after an outage one to where the set-point stood, where the drive did not receive it,
-/// and one to where the axis is: together three largest ones.
+/// Steps within the limit of velocity in each cycle. After an outage, if the drive did not receive
+/// it, one step to the held set-point, and one to the axis: together three largest ones.
 fn check_positions(case: Case, outcome: &Outcome, followed: &[Taken]) {
     let apart = |from: &Taken, to: &Taken| {
         f64::from(to.target_position.wrapping_sub(from.target_position)).abs() / COUNTS_PER_RADIAN
@@ -149,10 +151,11 @@ fn check_torques(case: Case, outcome: &Outcome, followed: &[Taken]) {
     }
 }
 
-/// Set-points begin at the actual position and velocity, or as near to the place as a step leads, and come to rest within the limits.
+/// Set-points begin at the actual position and velocity, or as near to the place as a step leads,
+/// and stop within the limits.
 fn check_ways_back(case: Case, outcome: &Outcome) {
     for (from, to) in silences(outcome) {
-        // Empty where nothing is heard again, or its drive brakes by itself.
+        // Empty if no reply is received again, or its drive brakes by itself.
         let way = way_back(outcome, to);
         match (case.mode, way.first()) {
             (CyclicMode::Torque, _) | (_, None) => {}
@@ -190,7 +193,8 @@ fn check_ways_back(case: Case, outcome: &Outcome) {
     }
 }
 
-/// Position and velocity that the axis showed then, in counts; where its drive tells no velocity, the one it had.
+/// Position and velocity that the axis showed then, in counts; if its drive reports no velocity,
+/// the true one.
 fn shown(case: Case, outcome: &Outcome, at: Instant) -> (f64, f64) {
     let feedback = outcome.reports.iter().find(|(now, _)| *now == at).unwrap().1.feedback;
     let velocity = match case.tells_velocity {
@@ -200,8 +204,9 @@ fn shown(case: Case, outcome: &Outcome, at: Instant) -> (f64, f64) {
     (feedback.position.0 * COUNTS_PER_RADIAN, velocity)
 }
 
-/// Tolerance of a velocity against [`shown`], in counts per second: rounding, or one made from the last two positions. A drive that
-/// still moves to where its set-point stood, or to one that it receives again, changes its velocity in between.
+/// Tolerance of a velocity against [`shown`], in counts per second: rounding, or one made from the
+/// last two positions. A drive that still moves to the held set-point, or to one that it receives
+/// again, changes its velocity in between.
 fn unsure(case: Case) -> f64 {
     let steady = case.mode == CyclicMode::Velocity || case.outage >= 100;
     match (case.tells_velocity, case.fault) {
@@ -229,7 +234,8 @@ fn way_back(outcome: &Outcome, from: Instant) -> Vec<Sent> {
     way
 }
 
-/// Differences of each order over one and more cycles, within its limit and what rounding to counts makes of it.
+/// Differences of each order over one and more cycles, within its limit and what rounding to counts
+/// makes of it.
 fn check_differences(points: &[f64], limits: &[f64], case: Case) {
     const SIGNS: [&[f64]; 3] = [&[-1.0, 1.0], &[1.0, -2.0, 1.0], &[-1.0, 3.0, -3.0, 1.0]];
     for (order, (limit, signs)) in limits.iter().zip(SIGNS).enumerate() {
@@ -247,24 +253,26 @@ fn check_differences(points: &[f64], limits: &[f64], case: Case) {
     }
 }
 
-/// The reason is shown, and the axis stays where it is until it is reset, or goes on by itself.
+/// The reason is shown, and the axis stays where it is until it is reset, or resumes.
 fn check_stop(case: Case, outcome: &Outcome) {
     let at = |from: Instant, to: Instant| {
         outcome.reports.iter().filter(move |(now, _)| *now >= from && *now < to).map(|(_, report)| report)
     };
     let reset = outcome.end + PERIOD * UNTIL_RESET as u32;
     let stopped = at(outcome.begin, reset).any(|report| report.stop == Some(StopReason::Outage));
-    // Where both ways are out, the last reply before the outage is lost as well, if it is taken a cycle later.
+    // Where both ways are out, the last reply before the outage is lost as well, if it is taken a
+    // cycle later.
     let both = case.fault == Fault::Both && case.order == FrameOrder::ReplyOfLastCycle;
     let missed = case.outage + u64::from(both);
-    // An axis in torque mode that is slow enough to count as standing goes on in the cycle in which its outage ends.
+    // An axis in torque mode that is slow enough to count as standstill resumes in the cycle in
+    // which its outage ends.
     let at_once = case.mode == CyclicMode::Torque && case.after == AfterOutage::Resume;
     assert!(stopped == (missed > 2) || (at_once && !stopped), "{case:?}");
     if missed <= 2 {
         return;
     }
     if case.after == AfterOutage::Stay {
-        // Some time to come to rest in; then nothing moves until somebody says so.
+        // Some time to stop; then nothing moves until a reset.
         let rests = outcome.end + Duration::from_millis(600);
         let speeds = at(rests, reset).map(|report| report.feedback.velocity.0.abs());
         let fastest = speeds.fold(0.0, f64::max);

@@ -1,4 +1,5 @@
-//! Frames that are lost, and a host that stands still, judged by what left on the wire and what the simulated drive took.
+//! Frames that are lost, and a host that stalls, checked by the frames on the wire and the data
+//! that the simulated drive took.
 use crate::support;
 
 mod bench;
@@ -49,7 +50,7 @@ proptest! {
 
 /// Its mean velocity over the outage is not the velocity it has.
 #[test]
-fn an_axis_that_came_to_rest_is_not_moved_where_its_drive_tells_no_velocity() {
+fn stopped_axis_without_velocity_feedback_is_not_moved() {
     for mode in [CyclicMode::Velocity, CyclicMode::Position] {
         for outage in [4, 8, 12, 15, 17, 40, 100, 300] {
             let time = Some(Seconds(1.0));
@@ -83,10 +84,11 @@ fn two_lost_cycles_do_not_stop_a_motion() {
     }
 }
 
-/// Set-points on the wire in those two cycles, and at the end; a host that stands still sends what it last knew of, and nothing beyond.
+/// Set-points on the wire in those two cycles, and at the end; a stalled host sends its last
+/// set-points, and nothing beyond.
 // feature(axes): an outage moves no axis beyond the rule, on the way out, back, both, or with the host stalled; two cycles do not stop a motion
 #[test]
-fn set_points_go_on_for_two_cycles_without_input_and_stand_or_fall_to_zero() {
+fn set_points_coast_two_cycles_then_hold_or_go_to_zero() {
     for mode in [CyclicMode::Position, CyclicMode::Velocity, CyclicMode::Torque] {
         for fault in [Fault::Out, Fault::Back, Fault::Both, Fault::Stall] {
             for order in [FrameOrder::ReplyOfLastCycle, FrameOrder::WaitForReply] {
@@ -104,7 +106,8 @@ fn set_points_go_on_for_two_cycles_without_input_and_stand_or_fall_to_zero() {
                     assert!(sent.len() <= 3, "{case:?}: {sent:?}");
                     continue;
                 }
-                // In a cycle it asks for less than a unit of torque more; what falls, falls by eight.
+                // In a cycle it asks for less than a unit of torque more; what falls, falls by
+                // eight.
                 let moves = |pair: &[i32]| match mode {
                     CyclicMode::Torque => pair[0].abs_diff(pair[1]) <= 1,
                     _ => pair[0] != pair[1],
@@ -126,7 +129,7 @@ fn set_points_go_on_for_two_cycles_without_input_and_stand_or_fall_to_zero() {
 
 // feature(axes): an outage moves no axis beyond the rule, on the way out, back, both, or with the host stalled; two cycles do not stop a motion
 #[test]
-fn an_axis_without_supervision_stands_too() {
+fn unsupervised_axis_holds_in_an_outage() {
     let case = Case::new(CyclicMode::Position, Fault::Back, 10);
     let Begun { clock, record, link, controller, seen, .. } = begin(case, None);
     let configuration =
@@ -139,10 +142,11 @@ fn an_axis_without_supervision_stands_too() {
     assert_eq!(targets.len(), 1, "{targets:?}");
 }
 
-/// A frozen position is not where a heavy load stands: it overshoots by more than a step, and comes back.
+/// A frozen position is not where a heavy load stops: it overshoots by more than a step, and comes
+/// back.
 // feature(axes): after an outage set-points begin at the axis, or a step towards it, and come to rest within velocity, acceleration, jerk and position limits
 #[test]
-fn an_axis_farther_away_than_a_step_comes_to_rest_within_its_limits() {
+fn axis_off_by_more_than_a_step_stops_within_limits() {
     for fault in [Fault::Out, Fault::Back, Fault::Both, Fault::Stall] {
         for order in [FrameOrder::ReplyOfLastCycle, FrameOrder::WaitForReply] {
             for outage in [8, 25, 60, 80] {
@@ -156,7 +160,7 @@ fn an_axis_farther_away_than_a_step_comes_to_rest_within_its_limits() {
 /// The key's default is 20 cycles; two of them the cable takes.
 // feature(axes): an outage moves no axis beyond the rule, on the way out, back, both, or with the host stalled; two cycles do not stop a motion
 #[test]
-fn a_drive_that_hears_us_is_asked_for_a_quick_stop_after_the_outage_time_and_not_before() {
+fn quick_stop_is_sent_at_the_outage_time() {
     for mode in [CyclicMode::Position, CyclicMode::Velocity, CyclicMode::Torque] {
         for (time, cycles) in [(None, 20), (Some(Seconds(0.1)), 100)] {
             let case = Case { time, ..Case::new(mode, Fault::Back, 150) };
@@ -171,7 +175,7 @@ fn a_drive_that_hears_us_is_asked_for_a_quick_stop_after_the_outage_time_and_not
 
 // feature(axes): an outage moves no axis beyond the rule, on the way out, back, both, or with the host stalled; two cycles do not stop a motion
 #[test]
-fn a_velocity_and_a_torque_fall_to_zero_while_nothing_is_heard() {
+fn velocity_and_torque_go_to_zero_in_an_outage() {
     for mode in [CyclicMode::Velocity, CyclicMode::Torque] {
         let case = Case { time: Some(Seconds(1.0)), ..Case::new(mode, Fault::Back, 500) };
         let outcome = play(case);
@@ -188,10 +192,11 @@ fn a_velocity_and_a_torque_fall_to_zero_while_nothing_is_heard() {
     }
 }
 
-/// A stop that is asked for in an outage does not cut short the quick stop of a drive that still receives our frames.
+/// A stop requested in an outage does not cut short the quick stop of a drive that still receives
+/// our frames.
 // feature(axes): a stop is kept by supervision, in time and within the limits; hurried within two seconds
 #[test]
-fn a_drive_that_hears_us_has_time_for_its_quick_stop_before_the_bus_goes_down() {
+fn shutdown_waits_for_the_quick_stop_of_an_outage() {
     let case = Case::new(CyclicMode::Velocity, Fault::Back, 5_000);
     let stop = StopHandle::new();
     let Begun { clock, record, link, axes, controller, .. } = begin(case, Some((stop.clone(), 7)));

@@ -1,4 +1,4 @@
-//! Signals beside axes.
+//! Signals of a robot with axes.
 
 use std::sync::mpsc::{Sender, channel};
 
@@ -92,7 +92,7 @@ impl Controller for Forsaken {
 
 // feature(signals): an output while the command is stale; values beyond the range and not finite are counted
 #[test]
-fn outputs_and_axes_of_a_lost_controller_go_stale_in_the_same_cycle() {
+fn outputs_and_axes_go_stale_in_the_same_cycle() {
     let folder = IpcFolder::new("forsaken");
     let signals =
         signals(OutputBehaviour { on_stale: Some(OnStale::Bits(0)), ..OutputBehaviour::default() });

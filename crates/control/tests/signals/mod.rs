@@ -37,11 +37,11 @@ fn an_input_by_name_sets_an_output_by_name() {
 
 // feature(signals): initial, stop and return values; fresh or not
 #[test]
-fn an_output_begins_with_its_initial_value_and_stops_with_another() {
+fn output_starts_and_stops_with_its_values() {
     let on = OutputBehaviour { initial: 1, ..OutputBehaviour::default() };
     let played = play(signals(on), 30, |_| ());
     assert_eq!(played.levels, [0, 1, 0]);
-    // The stop value stands before Init clears it, whatever the controller sets meanwhile.
+    // The stop value is set before Init clears it, whatever the controller sets meanwhile.
     let stop = OutputBehaviour { on_stop: 1, ..OutputBehaviour::default() };
     let played = play(signals(stop), 30, |stage| {
         stage.io.set(stage.handles.lamps[0], false);
@@ -121,7 +121,7 @@ fn with_outside() -> Vec<Signal> {
 
 // feature(signals): outputs with `writer = "outside"`, one writer each
 #[test]
-fn an_output_of_the_outside_is_commanded_goes_stale_and_is_commanded_again() {
+fn commanded_output_goes_stale_and_recovers() {
     let (tell, told) = channel();
     let on = [Some(Value::Bool(true))];
     let mut sent = 0;
@@ -150,7 +150,7 @@ fn an_output_of_the_outside_is_commanded_goes_stale_and_is_commanded_again() {
 
 // feature(signals): outputs with `writer = "outside"`, one writer each
 #[test]
-fn an_output_of_the_outside_that_returns_waits_for_the_next_command() {
+fn returned_output_waits_for_the_next_command() {
     let (tell, told) = channel();
     let on = [Some(Value::Bool(true))];
     let mut signals = with_outside();
@@ -175,7 +175,7 @@ fn an_output_of_the_outside_that_returns_waits_for_the_next_command() {
 
 // feature(signals): values from outside that cannot be are refused with the signal and the reason
 #[test]
-fn a_command_that_a_signal_cannot_take_is_refused_with_the_signal_and_its_reason() {
+fn impossible_signal_command_is_refused_with_a_reason() {
     let valve = OutputBehaviour { writer: Setter::Outside, ..OutputBehaviour::default() };
     let word = signal("valve", LAMPS, 4, ValueType::Unsigned(3), Flow::Output(valve));
     let signals = [with_outside(), vec![Signal { range: Some((1.0, 5.0)), ..word }]].concat();
@@ -208,7 +208,7 @@ fn a_command_that_a_signal_cannot_take_is_refused_with_the_signal_and_its_reason
 
 // feature(signals): forces: over the controller and of inputs, until a time is over, a release, or the stop
 #[test]
-fn a_force_wins_over_the_controller_until_its_time_is_over_or_it_is_released_and_the_stop_over_it() {
+fn force_overrides_the_controller_and_the_stop_the_force() {
     let (tell, told) = channel();
     let second = 5;
     let mut signals = with_outside();

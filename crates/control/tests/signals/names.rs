@@ -68,7 +68,7 @@ impl Controller for Slices {
     }
 
     fn update(&mut self, _: CycleInfo, io: &mut Io<'_>) {
-        // Fewer values than elements, and more room than there are.
+        // Fewer values than elements, and more space than there are.
         io.set_slice(&self.lamps[1..], &[true, true]);
         let mut levels = [7; 3];
         let number = io.get_slice(&self.levels, &mut levels);
@@ -117,7 +117,7 @@ fn an_output_counts_the_cycles() {
 
 type Ask = fn(&Signals) -> Result<(), SignalError>;
 
-/// Asks for signals as it is told.
+/// Requests the given signals.
 struct Asking(Ask);
 
 impl Controller for Asking {

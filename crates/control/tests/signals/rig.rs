@@ -1,4 +1,4 @@
-//! A drive, terminals, and a scripted controller over them, with another process beside it or without.
+//! A drive, terminals, and a scripted controller over them, with or without another process.
 
 use std::io;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -35,7 +35,8 @@ pub(crate) const ANALOGUE: usize = 1;
 pub(crate) const SWITCHES: usize = 2;
 pub(crate) const LAMPS: usize = 3;
 
-/// A drive, two analogue inputs, four digital inputs, and at the end of the line four digital outputs.
+/// A drive, two analogue inputs, four digital inputs, and at the end of the line four digital
+/// outputs.
 pub(crate) fn segment(switches: &Wires, lamps: &Wires) -> Segment {
     let sub_device =
         |sii: Vec<u8>, application| SubDevice::new(EscDescription::default(), sii, application);

@@ -1,4 +1,4 @@
-//! A cycle whose controller runs in a process of its own, and such a process.
+//! A cycle with a controller in a separate process, and such a process.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -34,7 +34,8 @@ pub fn settings(drives: usize, deadline: Duration, max_late: u32) -> Settings {
     Settings { deadline, max_late, axes: vec![Some(axis); drives] }
 }
 
-/// Turns every axis at 2 rad/s from where it holds, or where supervision brought it, until the cycle ends.
+/// Turns every axis at 2 rad/s from where it holds, or where supervision brought it, until the
+/// cycle ends.
 pub fn turn(controller: &mut Controller, drives: usize) {
     let mut positions = vec![0.0; drives];
     while let Some(turn) = controller.wait() {

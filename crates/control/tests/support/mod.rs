@@ -137,7 +137,7 @@ pub fn cycle_in_bus_time<L: Link, C: Clock>(
     (cycle.with_bus_time(bus), observer)
 }
 
-/// Every axis sways about where it stood, until it is told to stop.
+/// Every axis sways about its start position, until the request to stop.
 #[derive(Default)]
 pub struct Sway {
     axes: Vec<Option<Motion>>,
@@ -207,7 +207,8 @@ impl Drop for IpcFolder {
     }
 }
 
-/// An IPC for this many axes, which take anything within wide limits; open as long as the server is.
+/// An IPC for this many axes, which take anything within wide limits; open as long as the server
+/// is.
 pub fn ipc(folder: &IpcFolder, rules: Rules) -> (Ipc, Server, Client) {
     ipc_with(folder, rules, &[])
 }
@@ -267,7 +268,8 @@ pub fn rules(axes: usize) -> Rules {
     }
 }
 
-/// Moves every axis as it is asked: to positions at a steady speed, at velocities, with torques; and holds it otherwise.
+/// Moves every axis as it is asked: to positions at a steady speed, at velocities, with torques;
+/// and holds it otherwise.
 pub struct Servant {
     pub speed: f64,
     command: ExternalCommand,
@@ -336,14 +338,15 @@ pub fn supervised(drives: usize) -> Vec<AxisConfiguration> {
         },
         following_error: None,
         on_stale: OnStale::Ramp,
-        // Tests by the wall clock share their machine: it stands still for milliseconds now and then.
+        // Tests by the wall clock share their machine: it stalls for milliseconds at times.
         outage: Outage { time: Some(Seconds(10.0)), after: AfterOutage::Resume },
     };
     let supervised = |axis| AxisConfiguration { supervision: Some(settings), ..axis };
     axes(drives).into_iter().map(supervised).collect()
 }
 
-/// Two threads at an IPC: one reads as fast as it can, one sends commands, good and bad ones, all the time.
+/// Two threads at an IPC: one reads as fast as it can, one sends commands, good and bad ones, all
+/// the time.
 pub struct Peers {
     stop: Arc<AtomicBool>,
     reader: JoinHandle<u64>,

@@ -26,8 +26,8 @@ pub struct Scene<'a> {
     pub command: &'a AxisCommand,
 }
 
-/// Enables the first axis and holds it where it stands; from then on `script` moves it. What `look` made of each cycle,
-/// where it made something of it.
+/// Enables the first axis and holds its position; from then on `script` moves it. Returns the
+/// values that `look` made of the cycles.
 pub fn play<S: Send + 'static>(
     segment: impl ethercat::link::Segment + 'static,
     axes: &[AxisConfiguration],

@@ -18,7 +18,7 @@ pub struct Reply {
     pub content: Content,
 }
 
-/// Status of a reply: two characters whose meaning depends on the command.
+/// Status of a reply: two characters; their meaning depends on the command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Status(pub [u8; 2]);
 

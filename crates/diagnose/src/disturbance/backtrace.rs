@@ -1,13 +1,13 @@
 //! From a copy of a stack to the names of the calls on it.
 //!
-//! The real-time thread pays for the kernel's copy and nothing else: no signal is sent to it, which would end its system
-//! calls and need a handler that may not allocate. The copy is read here, later, by the unwind tables that every Rust program
-//! has (`.eh_frame`), so that neither frame pointers nor debug information are needed; with debug information there are
-//! files and lines.
+//! The real-time thread pays for the kernel's copy and nothing else: no signal is sent to it, which
+//! would end its system calls and need a handler that may not allocate. The copy is read here,
+//! later, by the unwind tables that every Rust program has (`.eh_frame`), so that neither frame
+//! pointers nor debug information are needed; with debug information there are files and lines.
 
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod unwind;
-/// Of other processors the kernel is asked for no stacks (`perf::REGISTER_COUNT`).
+/// No stacks are requested from the kernel on other processors (`perf::REGISTER_COUNT`).
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod unwind {
     pub(super) fn unwind(_: &super::Stack, _: &[super::Loaded]) -> Vec<u64> {
@@ -31,7 +31,7 @@ pub(super) fn backtrace(stack: &Stack) -> Vec<Frame> {
     addresses.into_iter().flat_map(|address| name(address, &modules)).take(MOST_FRAMES).collect()
 }
 
-/// Names of memory, as it is mapped when the first is asked for.
+/// Names of memory mappings, read at the first request.
 #[derive(Debug, Default)]
 pub(super) struct Regions {
     maps: Option<Vec<Map>>,
@@ -123,10 +123,11 @@ fn modules() -> Vec<Loaded> {
     .collect()
 }
 
-/// The function at an address, with those inlined there before it; the bare address where none is known.
+/// The function at an address, and the functions inlined there before it; the bare address if none
+/// is known.
 fn name(address: u64, modules: &[Loaded]) -> Vec<Frame> {
     let mut frames = Vec::new();
-    // Addresses of calls are asked for by what follows them.
+    // The symbol of a call is looked up by its return address.
     let next = address.wrapping_add(1);
     backtrace::resolve(std::ptr::with_exposed_provenance_mut(next as usize), |symbol| {
         let Some(function) = symbol.name() else { return };

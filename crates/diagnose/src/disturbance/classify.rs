@@ -11,7 +11,8 @@ use super::report::{Counts, MOST_CAUSES};
 /// Events of the kernel, in the order in which they happened.
 #[derive(Clone, Debug)]
 pub(super) enum Event {
-    /// Switched out for the thread of this name. `interruptible`: asleep as in a call that a signal may end.
+    /// Switched out for the thread of this name. `interruptible`: asleep as in a call that a signal
+    /// may end.
     Switch { preempted: bool, interruptible: bool, next: String },
     /// It enters a system call; `waits` if that is the wait of a pacer.
     Enter { number: i64, waits: bool },
@@ -19,7 +20,8 @@ pub(super) enum Event {
     Exit,
     /// A page was missing.
     Fault { major: bool, address: u64 },
-    /// A copy of the stack: right before or after the call or preemption it belongs to, some time before the fault.
+    /// A copy of the stack: right before or after the call or preemption it belongs to, some time
+    /// before the fault.
     Stack { of: Source, stack: Arc<Stack> },
     /// Switched out; nothing else is known.
     Out { preempted: bool },
@@ -27,7 +29,7 @@ pub(super) enum Event {
     In,
     /// Seen in a system call from outside.
     Seen { number: i64 },
-    /// Some events had no room.
+    /// Some events had no space.
     Lost(u64),
 }
 
@@ -53,9 +55,9 @@ pub(super) struct Classifier {
     /// Numbers of the calls that are part of the thread's work.
     expected: Vec<i64>,
     call: Call,
-    /// A copy whose event is still to come.
+    /// Stack that came before its event.
     early: Option<(Source, Arc<Stack>)>,
-    /// A first whose copy is still to come: its place, and the period of that copy.
+    /// First disturbance of a kind, waiting for its stack: its index, and the period of that stack.
     wanting: Option<(Source, usize, u64)>,
     /// Switched out by itself since.
     out: Option<u64>,
@@ -200,7 +202,7 @@ impl Classifier {
         self.early.take_if(|(of, _)| *of == source).map(|(_, stack)| stack)
     }
 
-    /// One more with a stack of its own.
+    /// Counts one disturbance that may have its own stack.
     fn count_at(&mut self, at: u64, source: Source, kind: Kind, name: String) {
         self.wanting = None;
         let stack = self.early_of(source);
@@ -237,7 +239,7 @@ pub(super) struct Raw {
     pub(super) name: String,
     pub(super) period: u64,
     pub(super) at_ns: u64,
-    /// Its period and its stack, or those of the first that came with one.
+    /// Its period and its stack, or the period and stack of the first one with a stack.
     pub(super) stack: Option<(u64, Arc<Stack>)>,
 }
 
@@ -342,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn a_read_that_returns_at_once_is_a_call_and_one_that_sleeps_is_three_things() {
+    fn read_is_a_call_and_sleeping_read_is_three() {
         let read = Event::Enter { number: READ, waits: false };
         assert_eq!(
             counted([WAIT, ASLEEP, read.clone(), Event::Exit, WAIT, ASLEEP]),
@@ -356,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sleep_of_its_own_is_told_from_the_wait() {
+    fn extra_sleep_differs_from_the_wait() {
         let own = Event::Enter { number: crate::disturbance::WAIT, waits: false };
         let name = || "clock_nanosleep".to_owned();
         assert_eq!(
@@ -453,9 +455,10 @@ mod tests {
     }
 
     #[test]
-    fn without_tracepoints_a_sleep_that_no_release_ends_is_unexpected() {
+    fn without_tracepoints_sleep_without_release_is_unexpected() {
         let (out, back) = (Event::Out { preempted: false }, Event::In);
-        // From 1000 to 1010, and from 1020 to 1040 with a glimpse of a call; then over the release at 1100.
+        // From 1000 to 1010, and from 1020 to 1040 with a glimpse of a call; then over the release
+        // at 1100.
         let mut events = vec![out.clone(), back.clone(), out.clone(), Event::Seen { number: READ }, back];
         events.extend([Event::Out { preempted: true }, Event::In]);
         let mut classifier = classified(events);

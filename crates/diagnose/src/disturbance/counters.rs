@@ -1,4 +1,5 @@
-//! Counters of a thread, read from outside now and then, where the kernel's events are not to be had.
+//! Counters of a thread, read from outside now and then, where the kernel's events are not to be
+//! had.
 
 use machine::task::Counters;
 use rt::clock::{Clock, MonotonicClock};
@@ -30,7 +31,8 @@ impl Counted {
             Some(([voluntary, involuntary, minor_faults, major_faults], waits)) => {
                 (Counters { voluntary, involuntary, minor_faults, major_faults }, waits)
             }
-            // One wait in each period since the first look, as far as it was not overrun, and that of the period itself.
+            // One wait in each period since the first look, as far as it was not overrun, and that
+            // of the period itself.
             None => {
                 let (before, first) = *self.before.get_or_insert((counters, period));
                 (before, period - first + 1)

@@ -1,4 +1,4 @@
-//! The watch of a bus cycle, and of the tasks beside it.
+//! The watch of a bus cycle, and of the tasks that run next to it.
 
 use std::io;
 use std::time::Duration;
@@ -10,7 +10,8 @@ use types::time::nanoseconds;
 
 use super::{Detail, Disturbances, Subject, Watch, Window};
 
-/// Watches the thread of a bus cycle, from the first record it is shown, and those of tasks beside it.
+/// Watches the thread of a bus cycle from its first record on, and the threads of the tasks next to
+/// it.
 #[derive(Debug)]
 pub struct CycleWatch {
     watch: Watch,
@@ -20,7 +21,7 @@ pub struct CycleWatch {
     spin: Duration,
 }
 
-/// The window of a task beside the cycle.
+/// The window of a task next to the cycle.
 #[derive(Debug)]
 struct Beside {
     /// From its first release on.
@@ -48,15 +49,16 @@ impl CycleWatch {
         Ok(Self { watch, window, beside: Vec::new(), period, spin })
     }
 
-    /// Watches a task beside the cycle, too: while the cycles count, in periods of its own.
+    /// Also watches a task next to the cycle, with its own periods, while the cycles count.
     pub fn add(&mut self, task: Subject) {
         let (own, watched) = (task.window, Window::default());
         self.watch.add(Subject { window: watched.clone(), ..task });
         self.beside.push(Beside { own, watched });
     }
 
-    /// Shows it a record: with the first, the watch begins at the next release, and knows the numbers of all. Show none
-    /// before the cycles that count, those in Op.
+    /// Passes a record to the watch. With the first record the watch begins at the next release,
+    /// and knows the numbers of all. Pass no record before the cycles that count, which are the
+    /// cycles in Op.
     pub fn see(&self, record: &CycleRecord) {
         // A task may be released later than the cycle.
         for task in self.beside.iter().filter(|task| !task.watched.is_open()) {
@@ -67,7 +69,8 @@ impl CycleWatch {
         }
         let period = nanoseconds(self.period);
         let first = record.release_ns.saturating_sub(record.cycle.saturating_mul(period));
-        // What was between the cycle and this look is not watched: nobody knew yet that it counts.
+        // The time between the cycle and this call is not watched: that the cycle counts was not
+        // known yet.
         let from = MonotonicClock.now();
         self.window.open_from(from, Instant::from_nanos(first), self.period, self.spin);
     }

@@ -61,8 +61,8 @@ impl Opened {
         }
     }
 
-    /// Once more, into the ring of `first`. A tracepoint that has switched itself off is opened anew: Linux 6.18 would leave
-    /// it stopped.
+    /// Opens it again, into the ring of `first`. Linux 6.18 would leave a tracepoint that has
+    /// switched itself off stopped.
     fn again(&mut self, first: &perf::Event) -> io::Result<()> {
         self.event = self.asked.open()?;
         self.happened = 0;
@@ -86,7 +86,8 @@ enum Role {
 }
 
 impl Probe {
-    /// With tracepoints: all there is to know. `stacks`: with a copy of the stack at each unexpected event.
+    /// With tracepoints: all there is to know. `stacks`: with a copy of the stack at each
+    /// unexpected event.
     pub(super) fn with_tracepoints(
         tid: i32,
         tracepoints: Tracepoints,
@@ -118,10 +119,12 @@ impl Probe {
                 let filter = format!("rmtp != {RELEASE_MARK}");
                 open(Role::Stack(Source::Call), point(sleep.id), stack, &filter)?;
             }
-            // As sched_switch shows it, a thread that could have run is in state 0, or in the state behind all others.
+            // As sched_switch shows it, a thread that could have run is in state 0, or in the state
+            // behind all others.
             let filter = format!("prev_state == 0 || prev_state == {PREEMPTED}");
             open(Role::Stack(Source::Preemption), point(tracepoints.switch.id), stack, &filter)?;
-            // Not a second event of the two above: Linux gives both records the id of one (perf_swevent shares the sample).
+            // Not a second event of the two above: Linux gives both records the id of one
+            // (perf_swevent shares the sample).
             open(Role::Stack(Source::Fault), perf::Source::Faults, stack, "")?;
         }
         Self::begin(events, if stacks { ORDER_WITH_STACKS } else { ORDER }, Some(tracepoints))
@@ -154,7 +157,8 @@ impl Probe {
         if self.tracepoints.is_some() { Means::Tracepoints } else { Means::SoftwareEvents }
     }
 
-    /// Asks for more stacks where those that came were not the first of a kind; `has` says of which kinds one is there.
+    /// Requests more stacks if the received ones were not the first of a kind; `has` returns true
+    /// for a kind that has one.
     pub(super) fn ask_for_stacks(&mut self, has: impl Fn(Kind) -> bool) {
         let Some((first, others)) = self.events.split_first_mut() else { return };
         for opened in others.iter_mut().filter(|opened| opened.happened >= STACKS_AT_ONCE) {
@@ -165,7 +169,7 @@ impl Probe {
                 _ => true,
             };
             if !enough {
-                // Without it the counting goes on.
+                // Without it, counting continues.
                 let _ = opened.again(&first.event);
             }
         }
@@ -188,14 +192,15 @@ impl Probe {
     }
 }
 
-/// PERF_RECORD_SAMPLE with the parts of [`perf::SAMPLE_BYTES`], then the tracepoint's fields or registers and stack.
+/// PERF_RECORD_SAMPLE with the parts of [`perf::SAMPLE_BYTES`], then the tracepoint's fields or
+/// registers and stack.
 fn sample(events: &mut [Opened], tracepoints: Option<&Tracepoints>, record: &[u8]) -> Option<(u64, Event)> {
     let id = word(record, 0)?;
     let opened = events.iter_mut().find(|opened| opened.event.id() == id)?;
     opened.happened = opened.happened.saturating_add(1);
     let at = word(record, 24)?;
     let rest = record.get(perf::SAMPLE_BYTES..)?;
-    // A 32-bit length stands before the fields.
+    // A 32-bit length precedes the fields.
     let fields = rest.get(4..).unwrap_or_default();
     let event = match opened.role {
         Role::Switch => {
@@ -224,7 +229,8 @@ fn sample(events: &mut [Opened], tracepoints: Option<&Tracepoints>, record: &[u8
     Some((at, event))
 }
 
-/// Mask of the registers, the registers, the room for the stack, the stack, and how much of it was filled.
+/// Mask of the registers, the registers, the space for the stack, the stack, and how much of it was
+/// filled.
 fn stack(bytes: &[u8]) -> Option<Stack> {
     if word(bytes, 0)? == 0 {
         return None;
@@ -266,7 +272,7 @@ const STACKS_AT_ONCE: libc::c_int = 8;
 /// Of the stack, from its end: enough for some dozen calls.
 const STACK_BYTES: u32 = 24 << 10;
 
-// States of a thread as sched_switch tells them (include/linux/sched.h, __trace_sched_switch_state).
+// States of a thread in sched_switch (include/linux/sched.h, __trace_sched_switch_state).
 const STATES: i64 = 0xFF;
 const INTERRUPTIBLE: i64 = 1;
 const PREEMPTED: i64 = 0x100;

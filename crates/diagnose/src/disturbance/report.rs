@@ -38,11 +38,12 @@ pub struct Disturbances {
     pub missing: Vec<String>,
     /// Count.
     pub counts: Counts,
-    /// Causes, the most frequent first; at most [`MOST_CAUSES`] of a kind, with the rest as "others".
+    /// Causes, the most frequent first; at most [`MOST_CAUSES`] of a kind, with the rest as
+    /// "others".
     pub causes: Vec<Disturbance>,
     /// The first of each kind, in the order in which they came.
     pub firsts: Vec<First>,
-    /// Events the kernel had no room for: what they were is not known.
+    /// Events the kernel had no space for: what they were is not known.
     pub lost: u64,
 }
 
@@ -62,7 +63,8 @@ impl Disturbances {
 
 /// Count of each kind.
 ///
-/// A call that sleeps counts as a system call, a blocking call and a sleep: the three answer three questions.
+/// A call that sleeps counts as a system call, a blocking call and a sleep: the three answer three
+/// questions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// [`Kind::Task`]
@@ -107,7 +109,7 @@ pub struct First {
     pub period: u64,
     /// When, ns of CLOCK_MONOTONIC.
     pub at_ns: u64,
-    /// Call stack of the thread, innermost call first; empty unless asked for.
+    /// Call stack of the thread, innermost call first; empty if not requested.
     pub backtrace: Vec<Frame>,
     /// In which period that was: a later one where the kernel copied no stack at the first.
     pub backtrace_period: Option<u64>,

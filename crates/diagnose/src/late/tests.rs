@@ -54,7 +54,7 @@ fn causes(shares: &[(Kind, &str, u64)]) -> Causes {
 }
 
 #[test]
-fn causes_are_told_as_people_say_it() {
+fn causes_are_readable() {
     let told = |kind, name: &str, ns| Cause { kind, name: name.to_owned(), ns }.to_string();
     assert_eq!(told(Kind::Task, "kworker/1:2", 120_000), "kworker/1:2 ran 120 us");
     assert_eq!(told(Kind::Irq, "24 eth0", 61_200), "irq 24 eth0 61 us");

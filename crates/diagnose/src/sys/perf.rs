@@ -42,17 +42,19 @@ pub(crate) struct Event {
 }
 
 impl Event {
-    /// Opens it, switched off. Every occurrence is one record, stamped with CLOCK_MONOTONIC: see [`SAMPLE`] for its parts.
+    /// Opens it, switched off. Every occurrence is one record, stamped with CLOCK_MONOTONIC: see
+    /// [`SAMPLE`] for its parts.
     ///
     /// # Errors
-    /// EACCES or EPERM if perf_event_paranoid forbids it; ENOENT or ENOSYS on a kernel without; ESRCH without the thread.
+    /// EACCES or EPERM if perf_event_paranoid forbids it; ENOENT or ENOSYS on a kernel without;
+    /// ESRCH without the thread.
     pub(crate) fn open(tid: i32, source: Source, wanted: Wanted) -> io::Result<Self> {
         let mut attributes = Attributes {
             size: size_of::<Attributes>() as u32,
             sample_period: 1,
             sample_type: SAMPLE,
             flags: DISABLED | EXCLUDE_HV | SAMPLE_ID_ALL | WATERMARK | USE_CLOCKID,
-            // Nobody is woken up, least of all by the real-time thread: who reads looks now and then.
+            // No wakeup, least of all by the real-time thread: the reader polls.
             wakeup_watermark: u32::MAX,
             clockid: libc::CLOCK_MONOTONIC,
             ..Attributes::default()
@@ -73,7 +75,8 @@ impl Event {
             attributes.sample_stack_user = wanted.stack;
         }
         let (any_cpu, no_group): (libc::c_int, libc::c_int) = (-1, -1);
-        // SAFETY: `attributes` is valid, says its own size, and outlives the call, which only reads it.
+        // SAFETY: `attributes` is valid, says its own size, and outlives the call, which only reads
+        // it.
         let descriptor = unsafe {
             libc::syscall(
                 libc::SYS_perf_event_open,
@@ -87,7 +90,7 @@ impl Event {
         if descriptor < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the descriptor is open and nobody else's.
+        // SAFETY: the descriptor is open and has no other owner.
         let descriptor = unsafe { OwnedFd::from_raw_fd(descriptor as libc::c_int) };
         let mut event = Self { descriptor, id: 0 };
         let id = &raw mut event.id;
@@ -131,7 +134,8 @@ impl Event {
     }
 }
 
-/// The records of an event, and of those [redirected](Event::redirect_to) to it, in the order in which they happened.
+/// The records of an event, and of the events [redirected](Event::redirect_to) to it, in
+/// chronological order.
 #[derive(Debug)]
 pub(crate) struct Ring {
     memory: NonNull<u8>,
@@ -140,11 +144,12 @@ pub(crate) struct Ring {
     scratch: Vec<u8>,
 }
 
-// SAFETY: the mapping belongs to this value alone, and no method of it depends on the thread it is called on.
+// SAFETY: the mapping belongs to this value alone, and no method of it depends on the thread it is
+// called on.
 unsafe impl Send for Ring {}
 
 impl Ring {
-    /// A ring of 2^`order` pages; what finds no room is dropped, and counted by a record.
+    /// A ring of 2^`order` pages; what finds no space is dropped, and counted by a record.
     ///
     /// # Errors
     /// EPERM past perf_event_mlock_kb and the limit of locked memory.
@@ -164,7 +169,8 @@ impl Ring {
         }
     }
 
-    /// Takes what is there, oldest first: kind and `misc` of each record's header, and what follows it.
+    /// Takes what is there, oldest first: kind and `misc` of each record's header, and what follows
+    /// it.
     pub(crate) fn drain(&mut self, mut each: impl FnMut(u32, u16, &[u8])) {
         let size = (self.length - self.page) as u64;
         // Partner: the kernel's barrier between the records and this number.
@@ -176,7 +182,8 @@ impl Ring {
             let kind = u32::from_ne_bytes([header[0], header[1], header[2], header[3]]);
             let misc = u16::from_ne_bytes([header[4], header[5]]);
             let whole = u16::from_ne_bytes([header[6], header[7]]);
-            // The kernel's records have 8 bytes or more; anything else would turn this into a loop without end.
+            // The kernel's records have 8 bytes or more; anything else would turn this into a loop
+            // without end.
             let Some(rest) = usize::from(whole).checked_sub(8) else {
                 tail = head;
                 break;
@@ -194,8 +201,8 @@ impl Ring {
 
     /// A number of the first page.
     fn word(&self, offset: usize) -> &AtomicU64 {
-        // SAFETY: `offset` is that of an aligned 64-bit number in the first page, which is mapped, readable and writable as
-        // long as `self` lives; the kernel changes it as an atomic.
+        // SAFETY: `offset` is that of an aligned 64-bit number in the first page, which is mapped,
+        // readable and writable as long as `self` lives; the kernel changes it as an atomic.
         unsafe { &*self.memory.as_ptr().add(offset).cast::<AtomicU64>() }
     }
 
@@ -206,8 +213,8 @@ impl Ring {
         let first = to.len().min(size - at);
         let (one, two) = to.split_at_mut(first);
         let two_length = two.len().min(size);
-        // SAFETY: both pieces lie in the data pages, behind the first page; the kernel writes none of them until `data_tail`
-        // has passed them; `to` is ours.
+        // SAFETY: both pieces lie in the data pages, behind the first page; the kernel writes none
+        // of them until `data_tail` has passed them; `to` is ours.
         unsafe {
             let data = self.memory.as_ptr().add(self.page);
             ptr::copy_nonoverlapping(data.add(at), one.as_mut_ptr(), one.len());
@@ -218,7 +225,7 @@ impl Ring {
 
 impl Drop for Ring {
     fn drop(&mut self) {
-        // SAFETY: the mapping is ours, of this length, and nobody refers to it any more.
+        // SAFETY: the mapping is ours, of this length, and nothing refers to it any more.
         unsafe { libc::munmap(self.memory.as_ptr().cast(), self.length) };
     }
 }
@@ -234,7 +241,8 @@ pub(crate) const MISC_SWITCH_OUT: u16 = 1 << 13;
 /// Out, though it could have run.
 pub(crate) const MISC_SWITCH_OUT_PREEMPT: u16 = 1 << 14;
 
-/// Fields of every sample, in this order: id, instruction pointer, process and thread, time, address: 40 bytes.
+/// Fields of every sample, in this order: id, instruction pointer, process and thread, time,
+/// address: 40 bytes.
 const SAMPLE: u64 = SAMPLE_IDENTIFIER | SAMPLE_IP | SAMPLE_TID | SAMPLE_TIME | SAMPLE_ADDR;
 /// Bytes of these parts.
 pub(crate) const SAMPLE_BYTES: usize = 40;
@@ -248,11 +256,12 @@ const SAMPLE_REGS_USER: u64 = 1 << 12;
 const SAMPLE_STACK_USER: u64 = 1 << 13;
 const SAMPLE_IDENTIFIER: u64 = 1 << 16;
 
-/// Instruction pointer, stack pointer and frame pointer, in the order in which they come: the lowest bit first
-/// (arch/x86/include/uapi/asm/perf_regs.h).
+/// Instruction pointer, stack pointer and frame pointer, in the order in which they come: the
+/// lowest bit first (arch/x86/include/uapi/asm/perf_regs.h).
 #[cfg(target_arch = "x86_64")]
 const REGISTERS: u64 = 1 << 6 | 1 << 7 | 1 << 8;
-/// Frame pointer, link register, stack pointer, program counter (arch/arm64/include/uapi/asm/perf_regs.h).
+/// Frame pointer, link register, stack pointer, program counter
+/// (arch/arm64/include/uapi/asm/perf_regs.h).
 #[cfg(target_arch = "aarch64")]
 const REGISTERS: u64 = 1 << 29 | 1 << 30 | 1 << 31 | 1 << 32;
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]

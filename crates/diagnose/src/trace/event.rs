@@ -1,4 +1,5 @@
-//! Events that are recorded: their meaning, the reading of their records whatever the kernel's formats, and the names in them.
+//! Events that are recorded: their meaning, the reading of their records whatever the kernel's
+//! formats, and the names in them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -39,8 +40,8 @@ pub enum What {
         /// Thread that is woken.
         thread: i32,
     },
-    /// `sched_stat_runtime`: run time of a thread since its last charge, ns, without time stolen from the
-    /// CPU.
+    /// `sched_stat_runtime`: run time of a thread since its last charge, ns, without time stolen
+    /// from the CPU.
     Charged {
         /// Thread that is charged.
         thread: i32,
@@ -87,8 +88,8 @@ pub enum What {
     IdleExit,
 }
 
-/// Event that is recorded: its group and name, true if attribution is impossible without it, the fields that are read, and the
-/// meaning of a record with these.
+/// Event that is recorded: its group and name, true if attribution is impossible without it, the
+/// fields that are read, and the meaning of a record with these.
 type Recorded =
     (&'static str, &'static str, bool, &'static [&'static str], fn(&Record<'_>) -> Option<What>);
 
@@ -168,7 +169,7 @@ impl Reader {
     /// Finds the fields of an event in its format.
     ///
     /// # Errors
-    /// It is none of those recorded, or lacks a field: a sentence.
+    /// Returns an error sentence for an event that is not recorded, or that lacks a field.
     pub(super) fn new(format: &EventFormat) -> Result<Self, String> {
         let name = &format.name;
         let &(_, event, _, fields, read) = RECORDED
@@ -203,7 +204,7 @@ impl Record<'_> {
         self.fields.get(place)?.text(self.bytes).map(Name::new)
     }
 
-    /// Thread whose id, name and priority are the fields from `place` on.
+    /// Thread whose id, name and priority start at field `place`.
     fn task(&self, place: usize) -> Option<Task> {
         let (thread, priority) = (self.number(place)? as i32, self.number(place + 2)? as i32);
         Some(Task { thread, name: self.name(place + 1)?, priority })

@@ -1,7 +1,7 @@
 //! Locations of an event's fields, from the kernel's `format` files.
 //!
-//! Their syntax is stable (`Documentation/trace/events.rst`): a name, an ID, and one line per field with
-//! offset, size and sign. Offsets differ between kernels and are always read.
+//! Their syntax is stable (`Documentation/trace/events.rst`): a name, an ID, and one line per field
+//! with offset, size and sign. Offsets differ between kernels and are always read.
 
 use std::collections::HashMap;
 
@@ -104,8 +104,8 @@ impl Field {
     }
 }
 
-/// Parses a line such as `field:char prev_comm[16]; offset:8; size:16; signed:0;`, also without `signed`,
-/// as in old kernels.
+/// Parses a line such as `field:char prev_comm[16]; offset:8; size:16; signed:0;`, also without
+/// `signed`, as in old kernels.
 fn field(line: &str) -> Option<(String, Field)> {
     let mut parts = line.strip_prefix("field:")?.split(';').map(str::trim);
     let declaration = parts.next()?;

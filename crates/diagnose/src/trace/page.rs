@@ -1,8 +1,8 @@
 //! Pages of the kernel's trace ring buffer, as read from `trace_pipe_raw`.
 //!
-//! Layout: `include/linux/ring_buffer.h` and `events/header_page`. A page starts with the time of its first
-//! record and the number of bytes used; each record has five bits of type or length and 27 bits of time
-//! since the last one.
+//! Layout: `include/linux/ring_buffer.h` and `events/header_page`. A page starts with the time of
+//! its first record and the number of bytes used; each record has five bits of type or length and
+//! 27 bits of time since the last one.
 
 use super::format::EventFormat;
 
@@ -54,7 +54,7 @@ pub struct Page<'a> {
 /// Records before this page were overwritten (`RB_MISSED_EVENTS`).
 const MISSED_EVENTS: u64 = 1 << 31;
 
-/// Bits of the commit field that hold the length; those above are flags.
+/// Bits of the commit field that hold the length; the bits above are flags.
 const LENGTH: u64 = (1 << 20) - 1;
 
 impl<'a> Page<'a> {

@@ -1,5 +1,5 @@
-//! Flight recorder: the kernel keeps the newest events in its rings; they are read only on request, and decoded by the
-//! kernel's own description of them.
+//! Flight recorder: the kernel keeps the newest events in its rings; they are read only on request,
+//! and decoded by the kernel's own description of them.
 
 use std::collections::{HashMap, VecDeque};
 use std::fs::{File, OpenOptions};
@@ -15,8 +15,8 @@ use super::tracefs::{Instance, Unavailable};
 
 /// Records the events of some CPUs during its lifetime.
 ///
-/// The cycle pays only for the events on its own CPU: the rings belong to the kernel and are overwritten
-/// when full, and they are read on another thread.
+/// The cycle pays only for the events on its own CPU: the rings belong to the kernel and are
+/// overwritten when full, and they are read on another thread.
 #[derive(Debug)]
 pub struct Recorder {
     // Dropped before the instance, which cannot be removed while its pipes are open.
@@ -42,8 +42,8 @@ struct KeptPage {
     bytes: Box<[u8]>,
 }
 
-/// Largest ring of a CPU, KiB: a quarter of a second of the densest load seen (`hackbench`), minutes of a
-/// quiet one.
+/// Largest ring of a CPU, KiB: a quarter of a second of the densest load seen (`hackbench`),
+/// minutes of a quiet one.
 const RING_OF_ONE: usize = 8 << 10;
 
 /// Rings of all CPUs together, KiB; as many read pages are kept.
@@ -172,7 +172,7 @@ impl Pipe {
     }
 }
 
-/// Enables the events that exist; returns the names of those missing.
+/// Enables the events that exist; returns the names of missing events.
 fn enable(instance: &Instance) -> Result<(Decoder, Vec<String>), Unavailable> {
     let mut formats = Vec::new();
     let mut missing = Vec::new();
@@ -210,7 +210,8 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// Creates a decoder for the events with these `format` files, and the page layout in `header_page`.
+    /// Creates a decoder for the events with these `format` files, and the page layout in
+    /// `header_page`.
     ///
     /// # Errors
     /// The missing field or event, in words.

@@ -1,8 +1,8 @@
 //! Access to tracefs, and a trace instance of our own in it.
 //!
-//! An instance has its own ring buffers, events and clock, so that other tracing is not affected. Where
-//! tracefs is not mounted it is opened detached (`fsopen`, `fsmount`): no mount point appears, and nothing
-//! is left to unmount.
+//! An instance has its own ring buffers, events and clock, so that other tracing is not affected.
+//! Where tracefs is not mounted it is opened detached (`fsopen`, `fsmount`): no mount point
+//! appears, and nothing is left to unmount.
 
 use std::fs;
 use std::io::{self, Read};
@@ -74,8 +74,8 @@ impl Tracefs {
     /// # Errors
     /// Reading fails.
     pub fn read(&self, path: &str) -> io::Result<String> {
-        // Some files (events/header_page) must be read in a single call, which `fs::read_to_string` does
-        // not guarantee.
+        // Some files (events/header_page) must be read in a single call, which `fs::read_to_string`
+        // does not guarantee.
         let mut file = fs::File::open(self.root.join(path))?;
         let mut text = Vec::new();
         let mut buffer = vec![0; 1 << 16];
@@ -94,7 +94,7 @@ impl Tracefs {
         entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
     }
 
-    /// Removes instances of ours whose process has died; returns their number.
+    /// Removes our instances of dead processes; returns their number.
     pub fn remove_stale(&self) -> usize {
         let stale = self.instances().into_iter().filter(|name| is_stale(name));
         // An instance with open pipes is busy and stays, whatever /proc says of its process.
@@ -110,7 +110,7 @@ pub struct Instance {
 }
 
 impl Instance {
-    /// Creates an instance, after removing those of dead processes.
+    /// Creates an instance, after removing the instances of dead processes.
     ///
     /// # Errors
     /// There is no tracefs, or no instance can be created.
@@ -187,8 +187,8 @@ fn detached() -> io::Result<OwnedFd> {
     Ok(fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, MountAttrFlags::empty())?)
 }
 
-/// True if an instance is ours and the process that made it has ended: no process has its id, or one with
-/// another start time has.
+/// True if an instance is ours and the process that made it has ended: no process has its id, or
+/// one with another start time has.
 fn is_stale(name: &str) -> bool {
     let Some(rest) = name.strip_prefix(PREFIX) else { return false };
     let mut numbers = rest.split('-').map(str::parse::<u64>);

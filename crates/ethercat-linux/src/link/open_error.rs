@@ -13,7 +13,7 @@ pub enum OpenError {
     /// No interface has this name.
     #[error("interface {interface}: no interface has this name; name one of: {present}")]
     NoSuchInterface {
-        /// The name asked for.
+        /// The requested name.
         interface: String,
         /// The names there are.
         present: String,
@@ -187,7 +187,7 @@ mod tests {
     use crate::link::PacketLink;
 
     #[test]
-    fn the_remedies_for_missing_rights_are_those_of_the_pages() {
+    fn remedies_for_missing_rights_match_the_docs() {
         let error = OpenError::NotPermitted { interface: "x".into() }.to_string();
         let readme = include_str!("../../../../README.md");
         for part in
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_interface_is_named_beside_those_there_are() {
+    fn missing_interface_error_lists_the_present_ones() {
         let error = PacketLink::open("nonesuch0", Duration::ZERO).unwrap_err().to_string();
         assert!(
             error.starts_with("interface nonesuch0: no interface has this name; name one of: "),
@@ -215,9 +215,10 @@ mod tests {
         assert!(error.starts_with("the name of the interface is empty, expected one of: "), "{error}");
     }
 
-    /// Nothing is plugged into the loopback interface: a MainDevice is refused there, where it may open sockets at all.
+    /// The loopback interface has no cable: a MainDevice is refused there, if it may open sockets
+    /// at all.
     #[test]
-    fn a_main_device_on_the_loopback_interface_is_told_to_name_another() {
+    fn loopback_interface_is_refused_with_a_remedy() {
         let error = PacketLink::open_as_owner("lo", Duration::ZERO, "a test").unwrap_err();
         let is_refused_before =
             matches!(error, OpenError::NotPermitted { .. } | OpenError::InterfaceDown { .. });

@@ -1,4 +1,5 @@
-//! Errors of a bus that cannot be brought up: the place, the expected, the found, and what to do.
+//! Errors of a bus that cannot be brought up: the place, the expected value, the found one, and a
+//! remedy.
 
 mod sub_device;
 
@@ -96,7 +97,7 @@ pub enum BusError {
          it, in the order described; check its power, the cable to it and the order"
     )]
     MissingRequired {
-        /// Place among those described, from 0.
+        /// Position in the description, from 0.
         position: u16,
         /// Its name.
         name: String,
@@ -126,11 +127,11 @@ pub enum BusError {
         place: u16,
         /// Its identity.
         identity: Identity,
-        /// Place of the one among those described, from 0.
+        /// Position of the first in the description, from 0.
         position: u16,
         /// Its name.
         name: String,
-        /// Place of the other among those described, from 0.
+        /// Position of the other in the description, from 0.
         other: u16,
         /// The other's name.
         other_name: String,
@@ -141,7 +142,7 @@ pub enum BusError {
          {position} \"{name}\", expected one: give each a different alias, or unplug one"
     )]
     TwoOfOne {
-        /// Place among those described, from 0.
+        /// Position in the description, from 0.
         position: u16,
         /// Its name.
         name: String,
@@ -150,18 +151,18 @@ pub enum BusError {
         /// Place in the segment, from 0.
         second: u16,
     },
-    /// A required SubDevice hangs on one that may be unplugged.
+    /// A required SubDevice is connected behind one that may be unplugged.
     #[error(
         "SubDevice {position} \"{name}\" is required and is connected behind SubDevice {before} \
          \"{before_name}\", which is hot_connect, expected nothing required behind what may be \
          unplugged: connect it elsewhere, or make it part of that group"
     )]
     BehindHotConnect {
-        /// Place among those described, from 0.
+        /// Position in the description, from 0.
         position: u16,
         /// Its name.
         name: String,
-        /// Place among those described, from 0, of the one before it.
+        /// Position in the description, from 0, of its predecessor.
         before: u16,
         /// That one's name.
         before_name: String,
@@ -240,8 +241,8 @@ pub enum BusError {
         datagram: usize,
         /// Value expected.
         expected: u16,
-        /// Value found; `None` where its frame did not come back. The expected one where all were right in the last cycle, and too seldom
-        /// before.
+        /// Value found; `None` if its frame did not come back. The expected value if all were right
+        /// in the last cycle, and too seldom before.
         received: Option<u16>,
     },
     /// The reference clock's time, which SYNC0 waits for, never came in SafeOp.

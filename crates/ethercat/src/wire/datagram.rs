@@ -1,8 +1,5 @@
 //! EtherCAT datagrams (ETG.1000.4, 5.4): commands, addresses and the ten-byte header.
 
-use super::read_u16;
-use super::read_u32;
-
 /// Bytes of a datagram header.
 pub const HEADER_LENGTH: usize = 10;
 
@@ -119,15 +116,15 @@ impl Command {
 /// The four address bytes of a datagram, as its command reads them (ETG.1000.4, 5.4.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Address {
-    /// `position` 0 addresses the SubDevice that sees 0: each one adds one in passing. `register` is
-    /// the physical memory address (ADP and ADO).
+    /// `position` 0 addresses the SubDevice that receives 0: each one adds one in passing.
+    /// `register` is the physical memory address (ADP and ADO).
     AutoIncrement {
         /// Two's complement of the SubDevice's place in the segment, as sent.
         position: u16,
         /// Physical memory address, 0x0000 to 0xFFFF.
         register: u16,
     },
-    /// The SubDevice whose configured station address (register 0x0010) equals `station`.
+    /// The SubDevice with the configured station address (register 0x0010) `station`.
     Station {
         /// Configured station address, or the alias where enabled.
         station: u16,
@@ -176,7 +173,7 @@ pub struct DatagramHeader {
     pub length: u16,
     /// The three reserved bits behind the length, kept so that a frame re-emits byte for byte.
     pub reserved: u8,
-    /// Set by an ESC whose port 0 is closed on a frame that has already been round once.
+    /// Set by an ESC whose port 0 is closed on a frame that has already passed it once.
     pub circulating: bool,
     /// Another datagram follows in this frame.
     pub more_follows: bool,
@@ -215,36 +212,31 @@ impl DatagramHeader {
     /// The header in the first ten bytes of `bytes`, or `None` if there are fewer.
     #[must_use]
     pub fn parse(bytes: &[u8]) -> Option<Self> {
-        let flags = read_u16(bytes, 6)?;
+        let &[command, index, a0, a1, a2, a3, f0, f1, i0, i1] = bytes.first_chunk::<HEADER_LENGTH>()?;
+        let flags = u16::from_le_bytes([f0, f1]);
         Some(Self {
-            command: Command::from_number(*bytes.first()?),
-            index: *bytes.get(1)?,
-            address: read_u32(bytes, 2)?,
+            command: Command::from_number(command),
+            index,
+            address: u32::from_le_bytes([a0, a1, a2, a3]),
             length: flags & LENGTH_MASK,
             reserved: ((flags >> RESERVED_SHIFT) & 0b111) as u8,
             circulating: flags & CIRCULATING != 0,
             more_follows: flags & MORE_FOLLOWS != 0,
-            interrupt: read_u16(bytes, 8)?,
+            interrupt: u16::from_le_bytes([i0, i1]),
         })
     }
 
-    /// The header as it stands on the wire.
+    /// The header's bytes on the wire.
     #[must_use]
     pub fn emit(&self) -> [u8; HEADER_LENGTH] {
-        let mut flags = (self.length & LENGTH_MASK) | u16::from(self.reserved & 0b111) << RESERVED_SHIFT;
-        if self.circulating {
-            flags |= CIRCULATING;
-        }
-        if self.more_follows {
-            flags |= MORE_FOLLOWS;
-        }
-        let mut bytes = [0; HEADER_LENGTH];
-        bytes[0] = self.command.number();
-        bytes[1] = self.index;
-        bytes[2..6].copy_from_slice(&self.address.to_le_bytes());
-        bytes[6..8].copy_from_slice(&flags.to_le_bytes());
-        bytes[8..10].copy_from_slice(&self.interrupt.to_le_bytes());
-        bytes
+        let flags = (self.length & LENGTH_MASK)
+            | u16::from(self.reserved & 0b111) << RESERVED_SHIFT
+            | u16::from(self.circulating) << CIRCULATING.trailing_zeros()
+            | u16::from(self.more_follows) << MORE_FOLLOWS.trailing_zeros();
+        let [a0, a1, a2, a3] = self.address.to_le_bytes();
+        let [f0, f1] = flags.to_le_bytes();
+        let [i0, i1] = self.interrupt.to_le_bytes();
+        [self.command.number(), self.index, a0, a1, a2, a3, f0, f1, i0, i1]
     }
 }
 

@@ -97,7 +97,8 @@ impl BusClient {
         }
     }
 
-    /// Subscribes to the events: those kept, and with `follow` those to come until the cycle ends.
+    /// Subscribes to the events: the kept events, and with `follow` later events until the cycle
+    /// ends.
     ///
     /// # Errors
     /// The cycle has ended.
@@ -107,15 +108,16 @@ impl BusClient {
     }
 }
 
-/// The socket itself, for an event loop: lines of JSON go to and fro on it. Replies that came early are lost.
+/// The socket itself, for an event loop: lines of JSON go to and fro on it. Replies that came early
+/// are lost.
 impl From<BusClient> for UnixStream {
     fn from(client: BusClient) -> Self {
         client.stream.into_inner()
     }
 }
 
-/// Events of a running cycle, oldest first; [`Err`] with the number of those that this reader was too slow for. It ends
-/// with those kept, or with the cycle.
+/// Events of a running cycle, oldest first; [`Err`] with the number of events that this reader
+/// missed because it was too slow. It ends with the kept events, or with the cycle.
 #[derive(Debug)]
 pub struct Events {
     client: BusClient,

@@ -1,10 +1,10 @@
-//! Events kept for readers, who each have a place of their own in them.
+//! Events kept for readers; each reader has its own position.
 
 use std::collections::VecDeque;
 
 use super::message::Event;
 
-/// Events kept for those who come later, or read slowly.
+/// Events kept for readers that come later, or read slowly.
 pub const EVENTS_KEPT: usize = 1024;
 
 /// The newest events.
@@ -26,7 +26,7 @@ pub(super) enum Next<'a> {
 }
 
 impl History {
-    /// Keeps an event; the oldest one makes room.
+    /// Keeps an event; the oldest one makes space.
     pub(super) fn push(&mut self, event: Event) {
         if self.events.len() == EVENTS_KEPT {
             self.events.pop_front();
@@ -60,7 +60,7 @@ mod tests {
 
     // feature(running-bus): events with the numbers of their cycles; those missed are counted
     #[test]
-    fn a_slow_reader_is_told_how_many_it_missed() {
+    fn slow_reader_learns_how_many_it_missed() {
         let event = |cycle| Event {
             cycle,
             at_ns: 0,

@@ -10,7 +10,7 @@ use super::Bytes;
 pub struct Request {
     /// Number that its replies repeat, chosen by the client.
     pub id: u64,
-    /// Service asked for.
+    /// Requested service.
     #[serde(flatten)]
     pub service: Service,
 }
@@ -31,7 +31,7 @@ pub enum Service {
         #[serde(default)]
         complete_access: bool,
     },
-    /// Writes an object (SDO download); for those who may command.
+    /// Writes an object (SDO download); only for clients that may command.
     Download {
         /// Place of the SubDevice, from 0.
         position: u16,
@@ -48,7 +48,8 @@ pub enum Service {
         #[serde(default)]
         force: bool,
     },
-    /// Reads the indices of the object dictionary (SDO information, Get OD List): the list type, then indices, u16 each.
+    /// Reads the indices of the object dictionary (SDO information, Get OD List): the list type,
+    /// then indices, u16 each.
     ObjectList {
         /// Place of the SubDevice, from 0.
         position: u16,
@@ -84,24 +85,26 @@ pub enum Service {
         #[serde(default)]
         receive_times: bool,
     },
-    /// Clears the error counters of all SubDevices; for those who may command.
+    /// Clears the error counters of all SubDevices; only for clients that may command.
     ClearErrors,
-    /// Reads the latch inputs of a SubDevice, which lets single edges go; for those who may command.
+    /// Reads the latch inputs of a SubDevice, which re-arms single-edge latches; only for clients
+    /// that may command.
     Latches {
         /// Place of the SubDevice, from 0.
         position: u16,
     },
     /// Description of all SubDevices as they were found: a JSON array.
     Describe,
-    /// Has the run's flight recorder keep a recording; for those who may command.
+    /// Makes the run's flight recorder keep a recording; only for clients that may command.
     Record {
         /// Words for the recording.
         #[serde(default)]
         reason: String,
     },
-    /// Events: those kept, then with `follow` those to come; without it [`Outcome::Done`] ends them.
+    /// Events: the kept events, then with `follow` later ones; without it [`Outcome::Done`] ends
+    /// them.
     Events {
-        /// Goes on until the connection ends.
+        /// Continues until the connection ends.
         #[serde(default)]
         follow: bool,
     },
@@ -176,7 +179,8 @@ pub struct BusStatus {
     pub working_counter_history: WorkingCounterHistory,
     /// Place of the reference clock.
     pub reference_clock: Option<u16>,
-    /// The reference clock against this host's, and the cycle against it; none where no frame has had its time.
+    /// The reference clock against this host's, and the cycle against it; none where no frame has
+    /// had its time.
     pub clock: Option<ClockStatus>,
     /// Ring of SubDevices, if the bus is one.
     pub ring: Option<RingStatus>,
@@ -219,7 +223,7 @@ pub struct RingStatus {
 pub struct WorkingCounterHistory {
     /// Cycles in which one was short.
     pub short_cycles: u64,
-    /// Cycle since which one is short without a break; none while all are complete.
+    /// Cycle since which one working counter has been short; none while all are complete.
     pub short_since: Option<u64>,
     /// Their last changes, oldest first.
     pub changes: Vec<WorkingCounterChange>,
@@ -229,8 +233,8 @@ pub struct WorkingCounterHistory {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SubDeviceStatus {
-    /// AL status, as `Op` or `SafeOp + error`; [`SubDeviceStatus::ABSENT`] where it is not on the bus, and need not be;
-    /// [`SubDeviceStatus::NO_ANSWER`] where it should be and does not answer.
+    /// AL status, as `Op` or `SafeOp + error`; [`SubDeviceStatus::ABSENT`] where it is not on the
+    /// bus, and need not be; [`SubDeviceStatus::NO_ANSWER`] where it should be and does not answer.
     pub state: String,
     /// AL status code; 0 without an error.
     pub al_status_code: u16,
@@ -238,13 +242,14 @@ pub struct SubDeviceStatus {
     pub al_status_text: String,
     /// True if its process data came and went in the cycle.
     pub exchanges: bool,
-    /// Cycles in a row without.
+    /// Consecutive cycles without process data.
     pub missed: u32,
     /// It is there, and exchanges nothing while another of its group is absent.
     pub waits: bool,
     /// Difference of its clock from the reference clock as it was read last, ns.
     pub clock_difference_ns: Option<i32>,
-    /// Delay of its clock behind the reference clock, ns, as it was measured at the bring-up or when it joined.
+    /// Delay of its clock behind the reference clock, ns, as it was measured at the bring-up or
+    /// when it joined.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay_ns: Option<u32>,
     /// Its SYNC0; none without, and while no frame has had the reference clock's time.
@@ -253,25 +258,26 @@ pub struct SubDeviceStatus {
     /// The same of SYNC1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sync1: Option<SyncStatus>,
-    /// Error counters, if they were asked for and it answered.
+    /// Error counters, if they were requested and the SubDevice answered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub errors: Option<ErrorCounters>,
-    /// Ports 0 to 3, if the error counters were asked for and it answered.
+    /// Ports 0 to 3, if the error counters were requested and the SubDevice answered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub links: Option<[PortLink; 4]>,
-    /// Cable by which frames come to it, the end on the MainDevice's side first, if its place is known: one that has joined may hang
-    /// elsewhere than it was described.
+    /// Cable by which frames reach it, the end on the MainDevice's side first, if its place is
+    /// known: a SubDevice that has joined may be connected elsewhere than described.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cable: Option<[CableEnd; 2]>,
-    /// Receive times of ports 0 to 3 by one frame, local, ns, wrapping at 32 bits, if they were asked for and it answered.
+    /// Receive times of ports 0 to 3 by one frame, local, ns, wrapping at 32 bits, if they were
+    /// requested and the SubDevice answered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub receive_times_ns: Option<[u32; 4]>,
 }
 
 impl SubDeviceStatus {
-    /// State of one that is not on the bus, and need not be.
+    /// State of a SubDevice that is not on the bus, and need not be.
     pub const ABSENT: &'static str = "absent";
-    /// State of one that does not answer, as a drive without power.
+    /// State of a SubDevice that does not answer, such as a drive without power.
     pub const NO_ANSWER: &'static str = "no answer";
 
     /// True if it is not on the bus, and need not be.
@@ -280,7 +286,8 @@ impl SubDeviceStatus {
         self.state == Self::ABSENT
     }
 
-    /// Puts its state, its place and the delay of its clock as they are into the description of when it was found; a place that is not known stays.
+    /// Puts its current state, its place and the delay of its clock into the description from when
+    /// it was found; an unknown place stays.
     pub fn describe(&self, found: &mut serde_json::Value) {
         let Some(found) = found.as_object_mut() else { return };
         found.insert("state".into(), self.state.as_str().into());
@@ -320,7 +327,8 @@ pub struct LatchInput {
     pub falling: LatchEdge,
 }
 
-/// Edge of a latch input: the newest, or where single edges are held the first since the times were read before.
+/// Edge of a latch input: the newest, or where single edges are held the first since the times were
+/// read before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LatchEdge {
@@ -349,13 +357,15 @@ pub struct Event {
     pub cycle: u64,
     /// Time, CLOCK_MONOTONIC.
     pub at_ns: u64,
-    /// Severity, for those who show it.
+    /// Severity, for display.
     #[serde(default)]
     pub severity: Severity,
-    /// The event in words, with the names of the robot's parts; also of one that a reader does not know.
+    /// The event as a sentence, with the names of the robot's parts; also for an event that a
+    /// reader does not know.
     #[serde(default)]
     pub sentence: String,
-    /// Both ends of the cable it is about, that of the MainDevice's side first: where the ring is open, or by which frames come to the SubDevice.
+    /// Both ends of the cable concerned, the end on the MainDevice's side first: the cable where
+    /// the ring is open, or the cable by which frames reach the SubDevice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub between: Option<[CableEnd; 2]>,
     /// Contents.
@@ -371,7 +381,7 @@ pub enum Severity {
     Ok,
     /// A failure.
     Error,
-    /// Worth a look; a severity of a newer version, too.
+    /// Warning; also a severity of a newer version.
     #[default]
     #[serde(other)]
     Warning,
@@ -409,14 +419,15 @@ pub enum Happening {
     Absent { position: usize },
     /// A SubDevice that was absent is in Op for the first time.
     Joined { position: usize },
-    /// A SubDevice that was without power is configured anew.
+    /// A SubDevice that was without power is configured again.
     Reconfiguring { position: usize },
-    /// It is in Op again; `anew`: after it was configured anew.
+    /// It is in Op again; `anew`: after it was configured again.
     Recovered { position: usize, anew: bool },
     /// A try to bring it back failed; none: it is left alone until it vanishes and comes again.
     NotRecovered { position: usize, text: String, again_in_ns: Option<u64> },
-    /// A SubDevice stands on the bus that is none of those it was brought up with; `place`: in the order of frames. `expected`: position of the
-    /// missing one that has this place. `known`: it is the missing one of this position by its identity, and not in its place.
+    /// An unexpected SubDevice is on the bus, not one of the SubDevices of the bring-up; `place`:
+    /// in the order of frames. `expected`: position of the missing SubDevice that has this place.
+    /// `known`: by its identity it is the missing SubDevice of this position, at another place.
     Stranger {
         place: usize,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -427,13 +438,14 @@ pub enum Happening {
         revision: u32,
         serial: u32,
     },
-    /// SYNC0 of a SubDevice did not start, and is started anew.
+    /// SYNC0 of a SubDevice did not start, and is restarted.
     SyncMissed { position: usize, text: String },
-    /// The clock of a SubDevice does not agree with the reference clock before the cycle begins; the bus goes on.
+    /// The clock of a SubDevice does not agree with the reference clock before the cycle begins;
+    /// the bus continues.
     ClockUnsettled { position: usize, difference_ns: i32 },
     /// The process data of a SubDevice in Op does not come and go any more.
     SubDeviceLost { position: usize },
-    /// It does again, after so many cycles.
+    /// It exchanges process data again, after so many cycles.
     SubDeviceBack { position: usize, after: u64 },
     /// A SubDevice sent an emergency.
     Emergency { position: usize, error_code: u16, error_register: u8, data: Bytes },
@@ -452,12 +464,12 @@ pub enum Happening {
         #[serde(default, skip_serializing_if = "is_zero")]
         stalled: u32,
     },
-    /// The controller of an axis gives it a set-point that its mode does not take, and no other: `given` and `takes` are "a position", "a
-    /// velocity" or "a torque".
+    /// The controller of an axis gives it a set-point that its mode does not take, and no other:
+    /// `given` and `takes` are "a position", "a velocity" or "a torque".
     SetpointIgnored { axis: usize, mode: String, given: String, takes: String },
     /// The drive of an axis did not carry out a quick stop; the axis was stopped by this step.
     QuickStopIgnored { axis: usize, step: String },
-    /// An axis in a mode of torques came to rest so far, in rad, beyond a position limit.
+    /// An axis in a torque mode stopped so far, in rad, beyond a position limit.
     Overshoot { axis: usize, by: f64 },
     /// The axis is its controller's again.
     AxisFreed { axis: usize },
@@ -468,9 +480,11 @@ pub enum Happening {
         #[serde(default)]
         level: String,
     },
-    /// A signal is forced: held at this value, for this time at most; `user`, `process`: those that asked for it.
+    /// A signal is forced: held at this value, at most for this time; `user`, `process`: the client
+    /// that requested it.
     SignalForced { signal: String, value: Value, for_ns: u64, user: u32, process: u32 },
-    /// It is not any more, after so many cycles; `user`, `process`: those that released it, if a client did.
+    /// It is released, after so many cycles; `user`, `process`: the client that released it, if a
+    /// client did.
     SignalReleased {
         signal: String,
         reason: String,
@@ -500,19 +514,21 @@ pub enum Happening {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         refused: Option<String>,
     },
-    /// The lock of the cycle to the reference clock has changed; the release is so much late, or early.
+    /// The lock of the cycle to the reference clock has changed; the release is so much late, or
+    /// early.
     ClockLock { state: String, phase_error_ns: i64 },
     /// The operating system takes or gives no frames: its error number.
     LinkFailed { code: i32 },
-    /// It does again, after so many cycles.
+    /// The link works again, after so many cycles.
     LinkWorks { after: u64 },
-    /// The ring of SubDevices is open at a cable; all that are reached from either end go on.
+    /// The ring of SubDevices is open at a cable; all SubDevices reachable from either end
+    /// continue.
     RingOpen,
     /// It is closed again, after so many cycles.
     RingClosed { after: u64 },
     /// Another MainDevice is on the wire.
     OtherMainDevice { source: String, frames: u64 },
-    /// The host stood still for so many cycles.
+    /// The host stalled for so many cycles.
     Stalled { cycles: u64 },
     /// Pairs of events that repeat were counted, and not reported one by one: `of`: the newest
     /// begin; `others`: further axes or SubDevices of the same; `count`: pairs of the one with the

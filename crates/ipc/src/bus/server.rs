@@ -18,8 +18,9 @@ use super::session::{Guest, Session};
 
 /// Mailboxes of a bus, behind the [`Server`].
 pub trait Backend: Send {
-    /// Takes a request, unless there is no room for it now: then false, and it is offered again. `reads_only` says why
-    /// the client may not write, if it may not. Every request taken has one outcome in [`Backend::poll`].
+    /// Takes a request, unless there is no space for it now: then it returns false, and the request
+    /// is offered again. `reads_only` is the reason why the client may not write, if so. Every
+    /// request taken has one outcome in [`Backend::poll`].
     fn submit(&mut self, ticket: Ticket, service: &Service, reads_only: Option<&str>) -> bool;
 
     /// The next outcome there is.
@@ -43,7 +44,7 @@ pub struct Counters {
     pub requests: u64,
     /// Lines that were no request, each the end of its connection.
     pub malformed: u64,
-    /// Connections refused for want of room.
+    /// Connections refused for lack of space.
     pub refused: u64,
 }
 
@@ -116,7 +117,7 @@ pub struct Server {
 pub struct Publisher(Arc<Shared>);
 
 impl Publisher {
-    /// Keeps an event and has it sent to those who follow; never waits for them.
+    /// Keeps an event and has it sent to the subscribers; never waits for them.
     pub fn publish(&self, event: Event) {
         self.0.history.lock().unwrap_or_else(PoisonError::into_inner).push(event);
         self.0.wake();
@@ -124,8 +125,8 @@ impl Publisher {
 }
 
 impl Server {
-    /// Starts the thread. Call it from an ordinary thread: threads inherit scheduling and affinity of the thread that
-    /// starts them.
+    /// Starts the thread. Call it from an ordinary thread: threads inherit scheduling and affinity
+    /// of the thread that starts them.
     ///
     /// # Errors
     /// The system starts no thread.
@@ -206,7 +207,7 @@ impl Serve {
             wanted.set(PollFlags::OUT, session.has_output());
             waiting.push(PollFd::new(&session.guest.socket, wanted));
         }
-        // The cycle wakes nobody: its answers are looked for.
+        // The cycle wakes no thread: the server polls for its answers.
         let busy = self.under_way > 0 || self.sessions.iter().any(|session| session.waiting.is_some());
         let longest = busy.then_some(LOOK).and_then(|look| Timespec::try_from(look).ok());
         if poll(&mut waiting, longest.as_ref()).is_err() {
@@ -240,7 +241,7 @@ impl Serve {
         self.sessions.push(session);
     }
 
-    /// Hands outcomes to their connections; those of one that is gone are dropped.
+    /// Hands outcomes to their connections; outcomes of a closed connection are dropped.
     fn answer(&mut self) {
         while let Some((ticket, outcome)) = self.backend.poll() {
             self.under_way -= 1;
@@ -318,7 +319,8 @@ struct Ready {
 /// Clients between server and server.
 const ARRIVING: usize = 16;
 
-/// Connections at once; those of users who may only read; and those of one such user.
+/// Connections at once; connections of users with read access only; and connections of one such
+/// user.
 const MOST: usize = 64;
 const MOST_READERS: usize = 32;
 const MOST_OF_A_READER: usize = 8;

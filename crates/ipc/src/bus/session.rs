@@ -16,7 +16,8 @@ pub const LONGEST_LINE: usize = 2 * LONGEST_OBJECT + 1024;
 /// Requests of one connection under way at once.
 pub const MOST_UNDER_WAY: usize = 4;
 
-/// Bytes of replies that wait to be read, beyond which a connection is not listened to and gets no events.
+/// Bytes of replies that wait to be read, beyond which a connection is not listened to and gets no
+/// events.
 const MOST_UNREAD: usize = 64 << 10;
 
 /// A client that was let in, for the server of the bus.
@@ -35,7 +36,7 @@ pub(super) struct Session {
     pub(super) number: u64,
     /// Requests under way.
     pub(super) under_way: usize,
-    /// A request that found no room.
+    /// A request that did not fit.
     pub(super) waiting: Option<Request>,
     input: Vec<u8>,
     output: Vec<u8>,
@@ -71,7 +72,7 @@ impl Session {
         }
     }
 
-    /// True if a further request of it may be looked at.
+    /// True if a further request of it may be read.
     pub(super) fn listens(&self) -> bool {
         !self.is_closing
             && self.waiting.is_none()
@@ -79,7 +80,7 @@ impl Session {
             && self.output.len() < MOST_UNREAD
     }
 
-    /// True if something may come from it that is to be read.
+    /// True if input from it is to be read.
     pub(super) fn reads(&self) -> bool {
         self.listens() && !self.is_silent
     }
@@ -89,7 +90,7 @@ impl Session {
         !self.output.is_empty()
     }
 
-    /// Takes what has come, as far as a line may be long.
+    /// Reads input, up to the maximum length of a line.
     pub(super) fn receive(&mut self) {
         let mut buffer = [0; 16 << 10];
         match recv(&self.guest.socket, &mut buffer, RecvFlags::DONTWAIT) {
@@ -100,7 +101,7 @@ impl Session {
         }
     }
 
-    /// Next request that has come whole; an error for a line that is none, which is the last of this connection.
+    /// Next complete request; an error for an invalid line, which is the last of this connection.
     pub(super) fn next_request(&mut self) -> Option<Result<Request, String>> {
         let Some(end) = self.input.iter().position(|&byte| byte == b'\n') else {
             let too_long = self.input.len() > LONGEST_LINE;
@@ -125,7 +126,7 @@ impl Session {
         self.events = Some(Subscription { id, place: history.oldest(), follow });
     }
 
-    /// Sends replies and events, as far as they are read.
+    /// Sends replies and events as far as the socket takes them.
     pub(super) fn send(&mut self, history: &History) {
         loop {
             let is_all = self.tell(history);
@@ -136,7 +137,7 @@ impl Session {
         }
     }
 
-    /// Adds the events there are, as far as there is room; true if these were all.
+    /// Adds events as far as there is space; true if all fit.
     fn tell(&mut self, history: &History) -> bool {
         while self.output.len() < MOST_UNREAD {
             let Some(Subscription { id, place, follow }) = &mut self.events else { return true };

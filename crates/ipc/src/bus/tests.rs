@@ -9,7 +9,8 @@ use crate::client::Client;
 use crate::description::Description;
 use crate::server::{Builder, Endpoints, Server as InterfaceServer};
 
-/// Answers at once, in the order asked, with the position; keeps those for position 9 until another is asked.
+/// Answers at once, in the order of the requests, with the position; keeps answers for position 9
+/// until another request comes.
 #[derive(Default)]
 struct Echo {
     done: VecDeque<(Ticket, Outcome)>,
@@ -68,7 +69,7 @@ fn upload(position: u16) -> Service {
     Service::Upload { position, index: 0x1018, sub_index: 1, complete_access: false }
 }
 
-/// A whole interface in a folder of its own.
+/// A whole interface in a separate folder.
 fn ipc(test: &str) -> (Endpoints, InterfaceServer, Server, Client) {
     let folder = std::env::temp_dir().join(format!("onbeat-bus-{test}-{}", std::process::id()));
     let mut builder = Builder::new("robot", &Description::default());
@@ -103,7 +104,7 @@ fn replies_come_by_number_and_in_their_own_order() {
     drop(interface);
 }
 
-/// A newer cycle tells events that an older reader does not know.
+/// A newer cycle sends events that an older reader does not know.
 #[test]
 fn an_event_of_a_newer_version_does_not_end_the_stream() {
     let newer = r#"{"id":3,"event":{"cycle":7,"at_ns":7000,"severity":"fatal","event":"port_errors_rise","position":3}}"#;
@@ -127,7 +128,7 @@ fn event(cycle: u64, what: Happening) -> Event {
     }
 }
 
-/// One of each event; a new one is missed by the compiler in [`next_event`].
+/// One of each event; the compiler reports a missing new one in [`next_event`].
 fn events() -> Vec<Happening> {
     std::iter::successors(Some(Happening::Phase { phase: "Op".into() }), next_event).collect()
 }
@@ -218,7 +219,7 @@ fn next_event(event: &Happening) -> Option<Happening> {
 }
 
 #[test]
-fn every_event_is_in_the_documentation_and_comes_back_from_its_line() {
+fn every_event_is_documented_and_round_trips() {
     let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/bus.md")).unwrap();
     for event in events() {
         let line = serde_json::to_value(&event).unwrap();
@@ -288,14 +289,14 @@ fn garbage_ends_its_connection_with_a_sentence_and_no_other() {
 
 // feature(running-bus): garbage, floods, half requests, slow readers
 #[test]
-fn a_flood_waits_in_its_own_socket_and_a_client_that_dies_leaves_nothing() {
+fn flood_waits_in_its_socket_and_dead_client_leaves_nothing() {
     let (admission, server) = started();
     let mut good = client(&admission);
     let mut flood = connect(&admission, 0, false);
     flood.set_nonblocking(true).unwrap();
     let line = serde_json::to_vec(&Request { id: 1, service: upload(9) }).unwrap();
     let line = [&line[..], b"\n"].concat();
-    // Its requests stay under way: what it sends more waits, until its socket takes no more.
+    // Its requests stay under way: further input waits, until its socket takes no more.
     let started = Instant::now();
     while flood.write_all(&line).is_ok() || server.counters().requests < MOST_UNDER_WAY as u64 {
         assert!(started.elapsed() < Duration::from_secs(20), "it takes everything");
@@ -325,7 +326,7 @@ fn a_client_that_has_said_all_it_has_to_say_gets_its_replies() {
 
 // feature(running-bus): rights: who may only look reads, and keeps nobody out
 #[test]
-fn who_may_only_look_reads_and_does_not_write_and_keeps_nobody_out() {
+fn read_only_clients_cannot_write_or_lock_others_out() {
     let (admission, server) = started();
     let readers: Vec<_> = (0..12).map(|_| connect(&admission, 1000, true)).collect();
     let line = serde_json::to_string(&Request { id: 1, service: upload(3) }).unwrap();
@@ -353,7 +354,7 @@ fn who_may_only_look_reads_and_does_not_write_and_keeps_nobody_out() {
 
 // feature(running-bus): events with the numbers of their cycles; those missed are counted
 #[test]
-fn events_are_kept_followed_and_hold_up_nobody() {
+fn events_are_kept_and_followed_without_blocking() {
     let (admission, server) = started();
     let publisher = server.publisher();
     let event = |cycle| event(cycle, Happening::SubDeviceLost { position: 2 });
@@ -361,7 +362,7 @@ fn events_are_kept_followed_and_hold_up_nobody() {
     publisher.publish(event(2));
     let kept: Vec<_> = client(&admission).events(false).unwrap().map(Result::unwrap).collect();
     assert_eq!(kept, [event(1), event(2)]);
-    // One who never reads, while far more is told than is kept and its socket holds.
+    // A client that never reads, while far more events are sent than are kept and its socket holds.
     let mut idle = client(&admission);
     idle.send(Service::Events { follow: true }).unwrap();
     let mut followed = client(&admission).events(true).unwrap();

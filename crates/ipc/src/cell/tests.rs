@@ -17,7 +17,7 @@ thread_local! {
     static LIFE: Counter<usize> = const { Counter::new(usize::MAX) };
 }
 
-/// Word whose writer dies between two stores.
+/// Word with a writer that dies between two stores.
 struct Mortal(AtomicU64);
 
 impl Word for Mortal {
@@ -73,7 +73,7 @@ fn a_reader_needs_no_more_than_read_only_memory_allows() {
 
 // feature(ipc): a writer killed at any store leaves the last whole publication
 #[test]
-fn a_writer_killed_at_any_store_leaves_the_last_whole_publication_and_the_next_writer_goes_on() {
+fn killed_writer_leaves_the_last_publication_and_the_next_works() {
     // Stores of a publication: sequence, three words, sequence, newest.
     const STORES: usize = 6;
     for before in 0..6_u64 {
@@ -182,7 +182,7 @@ fn readers_never_see_two_publications_in_one() {
 
 // feature(ipc): a reader that looks in time gets the state of every cycle, whole and in order; what was overwritten before is known by its number
 #[test]
-fn publications_are_read_by_their_numbers_until_the_writer_comes_round_to_their_slots() {
+fn publications_are_readable_until_overwritten() {
     let memory = memory();
     let mut writer = Writer::new(Arc::clone(&memory), SHAPE).unwrap();
     let reader = Reader::new(memory, SHAPE).unwrap();

@@ -1,4 +1,5 @@
-//! Wake-up of the server by what the real-time side has sent, and of the real-time side by what a client has written.
+//! Wakeup of the server by data from the real-time side, and of the real-time side by data from a
+//! client.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -9,8 +10,9 @@ use rustix::event::{EventfdFlags, eventfd};
 
 /// Bell at the server's thread.
 ///
-/// The server announces that it sleeps, then looks for data once more; the sender makes data visible, then looks for a sleeper. A
-/// sequentially consistent fence between the two steps on each side makes sure that at least one of them sees the other.
+/// The server announces that it sleeps, then polls once more; the sender makes data visible, then
+/// checks for a sleeper. A sequentially consistent fence between the two steps on each side makes
+/// sure that at least one of them sees the other.
 #[derive(Debug, Default)]
 pub(crate) struct Bell {
     asleep: AtomicBool,
@@ -31,7 +33,7 @@ impl Bell {
         self.event.get().map(AsFd::as_fd)
     }
 
-    /// The server is about to sleep; it looks for data after this.
+    /// The server is about to sleep; it polls once more after this.
     pub(crate) fn sleep(&self) {
         self.asleep.store(true, Ordering::Relaxed);
         // Partner: the fence in `ring`.
@@ -46,7 +48,8 @@ impl Bell {
         }
     }
 
-    /// Wakes the server if it sleeps; true if that took a system call. The data must be stored before.
+    /// Wakes the server if it sleeps; true if that took a system call. The data must be stored
+    /// before.
     pub(crate) fn ring(&self) -> bool {
         // Partner: the fence in `sleep`.
         fence(Ordering::SeqCst);
@@ -70,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_ring_is_lost_and_one_who_is_awake_is_not_rung() {
+    fn no_wakeup_is_lost_and_an_awake_server_gets_none() {
         let bell = Arc::new(Bell::default());
         assert!(!bell.ring(), "there is no descriptor yet");
         bell.hang().unwrap();

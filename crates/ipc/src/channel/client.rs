@@ -14,9 +14,9 @@ use super::Kind;
 
 /// An open port. Dropping it frees the port for the next client.
 ///
-/// It is a socket: [`AsFd`] gives it to `poll`, `select` or an event loop. On a port of messages one `read`
-/// is one message, and so is one `write`. `read` returns 0 once the cycle has ended. Two threads may read
-/// and write at once through `&Channel`.
+/// It is a socket: [`AsFd`] gives it to `poll`, `select` or an event loop. On a port of messages
+/// one `read` is one message, and so is one `write`. `read` returns 0 once the cycle has ended. Two
+/// threads may read and write at once through `&Channel`.
 #[derive(Debug)]
 pub struct Channel {
     socket: OwnedFd,
@@ -34,8 +34,8 @@ impl Channel {
         self.kind
     }
 
-    /// Makes `read` and `write` return [`ErrorKind::WouldBlock`] instead of waiting if `on`; by default
-    /// they wait.
+    /// Makes `read` and `write` return [`ErrorKind::WouldBlock`] instead of waiting if `on`; by
+    /// default they wait.
     ///
     /// # Errors
     /// The operating system's error.
@@ -47,7 +47,7 @@ impl Channel {
     /// Reads as `read` does, but waits no longer than `longest`; `None` if nothing came.
     ///
     /// # Errors
-    /// Those of `read`, and [`ErrorKind::UnexpectedEof`] once the cycle has ended.
+    /// The errors of `read`, and [`ErrorKind::UnexpectedEof`] once the cycle has ended.
     pub fn recv_timeout(&self, buffer: &mut [u8], longest: Duration) -> io::Result<Option<usize>> {
         match self.wait(PollFlags::IN, longest)? {
             false => Ok(None),
@@ -62,10 +62,10 @@ impl Channel {
         }
     }
 
-    /// Writes as `write` does, but waits no longer than `longest` for room.
+    /// Writes as `write` does, but waits no longer than `longest` for space.
     ///
     /// # Errors
-    /// Those of `write`, and [`ErrorKind::TimedOut`] if there was no room in time.
+    /// The errors of `write`, and [`ErrorKind::TimedOut`] if there was no space in time.
     pub fn send_timeout(&self, bytes: &[u8], longest: Duration) -> io::Result<usize> {
         let late =
             || io::Error::new(ErrorKind::TimedOut, "the real-time side does not take what is sent to it");

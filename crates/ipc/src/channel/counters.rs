@@ -31,8 +31,8 @@ pub struct PortCounters {
     pub written: u64,
     /// Taken out of the ring by the real-time thread.
     pub received: u64,
-    /// Written by the client and dropped by the server: a message that was too long, or what a former
-    /// client had left when the ring was full and the next client came.
+    /// Written by the client and dropped by the server: a message that was too long, or data of a
+    /// former client that was left in the full ring when the next client came.
     pub dropped: u64,
 }
 
@@ -56,11 +56,13 @@ pub(crate) struct Counters {
 }
 
 impl Counters {
-    /// Sleeps until more is written or `until_ns` of CLOCK_MONOTONIC, as long as nothing is `there`; for the real-time thread.
+    /// Sleeps until more is written or `until_ns` of CLOCK_MONOTONIC, as long as nothing is
+    /// `there`; for the real-time thread.
     pub(super) fn wait(&self, until_ns: u64, there: impl Fn() -> bool) {
         while !there() && now_ns() < until_ns {
             self.waits.store(true, Ordering::Relaxed);
-            // Partner: the fence in `written`. The count is read before the ring: a later one ends the sleep.
+            // Partner: the fence in `written`. The count is read before the ring: a later one ends
+            // the sleep.
             fence(Ordering::SeqCst);
             let seen = self.written.load(Ordering::Relaxed);
             if !there() {
@@ -70,7 +72,8 @@ impl Counters {
         self.waits.store(false, Ordering::Relaxed);
     }
 
-    /// Counts what was put into the ring before, and wakes the real-time thread if it waits; for the server.
+    /// Counts data put into the ring before, and wakes the real-time thread if it waits; for the
+    /// server.
     pub(super) fn written(&self, count: usize) {
         add(&self.written, count);
         // Partner: the fence in `wait`.
@@ -101,6 +104,7 @@ impl Counters {
 
 /// Adds to a counter that only the calling thread writes.
 pub(super) fn add(counter: &AtomicU64, count: usize) {
-    // Release: who reads the count of what was sent finds it in the ring. No other data depends on a count.
+    // Release: a reader that sees the count of sent bytes finds them in the ring. No other data
+    // depends on a count.
     counter.store(counter.load(Ordering::Relaxed).wrapping_add(count as u64), Ordering::Release);
 }

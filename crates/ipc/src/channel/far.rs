@@ -34,7 +34,7 @@ pub(crate) struct Far {
 struct Client {
     socket: OwnedFd,
     process: u32,
-    /// It reads nothing more: room in its socket is not waited for.
+    /// It reads nothing more: the server does not wait for space in its socket.
     deaf: bool,
 }
 
@@ -80,8 +80,8 @@ impl Far {
         Arc::clone(&self.counters)
     }
 
-    /// True if it has to be looked at from time to time: the real-time side tells nothing, or it may make room, of which it
-    /// tells nothing either.
+    /// True if the server has to poll it: the real-time side does not notify, or it may free space,
+    /// which it never notifies.
     pub(crate) fn is_looked_at(&self) -> bool {
         self.client.is_some() && (self.wake == Wake::Look || !self.has_room())
     }
@@ -104,15 +104,16 @@ impl Far {
         let ends = socketpair(AddressFamily::UNIX, kind, SocketFlags::CLOEXEC, None);
         let (socket, theirs) = ends.map_err(|error| NotOpened::System(error.into()))?;
         self.client = Some(Client { socket, process, deaf: false });
-        // Before anything that it writes is in the ring.
+        // Before any of its data is in the ring.
         self.counters.client.store(u64::from(user) << 32 | u64::from(process), Ordering::Release);
         self.counters.open.store(true, Ordering::Relaxed);
         add(&self.counters.opened, 1);
         Ok(theirs)
     }
 
-    /// Events the server polls for at this port; none while its ring is full, because a client that has hung
-    /// up would then wake it continually. Room in the client's socket is one where nobody looks and something waits for it.
+    /// Events the server polls for at this port; none while its ring is full, because a client that
+    /// has hung up would then wake it continually. Space in the client's socket is such an event if
+    /// something waits for it and the port is not polled.
     pub(crate) fn wait(&self) -> Option<PollFd<'_>> {
         let client = self.client.as_ref().filter(|_| self.has_room())?;
         let waits = self.wake != Wake::Look && !self.out.is_empty() && !client.deaf;
@@ -154,8 +155,8 @@ impl Far {
             match (moved, failed) {
                 (Some(count), _) => add(&self.counters.delivered, count),
                 (None, Some(Errno::INTR)) => {}
-                // Data without room in the socket stays in the ring. A client that takes no more may still
-                // have written something: `pump_back` finds out.
+                // Data without space in the socket stays in the ring. A client that takes no more
+                // may still have written something: `pump_back` finds out.
                 (None, failed) => {
                     let deaf = failed.is_some_and(|error| error != Errno::AGAIN);
                     self.client.iter_mut().for_each(|client| client.deaf |= deaf);
@@ -200,7 +201,8 @@ impl Far {
         }
     }
 
-    /// Takes in what a former client has written, as far as there is room; the rest is dropped and counted.
+    /// Takes in the data of a former client, as far as there is space; the rest is dropped and
+    /// counted.
     fn leave_behind(&mut self) {
         self.pump();
         if let Some(client) = &self.client {

@@ -1,4 +1,4 @@
-//! Thread that rings the server's bell for ports whose real-time side makes no system call.
+//! Thread that wakes the server for ports with a real-time side that makes no system call.
 
 use std::io;
 use std::num::NonZeroU64;
@@ -12,7 +12,8 @@ use rustix::thread::set_current_timer_slack;
 use super::bell::Bell;
 use super::counters::Counters;
 
-/// Ordinary thread that looks at ports while a client has one of them open, and sleeps otherwise. Dropped, it ends.
+/// Ordinary thread that polls ports while a client has one of them open, and sleeps otherwise. It
+/// ends on drop.
 #[derive(Debug)]
 pub(crate) struct Helper {
     stop: Arc<AtomicBool>,
@@ -20,7 +21,7 @@ pub(crate) struct Helper {
 }
 
 impl Helper {
-    /// Starts it for these ports; it pauses for `every` between two looks.
+    /// Starts it for these ports; it pauses for `every` between two polls.
     pub(crate) fn start(ports: Vec<Arc<Counters>>, bell: Arc<Bell>, every: Duration) -> io::Result<Self> {
         let stop = Arc::<AtomicBool>::default();
         let stopping = Arc::clone(&stop);
@@ -51,7 +52,8 @@ fn run(ports: &[Arc<Counters>], bell: &Bell, every: Duration, stop: &AtomicBool)
         let (mut open, mut more) = (false, false);
         for (counters, seen) in ports.iter().zip(&mut seen) {
             open |= counters.open.load(Ordering::Relaxed);
-            // Partner: the Release store of `Port::send`, so that the server finds what was counted.
+            // Partner: the Release store of `Port::send`, so that the server finds the counted
+            // data.
             let sent = counters.sent.load(Ordering::Acquire);
             more |= std::mem::replace(seen, sent) != sent;
         }

@@ -12,8 +12,8 @@ use super::{Kind, record};
 use crate::command::now_ns;
 use crate::force::Client;
 
-/// Real-time end of a port: two rings. No method allocates, waits but [`Port::wait`], or makes a system call but that one and, of
-/// a port made with [`super::Wake::Event`], [`Port::send`].
+/// Real-time end of a port: two rings. No method allocates, waits but [`Port::wait`], or makes a
+/// system call but that one and, of a port made with [`super::Wake::Event`], [`Port::send`].
 #[derive(Debug)]
 pub struct Port {
     name: Box<str>,
@@ -25,7 +25,7 @@ pub struct Port {
     counters: Arc<Counters>,
 }
 
-/// The ring had no room for the bytes, which were refused and counted.
+/// The ring had no space for the bytes, which were refused and counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{length} bytes do not fit: the port's client does not read, no client is connected, or the \
@@ -56,7 +56,8 @@ impl Port {
     /// Queues a message, or bytes of a stream, for the client: whole or not at all.
     ///
     /// # Errors
-    /// There is no room, or a message is empty or longer than the port's size; refused and counted.
+    /// There is no space, or a message is empty or longer than the port's size; refused and
+    /// counted.
     pub fn send(&mut self, bytes: &[u8]) -> Result<(), Full> {
         let (done, count) = match self.kind {
             Kind::Message { size, .. } => {
@@ -68,7 +69,7 @@ impl Port {
         if done {
             add(&self.counters.sent, count);
             if let Some(bell) = &self.bell {
-                // A port that is being opened at this moment is looked at before the server sleeps.
+                // A port that is being opened at this moment is checked before the server sleeps.
                 if self.is_open() && bell.ring() {
                     add(&self.counters.woken, 1);
                 }
@@ -80,8 +81,8 @@ impl Port {
         }
     }
 
-    /// Takes the oldest message, cut to the buffer, or as many bytes of a stream as are there and fit;
-    /// `None` if there is nothing.
+    /// Takes the oldest message, cut to the buffer, or as many bytes of a stream as are there and
+    /// fit; `None` if there is nothing.
     pub fn receive(&mut self, buffer: &mut [u8]) -> Option<usize> {
         let (length, count) = match self.kind {
             Kind::Message { size, .. } => (record::take(&mut self.back, size, buffer, |_| true)?, 1),
@@ -95,8 +96,9 @@ impl Port {
         (length > 0).then_some(length)
     }
 
-    /// Sleeps until there is something to receive, for `longest` at most; true if there is. One system call or, with something there
-    /// already, none. For a task that waits for its answer within its job: a cycle never does.
+    /// Sleeps until there is something to receive, for `longest` at most; true if there is. One
+    /// system call or, with something there already, none. For a task that waits for its answer
+    /// within its job: a cycle never does.
     pub fn wait(&self, longest: Duration) -> bool {
         let longest = u64::try_from(longest.as_nanos()).unwrap_or(u64::MAX);
         self.counters.wait(now_ns().saturating_add(longest), || !self.back.is_empty());
@@ -115,7 +117,8 @@ impl Port {
         self.counters.opened.load(Ordering::Relaxed)
     }
 
-    /// Client that has opened the port last; `None` before the first. Data of the former client may still arrive.
+    /// Client that has opened the port last; `None` before the first. Data of the former client may
+    /// still arrive.
     #[must_use]
     pub fn client(&self) -> Option<Client> {
         let bits = self.counters.client.load(Ordering::Acquire);

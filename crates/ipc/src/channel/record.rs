@@ -1,12 +1,12 @@
-//! Messages in a ring of bytes: each takes a record of fixed length, so that exactly the requested number
-//! fits.
+//! Messages in a ring of bytes: each takes a record of fixed length, so that exactly the requested
+//! number fits.
 
 use rtrb::{Consumer, Producer};
 
 /// Bytes before a message in its record: its length.
 pub(super) const HEADER: usize = 4;
 
-/// Puts in a message of 1 to `size` bytes; true if there was room.
+/// Puts in a message of 1 to `size` bytes; true if there was space.
 #[inline]
 pub(super) fn put(ring: &mut Producer<u8>, size: usize, message: &[u8]) -> bool {
     let Ok(mut chunk) = ring.write_chunk(HEADER + size) else { return false };
@@ -26,8 +26,8 @@ pub(super) fn put(ring: &mut Producer<u8>, size: usize, message: &[u8]) -> bool 
     true
 }
 
-/// Copies the oldest message, cut to `buffer`, and removes it if `used` accepts the copy; returns its
-/// length then.
+/// Copies the oldest message, cut to `buffer`, and removes it if `used` accepts the copy; returns
+/// its length then.
 #[inline]
 pub(super) fn take(
     ring: &mut Consumer<u8>,
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_of_any_length_come_out_as_they_went_in_wherever_the_ring_wraps() {
+    fn messages_of_any_length_survive_a_ring_wrap() {
         let rounds = if cfg!(miri) { 100 } else { 20_000 };
         let (size, depth) = (13, 3);
         let (mut in_end, mut out_end) = rtrb::RingBuffer::new((HEADER + size) * depth);
@@ -115,7 +115,8 @@ mod tests {
 
     #[test]
     fn bytes_across_the_end_of_the_ring_are_put_together() {
-        // Records of 7 bytes in a ring of 14, started at 5: a record begins at every offset in turn.
+        // Records of 7 bytes in a ring of 14, started at 5: a record begins at every offset in
+        // turn.
         let (mut in_end, mut out_end) = rtrb::RingBuffer::new(14);
         for shift in 0..14 {
             assert!(put(&mut in_end, 3, b"abc"));

@@ -39,7 +39,7 @@ pub enum AttachError {
         /// Version of the cycle.
         found: u16,
     },
-    /// The server refused, or sent what is not taken.
+    /// The server refused, or sent an invalid reply.
     #[error("the cycle at {} refused: {source}", path.display())]
     Refused {
         /// Path of the socket.
@@ -65,7 +65,7 @@ pub enum AttachError {
     },
 }
 
-/// Reason for a refusal. Where there is a text, it is the server's.
+/// Reason for a refusal. A text comes from the server.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Refusal {
@@ -142,7 +142,7 @@ pub struct Running {
     pub name: String,
     /// Id of the process that runs it.
     pub process: u32,
-    /// Id of the user who runs it.
+    /// Id of the user that runs it.
     pub user: u32,
     /// Path of its socket.
     pub path: PathBuf,
@@ -209,7 +209,7 @@ pub enum ForceError {
     /// This user may not command, or the robot file permits no forces.
     #[error("forcing a signal: {why}")]
     NotPermitted {
-        /// Users and groups that may, or who decides.
+        /// Users and groups that may, or the authority that decides.
         why: String,
     },
     /// It cannot be.
@@ -272,7 +272,7 @@ pub enum PortError {
     /// There is no such port.
     #[error("there is no port `{port}`; there are: {}", if known.is_empty() { "none".into() } else { known.join(", ") })]
     NoSuchPort {
-        /// Name asked for.
+        /// Requested name.
         port: String,
         /// Names of the ports there are.
         known: Vec<String>,

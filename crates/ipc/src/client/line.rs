@@ -23,8 +23,8 @@ pub(crate) struct Line {
     socket: OwnedFd,
     path: PathBuf,
     user: u32,
-    /// Process that owns the connection: a forked child inherits the descriptor but does not end the
-    /// connection.
+    /// Process that owns the connection: a forked child inherits the descriptor but does not end
+    /// the connection.
     process: u32,
 }
 
@@ -51,8 +51,8 @@ impl Line {
             error => AttachError::System { path: self.path.clone(), source: error.into() },
         };
         match retry_on_intr(|| send(&self.socket, &request.emit(), SendFlags::NOSIGNAL)) {
-            // A server that turns a client away sends the reason and closes before it reads the request:
-            // the reason is still to be received.
+            // A server that turns a client away sends the reason and closes before it reads the
+            // request: the reason is still to be received.
             Ok(_) | Err(Errno::PIPE | Errno::CONNRESET) => {}
             Err(error) => return Err(failed(error)),
         }
@@ -66,8 +66,8 @@ impl Line {
             })
         };
         let received = match receive() {
-            // The server closed before it had read the request: the kernel reports that once, and then
-            // delivers what the server had sent.
+            // The server closed before it had read the request: the kernel reports that once, and
+            // then delivers the server's data.
             Err(Errno::CONNRESET) => receive(),
             other => other,
         };
@@ -77,7 +77,8 @@ impl Line {
             _ => None,
         });
         let files: Vec<OwnedFd> = files.flatten().collect();
-        // Descriptors that this process has no room for are left out by the kernel, without an error.
+        // Descriptors that this process has no space for are left out by the kernel, without an
+        // error.
         if received.flags.contains(ReturnFlags::CTRUNC)
             && let Err(error) = fcntl_dupfd_cloexec(&self.socket, 0)
         {
@@ -98,7 +99,7 @@ impl Line {
         }
     }
 
-    /// Id of the user who listens at the other end.
+    /// Id of the user that listens at the other end.
     pub(super) fn user(&self) -> u32 {
         self.user
     }
@@ -115,7 +116,7 @@ impl AsFd for Line {
     }
 }
 
-/// The same error, with what it means for who attaches.
+/// The same error, with its meaning for a client that attaches.
 fn explained(error: io::Error) -> io::Error {
     let why = match error.kind() {
         io::ErrorKind::PermissionDenied => {

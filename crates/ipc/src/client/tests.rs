@@ -24,7 +24,7 @@ impl Folder {
         builder.open()
     }
 
-    /// Leaves what a killed cycle leaves: a socket that no process listens at.
+    /// Leaves a socket without a listener, as a killed cycle does.
     fn leave_dead(&self, name: &str) -> PathBuf {
         let (path, listener): (PathBuf, OwnedFd) =
             place::listen_at(&self.0, name, place::CYCLE, 0o600, None).unwrap();
@@ -62,7 +62,8 @@ fn the_one_running_cycle_is_found_past_the_sockets_of_dead_ones() {
     folder.leave_dead("m");
     let _ipc = folder.open("m").unwrap();
     assert_eq!(folder.only(None).unwrap().name(), "m");
-    // A client that only looks removes nothing, and opening one interface removes no socket of another.
+    // A client that only reads removes nothing, and opening one interface removes no socket of
+    // another.
     assert!(dead[0].exists() && dead[1].exists());
 }
 
@@ -85,7 +86,7 @@ fn several_cycles_are_listed() {
 }
 
 #[test]
-fn a_second_cycle_of_a_name_is_refused_while_the_first_one_answers() {
+fn second_cycle_of_a_name_is_refused() {
     let folder = Folder::new();
     let first = folder.open("robot").unwrap();
     let error = folder.open("robot").unwrap_err().to_string();
@@ -120,9 +121,10 @@ fn a_folder_of_another_user_is_not_trusted() {
     assert!(error.contains("belongs to user 65534"), "{error}");
 }
 
-/// A server without room sends the reason and closes, before or after the client has sent its request.
+/// A server without space sends the reason and closes, before or after the client has sent its
+/// request.
 #[test]
-fn a_reason_that_was_given_with_the_door_shut_is_heard() {
+fn refusal_before_a_hangup_is_read() {
     use rustix::net::{SendFlags, accept, send};
     let folder = Folder::new();
     let (path, listener) = place::listen_at(&folder.0, "robot", place::CYCLE, 0o600, None).unwrap();
@@ -159,7 +161,7 @@ fn names_that_are_no_file_names_are_refused() {
 
 /// The socket was removed, and another cycle has taken the path.
 #[test]
-fn who_ends_removes_no_socket_but_its_own() {
+fn ending_cycle_removes_only_its_own_socket() {
     let folder = Folder::new();
     let first = folder.open("robot").unwrap();
     let path = folder.0.join("robot.sock");
@@ -190,7 +192,8 @@ fn blank() -> command::Command {
     command::Command { time_to_live_ns: 1, ..command::Command::default() }
 }
 
-/// A cycle's interface with a holder: both ends, the holder's connection and region, and room for a command.
+/// A cycle's interface with a holder: both ends, the holder's connection and region, and space for
+/// a command.
 fn held(folder: &Folder) -> (Endpoints, Server, Line, cell::Writer<Region>, command::Command) {
     let (ends, server) = folder.open("robot").unwrap();
     let (line, file) = lease(server.path());
@@ -214,7 +217,7 @@ fn door_has_looked(path: &Path) {
 }
 
 #[test]
-fn a_former_holder_that_goes_on_writing_is_heard_no_more_while_nobody_holds_the_lease() {
+fn former_holder_is_ignored_without_a_new_holder() {
     let folder = Folder::new();
     let (mut ends, server, line, mut former, mut heard) = held(&folder);
     write(&mut former, 0.25);
@@ -232,7 +235,7 @@ fn a_former_holder_that_goes_on_writing_is_heard_no_more_while_nobody_holds_the_
 }
 
 #[test]
-fn a_former_holder_that_writes_before_every_look_does_not_lock_the_next_one_out() {
+fn busy_former_holder_does_not_lock_out_the_next() {
     let folder = Folder::new();
     let (mut ends, server, line, mut former, mut heard) = held(&folder);
     drop(line);
@@ -251,7 +254,7 @@ fn a_former_holder_that_writes_before_every_look_does_not_lock_the_next_one_out(
 /// The same from another thread at full speed, while holders follow each other quickly.
 // feature(ipc): a former holder is heard no more, however fast it writes; its last command ages out
 #[test]
-fn quick_hand_overs_beside_a_former_holder_that_writes_without_pause_are_all_granted_and_heard() {
+fn quick_handovers_despite_a_busy_former_holder_are_granted() {
     let folder = Folder::new();
     let (mut ends, server, line, mut former, mut heard) = held(&folder);
     drop(line);
@@ -283,10 +286,11 @@ impl Drop for AtEnd<'_> {
     }
 }
 
-/// A forked child has the connection too: a lease that is returned is returned for the child as well.
+/// A forked child has the connection too: a lease that is returned is returned for the child as
+/// well.
 // feature(ipc): a lease ends with who took it, though a child has its connection
 #[test]
-fn a_lease_that_is_dropped_is_given_back_though_a_child_has_its_connection() {
+fn dropped_lease_is_released_though_a_child_has_it() {
     let folder = Folder::new();
     let (_ends, server) = folder.open("robot").unwrap();
     let (line, _file) = lease(server.path());
@@ -303,7 +307,7 @@ fn a_lease_that_is_dropped_is_given_back_though_a_child_has_its_connection() {
 
 // feature(ipc): attaching to another program's socket is told as such
 #[test]
-fn the_socket_of_another_program_is_told_as_such() {
+fn socket_of_another_program_is_identified() {
     let folder = Folder::new();
     std::fs::create_dir_all(&folder.0).unwrap();
     let path = folder.0.join("stream.sock");

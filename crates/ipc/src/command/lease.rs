@@ -1,10 +1,10 @@
-//! Succession of lease holders over any kind of memory, lock-free: the only part of the command path the
-//! cycle trusts.
+//! Succession of lease holders over any kind of memory, lock-free: the only part of the command
+//! path the cycle trusts.
 //!
-//! Each holder writes into a cell of its own. The server ends a lease by noting the number of its last
-//! command; commands with later numbers are ignored, however fast they are written, and once the last one
-//! was looked at the cell is not read any more. A lease is granted only when the former one has ended, so
-//! the cycle moves on to the next holder, or to none, by itself.
+//! Each holder writes into a separate cell. The server ends a lease by noting the number of its
+//! last command; commands with later numbers are ignored, however fast they are written, and after
+//! its last command the cell is not read any more. A lease is granted only when the former one has
+//! ended, so the cycle moves to the next holder, or to none, without a notification.
 //!
 //! Its models are in `tests/loom.rs`.
 
@@ -46,7 +46,7 @@ impl<M: Words> Lease<M> {
         self.over.store(last, Ordering::Release);
     }
 
-    /// Reads the newest command, unless it was looked at already or came after the end.
+    /// Reads the newest command, unless it was read already or came after the end.
     #[inline]
     fn read(&self, seen: u64, copy: &mut [u64]) -> Found {
         if self.cell.newest() == seen {
@@ -77,15 +77,15 @@ impl<M: Words> Leases<M> {
         self.out < WAITING
     }
 
-    /// Ends the current lease and grants the next one over this memory; `over` must be a word at 0. False
-    /// without room.
+    /// Ends the current lease and grants the next one over this memory; `over` must be a word at 0.
+    /// False without space.
     pub fn grant(&mut self, cell: Reader<M>, over: M::Word) -> bool {
         self.end();
         if !self.has_room() {
             return false;
         }
         let lease = Arc::new(Lease { cell, over });
-        // Both rings, there and back, have room for as many as are out.
+        // Both rings, there and back, have space for as many as are out.
         let pushed = self.granted.push(Arc::clone(&lease)).is_ok();
         if pushed {
             self.out += 1;
@@ -114,7 +114,7 @@ pub struct Hearing<M: Words> {
     current: Option<Arc<Lease<M>>>,
     fresh: Consumer<Arc<Lease<M>>>,
     retired: Producer<Arc<Lease<M>>>,
-    /// Number of the last publication of the current lease that was looked at.
+    /// Number of the last publication of the current lease that was read.
     seen: u64,
     taken: bool,
     /// Leases taken up so far.
@@ -122,8 +122,8 @@ pub struct Hearing<M: Words> {
 }
 
 impl<M: Words> Hearing<M> {
-    /// Reads the newest command if it is newer than the last one. `copy` has room for one command; `take`
-    /// returns true if its words are a valid one.
+    /// Reads the newest command if it is newer than the last one. `copy` has space for one command;
+    /// `take` returns true if its words are a valid one.
     ///
     /// Never waits, makes no system call, allocates nothing and frees nothing.
     #[inline]
@@ -152,7 +152,7 @@ impl<M: Words> Hearing<M> {
                 break;
             }
             if let Some(over) = self.current.take() {
-                // The ring has room for all leases that are out; the server frees them.
+                // The ring has space for all leases that are out; the server frees them.
                 let _ = self.retired.push(over);
             }
         }
@@ -171,7 +171,7 @@ impl<M: Words> Hearing<M> {
         self.current.is_some().then_some(self.holders)
     }
 
-    /// Number of the last publication of the current lease that was looked at.
+    /// Number of the last publication of the current lease that was read.
     #[must_use]
     pub fn seen(&self) -> u64 {
         self.seen
@@ -190,7 +190,7 @@ impl<M: Words> std::fmt::Debug for Hearing<M> {
     }
 }
 
-/// Attempts of one look: the writer laps a reader only with three commands during one copy.
+/// Attempts of one poll: the writer laps a reader only with three commands during one copy.
 const ATTEMPTS: u32 = 4;
 
 /// Holders that may follow each other before the cycle has looked once.

@@ -51,8 +51,8 @@ fn every_field_comes_back() {
 fn words_that_are_no_command_are_refused_and_change_nothing() {
     let mut good = vec![0; length(ROWS)];
     encode(&every_field(), ROWS, &mut good);
-    // Flags of twist and pose that are neither 0 nor 1, more axes or signals than there is room for, a target of an
-    // unknown kind, a value of an unknown kind, a bit that is neither 0 nor 1.
+    // Flags of twist and pose that are neither 0 nor 1, more axes or signals than there is space
+    // for, a target of an unknown kind, a value of an unknown kind, a bit that is neither 0 nor 1.
     let wrong = [
         (3, 2),
         (7, 2),

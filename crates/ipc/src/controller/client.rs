@@ -13,7 +13,8 @@ use crate::region::{Other, Region, RegionError};
 use crate::sys::futex;
 use crate::sys::mapping::Use;
 
-/// The role of the controller; dropping it gives it back, and the axes are stopped as the robot file says.
+/// The role of the controller; dropping it gives it back, and the axes are stopped as the robot
+/// file says.
 #[derive(Debug)]
 pub struct Controller {
     requests: Reader<Region>,
@@ -69,8 +70,8 @@ impl Controller {
         })
     }
 
-    /// Sleeps until the cycle asks, and returns the newest request with an answer that says nothing yet; a request that is
-    /// not answered yet counts as late. `None` once the cycle has ended.
+    /// Sleeps until the cycle asks, and returns the newest request with an answer that says nothing
+    /// yet; a request that is not answered yet counts as late. `None` once the cycle has ended.
     pub fn wait(&mut self) -> Option<Turn<'_>> {
         match self.sleep(u64::MAX) {
             Awake::Asked => Some(self.turn()),
@@ -78,7 +79,8 @@ impl Controller {
         }
     }
 
-    /// Does as [`Controller::wait`], for this time at most: while another controller is active nothing is asked.
+    /// Does as [`Controller::wait`], for this time at most: while another controller is active
+    /// nothing is asked.
     pub fn wait_for(&mut self, limit: Duration) -> Waited<'_> {
         let limit = types::time::nanoseconds(limit);
         match self.sleep(now_ns().saturating_add(limit)) {
@@ -115,7 +117,7 @@ impl Controller {
             }
             let until = now_ns().saturating_add(LOOK_NS).min(limit_ns);
             futex::wait(newest_of(self.requests.memory()), self.seen, until);
-            // Looked at only where nothing came: in a cycle the wait is the only system call.
+            // Checked only if nothing came: in a cycle the wait is the only system call.
             let now = now_ns();
             if self.requests.newest() == self.seen && now >= until {
                 if self.line.has_ended() {
@@ -168,7 +170,7 @@ pub struct Turn<'a> {
 }
 
 impl Turn<'_> {
-    /// True once the deadline of the answer is over.
+    /// True once the deadline of the answer has passed.
     #[must_use]
     pub fn is_late(&self) -> bool {
         now_ns() > self.request.deadline_ns
@@ -185,5 +187,5 @@ impl Turn<'_> {
 /// Attempts of one read: the cycle laps the reader only with three requests during one copy.
 const ATTEMPTS: u32 = 16;
 
-/// Time after which a process that is not asked looks for the end of the cycle.
+/// Time after which a process without requests checks for the end of the cycle.
 const LOOK_NS: u64 = 100_000_000;

@@ -18,7 +18,7 @@ pub struct ControllerCounters {
     pub late: u64,
     /// Number of the last such cycle.
     pub last_late: u64,
-    /// Most of them in a row.
+    /// Most consecutive late ones.
     pub most_late_in_a_row: u64,
     /// Answers that came after their deadline, and were taken in the next cycle.
     pub taken_late: u64,
@@ -28,11 +28,11 @@ pub struct ControllerCounters {
     pub last_wrong: u64,
     /// Reason for it, a code of [`super::Wrong`]; 0 for none.
     pub why_wrong: u64,
-    /// Axis whose answer it was, by its index plus 1; 0 for none.
+    /// Axis of the answer, by its index plus 1; 0 for none.
     pub wrong_axis: u64,
     /// Times the axes were stopped because answers were missing or wrong.
     pub stops: u64,
-    /// Time from the request to the answer, of those in time.
+    /// Time from the request to the answer, of answers in time.
     pub response_ns: SpreadNs,
     /// Longest time the cycle stayed behind the deadline before it went on.
     pub worst_overstay_ns: u64,
@@ -64,7 +64,7 @@ impl Counters {
             it.wrong_axis,
         ];
         for (shared, word) in self.0[1..].iter().zip(words) {
-            // Relaxed: each number stands for itself.
+            // Relaxed: each number is independent of the others.
             shared.store(word, Ordering::Relaxed);
         }
     }

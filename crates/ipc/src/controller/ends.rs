@@ -29,8 +29,8 @@ impl Words for Regions {
     }
 }
 
-/// The cycle's end. The process may write anything at any time: none of it makes this panic, read out of bounds, or wait
-/// beyond the time that is passed.
+/// The cycle's end. The process may write anything at any time: the cycle never panics, reads out
+/// of bounds, or waits beyond the given time because of it.
 #[derive(Debug)]
 pub struct CycleEnd {
     hearing: Hearing<Regions>,
@@ -47,7 +47,7 @@ pub enum Received {
     Nothing,
     /// A new answer; it is in the answer that was passed.
     Answer,
-    /// A new one that is none. Reported once for each.
+    /// A new but invalid answer. Reported once for each.
     Wrong(Wrong),
 }
 
@@ -65,7 +65,7 @@ impl CycleEnd {
         }
     }
 
-    /// An answer with room for all axes and outputs.
+    /// An answer with space for all axes and outputs.
     #[must_use]
     pub fn blank_answer(&self) -> Answer {
         let Rows { axes, signals, .. } = self.rows;
@@ -76,8 +76,8 @@ impl CycleEnd {
         }
     }
 
-    /// Reads the newest answer if it is newer than the last one, and goes over to the next holder. Only a
-    /// [`Received::Answer`] is in `answer`; its codes are known and its numbers finite.
+    /// Reads the newest answer if it is newer than the last one, and goes over to the next holder.
+    /// Only a [`Received::Answer`] is in `answer`; its codes are known and its numbers finite.
     ///
     /// Never waits, makes no system call, and allocates nothing.
     pub fn newest(&mut self, answer: &mut Answer) -> Received {
@@ -95,8 +95,8 @@ impl CycleEnd {
         }
     }
 
-    /// Number of the process that holds the role, each another one, as of the last [`CycleEnd::newest`]; none while
-    /// it is free.
+    /// Number of the process that holds the role, each another one, as of the last
+    /// [`CycleEnd::newest`]; none while it is free.
     #[must_use]
     pub fn holder(&self) -> Option<u64> {
         self.hearing.holder()
@@ -106,15 +106,15 @@ impl CycleEnd {
     pub fn ask(&mut self, request: &Request) {
         let Some(Regions { request: region, .. }) = self.hearing.current() else { return };
         words::encode_request(request, self.rows, &mut self.outgoing);
-        // It goes on from the number in the region, which nobody else can write to.
+        // It continues from the number in the region, which no other process can write to.
         if let Some(mut writer) = Writer::new(region, region.shape()) {
             writer.publish(&self.outgoing);
         }
         futex::wake(newest_of(region));
     }
 
-    /// Waits for an answer that was not looked at, until `until_ns` of CLOCK_MONOTONIC: one system call. It may return
-    /// early for no reason.
+    /// Waits for an unread answer, until `until_ns` of CLOCK_MONOTONIC: one system call. It may
+    /// return early for no reason.
     pub fn wait(&self, until_ns: u64) {
         if let Some(Regions { answer, .. }) = self.hearing.current() {
             futex::wait(newest_of(answer), self.hearing.seen(), until_ns);
@@ -152,8 +152,8 @@ impl Role {
         (Self { leases, rows, counters }, end)
     }
 
-    /// Makes the regions of a new holder and queues them for the cycle; returns the descriptors for the holder: requests,
-    /// answers. `None` while the cycle has not taken up those made before.
+    /// Makes the regions of a new holder and queues them for the cycle; returns the descriptors for
+    /// the holder: requests, answers. `None` while the cycle has not taken up the previous regions.
     pub(crate) fn make(&mut self) -> io::Result<Option<[OwnedFd; 2]>> {
         if !self.leases.has_room() {
             return Ok(None);

@@ -1,4 +1,5 @@
-//! Encoding of requests and answers in words. `docs/controller-process.md` has the tables for other languages.
+//! Encoding of requests and answers in words. `docs/controller-process.md` has the tables for other
+//! languages.
 
 use super::{Answer, AxisAnswer, Drive, DriveRequest, ExternalCommand, Request, Wrong};
 use crate::command;
@@ -28,7 +29,8 @@ pub(crate) const fn answer_length(rows: Rows) -> usize {
     ANSWER_HEAD + (rows.axes + rows.signals) * ROW
 }
 
-/// Encodes a request into words of its length; axes and signals without a row are left out, missing ones are zeros.
+/// Encodes a request into words of its length; axes and signals without a row are left out, missing
+/// ones are zeros.
 pub(crate) fn encode_request(request: &Request, rows: Rows, words: &mut [u64]) {
     let Some((head, rest)) = words.split_first_chunk_mut::<REQUEST_HEAD>() else { return };
     head[..8].copy_from_slice(&[
@@ -120,10 +122,10 @@ pub(crate) fn encode_answer(answer: &Answer, rows: Rows, words: &mut [u64]) {
     state::put(outputs, &answer.outputs, |output| output.map_or([0, 0], |word| [1, word]));
 }
 
-/// Decodes an answer from words that a peer may have filled with anything: every code is known, and every number finite.
-/// On an error `answer` has any content.
+/// Decodes an answer from words with any content: every code is known, and every number finite. On
+/// an error `answer` has any content.
 ///
-/// Does not allocate if `answer` has room for as many axes and outputs.
+/// Does not allocate if `answer` has space for as many axes and outputs.
 pub(crate) fn decode_answer(words: &[u64], rows: Rows, answer: &mut Answer) -> Result<(), Wrong> {
     let (head, rest) = words.split_first_chunk::<ANSWER_HEAD>().ok_or(Wrong::Rows)?;
     let &[cycle, axes, signals, codes, px, py, pyaw, vx, vy, vyaw, ref unused @ ..] = head;

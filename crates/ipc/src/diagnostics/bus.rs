@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::bus::{BusStatus, PortErrorCounters, SubDeviceStatus, SyncStatus, WorkingCounterHistory};
 
-/// SubDevices named in the document at most: those with something to tell first.
+/// Maximum number of SubDevices named in the document: SubDevices with something to report come
+/// first.
 pub const MOST_TOLD: usize = 64;
 
 /// The bus of a running cycle, once a second.
@@ -21,7 +22,7 @@ pub struct BusDiagnosis {
     pub working_counter_history: WorkingCounterHistory,
     /// SubDevices, in the order of positions.
     pub sub_devices: Vec<SubDeviceDiagnosis>,
-    /// SubDevices left out, which are in Op and have counted no errors unless there are more than find room.
+    /// SubDevices left out. They are in Op and have counted no errors, unless more do than fit.
     pub left_out: usize,
 }
 
@@ -33,15 +34,15 @@ pub struct SubDeviceDiagnosis {
     pub position: usize,
     /// Its name.
     pub name: String,
-    /// AL status, as `Op` or `SafeOp + error`; [`SubDeviceStatus::ABSENT`] where it is not on the bus, and need not be;
-    /// [`SubDeviceStatus::NO_ANSWER`] where it should be and does not answer.
+    /// AL status, as `Op` or `SafeOp + error`; [`SubDeviceStatus::ABSENT`] where it is not on the
+    /// bus, and need not be; [`SubDeviceStatus::NO_ANSWER`] where it should be and does not answer.
     pub state: String,
     /// AL status code; 0 without an error.
     pub al_status_code: u16,
     /// The same in words.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub al_status_text: String,
-    /// Cycles in a row without its process data.
+    /// Consecutive cycles without its process data.
     pub missed: u32,
     /// Difference of its clock from the reference clock as it was read last, ns.
     pub clock_difference_ns: Option<i32>,
@@ -51,8 +52,9 @@ pub struct SubDeviceDiagnosis {
     /// The same of SYNC1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sync1: Option<SyncStatus>,
-    /// Receive times of ports 0 to 3 by one frame, which latches them once a second, local, ns, wrapping at 32 bits; none without a clock, where
-    /// they were not read yet, and while a SubDevice is being brought up.
+    /// Receive times of ports 0 to 3 by one frame, which latches them once a second, local, ns,
+    /// wrapping at 32 bits; none without a clock, where they were not read yet, and while a
+    /// SubDevice is being brought up.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub receive_times_ns: Option<[u32; 4]>,
     /// Ports with a link; none where it was not read yet, or does not answer.
@@ -154,7 +156,8 @@ mod tests {
     use crate::bus::{ErrorCounters, PortLink, WorkingCounterChange};
     use crate::diagnostics::{Diagnostics, LONGEST};
 
-    /// A thousand, all of which have counted all there is, and a history as long as it gets: the longest document.
+    /// A thousand, all of which have counted all there is, and a history as long as it gets: the
+    /// longest document.
     #[test]
     fn of_a_thousand_sub_devices_the_troubled_ones_find_room() {
         let port = PortErrorCounters {

@@ -3,14 +3,15 @@
 use serde::{Deserialize, Serialize};
 
 use super::bus::BusDiagnosis;
+use super::figures::Figures;
 use super::watched::Watched;
 use crate::bus;
 use crate::channel::PortCounters;
 use crate::controller::ControllerCounters;
 use crate::state::Spread;
 
-/// Diagnostics of a running cycle, as JSON, a few times a second. Readers must ignore unknown fields:
-/// fields may be added.
+/// Diagnostics of a running cycle, as JSON, a few times a second. Readers must ignore unknown
+/// fields: fields may be added.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Diagnostics {
@@ -18,8 +19,10 @@ pub struct Diagnostics {
     pub number: u64,
     /// Id of the process that runs the cycle.
     pub process: u32,
-    /// Real-time threads of the process: the cycle, then the tasks beside it.
+    /// Real-time threads of the process: the cycle, then the other tasks.
     pub tasks: Vec<TaskDiagnostics>,
+    /// Figures since the first cycle in Op, and counts of events.
+    pub figures: Figures,
     /// Traffic of the ports.
     pub ports: Vec<PortCounters>,
     /// Requests to the bus.
@@ -35,7 +38,7 @@ pub struct Diagnostics {
     /// Late cycles with their causes; none in a cycle that is not explained.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub late: Option<LateCycles>,
-    /// Conditions requested from the system, and those granted.
+    /// Conditions requested from the system, and granted ones.
     pub conditions: Conditions,
     /// Conditions that worsen the timing, each a sentence with its remedy.
     pub warnings: Vec<String>,
@@ -91,8 +94,8 @@ pub struct TaskDiagnostics {
     pub watched: Option<Watched>,
 }
 
-/// Counts of the kernel for a real-time thread since its start. They do not show which of them disturbed a
-/// job.
+/// Counts of the kernel for a real-time thread since its start. They do not show which of them
+/// disturbed a job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DisturbanceCounts {
@@ -128,7 +131,7 @@ impl From<Spread> for SpreadNs {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct WatchDiagnostics {
-    /// Cycles looked at.
+    /// Number of evaluated cycles.
     pub cycles: u64,
     /// Records dropped because they were not taken in time.
     pub dropped_records: u64,

@@ -10,8 +10,8 @@ use types::cause::Disturbance;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Watched {
-    /// Means of observation: `tracepoints`, `software events` or `counters`, each less complete than the
-    /// one before.
+    /// Means of observation: `tracepoints`, `software events` or `counters`, each less complete
+    /// than the one before.
     pub means: String,
     /// Times it was switched out while runnable.
     pub preemptions: u64,
@@ -21,7 +21,7 @@ pub struct Watched {
     pub minor_faults: u64,
     /// Page faults that waited for a disk.
     pub major_faults: u64,
-    /// System calls other than its wait and those that are its work.
+    /// System calls other than its wait and its work.
     pub system_calls: u64,
     /// System calls among them that slept.
     pub blocking_calls: u64,

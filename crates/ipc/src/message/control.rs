@@ -1,4 +1,4 @@
-//! Ports `control` and `stop`: requests of people and programs to the cycle, each answered once.
+//! Ports `control` and `stop`: requests of users and programs to the cycle, each answered once.
 
 use super::codec::{self, HEAD, Head, Reader, no_number, unknown_kind};
 use super::{DecodeError, Found, NoRoom};
@@ -7,8 +7,8 @@ use types::codes;
 /// Name of the port.
 pub const PORT: &str = "control";
 
-/// Name of the port for [`Action::Stop`], [`Action::Disable`] and [`Action::Deactivate`] alone, with the same messages: they are taken also while another program has the port
-/// [`PORT`] open.
+/// Name of the port for [`Action::Stop`], [`Action::Disable`] and [`Action::Deactivate`] alone,
+/// with the same messages: they are taken also while another program has the port [`PORT`] open.
 pub const STOP_PORT: &str = "stop";
 
 /// Bytes of every message on both ports.
@@ -35,7 +35,7 @@ pub struct Request {
 
 /// Actions that can be requested.
 ///
-/// Port [`STOP_PORT`] takes those that bring the axes to rest.
+/// Port [`STOP_PORT`] takes only the actions that stop the axes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Enables all drives. Done when all are enabled and their axes can be moved.
@@ -44,14 +44,16 @@ pub enum Action {
     Disable,
     /// Resets faults of drives and stops by supervision; the axes hold their positions.
     ResetFaults,
-    /// Switches to another controller, by its index in the description. Done when its axes are in its modes of operation and it moves them.
+    /// Switches to another controller, by its index in the description. Done when its axes are in
+    /// its modes of operation and it moves them.
     SwitchController(u32),
     /// Homes an axis, by its index in the description. Done when its absolute position is known.
     Home(u32),
-    /// Makes the active controller bring its axes to rest and drop its motion; drives stay enabled. Done
-    /// when the axes rest.
+    /// Makes the active controller bring its axes to rest and drop its motion; drives stay enabled.
+    /// Done when the axes rest.
     Stop,
-    /// Stops, and leaves no controller active: the axes are held, whatever is commanded, until one is switched to.
+    /// Stops, and leaves no controller active: the axes are held, whatever is commanded, until a
+    /// switch to one.
     Deactivate,
 }
 
@@ -78,7 +80,7 @@ codes! {
         NoSuchController = 2, "there is no controller of that index; see the description's list";
         /// There is no such axis.
         NoSuchAxis = 3, "there is no axis of that index; see the description's list";
-        /// The axes move: a controller is switched at rest only.
+        /// The axes move: a controller is switched at standstill only.
         Moving = 4, "the axes move; stop them first";
         /// An axis is in fault.
         Fault = 5, "an axis is in fault; find out why, then reset faults";
@@ -88,8 +90,8 @@ codes! {
         Stopping = 7, "the cycle is being stopped";
         /// An earlier request is still in progress.
         Busy = 8, "the last request is still in progress; wait for its reply";
-        /// The robot does not support it, for example homing of an axis without a homing method in the robot
-        /// file.
+        /// The robot does not support it, for example homing of an axis without a homing method in
+        /// the robot file.
         NotPossible = 9, "the robot file does not provide for that";
         /// A later request replaced it.
         Replaced = 10, "a later request took its place";
@@ -97,7 +99,8 @@ codes! {
         NotEnabled = 11, "the drives are not enabled; enable them first";
         /// Supervision holds an axis, or has stopped it meanwhile.
         Held = 12, "supervision holds an axis; see the reason in its state, fix the cause, then reset";
-        /// A drive does not take the mode of operation of the controller that was to be switched to; the axes are in the modes of before.
+        /// A drive does not take the mode of operation of the controller that was to be switched
+        /// to; the axes are in the modes of before.
         Mode = 13, "a drive did not take the mode of that controller in time; the one before is still active";
         /// An interlock does not permit it.
         Interlock = 14, "an interlock does not permit it; the state of the axes names it";
@@ -113,7 +116,7 @@ impl Action {
         if self.brings_to_rest() { STOP_PORT } else { PORT }
     }
 
-    /// True for those that bring the axes to rest, whatever is being done.
+    /// True for actions that stop the axes in any state.
     #[must_use]
     pub const fn brings_to_rest(self) -> bool {
         matches!(self, Self::Stop | Self::Disable | Self::Deactivate)
@@ -231,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bytes_are_those_of_the_table() {
+    fn bytes_match_the_table() {
         let mut buffer = [0xEE; SIZE];
         let request = Request { id: 0x0102_0304_0506_0708, what: Action::SwitchController(5) };
         request.encode(&mut buffer).unwrap();

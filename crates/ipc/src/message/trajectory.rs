@@ -1,9 +1,11 @@
-//! Port `trajectory`: motions of several axes through points, as in ROS 2's action FollowJointTrajectory.
+//! Port `trajectory`: motions of several axes through points, as in ROS 2's action
+//! FollowJointTrajectory.
 //!
-//! A client sends [`Begin`], then every [`Point`] in order, then [`Order::Commit`], all with one id that it
-//! has not used before. The answers are [`Report`]s: *accepted* or *rejected* once, and after *accepted*
-//! one of *succeeded*, *aborted* and *canceled*. A trajectory accepted while another runs replaces it
-//! without a step; the other is reported as aborted, replaced. [`Order::Cancel`] brings the axes to rest.
+//! A client sends [`Begin`], then every [`Point`] in order, then [`Order::Commit`], all with one id
+//! that it has not used before. The answers are [`Report`]s: *accepted* or *rejected* once, and
+//! after *accepted* one of *succeeded*, *aborted* and *canceled*. A trajectory accepted while
+//! another runs replaces it without a step; the other is reported as aborted, replaced.
+//! [`Order::Cancel`] brings the axes to rest.
 //!
 //! The codes for the result of FollowJointTrajectory are [`Rejection::result_code`] and
 //! [`Abort::result_code`].
@@ -18,7 +20,8 @@ pub use report::{Abort, Outcome, REPORT_SIZE, Rejection, Report};
 /// Name of the port.
 pub const PORT: &str = "trajectory";
 
-/// Bytes of the longest message for `axes` axes, at most [`MOST_AXES`]: the message size the port needs.
+/// Bytes of the longest message for `axes` axes, at most [`MOST_AXES`]: the message size the port
+/// needs.
 #[must_use]
 pub const fn size(axes: usize) -> usize {
     let axes = if axes > MOST_AXES { MOST_AXES } else { axes };
@@ -56,7 +59,7 @@ pub enum Order {
 /// | 16..20 | number of points, u32 |
 /// | 20..24 | 0 |
 /// | 24..32 | instant of time 0, ns of CLOCK_MONOTONIC, u64; 0 for the commit |
-/// | 32..40 | time after the last point within which the goal must be reached, ns, u64; 0 and u64::MAX as for a [`Tolerance`] |
+/// | 32..40 | time limit for the goal after the last point, ns, u64; as for a [`Tolerance`] |
 /// | then of each axis | |
 /// | +0..4 | its index, u32 |
 /// | +4..8 | 0 |
@@ -105,7 +108,8 @@ pub struct AxisTolerances {
     pub goal_velocity: Tolerance,
 }
 
-/// Tolerance of a value. On the wire as in ROS: 0 for the default, -1 for unlimited, above 0 the tolerance.
+/// Tolerance of a value. On the wire as in ROS: 0 for the default, -1 for unlimited, above 0 the
+/// tolerance.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Tolerance {
     /// Value of the robot file.
@@ -220,7 +224,7 @@ impl Begin {
                 goal_position: tolerance("goal tolerance of position")?,
                 goal_velocity: tolerance("goal tolerance of velocity")?,
             };
-            // `axes` has bounded the number: a row has room for all.
+            // `axes` has bounded the number: a row has space for all.
             let _ = rows.push(axis);
         }
         reader.finish()?;

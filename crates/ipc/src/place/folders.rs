@@ -63,7 +63,7 @@ pub(crate) fn all() -> Vec<PathBuf> {
 pub(crate) fn of_others() -> Vec<PathBuf> {
     let me = geteuid().as_raw();
     let found = of_services().chain(named(RUN)).chain(named(TEMPORARY));
-    // What a user makes under another user's name is not counted.
+    // Folders that a user makes under another user's name do not count.
     let others = found.filter(|(user, folder)| *user != me && *user != 0 && owner(folder) == Some(*user));
     others.map(|(_, folder)| folder).take(super::MOST_OTHERS).collect()
 }
@@ -132,7 +132,7 @@ fn owner(folder: &Path) -> Option<u32> {
     fs::symlink_metadata(folder).ok().map(|found| found.uid())
 }
 
-/// User after whom a folder `onbeat-UID[-GROUP][.SUFFIX]` is named.
+/// User in the name of a folder `onbeat-UID[-GROUP][.SUFFIX]`.
 fn named_user(folder: &Path) -> Option<u32> {
     let name = folder.file_name()?.to_str()?.strip_prefix(PREFIX)?;
     let name = name.split_once('.').map_or(name, |(name, _)| name);

@@ -1,19 +1,22 @@
 use super::{HEAD, Head, SensorError};
 use crate::bytes::Writer;
 
-/// Measurement of an inertial measurement unit, and the orientation computed from it or told by the unit. After the head, as
-/// 64-bit floating-point numbers: orientation x, y, z, w; angular velocity x, y, z; linear acceleration x,
-/// y, z; the four variances in the order below; the temperature.
+/// Measurement of an inertial measurement unit, and the orientation computed from it or reported by
+/// the unit. After the head, as 64-bit floating-point numbers: orientation x, y, z, w; angular
+/// velocity x, y, z; linear acceleration x, y, z; the four variances in the order below; the
+/// temperature.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Imu {
     /// Head.
     pub head: Head,
-    /// Unit quaternion x, y, z, w from the unit's frame to one whose z axis points up. Of a unit with a compass
-    /// that tells it, yaw counts from east; of one without, it is 0 at the start of the task and drifts.
+    /// Unit quaternion x, y, z, w from the unit's frame to a frame with the z axis up. If the unit
+    /// has a compass and reports it, yaw counts from east; otherwise yaw is 0 at the start of the
+    /// task and drifts.
     pub orientation: [f64; 4],
-    /// Angular velocity about x, y, z of the unit, rad/s, without the bias at rest.
+    /// Angular velocity about x, y, z of the unit, rad/s, without the bias at standstill.
     pub angular_velocity: [f64; 3],
-    /// Acceleration along x, y, z of the unit, m/s^2, with gravity: +9.8 along z at rest and level.
+    /// Acceleration along x, y, z of the unit, m/s^2, with gravity: +9.8 along z when level and not
+    /// moving.
     pub linear_acceleration: [f64; 3],
     /// Variance of roll and pitch, rad^2.
     pub tilt_variance: f64,
@@ -32,8 +35,8 @@ impl Imu {
     pub const SIZE: usize = HEAD + 15 * 8;
     const KIND: u8 = 1;
 
-    /// Encodes the message at the front of `bytes`; returns its length, or `None` if there is less room
-    /// than [`Imu::SIZE`].
+    /// Encodes the message at the front of `bytes`; returns its length, or `None` if there is less
+    /// space than [`Imu::SIZE`].
     pub fn encode(&self, bytes: &mut [u8]) -> Option<usize> {
         let mut writer = Writer::new(bytes, Self::SIZE)?;
         self.head.write(Self::KIND, &mut writer);

@@ -1,8 +1,8 @@
 use super::{HEAD, Head, SensorError};
 use crate::bytes::Writer;
 
-/// State of a LED strip. After the head: pattern (8 bits); red, green, blue (8 bits each); number of LEDs
-/// (16 bits); 2 bytes of 0; frames shown since the start (32 bits).
+/// State of a LED strip. After the head: pattern (8 bits); red, green, blue (8 bits each); number
+/// of LEDs (16 bits); 2 bytes of 0; frames shown since the start (32 bits).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Led {
     /// Head; its time stamp is that of the last frame taken by the strip.
@@ -17,8 +17,8 @@ pub struct Led {
     pub frames: u32,
 }
 
-/// Request to a LED strip, a message to its port. After a head whose stamps are ignored: pattern (8 bits);
-/// red, green, blue (8 bits each); time of one round (32 bits, ms).
+/// Request to a LED strip, a message to its port. After a head with ignored stamps: pattern (8
+/// bits); red, green, blue (8 bits each); time of one round (32 bits, ms).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LedRequest {
     /// Pattern to show.
@@ -61,8 +61,8 @@ impl Led {
     pub const SIZE: usize = HEAD + 12;
     const KIND: u8 = 4;
 
-    /// Encodes the message at the front of `bytes`; returns its length, or `None` if there is less room
-    /// than [`Led::SIZE`].
+    /// Encodes the message at the front of `bytes`; returns its length, or `None` if there is less
+    /// space than [`Led::SIZE`].
     pub fn encode(&self, bytes: &mut [u8]) -> Option<usize> {
         let mut writer = Writer::new(bytes, Self::SIZE)?;
         self.head.write(Self::KIND, &mut writer);
@@ -93,8 +93,8 @@ impl LedRequest {
     pub const SIZE: usize = HEAD + 8;
     const KIND: u8 = 5;
 
-    /// Encodes the message at the front of `bytes`; returns its length, or `None` if there is less room
-    /// than [`LedRequest::SIZE`].
+    /// Encodes the message at the front of `bytes`; returns its length, or `None` if there is less
+    /// space than [`LedRequest::SIZE`].
     pub fn encode(&self, bytes: &mut [u8]) -> Option<usize> {
         let mut writer = Writer::new(bytes, Self::SIZE)?;
         Head::default().write(Self::KIND, &mut writer);

@@ -1,9 +1,9 @@
 use super::{HEAD, Head, SensorError};
 use crate::bytes::Writer;
 
-/// Scan of a laser range finder without its ranges. After the head: eight 64-bit floating-point numbers in
-/// the order below, the number of ranges (32 bits), 4 bytes of 0, then the ranges as 32-bit floating-point
-/// numbers.
+/// Scan of a laser range finder without its ranges. After the head: eight 64-bit floating-point
+/// numbers in the order below, the number of ranges (32 bits), 4 bytes of 0, then the ranges as
+/// 32-bit floating-point numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ScanHead {
     /// Head; its time stamp is that of the first range.
@@ -31,8 +31,8 @@ pub struct ScanHead {
 pub struct Scan {
     /// All fields except the ranges.
     pub head: ScanHead,
-    /// Ranges, m, as in ROS's REP 117: +infinity for nothing within range, -infinity for something too
-    /// near, NaN for an error of the device.
+    /// Ranges, m, as in ROS's REP 117: +infinity for nothing within range, -infinity for something
+    /// too near, NaN for an error of the device.
     pub ranges: Vec<f32>,
 }
 
@@ -50,8 +50,8 @@ impl ScanHead {
     pub const LARGEST: usize = Self::size(MOST_POINTS);
     const KIND: u8 = 2;
 
-    /// Encodes a whole scan at the front of `bytes`; returns its length, or `None` if there is less room,
-    /// or if there are more than [`MOST_POINTS`] ranges.
+    /// Encodes a whole scan at the front of `bytes`; returns its length, or `None` if there is less
+    /// space, or if there are more than [`MOST_POINTS`] ranges.
     pub fn encode(&self, ranges: &[f32], bytes: &mut [u8]) -> Option<usize> {
         if ranges.len() > MOST_POINTS {
             return None;

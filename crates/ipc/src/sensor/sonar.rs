@@ -23,8 +23,8 @@ impl Sonar {
     pub const SIZE: usize = HEAD + 5 * 8;
     const KIND: u8 = 3;
 
-    /// Encodes the message at the front of `bytes`; returns its length, or `None` if there is less room
-    /// than [`Sonar::SIZE`].
+    /// Encodes the message at the front of `bytes`; returns its length, or `None` if there is less
+    /// space than [`Sonar::SIZE`].
     pub fn encode(&self, bytes: &mut [u8]) -> Option<usize> {
         let mut writer = Writer::new(bytes, Self::SIZE)?;
         self.head.write(Self::KIND, &mut writer);

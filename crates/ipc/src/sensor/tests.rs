@@ -20,7 +20,7 @@ fn scan() -> Scan {
 }
 
 #[test]
-fn what_was_told_is_read() {
+fn written_measurements_are_read() {
     let mut bytes = [0xee; 512];
     let imu = Imu {
         head: head(),
@@ -82,7 +82,7 @@ fn the_layout_is_the_documented_one() {
 }
 
 #[test]
-fn a_message_of_another_port_version_or_length_is_refused_with_a_reason() {
+fn wrong_port_version_or_length_is_refused() {
     let mut bytes = [0; ScanHead::LARGEST];
     let length = scan().head.encode(&scan().ranges, &mut bytes).unwrap();
     assert_eq!(Imu::decode(&bytes[..Imu::SIZE]), Err(SensorError::Kind { expected: 1, found: 2 }));

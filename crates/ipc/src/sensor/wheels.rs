@@ -1,8 +1,8 @@
 use super::{HEAD, Head, SensorError};
 use crate::bytes::Writer;
 
-/// State of two driven wheels, left and right. After the head, as pairs of 64-bit floating-point numbers:
-/// positions, velocities, commanded velocities.
+/// State of two driven wheels, left and right. After the head, as pairs of 64-bit floating-point
+/// numbers: positions, velocities, commanded velocities.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Wheels {
     /// Head.
@@ -15,13 +15,13 @@ pub struct Wheels {
     pub commanded: [f64; 2],
 }
 
-/// Request to two driven wheels. After a head whose stamps are ignored: two velocities, left and right, as
-/// 64-bit floating-point numbers; their time-to-live (32 bits, ms).
+/// Request to two driven wheels. After a head with ignored stamps: two velocities, left and right,
+/// as 64-bit floating-point numbers; their time-to-live (32 bits, ms).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct WheelRequest {
     /// Velocities, rad/s.
     pub velocities: [f64; 2],
-    /// Time-to-live, ms: when it is over and no newer request came, the wheels are brought to rest.
+    /// Time-to-live, ms: when it has expired without a newer request, the wheels are stopped.
     pub holds_ms: u32,
 }
 
@@ -30,8 +30,8 @@ impl Wheels {
     pub const SIZE: usize = HEAD + 6 * 8;
     const KIND: u8 = 6;
 
-    /// Encodes the message at the front of `bytes`; returns its length, or `None` if there is less room
-    /// than [`Wheels::SIZE`].
+    /// Encodes the message at the front of `bytes`; returns its length, or `None` if there is less
+    /// space than [`Wheels::SIZE`].
     pub fn encode(&self, bytes: &mut [u8]) -> Option<usize> {
         let mut writer = Writer::new(bytes, Self::SIZE)?;
         self.head.write(Self::KIND, &mut writer);
@@ -54,8 +54,8 @@ impl WheelRequest {
     pub const SIZE: usize = HEAD + 2 * 8 + 4;
     const KIND: u8 = 7;
 
-    /// Encodes the message at the front of `bytes`; returns its length, or `None` if there is less room
-    /// than [`WheelRequest::SIZE`].
+    /// Encodes the message at the front of `bytes`; returns its length, or `None` if there is less
+    /// space than [`WheelRequest::SIZE`].
     pub fn encode(&self, bytes: &mut [u8]) -> Option<usize> {
         let mut writer = Writer::new(bytes, Self::SIZE)?;
         Head::default().write(Self::KIND, &mut writer);
@@ -64,8 +64,8 @@ impl WheelRequest {
         Some(writer.finish())
     }
 
-    /// Decodes a message; allocates nothing, because it runs on the real-time side. The velocities are not
-    /// checked: they may be NaN or infinite.
+    /// Decodes a message; allocates nothing, because it runs on the real-time side. The velocities
+    /// are not checked: they may be NaN or infinite.
     ///
     /// # Errors
     /// The first field that is not valid.

@@ -151,16 +151,17 @@ pub(crate) struct Reply {
 /// Status of a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Status {
-    /// Granted. Numbers and text for an attach: the process, and the name of the interface; for a port: 0
-    /// for messages or 1 for a stream, size, depth.
+    /// Granted. Numbers and text for an attach: the process, and the name of the interface; for a
+    /// port: 0 for messages or 1 for a stream, size, depth.
     Done,
-    /// Another version of the protocol, the server's is in the header, or of [`crate::controller`]; the text has both.
+    /// Another version of the protocol, the server's is in the header, or of [`crate::controller`];
+    /// the text has both.
     Version,
     /// Not a request.
     Malformed,
     /// The client has not the right.
     NotPermitted,
-    /// Held by another process, whose id is the first number.
+    /// Held by another process; the first number is its id.
     Taken,
     /// There is no such port; the text lists the ports there are.
     NoSuchPort,

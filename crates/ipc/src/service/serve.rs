@@ -40,7 +40,7 @@ pub(crate) struct Handed {
     pub(crate) bell: Arc<Bell>,
     /// Entrance to the server of the bus, if there is one.
     pub(crate) bus: Option<bus::Admission>,
-    /// Group whose members may command.
+    /// Group that may command.
     pub(crate) group: Option<u32>,
     /// Interval at which open ports are checked for data of the real-time side.
     pub(crate) look: Duration,
@@ -129,7 +129,7 @@ impl Serve {
         let first_visitor = waiting.len();
         waiting.extend(self.visitors.iter().map(|visitor| PollFd::new(&visitor.socket, PollFlags::IN)));
         let bell = &self.handed.bell;
-        // Before the ports are looked at.
+        // Before the ports are polled.
         bell.sleep();
         waiting.extend(self.handed.ports.iter().filter_map(Far::wait));
         let at_bell = bell.descriptor().map(|bell| PollFd::from_borrowed_fd(bell, PollFlags::IN));
@@ -148,7 +148,7 @@ impl Serve {
         match polled {
             Ok(_) => {}
             Err(Errno::INTR) => return Some(Ready::default()),
-            // Out of memory: the cycle goes on, and so does the server.
+            // Out of memory: the cycle continues, and so does the server.
             Err(_) => {
                 std::thread::sleep(PAUSE);
                 return Some(Ready::default());
@@ -190,8 +190,8 @@ impl Serve {
         }
     }
 
-    /// Reason to turn a client away for want of room, if any. No user can keep out others, and clients that
-    /// may only read leave room for those that may command.
+    /// Reason to turn a client away for lack of space, if any. No user can lock out others, and
+    /// clients with read access only leave space for clients that may command.
     fn refuse(&self, visitor: &Visitor) -> Option<String> {
         let (most, most_of_user) = match visitor.standing {
             Standing::Stranger => (MOST_VISITORS / 2, MOST_VISITORS / 16),
@@ -246,8 +246,8 @@ impl Serve {
         }
     }
 
-    /// Checks the connection of the lease, which serves for nothing else: a holder that hangs up, ends or
-    /// sends anything more loses it.
+    /// Checks the connection of the lease, which has no other use: a holder that hangs up, ends or
+    /// sends more data loses it.
     fn check_holder(&mut self) {
         let Some(holder) = &self.holder else { return };
         let socket = &holder.visitor.socket;
@@ -325,8 +325,8 @@ impl Serve {
         }
     }
 
-    /// Sends the descriptors; true if the client stays. Each connection gets them once: the kernel limits
-    /// how many descriptors the processes of a user may have in flight in sockets.
+    /// Sends the descriptors; true if the client stays. Each connection gets them once: the kernel
+    /// limits how many descriptors the processes of a user may have in flight in sockets.
     fn attach(&mut self, place: usize) -> bool {
         if std::mem::replace(&mut self.visitors[place].is_attached, true) {
             let text = "it is attached already; attach with another connection";
@@ -389,7 +389,8 @@ impl Serve {
         answer(visitor.socket.as_fd(), &reply, &[]).is_ok()
     }
 
-    /// Passes on a position for an axis. Its client is answered once the cycle has; other clients do not wait.
+    /// Passes on a position for an axis. Its client is answered once the cycle has; other clients
+    /// do not wait.
     fn position(&mut self, place: usize, given: Given) {
         let visitor = &self.visitors[place];
         let by = Client { user: visitor.user, process: visitor.process };
@@ -471,7 +472,8 @@ impl Serve {
                 };
                 let reply = Reply { status: Status::Done, numbers, text: String::new() };
                 self.helper.iter().for_each(Helper::opened);
-                // A client that did not get the descriptor counts as hung up once `file` is dropped.
+                // A client that did not get the descriptor counts as hung up once `file` is
+                // dropped.
                 return answer(socket, &reply, &[file.as_fd()]).is_ok();
             }
             Err(NotOpened::By(process)) => {
@@ -536,7 +538,7 @@ fn answer(socket: BorrowedFd<'_>, reply: &Reply, files: &[BorrowedFd<'_>]) -> Re
     }
 }
 
-/// Refusal of a cycle whose controllers all run in its own thread.
+/// Refusal of a cycle with all controllers in its own thread.
 const NO_CONTROLLER: &str = "its controllers run in its own thread: give the robot file a [controller] of kind \"external\", \
                              or run with --controller external";
 
@@ -546,8 +548,8 @@ const NO_ANSWER: &str = "the cycle did not answer in time";
 const NO_TERMINAL: &str = "a measured position is accepted only from a program on a terminal: a person measures it, and types the \
                            name of the axis (`onbeat control accept-position`)";
 
-/// Clients attached at once. Strangers may be half of them, those of one user a sixteenth; strangers and
-/// members of the group together three quarters, those of one member a quarter.
+/// Clients attached at once. Clients with read access only may be half of them, and a sixteenth for
+/// each user; together with members of the group three quarters, and a quarter for each member.
 const MOST_VISITORS: usize = 256;
 
 /// Pause before an operation is retried for which the system lacked resources.

@@ -34,7 +34,7 @@ pub(super) enum Standing {
 }
 
 impl Visitor {
-    /// Identifies the user who connected, by the kernel's `SO_PEERCRED`, and its rights.
+    /// Identifies the connected user, by the kernel's `SO_PEERCRED`, and its rights.
     pub(super) fn of(socket: OwnedFd, group: Option<u32>) -> std::io::Result<Self> {
         let peer = socket_peercred(&socket)?;
         let user = peer.uid.as_raw();
@@ -51,7 +51,8 @@ impl Visitor {
         Ok(Self { socket, process, user, standing, is_attached: false })
     }
 
-    /// True if its process has a controlling terminal (`tty_nr` in `/proc/PID/stat`): a person may be at it.
+    /// True if its process has a controlling terminal (`tty_nr` in `/proc/PID/stat`): a person may
+    /// be at it.
     pub(super) fn has_terminal(&self) -> bool {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.process)).unwrap_or_default();
         // Behind the name, which may hold anything: state, parent, group, session, terminal.
@@ -79,8 +80,8 @@ impl Visitor {
 #[derive(Debug)]
 pub(super) struct Holder {
     pub(super) visitor: Visitor,
-    /// Readable once the process has ended, which a connection inherited by a forked child does not show.
-    /// `None` if the system does not support it.
+    /// Readable once the process has ended, which a connection inherited by a forked child does not
+    /// show. `None` if the system does not support it.
     life: Option<OwnedFd>,
 }
 
@@ -97,7 +98,7 @@ impl Holder {
         life.chain([PollFd::new(&self.visitor.socket, PollFlags::IN)])
     }
 
-    /// True if the holder sent something more: its connection takes no requests.
+    /// True if the holder sent more data: its connection takes no requests.
     pub(super) fn has_spoken(&self) -> bool {
         matches!(recv(&self.visitor.socket, &mut [0; 8], RecvFlags::DONTWAIT), Ok((1.., _)))
     }

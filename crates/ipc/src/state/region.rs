@@ -1,4 +1,5 @@
-//! Region of states: a state in words, and both ends. `docs/ipc.md` has the table of words for other languages.
+//! Region of states: a state in words, and both ends. `docs/ipc.md` has the table of words for
+//! other languages.
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -40,8 +41,8 @@ impl Writer {
         }
     }
 
-    /// Publishes a state to all readers, in place of the former one. Axes and signals beyond those of the description
-    /// are left out; missing ones are zeros.
+    /// Publishes a state to all readers, in place of the former one. Axes and signals beyond the
+    /// description are left out; missing ones are zeros.
     ///
     /// Never waits, never notices a reader, makes no system call and allocates nothing.
     #[inline]
@@ -98,8 +99,9 @@ impl Reader {
         })
     }
 
-    /// Reads the oldest state that is still there of those published after number `after`, into an existing state, and returns
-    /// its number; `None` if there is no newer one, or none was whole in many attempts. The numbers between were overwritten before they were read: a reader that looks
+    /// Reads the oldest available state published after number `after` into an existing state, and
+    /// returns its number; `None` if there is no newer one, or none was consistent in many
+    /// attempts. The numbers between were overwritten before they were read: a reader that polls
     /// again within [`Reader::kept`] cycles gets every cycle.
     pub fn read_next(&self, after: u64, state: &mut State) -> Option<u64> {
         self.copied(|cell, copy| {
@@ -160,7 +162,8 @@ pub enum ReadError {
 
 types::debug_is_sentence!(ReadError);
 
-/// Attempts of one read. The writer laps a reader only once in as many cycles as there are slots, less one.
+/// Attempts of one read. The writer laps a reader only once in as many cycles as there are slots,
+/// less one.
 pub(super) const ATTEMPTS: u32 = 64;
 
 /// Region of states.
@@ -179,7 +182,8 @@ pub(crate) const fn length(rows: Rows) -> usize {
     FIXED + rows.axes * AXIS + rows.signals * SIGNAL + rows.interlocks
 }
 
-/// Encodes a state into words of these rows; axes and signals without a row are left out, missing ones are zeros.
+/// Encodes a state into words of these rows; axes and signals without a row are left out, missing
+/// ones are zeros.
 #[inline]
 pub(crate) fn encode(state: &State, rows: Rows, words: &mut [u64]) {
     let State {
@@ -350,7 +354,7 @@ pub(crate) fn decode(words: &[u64], state: &mut State) {
         Base { pose: [number(34), number(35), number(36)], twist: [number(37), number(38), number(39)] };
     state.signal_counters = SignalCounters { clamped: fixed[42], refused: fixed[43] };
     let rest = words.get(FIXED..).unwrap_or_default();
-    // Numbers of rows that the region has no room for are those of another program.
+    // Numbers of rows beyond the size of the region come from another program.
     let axes = usize::try_from(fixed[40]).unwrap_or(usize::MAX).min(rest.len() / AXIS);
     let (axis_rows, rest) = rest.split_at(axes * AXIS);
     let signals = usize::try_from(fixed[41]).unwrap_or(usize::MAX).min(rest.len() / SIGNAL);

@@ -1,20 +1,22 @@
-//! futex(2) on words that processes share: the low half of a 64-bit word, which only the kernel looks at.
+//! futex(2) on words that processes share: the low half of a 64-bit word, which only the kernel
+//! reads.
 
 use std::ptr;
 use std::sync::atomic::AtomicU64;
 
 use rustix::time::Timespec;
 
-/// Sleeps while the low half of `word` is that of `seen`, until [`wake`] or `until_ns` of CLOCK_MONOTONIC. It may return
-/// for no reason: callers look again.
+/// Sleeps while the low half of `word` is that of `seen`, until [`wake`] or `until_ns` of
+/// CLOCK_MONOTONIC. It may return for no reason: callers look again.
 pub(crate) fn wait(word: &AtomicU64, seen: u64, until_ns: u64) {
     let until = Timespec {
         tv_sec: i64::try_from(until_ns / 1_000_000_000).unwrap_or(i64::MAX),
         tv_nsec: (until_ns % 1_000_000_000) as i64,
     };
-    // SAFETY: the futex word is live and aligned for 32 bits, and the timespec outlives the call; the kernel only reads
-    // both, so a mapping for loads will do. FUTEX_WAIT_BITSET takes an absolute time of CLOCK_MONOTONIC. Any outcome
-    // (woken, timed out, interrupted, another value) is a permitted return.
+    // SAFETY: the futex word is live and aligned for 32 bits, and the timespec outlives the call;
+    // the kernel only reads both, so a mapping for loads will do. FUTEX_WAIT_BITSET takes an
+    // absolute time of CLOCK_MONOTONIC. Any outcome (woken, timed out, interrupted, another value)
+    // is a permitted return.
     unsafe {
         libc::syscall(
             libc::SYS_futex,

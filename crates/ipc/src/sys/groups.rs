@@ -8,8 +8,8 @@ pub(crate) fn peer_groups(socket: BorrowedFd<'_>) -> io::Result<Vec<u32>> {
     let mut groups = vec![0_u32; 64];
     loop {
         let mut length = (groups.len() * size_of::<u32>()) as libc::socklen_t;
-        // SAFETY: `groups` has room for `length` bytes, both live past the call, and the kernel writes whole group
-        // numbers, for which any bits are a valid `u32`. No pointer is kept.
+        // SAFETY: `groups` has space for `length` bytes, both live past the call, and the kernel
+        // writes whole group numbers, for which any bits are a valid `u32`. No pointer is kept.
         let done = unsafe {
             libc::getsockopt(
                 socket.as_raw_fd(),
@@ -25,7 +25,7 @@ pub(crate) fn peer_groups(socket: BorrowedFd<'_>) -> io::Result<Vec<u32>> {
             return Ok(groups);
         }
         let error = io::Error::last_os_error();
-        // ERANGE: too little room; the length says how much is needed.
+        // ERANGE: too little space; the length says how much is needed.
         if error.raw_os_error() != Some(libc::ERANGE) || found <= groups.len() {
             return Err(error);
         }

@@ -25,10 +25,11 @@ pub(crate) enum Use {
 }
 
 impl Mapping {
-    /// Maps the first `words` words of a file that has at least as many and cannot shrink. The caller
-    /// ensures both; otherwise an access may end the process with SIGBUS.
+    /// Maps the first `words` words of a file that has at least as many and cannot shrink. The
+    /// caller ensures both; otherwise an access may end the process with SIGBUS.
     ///
-    /// The pages are present when this returns, and locked if the process may lock them: no access faults.
+    /// The pages are present when this returns, and locked if the process may lock them: no access
+    /// faults.
     pub(crate) fn of(file: BorrowedFd<'_>, words: usize, purpose: Use) -> io::Result<Self> {
         let protection = match purpose {
             Use::Load => ProtFlags::READ,
@@ -39,11 +40,12 @@ impl Mapping {
             .filter(|&bytes| bytes > 0 && isize::try_from(bytes).is_ok())
             .ok_or(io::ErrorKind::InvalidInput)?;
         let flags = MapFlags::SHARED | MapFlags::POPULATE;
-        // SAFETY: the kernel chooses a range that nothing else uses, so no memory of this process changes.
+        // SAFETY: the kernel chooses a range that nothing else uses, so no memory of this process
+        // changes.
         let start = unsafe { mmap(std::ptr::null_mut(), bytes, protection, flags, file, 0)? };
         let start: NonNull<AtomicU64> = NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
-        // SAFETY: the range was mapped just now. If refused (RLIMIT_MEMLOCK) it stays as it is, only easier
-        // to reclaim.
+        // SAFETY: the range was mapped just now. If refused (RLIMIT_MEMLOCK) it stays as it is,
+        // only easier to reclaim.
         let _ = unsafe { mlock(start.as_ptr().cast(), bytes) };
         Ok(Self { start, words })
     }
@@ -52,9 +54,10 @@ impl Mapping {
     /// only.
     #[inline]
     pub(crate) fn words(&self) -> &[AtomicU64] {
-        // SAFETY: the range is mapped until `self` is dropped, page-aligned and so aligned for words,
-        // `words` long, and all its bit patterns are valid. All processes that share it access it through
-        // atomics, this one by type; what another process does is to the hardware an access like any other.
+        // SAFETY: the range is mapped until `self` is dropped, page-aligned and so aligned for
+        // words, `words` long, and all its bit patterns are valid. All processes that share it
+        // access it through atomics, this one by type; what another process does is to the hardware
+        // an access like any other.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.words) }
     }
 }

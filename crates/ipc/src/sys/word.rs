@@ -20,10 +20,10 @@ pub(crate) fn load(word: &AtomicU64) -> u64 {
 #[inline]
 pub(crate) fn load(word: &AtomicU64) -> u64 {
     let (low, high): (u32, u32);
-    // SAFETY: the address points to a valid word, aligned for 8 bytes. LDREXD reads it as one access
-    // (single-copy atomic, ARM ARM A3.5.3) and writes nothing; the exclusive monitor that it sets
-    // is local to the CPU and needs no STREXD after it. The block has no `readonly`: the compiler
-    // must not merge two loads of a word that another process changes.
+    // SAFETY: the address points to a valid word, aligned for 8 bytes. LDREXD reads it as one
+    // access (single-copy atomic, ARM ARM A3.5.3) and writes nothing; the exclusive monitor that it
+    // sets is local to the CPU and needs no STREXD after it. The block has no `readonly`: the
+    // compiler must not merge two loads of a word that another process changes.
     unsafe {
         std::arch::asm!(
             "ldrexd r0, r1, [{word}]",

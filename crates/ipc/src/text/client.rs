@@ -70,7 +70,8 @@ pub enum AskError {
 types::debug_is_sentence!(AskError);
 
 impl Client {
-    /// Connects to the program of this kind and name, of this user or of root; without a name to the only one.
+    /// Connects to the program of this kind and name, of this user or of root; without a name to
+    /// the only one.
     ///
     /// # Errors
     /// There is none, there are several, or the one there is cannot be reached.

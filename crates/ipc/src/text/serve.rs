@@ -31,13 +31,13 @@ struct Guest {
     last_seen: Instant,
 }
 
-/// Connections at once; with one more, the one that was silent longest is turned away.
+/// Connections at once; one more replaces the connection that was silent longest.
 const MOST: usize = 16;
 
 /// Time without a request after which a connection is turned away.
 const SILENCE: Duration = Duration::from_secs(10);
 
-/// Interval of looks at who is silent, or whether there are descriptors again.
+/// Interval of checks for silent clients, or for available descriptors.
 const LOOK: Duration = Duration::from_secs(1);
 
 impl Serve {
@@ -64,7 +64,8 @@ impl Serve {
         }
     }
 
-    /// Waits until there is something to do: places of those who have spoken; `None` when the thread is to end.
+    /// Waits until there is something to do: places of the clients with input; `None` when the
+    /// thread is to end.
     fn wait(&self) -> Option<Vec<usize>> {
         let accepts = if self.exhausted { PollFlags::empty() } else { PollFlags::IN };
         let mut waiting =

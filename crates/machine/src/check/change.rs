@@ -102,7 +102,8 @@ impl Change {
     }
 }
 
-/// Switches threads on. Those that it starts are this interface's; of another network namespace's of the same name there may be some.
+/// Switches threaded NAPI on. The threads that start now belong to this interface; another network
+/// namespace may have threads for an interface with the same name.
 fn thread_napi(journal: &mut Journal, interface: &str, priority: u8) -> io::Result<()> {
     let threads = || -> Vec<i32> {
         let all = Task::all().into_iter();

@@ -218,7 +218,8 @@ fn smt(check: &Check, subject: &Subject) -> Finding {
         siblings.iter().filter(|&cpu| cpu != subject.cpu && subject.online().contains(cpu)).collect();
     match others.is_empty() {
         true => check.ok("the core is the cycle's alone"),
-        // Not made by a fix: version 1 cpusets forget a CPU that goes offline, so it could not be undone.
+        // Not made by a fix: version 1 cpusets forget a CPU that goes offline, so it could not be
+        // undone.
         false => check.warning(
             format!("CPU {others} is on the same core"),
             format!(

@@ -74,7 +74,7 @@ pub(super) fn used(subject: &Subject) -> Vec<Interrupt> {
     text.lines().skip(1).filter_map(parse).collect()
 }
 
-/// Interrupts of each CPU alone, which ARM and RISC-V number like those of devices.
+/// Per-CPU interrupts, which ARM and RISC-V number like device interrupts.
 const OF_EACH_CPU: [&str; 7] =
     ["arch_timer", "vtimer", "ptimer", "arm-pmu", "riscv-timer", "riscv-pmu", "IPI"];
 
@@ -87,7 +87,7 @@ pub(super) fn cpus_of(subject: &Subject, interrupt: u32) -> Option<Cpus> {
     read("effective_affinity_list").or_else(|| read("smp_affinity_list"))
 }
 
-/// CPUs an interrupt comes to, and those it may be moved to.
+/// CPUs that an interrupt reaches, and CPUs that it may be moved to.
 pub(super) fn place_of(subject: &Subject, interrupt: u32) -> (Cpus, Cpus) {
     let file = format!("/proc/irq/{interrupt}/smp_affinity_list");
     let allowed: Option<Cpus> = subject.root.text(file).and_then(|text| text.parse().ok());

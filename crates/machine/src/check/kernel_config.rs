@@ -35,7 +35,8 @@ impl KernelConfig {
     }
 }
 
-/// Text that gzip has packed; a file that unpacks to more than the limit is no kernel configuration.
+/// Text that gzip has packed; a file that unpacks to more than the limit is no kernel
+/// configuration.
 #[cfg(feature = "check")]
 fn unpacked(bytes: &[u8]) -> Option<String> {
     use std::io::Read;

@@ -205,7 +205,8 @@ fn coalescing(check: &Check, subject: &Subject) -> Finding {
         (false, 0) => return check.ok("off"),
         (false, _) => format!("{receive_us} us received, {transmit_us} us sent"),
     };
-    // Only settings that are on are named: a driver refuses all of them for one word it does not support.
+    // Only settings that are on are named: a driver refuses all of them for one word it does not
+    // support.
     let settings = [
         (Setting::AdaptiveRx, "adaptive-rx off", adaptive_receive),
         (Setting::AdaptiveTx, "adaptive-tx off", adaptive_transmit),
@@ -268,7 +269,7 @@ fn interrupt(check: &Check, subject: &Subject) -> Finding {
     let (mut fixes, mut changes) = (Vec::new(), Vec::new());
     for &number in &numbers {
         let (at, allowed) = irqs::place_of(subject, number);
-        // On one CPU of its own accord it is well placed, unless one was chosen.
+        // An interrupt that is already limited to one CPU is well placed, unless a CPU was chosen.
         let stays = allowed == chosen || allowed.count() == 1 && subject.interrupt_cpu.is_none();
         if !stays {
             let path = format!("/proc/irq/{number}/smp_affinity_list");
@@ -305,7 +306,7 @@ fn interrupt(check: &Check, subject: &Subject) -> Finding {
     changes.into_iter().fold(finding.wanting(wanted), Finding::changing)
 }
 
-/// Priority of interrupt threads that nobody has given another.
+/// Default priority of interrupt threads.
 const USUAL: u8 = 50;
 
 fn threaded_napi(check: &Check, subject: &Subject) -> Finding {
@@ -377,7 +378,7 @@ fn deferral_of_polling(check: &Check, subject: &Subject, period: Duration) -> Fi
 const DEFERRAL: [&str; 2] = ["gro_flush_timeout", "napi_defer_hard_irqs"];
 /// Empty polls after which its interrupts are on again.
 const DEFERRED: &str = "2";
-/// Time after which a driver that nobody polls is polled by a timer, ns.
+/// Time after which a timer polls a driver that has no poller, ns.
 const LONGEST_DEFERRAL: i64 = 200_000;
 
 fn pause(check: &Check, subject: &Subject) -> Finding {

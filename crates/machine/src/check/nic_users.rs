@@ -62,8 +62,8 @@ fn addresses(check: &Check, subject: &Subject) -> Finding {
     }
 }
 
-/// Dotted notation of an IPv4 address: the kernel writes it as a hexadecimal number in the machine's byte
-/// order.
+/// Dotted notation of an IPv4 address: the kernel writes it as a hexadecimal number in the
+/// machine's byte order.
 fn dotted(address: &str) -> String {
     u32::from_str_radix(address, 16).map_or_else(
         |_| address.to_owned(),
@@ -92,8 +92,8 @@ fn ipv6(check: &Check, subject: &Subject) -> Finding {
         },
         format!("sysctl net.ipv6.conf.{name}.disable_ipv6=1"),
     );
-    // Link-local addresses come back by themselves; others would be lost by switching the interface off and
-    // on.
+    // Link-local addresses come back by themselves; others would be lost by switching the interface
+    // off and on.
     match scopes.iter().all(|scope| *scope == "20") {
         true => finding.writing(switch, "1"),
         false => finding,

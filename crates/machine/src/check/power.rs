@@ -67,8 +67,8 @@ fn sleep_states(check: &Check, subject: &Subject) -> Finding {
     let folder = subject.of_cpu("cpuidle");
     let mut deep = Vec::new();
     let mut held = None;
-    // A program that keeps this file open with 0, as `onbeat run` does, keeps every CPU awake. Four bytes,
-    // us.
+    // A program that keeps this file open with 0, as `onbeat run` does, keeps every CPU awake. Four
+    // bytes, us.
     if let Some([a, b, c, d, ..]) = subject.root.bytes("/dev/cpu_dma_latency").as_deref() {
         let microseconds = i32::from_ne_bytes([*a, *b, *c, *d]);
         held = (0..=10).contains(&microseconds).then_some(microseconds);
@@ -122,7 +122,8 @@ fn energy_preference(check: &Check, subject: &Subject) -> Finding {
     match subject.root.text(&file).as_deref() {
         None => check.ok("none: the processor takes no hint"),
         Some("performance" | "0") => check.ok("performance"),
-        // The governor sets the hint, and the kernel refuses to restore an old hint under that governor.
+        // The governor sets the hint, and the kernel refuses to restore an old hint under that
+        // governor.
         Some(hint) if !governed => {
             check.warning(hint, "Comes with the governor performance: see frequency-governor.")
         }

@@ -170,9 +170,9 @@ fn group_scheduling(check: &Check, subject: &Subject) -> Finding {
     }
 }
 
-/// Version 2 group whose budget applies to a task of group `path`: the nearest ancestor under the cpu
-/// controller, recognised by its file cpu.weight. The root group has no such file and no limit. Version 2
-/// has no file for the budget; other groups have none.
+/// Version 2 group whose budget applies to a task of group `path`: the nearest ancestor under the
+/// cpu controller, which has a file cpu.weight. The root group has no such file and no limit.
+/// Version 2 has no file for the budget; other groups have none.
 fn budget_group(subject: &Subject, path: &str) -> Option<String> {
     let mounts = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
     let mut path = path.trim_end_matches('/');

@@ -24,8 +24,8 @@ pub struct Subject {
 }
 
 impl Subject {
-    /// Creates a subject for a cycle on `cpu`; `None` selects the first isolated CPU, or else the last that
-    /// is online.
+    /// Creates a subject for a cycle on `cpu`; `None` selects the first isolated CPU, or else the
+    /// last that is online.
     #[must_use]
     pub fn new(root: Root, cpu: Option<usize>) -> Self {
         let cpu = cpu.unwrap_or_else(|| default_cpu(&root));
@@ -57,14 +57,16 @@ impl Subject {
         self
     }
 
-    /// Chooses the CPU of the interface's interrupts; without it they go to the cycle's, unless they are on one CPU already.
+    /// Chooses the CPU of the interface's interrupts; without it they go to the cycle's, unless
+    /// they are on one CPU already.
     #[must_use]
     pub fn with_interrupt_cpu(mut self, cpu: usize) -> Self {
         self.interrupt_cpu = Some(cpu);
         self
     }
 
-    /// Says that a cycle of this period polls the interface's driver (busy poll), which needs no interrupts meanwhile.
+    /// Says that a cycle of this period polls the interface's driver (busy poll), which needs no
+    /// interrupts meanwhile.
     #[must_use]
     pub fn with_polling(mut self, period: Duration) -> Self {
         self.polling = Some(period);
@@ -88,7 +90,8 @@ impl Subject {
         online(&self.root).unwrap_or_else(|| Cpus::one(self.cpu))
     }
 
-    /// Priority of what the cycle waits for: below its own, above what has the usual one of interrupt threads.
+    /// Priority of what the cycle waits for: below its own, above what has the usual one of
+    /// interrupt threads.
     pub(super) fn priority_below(&self) -> u8 {
         self.priority.saturating_sub(1).clamp(51, 98)
     }
@@ -103,8 +106,8 @@ impl Subject {
         format!("/sys/devices/system/cpu/cpu{}/{file}", self.cpu)
     }
 
-    /// Word of the kernel's command line: `Some("")` for a flag, `Some(value)` for `name=value`. The last
-    /// one counts, as for the kernel.
+    /// Word of the kernel's command line: `Some("")` for a flag, `Some(value)` for `name=value`.
+    /// The last one counts, as for the kernel.
     pub(super) fn boot_word(&self, name: &str) -> Option<String> {
         let line = self.root.text("/proc/cmdline")?;
         line.split_ascii_whitespace().rev().find_map(|word| {

@@ -38,7 +38,7 @@ impl Policy {
     }
 }
 
-/// All visible threads; those that end meanwhile are left out.
+/// All visible threads, without threads that end meanwhile.
 pub(super) fn read(root: &Root) -> Vec<Thread> {
     let processes = root.names("/proc").into_iter().filter_map(|name| name.parse::<i32>().ok());
     let mut threads = Vec::new();
@@ -50,7 +50,8 @@ pub(super) fn read(root: &Root) -> Vec<Thread> {
     threads
 }
 
-/// True for a thread of a NAPI instance of `interface`, by its name: older kernels show 15 letters of it.
+/// True for a thread of a NAPI instance of `interface`, by its name: older kernels show 15 letters
+/// of it.
 pub(super) fn is_napi_of(name: &str, interface: &str) -> bool {
     let whole = format!("napi/{interface}-");
     name.starts_with(&whole) || name.len() == SHORT && whole.starts_with(name)

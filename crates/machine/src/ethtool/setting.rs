@@ -114,11 +114,11 @@ pub fn read_settings(interface: &str, settings: &[Setting]) -> io::Result<Vec<Va
     settings.iter().map(read).collect()
 }
 
-/// Changes settings of one block at once, such as those of coalescing.
+/// Changes several settings of one block at once, for example coalescing.
 ///
 /// # Errors
-/// Those of [`read_settings`], EPERM without CAP_NET_ADMIN, EINVAL for a value that the driver does not take, or for settings of
-/// different blocks.
+/// The errors of [`read_settings`], EPERM without CAP_NET_ADMIN, EINVAL for a value that the driver
+/// does not take, or for settings of different blocks.
 pub fn set_settings(interface: &str, values: &[Value]) -> io::Result<()> {
     let Some(Place { get, set, .. }) = values.first().map(|(setting, _)| setting.place()) else {
         return Ok(());
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_of_two_blocks_and_interfaces_that_are_not_there_are_refused() {
+    fn mixed_blocks_and_missing_interfaces_are_refused() {
         let code =
             |values: &[Value], interface: &str| set_settings(interface, values).unwrap_err().raw_os_error();
         assert_eq!(code(&[(Setting::Gro, 0), (Setting::Lro, 0)], "lo"), Some(libc::EINVAL));

@@ -25,8 +25,8 @@ pub(crate) enum Change {
     Cpus { path: PathBuf, format: CpuFormat, before: String, after: String },
     /// The affinity of a thread was changed.
     Affinity { tid: i32, started: u64, before: String, after: String },
-    /// Threads started from now on inherit the changed affinity of their parents, and are restored with
-    /// them. Those in `known`, by id and start time, exist already.
+    /// Threads started from now on inherit the changed affinity of their parents, and are restored
+    /// with them. The threads in `known`, by id and start time, exist already.
     Descendants { known: Vec<(i32, u64)> },
     /// The scheduling of a thread was changed.
     Scheduling { tid: i32, started: u64, before: Scheduling },
@@ -34,7 +34,8 @@ pub(crate) enum Change {
     Driver { interface: String, before: Vec<Value> },
     /// A folder was made.
     Directory { path: PathBuf },
-    /// Threads were moved from one control group's list to another: all that are found there go back.
+    /// Threads were moved from one control group's list to another: all that are found there go
+    /// back.
     Moved { from: PathBuf, to: PathBuf },
     /// A process or thread was written to the list of a control group.
     Attached { id: i32, started: u64, from: PathBuf },
@@ -83,8 +84,8 @@ pub struct Failure {
     pub what: String,
     /// Reason for the failure.
     pub why: String,
-    /// True if it stays in the journal, to be tried again; false if it is let go, because no later try
-    /// could do better.
+    /// True if it stays in the journal, to be tried again; false if it is dropped, because no later
+    /// try could do better.
     pub kept: bool,
 }
 
@@ -166,8 +167,8 @@ impl Change {
     }
 }
 
-/// True if a later try may succeed: another process is in the way, or this one has not the right. False if the
-/// kernel does not take the value, with any rights.
+/// True if a later try may succeed: another process is in the way, or this one has not the right.
+/// False if the kernel does not take the value, with any rights.
 fn may_pass(error: &io::Error) -> bool {
     match error.raw_os_error() {
         Some(libc::EINVAL | libc::EIO | libc::ERANGE | libc::EOPNOTSUPP) => false,
@@ -235,7 +236,7 @@ impl fmt::Display for Change {
     }
 }
 
-/// `now`, with the CPUs that were removed between `before` and `after`, and without those that were added.
+/// `now`, plus the CPUs removed between `before` and `after`, minus the CPUs added.
 fn given_back(now: &Cpus, before: &str, after: &str) -> io::Result<Cpus> {
     let parse = |text: &str| {
         text.parse::<Cpus>().map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
@@ -274,8 +275,8 @@ impl Families {
         Self { changed }
     }
 
-    /// Restores threads that were not changed themselves but still have the affinity given to their process
-    /// or nearest ancestor.
+    /// Restores threads that were not changed themselves but still have the affinity given to their
+    /// process or nearest ancestor.
     fn restore(&self, known: &[(i32, u64)]) {
         for task in Task::all() {
             let known = known.contains(&(task.tid, task.started));
@@ -309,7 +310,8 @@ impl Families {
 /// Most generations searched.
 const LONGEST_LINE: usize = 64;
 
-/// Selected word of `always [madvise] never` or `none (full) lazy`; any other text without its line end.
+/// Selected word of `always [madvise] never` or `none (full) lazy`; any other text without its line
+/// end.
 pub(crate) fn chosen(text: &str) -> &str {
     let between = |open, close| text.split_once(open).and_then(|(_, rest)| rest.split_once(close));
     match between('[', ']').or_else(|| between('(', ')')) {

@@ -8,14 +8,15 @@ use std::time::Duration;
 
 use crate::task::Task;
 
-/// Moves every thread listed in `from` to `to`, those started meanwhile too. Returns those that the kernel
-/// does not let go, with its last reason.
+/// Moves every thread listed in `from` to `to`, including threads started meanwhile. Returns the
+/// threads that the kernel refuses to move, with its last reason.
 pub(crate) fn move_all(from: &Path, to: &Path) -> io::Result<Option<Stuck>> {
     let mut stuck = None;
     for _ in 0..PASSES {
         stuck = None;
         let mut moved = false;
-        // A thread of another PID namespace has the number 0, and a 0 that is written moves the writer.
+        // A thread of another PID namespace has the number 0, and a 0 that is written moves the
+        // writer.
         for thread in fs::read_to_string(from)?.lines().filter(|&thread| thread != "0") {
             match fs::write(to, thread) {
                 Ok(()) => moved = true,
@@ -30,7 +31,8 @@ pub(crate) fn move_all(from: &Path, to: &Path) -> io::Result<Option<Stuck>> {
     Ok(stuck)
 }
 
-/// Returns the threads in `list` to `home`, or to the nearest group above it that exists and takes them.
+/// Returns the threads in `list` to `home`, or to the nearest group above it that exists and takes
+/// them.
 pub(super) fn return_all(list: &Path, home: &Path) -> io::Result<()> {
     let mut stuck = None;
     for home in lists_above(home) {
@@ -39,18 +41,19 @@ pub(super) fn return_all(list: &Path, home: &Path) -> io::Result<()> {
             return Ok(());
         }
     }
-    // No group to return to: the hierarchy is not mounted any more, and its groups are gone with it.
+    // No group to return to: the hierarchy is not mounted any more, and its groups are gone with
+    // it.
     stuck.map_or(Ok(()), |stuck| Err(stuck.error()))
 }
 
-/// The list `home`, then those of the same name in the folders above; only those that exist.
+/// The list `home`, then the existing lists of the same name in the folders above.
 fn lists_above(home: &Path) -> Vec<PathBuf> {
     let Some((folder, name)) = home.parent().zip(home.file_name()) else { return Vec::new() };
     folder.ancestors().map(|folder| folder.join(name)).filter(|list| list.is_file()).collect()
 }
 
-/// Removes a control group. Threads that are still in it go to the group above; where some cannot, it stays,
-/// and gets the CPUs of the group above for them.
+/// Removes a control group. Threads that are still in it go to the group above; where some cannot,
+/// it stays, and gets the CPUs of the group above for them.
 pub(super) fn remove(path: &Path) -> io::Result<()> {
     let Some(above) = path.parent() else { return Err(io::ErrorKind::InvalidInput.into()) };
     for _ in 0..PASSES {

@@ -1,5 +1,5 @@
-//! Control groups of dead shields that no journal remembers: it was removed, or it lay in a namespace
-//! of its own.
+//! Control groups of dead shields that no journal lists: the journal was removed, or it was in
+//! another namespace.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,8 @@ use crate::task::Task;
 
 /// Removes them, and returns what was undone.
 pub(super) fn remove_all(directory: &Path) -> Vec<Restored> {
-    // In a PID namespace the threads of living shields may be out of sight; the kernel's are then, too.
+    // In a PID namespace the threads of living shields may be out of sight; the kernel's are then,
+    // too.
     let sees_all = Task::read(KTHREADD).is_some_and(|task| task.of_kernel);
     let Some(journals) = journals(directory).ok().filter(|_| sees_all && geteuid().is_root()) else {
         return Vec::new();
@@ -26,7 +27,8 @@ pub(super) fn remove_all(directory: &Path) -> Vec<Restored> {
     roots.flat_map(|root| remove_below(&root, &remembered, OLD)).collect()
 }
 
-/// Removes those below the root of a hierarchy that are older than `age` and not named in `remembered`.
+/// Removes groups below the root of a hierarchy that are older than `age` and not named in
+/// `remembered`.
 pub(super) fn remove_below(root: &Path, remembered: &str, age: Duration) -> Vec<Restored> {
     let entries = fs::read_dir(root).into_iter().flatten().flatten().map(|entry| entry.path());
     let groups: Vec<Orphan> = entries.filter_map(Orphan::named).collect();
@@ -50,7 +52,7 @@ struct Orphan {
     path: PathBuf,
     /// True for the group of the thread that has the CPU, false for that of all others.
     own: bool,
-    /// Process that made it; of its own group only the thread is known.
+    /// Process that made it; for the group of the shielded CPU only the thread is known.
     process: i32,
     thread: i32,
 }
@@ -97,5 +99,5 @@ fn has_groups(root: &Path) -> bool {
 /// Id of the thread that starts the kernel's threads, in the first PID namespace.
 const KTHREADD: i32 = 2;
 
-/// Age of a group whose shield has been raised or given up.
+/// Age of a group with a shield that is complete, or was abandoned.
 const OLD: Duration = Duration::from_secs(60);

@@ -52,8 +52,8 @@ impl Record {
         Ok(Self { file, path, header, last: line.len() as u64 })
     }
 
-    /// Opens and locks the file of a dead process, or one that no process holds; `None` if a process holds
-    /// it or it is gone.
+    /// Opens and locks the file of a dead process, or one that no process holds; `None` if a
+    /// process holds it or it is gone.
     pub(super) fn take_over(path: &Path) -> io::Result<Option<(Self, Vec<Change>)>> {
         let file = match open(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -100,8 +100,8 @@ impl Record {
         self.file.set_len(self.last)
     }
 
-    /// Undoes `changes`, the last one first, each whatever becomes of the others. The file is removed, or
-    /// keeps the changes that may be undone later.
+    /// Undoes `changes`, the last one first; a failed undo does not block the others. The file is
+    /// removed, or keeps the changes that a later try may undo.
     pub(super) fn undo(&mut self, changes: &[Change]) -> Vec<Failure> {
         let mut failures = Vec::new();
         let mut left = Vec::new();
@@ -127,7 +127,8 @@ impl Record {
         let _ = fs::remove_file(&self.path);
     }
 
-    /// Replaces the file as a whole: a process that is killed meanwhile leaves the old one or the new one.
+    /// Replaces the file as a whole: a process that is killed meanwhile leaves the old one or the
+    /// new one.
     fn keep_only(&mut self, changes: &[Change]) -> io::Result<()> {
         let mut text = line(&self.header)?;
         for change in changes {
@@ -140,7 +141,8 @@ impl Record {
 
 impl Drop for Record {
     fn drop(&mut self) {
-        // A child that another thread is just starting holds the file, too, until it runs its program.
+        // A child that another thread is just starting holds the file, too, until it runs its
+        // program.
         let _ = flock(&self.file, FlockOperation::Unlock);
     }
 }
@@ -167,8 +169,8 @@ fn write_hidden(path: &Path, text: &[u8]) -> io::Result<File> {
     Ok(file)
 }
 
-/// Opens a journal. Its changes are undone with this user's rights, so only this user may have written it
-/// or made its path.
+/// Opens a journal. Its changes are undone with this user's rights, so only this user may have
+/// written it or made its path.
 pub(super) fn open(path: &Path) -> io::Result<File> {
     // A pipe does not block, and a symbolic link is not followed.
     let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
@@ -200,8 +202,8 @@ fn not_ours(path: &Path, found: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, text)
 }
 
-/// Reads header and changes of a journal, of a living process or a dead one. A truncated last line belongs
-/// to a change that was not made.
+/// Reads header and changes of a journal, of a living process or a dead one. A truncated last line
+/// belongs to a change that was not made.
 pub(super) fn read(mut file: &File, path: &Path) -> io::Result<(Header, Vec<Change>)> {
     let mut bytes = Vec::new();
     file.seek(SeekFrom::Start(0))?;

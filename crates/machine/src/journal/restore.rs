@@ -40,12 +40,12 @@ impl fmt::Display for Restored {
 pub struct Restoration {
     /// Journals that were undone.
     pub restored: Vec<Restored>,
-    /// Files that are no journal, or not owned by this user alone, each by name; nothing in them was
-    /// undone.
+    /// Files that are no journal, or not owned by this user alone, each by name; nothing in them
+    /// was undone.
     pub refused: Vec<io::Error>,
 }
 
-/// Journal of a killed process whose changes are not undone yet.
+/// Journal of a killed process with changes that are not undone yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeftBehind {
     /// Purpose of its changes.
@@ -66,7 +66,7 @@ impl fmt::Display for LeftBehind {
 /// Changes that [`restore_crashed`] would undo.
 ///
 /// # Errors
-/// Those of [`restore`].
+/// The errors of [`restore`].
 pub fn left_behind() -> io::Result<Vec<LeftBehind>> {
     left_behind_in(Path::new(DIRECTORY))
 }
@@ -80,7 +80,7 @@ pub(super) fn left_behind_in(directory: &Path) -> io::Result<Vec<LeftBehind>> {
     Ok(journals(directory)?.into_iter().filter_map(look).collect())
 }
 
-/// Undoes the changes left by dead processes, and those made to outlive their process.
+/// Undoes the changes left by dead processes, and the changes of persistent journals.
 ///
 /// # Errors
 /// The folder of the journals cannot be read, or others may write to it.
@@ -88,10 +88,10 @@ pub fn restore() -> io::Result<Restoration> {
     restore_all(true)
 }
 
-/// Undoes the changes left by killed processes; those made to outlive their process stay.
+/// Undoes the changes left by killed processes; changes of persistent journals stay.
 ///
 /// # Errors
-/// Those of [`restore`].
+/// The errors of [`restore`].
 pub fn restore_crashed() -> io::Result<Restoration> {
     restore_all(false)
 }
@@ -109,7 +109,7 @@ fn restore_all(persistent: bool) -> io::Result<Restoration> {
 /// Does the work of [`restore`] (`persistent`) or [`restore_crashed`] in another folder.
 ///
 /// # Errors
-/// Those of [`restore`].
+/// The errors of [`restore`].
 pub fn restore_in(directory: &Path, persistent: bool) -> io::Result<Restoration> {
     let mut restoration = Restoration::default();
     for path in journals(directory)? {
@@ -146,20 +146,21 @@ pub(crate) fn claimed(cpu: usize) -> Option<u32> {
     })
 }
 
-/// Reads the journal of a process that is `living`, or of one that is not; `None` of others, and of files that
-/// are none.
+/// Reads the journal of a process that is `living`, or of one that is not; `None` of others, and of
+/// files that are none.
 fn read_if(path: &Path, living: bool) -> Option<(Header, Vec<Change>)> {
     let file = record::open(path).ok()?;
     let dead = flock(&file, FlockOperation::NonBlockingLockShared).is_ok();
     if dead {
-        // At once: whoever undoes it meanwhile must not take this look for a living process.
+        // Unlocked at once: a process that undoes the journal meanwhile must not take this lock for
+        // a living owner.
         let _ = flock(&file, FlockOperation::Unlock);
     }
     if dead == living { None } else { record::read(&file, path).ok() }
 }
 
-/// Journals in a folder. They are undone with root's rights, so no other user may have written to the
-/// folder.
+/// Journals in a folder. They are undone with root's rights, so no other user may have written to
+/// the folder.
 pub(super) fn journals(directory: &Path) -> io::Result<Vec<PathBuf>> {
     let metadata = match fs::metadata(directory) {
         Ok(metadata) => metadata,

@@ -88,7 +88,7 @@ fn a_change_that_fails_is_forgotten() {
 }
 
 #[test]
-fn a_living_process_is_left_alone_and_a_persistent_journal_waits_for_restore() {
+fn living_and_persistent_journals_are_kept() {
     let folder = Folder::new("living");
     let (mine, kept) = (folder.file("mine", "1"), folder.file("kept", "1"));
     let mut journal = Journal::begin_in(&folder.0, "mine").unwrap();
@@ -139,7 +139,7 @@ fn left_behind(folder: &Folder, name: &str) -> PathBuf {
 
 // feature(doctor): a journal that is garbage or another user's is named and left alone, the others are undone
 #[test]
-fn garbage_is_named_and_keeps_no_other_journal_from_being_undone() {
+fn garbage_is_named_and_blocks_no_other_journal() {
     let folder = Folder::new("garbage");
     // Before and after all of them by name.
     let numbers = ["0", "m", "z"].map(|name| left_behind(&folder, name));
@@ -178,7 +178,7 @@ fn garbage_is_named_and_keeps_no_other_journal_from_being_undone() {
 
 // feature(doctor): a journal that is garbage or another user's is named and left alone, the others are undone
 #[test]
-fn a_journal_that_somebody_else_may_have_written_is_refused() {
+fn foreign_journal_is_refused() {
     use std::os::unix::fs::{PermissionsExt, chown, symlink};
     let folder = Folder::new("foreign");
     let good = left_behind(&folder, "good");
@@ -227,7 +227,7 @@ fn what_cannot_be_undone_is_named_and_stays_in_the_file() {
 }
 
 #[test]
-fn a_folder_others_may_write_to_is_not_believed() {
+fn writable_folder_is_refused() {
     let folder = Folder::new("open");
     fs::set_permissions(&folder.0, std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
     let error = restore_in(&folder.0, true).unwrap_err();

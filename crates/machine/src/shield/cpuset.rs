@@ -1,8 +1,8 @@
 //! Shielding with a cpuset of cgroup v1: cpuset(7).
 //!
-//! Two groups are made below the root: one for the CPU, with the calling thread, and one for all others.
-//! Groups made by other programs lose the CPU. Load balancing of the root is switched off, so that the
-//! scheduler of the CPU has no other CPU to balance with.
+//! Two groups are made below the root: one for the CPU, with the calling thread, and one for all
+//! others. Groups made by other programs lose the CPU. Load balancing of the root is switched off,
+//! so that the scheduler of the CPU has no other CPU to balance with.
 
 use std::fs;
 use std::io;
@@ -39,7 +39,7 @@ pub(super) fn raise(journal: &mut Journal, cpu: usize, online: &Cpus) -> io::Res
     }
     // Recorded first, so that the threads move back before the folders are removed.
     journal.remember(Change::Moved { from: tasks.clone(), to: rest.join("tasks") })?;
-    // The kernel does not let go all of its own.
+    // The kernel refuses to move some of its own threads.
     let _ = move_all(&tasks, &rest.join("tasks"))?;
     let before = root.join(mounts::own(Some("cpuset")).unwrap_or_default().trim_start_matches('/'));
     journal.remember(Change::Moved { from: before.join("tasks"), to: own.join("tasks") })?;

@@ -13,8 +13,8 @@ pub(super) struct Moved {
     pub(super) left: Vec<Left>,
 }
 
-/// Removes `cpu` from the masks of all interrupts, of those set up later, and of the kernel's unbound
-/// workers and watchdog.
+/// Removes `cpu` from the masks of all interrupts, of interrupts set up later, and of the kernel's
+/// unbound workers and watchdog.
 pub(super) fn move_away(journal: &mut Journal, cpu: usize) -> Moved {
     for (path, format) in [
         ("/proc/irq/default_smp_affinity", CpuFormat::Mask),

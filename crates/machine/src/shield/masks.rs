@@ -7,12 +7,12 @@ use crate::cpus::Cpus;
 use crate::journal::{Change, Journal};
 use crate::task::{self, Task};
 
-/// Removes `cpu` from the masks of all threads but the calling one. A thread that could only run there gets
-/// all other CPUs.
+/// Removes `cpu` from the masks of all threads but the calling one. A thread that could only run
+/// there gets all other CPUs.
 pub(super) fn raise(journal: &mut Journal, cpu: usize, online: &Cpus) -> io::Result<()> {
     journal.remember(Change::descendants())?;
     let rest = online.without(&Cpus::one(cpu));
-    // Threads start others meanwhile; those started after their parent was moved need no move.
+    // Threads start others meanwhile; a thread started after its parent was moved needs no move.
     for _ in 0..PASSES {
         let mut moved = false;
         for task in on(cpu).iter().filter(|task| !task.bound) {
@@ -29,8 +29,8 @@ pub(super) fn raise(journal: &mut Journal, cpu: usize, online: &Cpus) -> io::Res
     Ok(())
 }
 
-/// Records masks that are restricted: kernels before 6.2 forget them when the CPUs of a thread's group
-/// change.
+/// Records masks that are restricted: kernels before 6.2 forget them when the CPUs of a thread's
+/// group change.
 pub(super) fn remember(journal: &mut Journal, online: &Cpus) -> io::Result<()> {
     for task in Task::all().iter().filter(|task| !task.bound) {
         if let Some(mask) = task::affinity(task.tid).ok().filter(|mask| mask != online) {

@@ -1,8 +1,9 @@
-//! Shielding with an isolated partition of cgroup v2: Documentation/admin-guide/cgroup-v2.rst, "Cpuset".
+//! Shielding with an isolated partition of cgroup v2: Documentation/admin-guide/cgroup-v2.rst,
+//! "Cpuset".
 //!
-//! The kernel removes the CPUs of a valid partition from all groups outside it, and returns them when it
-//! ends. The partition is a threaded group below the root, so that a single thread can be in it; its
-//! process has to be in the root for that, and is moved there.
+//! The kernel removes the CPUs of a valid partition from all groups outside it, and returns them
+//! when it ends. The partition is a threaded group below the root, so that a single thread can be
+//! in it; its process has to be in the root for that, and is moved there.
 
 use std::fs;
 use std::io;

@@ -19,10 +19,11 @@ impl EthtoolSocket {
         Ok(Self(unsafe { OwnedFd::from_raw_fd(number) }))
     }
 
-    /// Executes the command in the first word of `block` on an interface; the driver writes its answer into
-    /// the rest.
+    /// Executes the command in the first word of `block` on an interface; the driver writes its
+    /// answer into the rest.
     ///
-    /// `N` words must be as long as the command's structure, or longer: those in `crate::ethtool` are.
+    /// `N` words must be at least as long as the command's structure: the constants in
+    /// `crate::ethtool` are.
     pub(crate) fn ask<const N: usize>(&self, interface: &str, block: &mut [u32; N]) -> io::Result<()> {
         // SAFETY: all-zero bytes are a valid `ifreq`.
         let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
@@ -33,9 +34,10 @@ impl EthtoolSocket {
             *to = from as libc::c_char;
         }
         request.ifr_ifru.ifru_data = block.as_mut_ptr().cast();
-        // SAFETY: `request` is a whole `ifreq` with a terminated name; its data points at `block`, which lives past
-        // the call, is aligned for 32-bit words, and is as long as the structure of its command at least, so the kernel
-        // reads and writes within it. No pointer is kept after the call.
+        // SAFETY: `request` is a whole `ifreq` with a terminated name; its data points at `block`,
+        // which lives past the call, is aligned for 32-bit words, and is as long as the structure
+        // of its command at least, so the kernel reads and writes within it. No pointer is kept
+        // after the call.
         match unsafe { libc::ioctl(self.0.as_fd().as_raw_fd(), SIOCETHTOOL as _, &raw mut request) } {
             0 => Ok(()),
             _ => Err(io::Error::last_os_error()),

@@ -1,4 +1,5 @@
-//! Scheduling policy and priority of any thread: sched_setscheduler(2), by number, because musl's functions refuse all.
+//! Scheduling policy and priority of any thread: sched_setscheduler(2), by number, because musl's
+//! functions refuse all.
 
 use std::io;
 
@@ -8,12 +9,14 @@ pub(crate) fn scheduler(tid: i32) -> io::Result<(i32, i32)> {
     let policy = check(unsafe { libc::syscall(libc::SYS_sched_getscheduler, tid) })?;
     // SAFETY: all-zero bytes are a valid `sched_param`: it holds integers only.
     let mut parameters: libc::sched_param = unsafe { std::mem::zeroed() };
-    // SAFETY: `parameters` is valid to write to and outlives the call; the kernel writes its one integer.
+    // SAFETY: `parameters` is valid to write to and outlives the call; the kernel writes its one
+    // integer.
     check(unsafe { libc::syscall(libc::SYS_sched_getparam, tid, &raw mut parameters) })?;
     Ok((policy as i32, parameters.sched_priority))
 }
 
-/// Schedules a thread by `policy`, at this real-time priority, 0 for the ordinary policies. The nice value stays.
+/// Schedules a thread by `policy`, at this real-time priority, 0 for the ordinary policies. The
+/// nice value stays.
 pub(crate) fn set_scheduler(tid: i32, policy: i32, priority: i32) -> io::Result<()> {
     // SAFETY: all-zero bytes are a valid `sched_param`: it holds integers only.
     let mut parameters: libc::sched_param = unsafe { std::mem::zeroed() };

@@ -84,7 +84,7 @@ fn a_machine_of_rubbish_is_no_panic() {
     }
 }
 
-/// A pipe without a writer would block an ordinary read for ever; a file without end must be cut.
+/// A pipe without a writer would block an ordinary read forever; a file without end must be cut.
 // feature(doctor): files below /proc and /sys that lie
 #[test]
 fn pipes_and_endless_files_end() {

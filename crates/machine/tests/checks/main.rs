@@ -54,7 +54,7 @@ fn every_check_can_fail() {
 /// The changes of a fix make its check pass: they are written to the files of the folder.
 // feature(doctor): `--fix` mends, `--restore` puts back
 #[test]
-fn every_written_fix_mends_its_finding() {
+fn every_written_fix_resolves_its_finding() {
     let mut mended = 0;
     for (number, row) in rows::ROWS.iter().enumerate().filter(|(_, row)| row.fixable) {
         let mut tree = Tree::tuned(&format!("fix-{number}"));
@@ -103,7 +103,7 @@ fn the_first_isolated_cpu_is_the_default_and_else_the_last() {
     assert_eq!(cpu(&tree), 0);
 }
 
-/// The page for users names every check, and marks exactly those that a row above fixes.
+/// The page for users names every check, and marks exactly the checks that a row above fixes.
 #[test]
 fn the_documentation_lists_every_check() {
     let page = include_str!("../../../../docs/doctor.md");

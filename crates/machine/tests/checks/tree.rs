@@ -21,7 +21,8 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
-    /// Creates a bare machine of four CPUs; CPU 3 is prepared for a cycle, and the bus is on `eth0`.
+    /// Creates a bare machine of four CPUs; CPU 3 is prepared for a cycle, and the bus is on
+    /// `eth0`.
     pub(crate) fn tuned(name: &str) -> Self {
         // Thousands of small files: in memory if the machine has a folder for that.
         let parent = ["/dev/shm", env!("CARGO_TARGET_TMPDIR")].map(Path::new);
@@ -127,7 +128,7 @@ impl Tree {
             Change::Cpus { path, format: CpuFormat::List, cpus } => {
                 self.file(path, cpus.to_string());
                 if path.ends_with("/smp_affinity_list") {
-                    // An interrupt of the message kind comes to one CPU of those.
+                    // A message-signalled interrupt reaches one of these CPUs.
                     let effective = path.replace("/smp_", "/effective_");
                     self.file(&effective, cpus.last().unwrap_or(0).to_string());
                 }

@@ -12,7 +12,8 @@ use super::barriers::option_code_of;
 /// The axes of `robot`, in their order.
 pub(crate) fn axes(robot: &RobotConfig) -> Vec<AxisConfiguration> {
     let axis = |axis: &robot::Axis| {
-        // Supervision keeps to the step in radians; what the drive is sent is rounded to counts at both ends of it.
+        // Supervision keeps to the step in radians; what the drive is sent is rounded to counts at
+        // both ends of it.
         let step = Radians(axis.limits.step.0 + 2.0 / axis.scale.counts_per_radian().abs());
         AxisConfiguration {
             supervision: Some(supervision(axis, &robot.cycle)),

@@ -1,4 +1,4 @@
-//! The second barrier in the drives: what each axis has of it, in sentences.
+//! The second barrier in the drives: the bounds that each axis has in its drive, in sentences.
 
 use ethercat::cia402::object::{
     DISABLE_OPERATION_OPTION_CODE, FAULT_REACTION_OPTION_CODE, HALT_OPTION_CODE, QUICK_STOP_OPTION_CODE,
@@ -9,7 +9,7 @@ use robot::{Axis, BarrierSource, DriveBarrier, RobotConfig};
 
 /// A sentence for each group of axes with the same bounds: the objects of their drives with their
 /// values, and the objects that are not written, with the reason. Without `found`, the SubDevices
-/// as they are in PreOp, what a run would write.
+/// as they are in PreOp, the objects that a run would write.
 #[must_use]
 pub fn sentences(robot: &RobotConfig, found: Option<&[SubDevice]>) -> Vec<String> {
     let barriers = robot.drive_barriers();
@@ -56,7 +56,7 @@ fn named(axes: &[&str]) -> String {
 /// Axes of a group that are named.
 const NAMED: usize = 4;
 
-/// A sentence for each object of a drive that weakens a limit or contradicts what a stop needs.
+/// A sentence for each object of a drive that weakens a limit or prevents a stop.
 #[must_use]
 pub fn remarks(robot: &RobotConfig, found: &[SubDevice]) -> Vec<String> {
     let remark = |barrier: DriveBarrier| {
@@ -147,8 +147,8 @@ fn option_code(state: Option<BarrierState>) -> Option<i16> {
     }
 }
 
-/// Name of an option code, the values that a stop can rely on, and the effect of `code`; `None`
-/// where that is one of them. `needs_torque`: without torque its load falls.
+/// Name of an option code, the values that a stop can rely on, and the effect of `code`; `None` if
+/// that is one of them. `needs_torque`: without torque its load falls.
 fn contradiction(
     first: u16,
     code: i16,

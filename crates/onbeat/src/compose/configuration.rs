@@ -16,8 +16,8 @@ use types::CycleClock;
 
 use crate::Error;
 
-/// A MainDevice for a bus that others may reach: its frames are distinguished from theirs by generation numbers that start at
-/// random.
+/// A MainDevice for a bus that others may reach: its frames are distinguished from theirs by
+/// generation numbers that start at random.
 ///
 /// # Errors
 /// The system gives no random number, or the configuration contradicts itself.
@@ -41,7 +41,7 @@ pub fn configuration(robot: &RobotConfig, target: AlState) -> Configuration {
                 data: vec![ModeOfOperation::from(axis.mode).number() as u8],
             });
         }
-        // What the file's own start-up writes is right: a drive may have other units.
+        // The file's own start-up takes precedence: a drive may have other units.
         let written = |sdo: &StartupSdo| {
             sub_device.startup.iter().any(|it| (it.index, it.sub_index) == (sdo.index, sdo.sub_index))
         };
@@ -67,7 +67,8 @@ pub fn configuration(robot: &RobotConfig, target: AlState) -> Configuration {
     }
 }
 
-/// The cycle of `robot`, over after so many cycles: it counts them itself, so that no thread that is held up can hold up its end.
+/// The cycle of `robot`, which ends after so many cycles: it counts them in its own thread, so that
+/// no delayed thread can delay its end.
 pub(crate) fn cycle(robot: &RobotConfig, cycles: Option<u64>) -> CycleConfiguration {
     CycleConfiguration {
         period: robot.cycle.period,
@@ -79,8 +80,8 @@ pub(crate) fn cycle(robot: &RobotConfig, cycles: Option<u64>) -> CycleConfigurat
     }
 }
 
-/// Way in which the drive is to find its home, in counts and seconds. The home itself is 0 for the drive, whatever sign
-/// it gives a home offset; what it is called is the axis's.
+/// Homing method of the drive, in counts and seconds. The home itself is 0 for the drive, whatever
+/// sign it gives a home offset; the axis adds the position of the home.
 fn homing(axis: &Axis) -> Vec<StartupSdo> {
     let Some(settings) = &axis.homing_settings else { return Vec::new() };
     let Some(method) = settings.method else { return Vec::new() };
@@ -107,7 +108,8 @@ fn homing(axis: &Axis) -> Vec<StartupSdo> {
     sdos
 }
 
-/// Speed and ramps of a drive that makes its own way: those of the limits of its axis, and no others.
+/// Speed and ramps of a drive that generates its own profile: the limits of its axis, and no
+/// others.
 fn profile(axis: &Axis) -> Vec<StartupSdo> {
     let profile = DriveProfile::within(&axis.limits, &axis.scale);
     let sdo = |&(index, _): &(u16, &str)| {
@@ -142,7 +144,7 @@ mod tests {
 
     // feature(program): generation numbers start at random
     #[test]
-    fn every_start_has_generations_of_its_own() {
+    fn every_start_has_different_generations() {
         let start = || main_device(Configuration::default()).unwrap().configuration().first_generation;
         let starts: std::collections::BTreeSet<u32> = (0..8).map(|_| start()).collect();
         assert!(starts.len() > 6, "{starts:?}");
@@ -184,7 +186,7 @@ mod tests {
 
     // feature(axes): a drive that makes its own way is told the limits of its axis as its profile
     #[test]
-    fn a_drive_that_makes_its_own_way_is_told_the_limits_of_its_axis() {
+    fn profile_drive_gets_the_limits_of_its_axis() {
         let text = include_str!("../../../../examples/indexing-table.toml");
         let startup = |text: &str| {
             let robot = RobotConfig::parse(text, "indexing-table.toml").unwrap();
@@ -209,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_is_told_to_the_main_device() {
+    fn main_device_gets_the_group() {
         let text = include_str!("../../../../examples/six-axis.toml");
         let text = text.replace("[[bus.sub_device]]\n", "[[bus.sub_device]]\ngroup = \"gantry\"\n");
         let robot = RobotConfig::parse(&text, "six-axis.toml").unwrap();
@@ -218,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_drive_that_homes_is_told_how_in_its_own_units() {
+    fn homing_drive_gets_parameters_in_its_units() {
         let text = include_str!("../../../../examples/six-axis.toml");
         let mut text = text.replacen("mode = \"csp\"", HOMING, 1);
         for (last, mode) in [("0x6071, bits = 16", "0x6060"), ("0x6077, bits = 16", "0x6061")] {
@@ -245,7 +247,7 @@ mod tests {
         let all = startup(&text);
         assert_eq!(written(&all[0]), expected, "the mode is in the process data");
         assert_eq!(written(&all[4]), [], "the axes in csv are not homed");
-        // What the file writes itself stays.
+        // Start-up commands of the file stay.
         let own = "[device.servo.pdos]";
         let speed =
             "[[device.servo.startup]]\nindex = 0x6099\nsub_index = 1\ntype = \"uint32\"\nvalue = 7\n\n";

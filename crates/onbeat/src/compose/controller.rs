@@ -19,14 +19,16 @@ use super::urdf::tool;
 use crate::Error;
 use crate::error::ControllerError;
 
-/// Axes that each controller of `robot` moves together, in their order; none for one that moves each by itself.
+/// Axes that each controller of `robot` moves together, in their order; empty for a controller that
+/// moves them independently.
 pub(crate) fn chains(robot: &RobotConfig) -> Vec<Vec<usize>> {
     let chain = |it: &robot::Controller| match it.kind {
         ControllerKind::JointTrajectory
         | ControllerKind::Cartesian
         | ControllerKind::DiffDrive
         | ControllerKind::OmniDrive => it.axes.clone(),
-        // The axes of a command are looked at when it comes; a controller process answers for its own.
+        // The axes of a command are checked on arrival; a controller process is responsible for its
+        // own.
         ControllerKind::JointPosition
         | ControllerKind::JointVelocity
         | ControllerKind::JointEffort
@@ -58,7 +60,7 @@ fn manager(robot: &RobotConfig, mut external: Option<CycleEnd>) -> Result<Contro
     Ok(ControllerManager::new(&axes, members, robot.ipc.enable))
 }
 
-/// The same, answering at the ports `control`, `stop` and `trajectory` where there is an IPC.
+/// The same, with the ports `control`, `stop` and `trajectory` if there is an IPC.
 pub(crate) fn controllers(robot: &RobotConfig, ports: Option<Ports>) -> Result<ControllerManager, Error> {
     let mut ports = ports;
     let manager = manager(robot, ports.as_mut().and_then(|ports| ports.external.take()))?;
@@ -288,7 +290,8 @@ mod tests {
         assert_close(wheels(1.0, 0.0, 0.0), [slanted; 4]);
         // To the left the wheels in front of left and behind on the right turn backwards.
         assert_close(wheels(0.0, 1.0, 0.0), [-slanted, slanted, slanted, -slanted]);
-        // Counter-clockwise the left ones turn backwards; each goes (0.3 + 0.2) / sqrt 2 m/s along its way.
+        // Counter-clockwise the left ones turn backwards; each goes (0.3 + 0.2) / sqrt 2 m/s along
+        // its way.
         let turning = slanted * 0.5;
         assert_close(wheels(0.0, 0.0, 1.0), [-turning, turning, -turning, turning]);
     }

@@ -1,9 +1,11 @@
-//! Frames that are fixed to each other: the axles of a base's wheels, and those of the robot file.
+//! Frames that are fixed to each other: the axles of a base's wheels, and the frames of the robot
+//! file.
 
 use ipc::description::FrameDescription;
 use robot::{Base, BaseKind, RobotConfig};
 
-/// Frames in the description for clients. A wheel's has the name of its axis, and stands still while the wheel turns.
+/// Frames in the description for clients. A wheel's frame has the name of its axis, and does not
+/// turn with the wheel.
 pub(crate) fn described(robot: &RobotConfig) -> Vec<FrameDescription> {
     let wheel = |base: &Base, index: usize, axis: usize| FrameDescription {
         name: robot.axes[axis].name.clone(),
@@ -53,7 +55,7 @@ mod tests {
 
     // feature(ros2): `[[frame]]`: places on the robot, fixed to each other; the axles of a base by its sizes
     #[test]
-    fn wheels_are_where_the_base_says_and_frames_where_the_file_does() {
+    fn wheels_follow_the_base_and_frames_the_file() {
         let text = include_str!("../../../../examples/omni.toml").to_owned();
         let text =
             text + "\n[[frame]]\nname = \"laser\"\nxyz = [0.1, 0, 0.2]\nrpy = [0, 0, 3.141592653589793]\n";
@@ -69,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn angles_are_those_of_a_urdf() {
+    fn angles_match_a_urdf() {
         let half = FRAC_PI_2.sin() / 2_f64.sqrt();
         assert!(near(quaternion([FRAC_PI_2, 0.0, 0.0]), [half, 0.0, 0.0, half]));
         assert!(near(quaternion([0.0, FRAC_PI_2, 0.0]), [0.0, half, 0.0, half]));

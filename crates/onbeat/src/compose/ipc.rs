@@ -22,7 +22,7 @@ use super::urdf::{tool, urdf};
 use super::{frames, signals};
 use crate::{Error, SharedMemoryError};
 
-/// An IPC that is not open yet, and what lives on it.
+/// An IPC that is not open yet, and its server.
 pub(crate) struct Interface {
     /// To be opened.
     pub(crate) builder: Builder,
@@ -32,8 +32,8 @@ pub(crate) struct Interface {
     pub(crate) ports: Ports,
 }
 
-/// The real-time ends of a robot's ports: `control`, `trajectory`, and those of the robot file; and that of the controller
-/// process, where there is to be one.
+/// The real-time ends of a robot's ports: `control`, `trajectory`, the ports of the robot file, and
+/// the port of the controller process, if there is one.
 #[derive(Debug)]
 pub(crate) struct Ports {
     ports: Vec<Port>,
@@ -62,7 +62,8 @@ pub(crate) struct InPreOp {
 pub(crate) enum MovedBy {
     /// The robot file's controllers.
     Controllers,
-    /// A controller of the program's own: any target may be meant for it that the drives' modes can follow.
+    /// A controller of the program's own: any target may be meant for it that the drives' modes can
+    /// follow.
     Own,
 }
 
@@ -107,7 +108,8 @@ pub(crate) fn interface(
     Ok(Interface { builder, rules, ports })
 }
 
-/// Description of `robot` for other processes. The ports are for the builder to add, the signals are known in PreOp.
+/// Description of `robot` for other processes. The ports are for the builder to add, the signals
+/// are known in PreOp.
 pub(crate) fn description(robot: &RobotConfig, moved_by: MovedBy) -> Result<Description, Error> {
     let urdf = robot.arm.as_ref().map(|arm| urdf(arm, &robot.axes));
     let controller = |controller: &robot::Controller| ControllerDescription {
@@ -169,7 +171,7 @@ fn own_controller(robot: &RobotConfig) -> ControllerDescription {
     ControllerDescription { name: "own".to_owned(), kind: None, axes }
 }
 
-/// Outside an axis goes by the name of its joint, if it is one of an arm's.
+/// Clients use the name of the joint for an axis of an arm.
 fn axis_description(robot: &RobotConfig, index: usize) -> AxisDescription {
     let axis = &robot.axes[index];
     let joint = robot.arm.as_ref().and_then(|arm| arm.joints[index].as_ref());
@@ -208,7 +210,7 @@ fn number_in(groups: &str, wanted: &str) -> Option<u32> {
     })
 }
 
-/// Requests, and orders of trajectories, that find room: a cycle takes some of each.
+/// Queue length of requests, and of trajectory orders: a cycle takes some of each.
 const REQUESTS: usize = 16;
 const ORDERS: usize = 64;
 

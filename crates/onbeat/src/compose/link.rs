@@ -1,5 +1,5 @@
 //! The link between the MainDevice and its SubDevices: a network interface or the simulation, with
-//! faults and a capture around it where they are asked for.
+//! faults and a capture around it on request.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -41,7 +41,8 @@ pub struct Wire {
     pub capture: Option<PathBuf>,
     /// Faults put on the link.
     pub faults: Option<Faults>,
-    /// Script of faults of a simulated bus ([`crate::fault`]); its faults of frames take the place of `faults`.
+    /// Script of faults of a simulated bus ([`crate::fault`]); its faults of frames take the place
+    /// of `faults`.
     pub script: Option<PathBuf>,
     /// Name by which `onbeat fault` finds the simulated bus; without one it does not.
     pub control: Option<String>,
@@ -63,7 +64,7 @@ pub enum SimulatedTime {
 }
 
 impl SimulatedTime {
-    /// Bus time at the start of a run, where it has nothing to do with the computer's clock.
+    /// Bus time at the start of a run, if it is independent of the computer's clock.
     #[must_use]
     pub fn start(self) -> Option<Instant> {
         (self == Self::Fast).then_some(FAST_START)
@@ -125,7 +126,8 @@ pub enum RobotLink {
 /// program is `doing` there.
 ///
 /// # Errors
-/// An interface that is not there, not up or taken; a robot that cannot be simulated; a capture that cannot be written.
+/// An interface that is missing, down or taken; a robot that cannot be simulated; a capture that
+/// cannot be written.
 pub fn open(
     robot: &RobotConfig,
     wire: &Wire,
@@ -187,7 +189,7 @@ pub(crate) fn open_with_faults(
             RobotLink::Captured { capture, path: path.clone() }
         }
     };
-    // Frames that are lost on purpose are nobody's delay.
+    // Frames lost on purpose count as no delay.
     let name = if wire.has_faults() { format!("{way}, with faults") } else { way };
     Ok(Opened { link, clock, name, faults: reports })
 }
@@ -227,7 +229,7 @@ fn way(link: &InterfaceLink) -> String {
     if let InterfaceLink::Xdp(_) = link { link.to_string() } else { "AF_PACKET".to_owned() }
 }
 
-/// The segment on a thread of its own, at both ends where it is a ring.
+/// The segment on a separate thread, at both ends if it is a ring.
 fn on_thread<S: Segment + 'static>(segment: S, is_ring: bool, robot: &RobotConfig) -> Box<dyn Link + Send> {
     let scheduling = segment::scheduling(robot);
     if !is_ring {
@@ -264,7 +266,7 @@ fn on_link<S: Segment + 'static>(
     }
 }
 
-/// Reports by what link an interface was opened, and which user squats on its lock.
+/// Reports the kind of link of an interface, and the user that blocks its lock.
 fn tell_of(interface: &str, kind: LinkKind, link: &InterfaceLink, tell: &mut dyn FnMut(&Notice)) {
     if kind != LinkKind::Packet {
         tell(&Notice::Link { interface: interface.to_owned(), link: link.to_string() });
@@ -313,7 +315,8 @@ fn not_simulated(interface: &str, wire: &Wire) -> Error {
 }
 
 impl RobotLink {
-    /// Completes the capture, if there is one, and says what is in it; a file that takes nothing any more is given up.
+    /// Completes the capture, if there is one, and reports its content; a file that takes no more
+    /// data is abandoned.
     ///
     /// # Errors
     /// A capture that is not whole.
@@ -366,7 +369,8 @@ impl Link for RobotLink {
     }
 }
 
-/// Brings the bus to PreOp, if it is no other MainDevice's or is to be taken over; `tell` is called with these.
+/// Brings the bus to PreOp, if it is no other MainDevice's or is to be taken over; `tell` is called
+/// with these.
 ///
 /// # Errors
 /// Another MainDevice on the wire, or a bus that is not as described.

@@ -1,4 +1,4 @@
-//! The robot file's devices beside the bus.
+//! The robot file's devices that are not on the bus.
 
 use std::path::PathBuf;
 
@@ -51,8 +51,8 @@ fn wheel_drives(it: &robot::Peripheral, device: Option<PathBuf>) -> WheelDrives 
     }
 }
 
-/// As the cycle's, but below it: rate monotonic among themselves, unless the file says otherwise. No shield and no spin:
-/// these are the cycle's.
+/// As the cycle's, but below it: rate monotonic among themselves, unless the file says otherwise.
+/// No shield and no spin: these are the cycle's.
 fn task_profile(robot: &RobotConfig, it: &robot::Peripheral) -> RealTimeProfile {
     let cycle = robot.cycle.real_time_profile();
     let shorter = robot.peripherals.iter().filter(|other| other.period < it.period).count();
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn a_simulated_robot_has_simulated_devices_and_a_real_one_the_files() {
+    fn simulated_robot_has_simulated_devices() {
         let robot = robot("\n[[peripheral]]\nkind = \"imu\"\ndevice = \"/dev/i2c-1\"\naddress = 0x69\n");
         let imu = |i2c| Kind::Imu { unit: ImuUnit::Mpu6050, output: ImuOutput::Quaternion, i2c };
         assert_eq!(peripherals(&robot, true)[0].kind, imu(None));

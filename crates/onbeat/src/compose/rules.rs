@@ -1,4 +1,4 @@
-//! Limits of commands from outside: only what one of the controllers follows is taken.
+//! Limits of commands from outside: a command is taken only if one of the controllers follows it.
 
 use control::ipc::{BaseRules, Follows, Rules, Takes};
 use ethercat::cia402::{AxisMode, CyclicMode};
@@ -30,7 +30,7 @@ pub(super) fn rules(robot: &RobotConfig, moved_by: MovedBy) -> Rules {
         axes: (0..robot.axes.len()).map(takes).collect(),
         base: base.map(|base| BaseRules { sideways: base.kind != BaseKind::Differential }),
         pose: pose && robot.arm.is_some(),
-        // Its own decides by itself what it follows, and when.
+        // A custom controller decides what it follows, and when.
         controllers: if own.is_some() { Vec::new() } else { each },
         signals: Vec::new(),
         longest_time_to_live: robot.ipc.longest_time_to_live,
@@ -70,7 +70,8 @@ fn follows(kind: ControllerKind) -> Parts {
     }
 }
 
-/// A drive that follows positions can be moved at a velocity, too, unless it makes its own way to them.
+/// A drive that follows positions can also be moved at a velocity, unless it generates its own
+/// profile.
 fn of_mode(mode: AxisMode) -> Takes {
     let kind = mode.cyclic();
     Takes {
@@ -94,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn targets_are_taken_for_the_axes_of_a_controller_that_follows_them() {
+    fn targets_are_taken_for_axes_that_follow_them() {
         let text = include_str!("../../../../examples/six-axis.toml");
         let taken = |kind| {
             rules_of(text, kind).axes.iter().map(|it| [it.position, it.velocity, it.effort]).collect()
@@ -118,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn each_controller_follows_what_is_its_own_and_one_of_a_program_all_that_it_likes() {
+    fn each_controller_follows_its_targets_and_custom_ones_all() {
         let mut robot =
             RobotConfig::parse(include_str!("../../../../examples/six-axis.toml"), "robot.toml").unwrap();
         let of = |kind, axes| Controller::of_kind(kind, axes, robot.cycle.period);
@@ -133,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_twist_is_taken_by_controllers_of_a_base_and_a_pose_by_those_of_an_arm() {
+    fn bases_take_twists_and_arms_take_poses() {
         let base = include_str!("../../../../examples/m4k.toml");
         let arm = include_str!("../../../../examples/arm.toml");
         for (kind, twist, pose) in [

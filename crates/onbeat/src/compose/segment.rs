@@ -36,7 +36,8 @@ use super::sii_files::{SiiFiles, image_file, is_xml};
 use crate::{Error, SimulationError};
 use brakes::Brakes;
 
-/// Clocks gain or lose up to this much where nothing else is said, each another amount: 20 ppm, as inexpensive crystals do.
+/// Clocks gain or lose up to this much where nothing else is said, each another amount: 20 ppm, as
+/// inexpensive crystals do.
 const DRIFT_PPM: [f64; 5] = [0.0, 11.0, -17.0, 6.0, -20.0];
 
 /// The segment that simulates `robot`.
@@ -47,12 +48,12 @@ pub fn segment(robot: &RobotConfig) -> Result<Segment, Error> {
     segment_keeping(robot, None)
 }
 
-/// The same, whose SIIs are those kept in `files`, and are kept there.
+/// The same as [`segment`], with the SIIs kept in `files`.
 ///
 /// # Errors
 /// As [`segment`], and files that cannot be read or written, or are no SIIs.
 pub fn segment_keeping(robot: &RobotConfig, files: Option<&SiiFiles>) -> Result<Segment, Error> {
-    // Inputs read what the outputs described last before them drive.
+    // An input reads the outputs described before it.
     let mut wires = Wires::new();
     let mut levels: [Level; analogue_output::MAXIMUM_CHANNELS] = Default::default();
     let shafts: HashMap<&str, Level> =
@@ -136,7 +137,8 @@ pub fn segment_keeping(robot: &RobotConfig, files: Option<&SiiFiles>) -> Result<
     Ok(segment)
 }
 
-/// Leads from the last OUT, port 1, of the line that the first SubDevice begins to the MainDevice's second interface.
+/// Leads from the last OUT, port 1, of the line that the first SubDevice begins to the MainDevice's
+/// second interface.
 ///
 /// # Errors
 /// That port is taken, or the segment has no SubDevice.
@@ -168,7 +170,7 @@ fn has_port(descriptor: u8, port: u8) -> bool {
     descriptor >> (2 * port) & 0b10 != 0
 }
 
-/// SII of a SubDevice: `image`, or what the robot file and the kind of application give.
+/// SII of a SubDevice: `image`, or the content from the robot file and the kind of application.
 fn description(it: &SubDevice, simulation: &Simulation, image: Option<&sii::Image>) -> SiiDescription {
     let identity = it.identity.map_or(sii::Identity::default(), |identity| sii::Identity {
         vendor_id: identity.vendor_id,
@@ -212,7 +214,7 @@ fn assigned(mapping: &PdoMapping) -> PdoMapping {
     PdoMapping { outputs: at(&mapping.outputs, 2), inputs: at(&mapping.inputs, 3) }
 }
 
-/// Physical quantities beside a SubDevice, which it drives or reads.
+/// Physical quantities that a SubDevice drives or reads.
 struct Around<'a> {
     /// Position of the SubDevice.
     position: usize,
@@ -313,7 +315,7 @@ fn servo_description(sii: &SiiDescription, it: &Simulation) -> ServoDescription 
     }
 }
 
-/// Encoder of a simulated drive: as the axis says, else one that knows its position always.
+/// Encoder of a simulated drive: from the axis, otherwise an absolute one.
 fn encoder_of(axis: &Axis) -> Encoder {
     match (axis.encoder, axis.encoder_turns()) {
         (None, _) => Encoder::Unlimited,
@@ -373,8 +375,8 @@ fn read_image(path: &Path) -> Result<(Vec<u8>, sii::Image), SimulationError> {
     Ok((bytes, image))
 }
 
-/// Scheduling of simulated SubDevices: programs do not hold up real ones either. And real ones take no CPU from the
-/// cycle: they come one priority below it.
+/// Scheduling of simulated SubDevices: programs do not hold up real ones either. And real ones take
+/// no CPU from the cycle: they come one priority below it.
 pub fn scheduling(robot: &RobotConfig) -> Option<Scheduling> {
     let below = |priority: u8| priority.saturating_sub(1).max(1);
     robot.cycle.fifo_priority().map(|priority| Scheduling::Fifo { priority: below(priority) })

@@ -1,7 +1,7 @@
 //! SIIs that survive a restart: a file for each SubDevice of a simulation, in a folder.
 //!
-//! A thread of its own writes them, each whole before it takes the place of the one before, so that the simulation waits for
-//! no disk.
+//! A separate thread writes them, each completely before it replaces the previous one, so that the
+//! simulation waits for no disk.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -23,7 +23,8 @@ const LONGEST_IMAGE: u64 = 8 << 20;
 /// Contents of a file that is to be an SII image.
 ///
 /// # Errors
-/// One that is no regular file: a FIFO would be waited for, and a device may have no end. One longer than any EEPROM.
+/// A file that is not regular: a FIFO would block, and a device may have no end. A file longer than
+/// any EEPROM.
 pub fn image_file(path: &Path) -> io::Result<Vec<u8>> {
     if !fs::metadata(path)?.is_file() {
         return Err(io::Error::other("no regular file"));
@@ -52,7 +53,7 @@ pub struct SiiFiles {
     writer: JoinHandle<Result<(), SimulationError>>,
 }
 
-/// SII of a SubDevice, and what keeps it from now on.
+/// SII of a SubDevice, and the keeper of its later changes.
 pub(super) struct Kept {
     pub(super) bytes: Vec<u8>,
     pub(super) image: Image,
@@ -78,8 +79,8 @@ impl SiiFiles {
         Ok(Self { folder: folder.to_owned(), changes, writer: writer.map_err(not_written)? })
     }
 
-    /// Contents kept for the SubDevice `name`, and what keeps them from now on. Those of a SubDevice without a file yet are
-    /// `fresh`, which is written at once.
+    /// Contents kept for the SubDevice `name`, and the keeper of later contents. A SubDevice
+    /// without a file yet starts with `fresh`, which is written at once.
     pub(super) fn keep(
         &self,
         name: &str,
@@ -106,7 +107,7 @@ impl SiiFiles {
         Ok(Kept { bytes, image, store })
     }
 
-    /// Writes what is still to be written, once the simulation is gone.
+    /// Writes the remaining changes, after the simulation has ended.
     ///
     /// # Errors
     /// The first file that could not be written.
@@ -116,8 +117,8 @@ impl SiiFiles {
     }
 }
 
-/// File of a SubDevice: its name, with letters that may have another meaning in a path as `%` and their number, so that no
-/// two names have one file.
+/// File of a SubDevice: its name, with letters that may have another meaning in a path as `%` and
+/// their number, so that no two names have one file.
 fn file_name(name: &str) -> String {
     let mut file = String::new();
     for letter in name.chars() {
@@ -138,12 +139,12 @@ struct Store {
 
 impl SiiStore for Store {
     fn store(&mut self, image: &[u8]) {
-        // Without the thread there is nobody to write it, as finish() tells.
+        // Without the thread nothing writes it, as finish() reports.
         let _ = self.changes.send(Change { path: self.path.clone(), image: image.to_vec() });
     }
 }
 
-/// Writes changes until the last store is gone. What came meanwhile is written once.
+/// Writes changes until the last store is gone. Changes that came meanwhile are written once.
 fn write_all(received: &Receiver<Change>) -> Result<(), SimulationError> {
     let mut outcome = Ok(());
     while let Ok(first) = received.recv() {
@@ -230,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn an_sii_that_cannot_be_kept_leaves_nothing_beside_it() {
+    fn sii_that_cannot_be_kept_leaves_no_other_file() {
         let folder = Folder::new("not-kept");
         let files = SiiFiles::open(&folder.0).unwrap();
         let Kept { mut store, .. } = files.keep("arm", || image(7)).unwrap();

@@ -1,4 +1,5 @@
-//! An arm's URDF, looked at before it is handed on: those who attach get one that can be read and names the axes' joints.
+//! An arm's URDF, checked before it is handed on: clients get one that can be read and names the
+//! axes' joints.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -90,8 +91,8 @@ fn check(text: &str, arm: &Arm, axes: &[Axis]) -> Result<(), UrdfFileError> {
     joints.iter().try_for_each(|(name, joint)| limits(name, *joint))
 }
 
-/// Checks that no element has more attributes than any should. What follows a `<` up to the next, which no value may hold, counts: text behind the
-/// element, too, and a comment.
+/// Checks that no element has an excessive number of attributes. Everything from one `<` to the
+/// next, which no value may contain, counts: also text after the element, and a comment.
 fn check_attributes(text: &str) -> Result<(), UrdfFileError> {
     let mut line = 1;
     for part in text.split('<') {
@@ -163,7 +164,7 @@ mod tests {
 
     // feature(program): URDFs that are none, or name other joints
     #[test]
-    fn what_is_no_urdf_is_told_in_a_sentence() {
+    fn invalid_urdf_is_reported() {
         for (good, bad, expected) in [
             (GOOD, "not xml", "expected XML"),
             ("</robot>", "", "expected XML"),
@@ -213,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn elements_without_end_and_entities_that_grow_are_refused_at_once() {
+    fn endless_elements_and_growing_entities_are_refused() {
         let deep = format!("<robot>{}", "<a>".repeat(1_000_000));
         assert!(checked(&deep).unwrap_err().to_string().contains("expected XML"));
         let wide = format!("<robot>{}</robot>", "<a/>".repeat(1_000_001));
@@ -237,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn files_that_are_none_are_told_apart() {
+    fn missing_and_invalid_files_differ() {
         assert!(read_of("empty.urdf", b" \n", 2).contains("it is empty, expected a URDF"));
         assert!(read_of("bytes.urdf", &[b'a', 0xFF], 2).contains("byte 1 is no UTF-8"));
         assert!(read(Path::new("/dev/zero")).unwrap_err().to_string().contains("no regular file"));

@@ -28,7 +28,7 @@ pub enum SimulationError {
         /// Name of the SubDevice.
         name: String,
     },
-    /// SubDevice whose application cannot be made.
+    /// SubDevice with an application that cannot be made.
     #[error("{robot}: SubDevice {position} \"{name}\": {source}: correct the robot file")]
     Application {
         /// Name of the robot.
@@ -40,7 +40,7 @@ pub enum SimulationError {
         /// Reason.
         source: DescriptionError,
     },
-    /// SII image that promises what the simulated kind does not do.
+    /// SII image that does not match the simulated kind.
     #[error(
         "{robot}: SubDevice {position} \"{name}\": kind \"{kind}\" contradicts its SII image {}: {difference}: \
          choose another kind, or leave sii out",
@@ -57,7 +57,7 @@ pub enum SimulationError {
         kind: &'static str,
         /// Path of the image.
         image: PathBuf,
-        /// Difference of what the image promises and what the kind does.
+        /// Difference between the image and the kind.
         difference: Box<str>,
     },
     /// Cable in a port that its ESC does not have.
@@ -196,7 +196,7 @@ pub enum UrdfFileError {
         /// Attributes at most.
         most: usize,
     },
-    /// XML of something else.
+    /// XML of another format.
     #[error("its outermost element is <{found}>, expected <robot>")]
     Root {
         /// Name of its outermost element.
@@ -220,7 +220,7 @@ pub enum UrdfFileError {
         /// Names that are there, the first of them.
         known: String,
     },
-    /// Axis whose joint does not move.
+    /// Axis with a fixed joint.
     #[error("line {line}, joint \"{joint}\" of axis \"{axis}\" is fixed, expected one that moves")]
     Fixed {
         /// Its line.
@@ -251,9 +251,9 @@ pub enum UrdfFileError {
         line: u32,
         /// Name of the joint.
         joint: String,
-        /// Lower limit as it stands.
+        /// Lower limit as written.
         lower: f64,
-        /// Upper limit as it stands.
+        /// Upper limit as written.
         upper: f64,
     },
 }

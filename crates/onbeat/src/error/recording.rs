@@ -16,9 +16,9 @@ pub enum RecordingError {
     /// Recordings of a flight recorder that failed.
     #[error("{failed} recordings failed, {kept} were kept: free some disk space, or record elsewhere")]
     NotKept {
-        /// Those that failed.
+        /// Number of failed recordings.
         failed: u64,
-        /// Those that were kept.
+        /// Number of kept recordings.
         kept: u64,
     },
     /// File that others have moved, removed, replaced or cut.
@@ -27,7 +27,7 @@ pub enum RecordingError {
          program changes"
     )]
     Disturbed(&'static str),
-    /// Threshold of a flight recorder whose value is not recorded.
+    /// Threshold of a flight recorder for a value that is not recorded.
     #[error("{0}")]
     Trigger(String),
     /// Panic of the writer before it had opened the file.

@@ -1,4 +1,4 @@
-//! Faults of frames on the wire, as people ask for them: shares of all frames, there and back.
+//! Faults of frames on the wire, as users state them: shares of all frames, there and back.
 
 use std::fmt;
 use std::time::Duration;
@@ -60,8 +60,8 @@ pub struct FrameFaults {
 }
 
 impl FrameFaults {
-    /// Faults of each direction. Frames are lost on either way; all else happens to replies, so that no SubDevice acts
-    /// on it.
+    /// Faults of each direction. Frames are lost on either way; all else happens to replies, so
+    /// that no SubDevice acts on it.
     #[must_use]
     pub fn on_link(self) -> Faults {
         // A frame goes both ways and must survive each.
@@ -78,7 +78,7 @@ impl FrameFaults {
     }
 }
 
-/// A number with so many decimals, those at the end left out that are zero.
+/// A number with so many decimals, without trailing zeros.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fixed {
     pub(super) value: i64,

@@ -14,7 +14,8 @@ use super::frames::fixed;
 use super::targets::Target;
 use super::{Fault, OtherIdentity, Port, Share, Targets, Timed};
 
-/// Forms of a fault, and what each does. SUBDEVICE is a name, in quotes if it has spaces, or a position.
+/// Forms of a fault, and their effects. SUBDEVICE is a name, in quotes if it has spaces, or a
+/// position.
 pub const GRAMMAR: [(&str, &str); 30] = [
     ("power off|on|cycle SUBDEVICE", "power of a SubDevice; frames do not pass one without"),
     ("cable pull|plug SUBDEVICE:PORT", "cable at a port; 0:0 is that of the MainDevice"),
@@ -75,7 +76,7 @@ pub const GRAMMAR: [(&str, &str); 30] = [
     ("FAULT for TIME", "end FAULT after this time, if it lasts"),
 ];
 
-/// Error of a line: where it is, what was found, what was expected, and what to do.
+/// Error of a line: place, found text, expected text, and remedy.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("column {column}: {found}, expected {expected}: {remedy}")]
 pub struct FaultError {
@@ -93,7 +94,7 @@ impl Timed {
     /// Reads a fault, and how long it lasts.
     ///
     /// # Errors
-    /// Not a fault, or one that none of `targets` can have.
+    /// Not a fault, or a fault that no target can have.
     pub fn parse(line: &str, targets: &Targets) -> Result<Self, FaultError> {
         let mut words = Words::of(line, targets);
         let timed = words.timed()?;
@@ -123,7 +124,7 @@ type Found<T> = Result<T, FaultError>;
 type Read<W> = fn(&mut W) -> Found<Fault>;
 
 impl Words<'_> {
-    /// First words, and what follows them.
+    /// First words, and the reader of the words after them.
     const SUBJECTS: [(&'static str, Read<Self>); 17] = [
         ("power", Self::power),
         ("cable", Self::cable),
@@ -506,7 +507,8 @@ impl<'t> Words<'t> {
         }
     }
 
-    /// A servo drive and, behind a colon, its axis from 1; the first one goes without. The axis is counted from 0 here.
+    /// A servo drive and, behind a colon, its axis from 1; the first one goes without. The axis is
+    /// counted from 0 here.
     fn servo_axis(&mut self) -> Found<(usize, usize)> {
         let word = self.take("a servo drive")?;
         let Some((name, axis)) =
@@ -568,7 +570,7 @@ impl Word<'_> {
     }
 }
 
-/// Length of the first word, which goes on over spaces between the quotes it begins with.
+/// Length of the first word, which may contain spaces between the quotes it begins with.
 fn length(line: &str) -> usize {
     let quoted = line.strip_prefix(QUOTE).and_then(|inner| inner.find(QUOTE)).map_or(0, |end| end + 2);
     line[quoted..].find(char::is_whitespace).map_or(line.len(), |end| quoted + end)

@@ -1,4 +1,5 @@
-//! Script of faults: a line each, with its time since the start; checked whole before the first frame.
+//! Script of faults: a line each, with its time since the start; checked whole before the first
+//! frame.
 //!
 //! ```text
 //! # What the wire does to it.
@@ -23,7 +24,8 @@ pub struct Script {
     pub(super) steps: Vec<(Duration, Timed)>,
 }
 
-/// Everything that is wrong with a script, at least one thing; those beyond the first [`MOST_SHOWN`] are counted.
+/// Everything that is wrong with a script, at least one error; errors beyond the first
+/// [`MOST_SHOWN`] are counted.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub struct ScriptErrors {
     /// In the order of lines, each with its file and line.

@@ -1,4 +1,5 @@
-//! A segment on which faults take place: those of a script at their times, and those that come from elsewhere.
+//! A segment on which faults take place: scripted faults at their times, and faults requested
+//! through a handle.
 
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::time::Duration;
@@ -15,7 +16,7 @@ use thiserror::Error;
 use super::{Fault, FrameFaults, OtherIdentity, Port, Script, Targets, Timed};
 use crate::Notice;
 
-/// A segment with its faults, between two frames. Those of frames are sent on to its link.
+/// A segment with its faults, between two frames. Faults of frames are sent on to its link.
 pub struct FaultySegment {
     segment: Segment,
     link: FaultControl,
@@ -32,7 +33,7 @@ pub struct FaultySegment {
     reports: Option<SyncSender<Report>>,
 }
 
-/// A fault that took place, or the end of one.
+/// A fault that took place, or the end of a fault.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Report {
     /// Time since the start.
@@ -54,7 +55,7 @@ impl FaultReports {
         Self { reports: segment.reports(), targets, _server: server }
     }
 
-    /// The next one, if there is one by now.
+    /// The next report, if there is one.
     pub(crate) fn next(&self) -> Option<Notice> {
         let Report { at, fault } = self.reports.try_recv().ok()?;
         Some(Notice::Fault { at, fault: fault.named(&self.targets) })
@@ -66,9 +67,9 @@ impl FaultReports {
 pub struct Listing {
     /// Time since the start.
     pub now: Duration,
-    /// Those that last.
+    /// Lasting faults in effect.
     pub active: Vec<Fault>,
-    /// Those to come, with their times.
+    /// Planned faults, with their times.
     pub coming: Vec<(Duration, Fault)>,
 }
 
@@ -85,7 +86,7 @@ pub struct FaultHandle(SyncSender<Order>);
 enum Order {
     Take {
         timed: Timed,
-        /// End of the wait of the one who asked.
+        /// Time at which the requester stops waiting.
         until: std::time::Instant,
         answer: SyncSender<Duration>,
     },
@@ -117,13 +118,13 @@ impl FaultHandle {
     /// Has a fault take place; returns when it did, since the start. Waits for that.
     ///
     /// # Errors
-    /// The segment is gone, or stands still.
+    /// The segment is gone, or does not run.
     pub fn take(&self, timed: Timed) -> Result<Duration, NotTaken> {
         let until = std::time::Instant::now() + TIMEOUT;
         self.ask(|answer| Order::Take { timed, until, answer })
     }
 
-    /// Faults that last, and those to come.
+    /// Lasting faults, and planned ones.
     ///
     /// # Errors
     /// As [`take`](Self::take).
@@ -139,7 +140,8 @@ impl FaultHandle {
 }
 
 impl FaultySegment {
-    /// `segment` with the faults of `script`, and those from the handle. Faults of frames go to `link`.
+    /// `segment` with the faults of `script`, and with the faults from the handle. Faults of frames
+    /// go to `link`.
     #[must_use]
     pub fn new(segment: Segment, link: FaultControl, script: &Script) -> (Self, FaultHandle) {
         let step = |&(at, timed): &(Duration, Timed)| Step { at, timed, is_end: false };
@@ -158,7 +160,7 @@ impl FaultySegment {
         (faulty, FaultHandle(sender))
     }
 
-    /// Reports of faults from now on, until the segment is gone; those that are not read are dropped.
+    /// Reports of faults from now on, until the segment is gone; unread reports are dropped.
     pub fn reports(&mut self) -> Receiver<Report> {
         let (sender, reports) = sync_channel(REPORTS);
         self.reports = Some(sender);
@@ -181,7 +183,8 @@ impl FaultySegment {
             self.take(began + step.at, step.at, step.timed);
         }
         while let Ok(order) = self.orders.try_recv() {
-            // Whoever does not wait for the answer any more gets none, and no fault that was said not to take place.
+            // A requester that no longer waits gets no answer, and a fault reported as not taken
+            // does not take place.
             match order {
                 Order::Take { until, .. } if std::time::Instant::now() > until => {}
                 Order::Take { timed, answer, .. } => {
@@ -221,7 +224,7 @@ impl FaultySegment {
         }
     }
 
-    /// Plans the end of a fault: after those of the same time.
+    /// Plans the end of a fault: after the other steps of the same time.
     fn end_at(&mut self, at: Duration, fault: Fault) {
         let place = self.steps.iter().position(|step| step.at <= at).unwrap_or(self.steps.len());
         self.steps.insert(place, Step { at, timed: Timed { fault, lasting: None }, is_end: true });
@@ -311,7 +314,7 @@ impl FaultySegment {
                     false => drive.shift_count(axis, turns),
                     true => drive.displace(axis, turns),
                 }
-                // The robot file does not say what this encoder sees: it sees nothing.
+                // The robot file does not describe the input of this encoder, so it sees nothing.
                 if turned && unlimited {
                     drive.shift_count(axis, -turns);
                 }
@@ -328,7 +331,8 @@ impl FaultySegment {
                 self.frames.seed = seed;
                 self.link.set_seed(seed);
             }
-            // What lasts has ended; here are faults that were there from the start, or end by themselves.
+            // Lasting faults have ended; left are faults from the start, and faults with a planned
+            // end.
             Fault::Clear => {
                 self.rates(|frames| *frames = FrameFaults { seed: frames.seed, ..FrameFaults::default() });
                 self.link.lose_next(0);
@@ -367,7 +371,7 @@ impl FaultySegment {
         self.link.set_rates(self.frames.on_link());
     }
 
-    /// Replaces an SII by what `change` makes of it as it was at the start.
+    /// Replaces an SII by the result of `change` on its initial content.
     fn sii(&mut self, position: usize, change: impl FnOnce(&mut Vec<u8>)) {
         let Some(device) = self.segment.sub_device_mut(position) else { return };
         let kept = self.siis.iter().position(|(of, _)| *of == position).unwrap_or_else(|| {

@@ -15,7 +15,7 @@ use crate::run::{Name, name};
 pub const SIMULATOR: Kind =
     Kind { suffix: "faults", name: "simulator", start: "`onbeat simulate ROBOT.toml --iface NIC`" };
 
-/// Request for the faults that last, and those to come.
+/// Request for the lasting and the planned faults.
 pub const LIST: &str = "list";
 
 /// Simulators of one robot that get names of their own.
@@ -45,8 +45,9 @@ impl From<OpenError> for ControlError {
     }
 }
 
-/// Opens the socket of `robot`'s simulator: a thread that takes a fault a request, and answers when it has taken place.
-/// `asked` is a name for it; without one it is the robot's, with a number where others have that.
+/// Opens the socket of `robot`'s simulator: a thread that takes a fault a request, and answers when
+/// it has taken place. `asked` is a name for it; without one it is the robot's, with a number where
+/// others have that.
 ///
 /// # Errors
 /// The name is taken or impossible, or the system refuses the socket.

@@ -1,4 +1,4 @@
-//! SubDevices that a line can name, and what can be done to them.
+//! SubDevices that a line can name, and their possible faults.
 
 use ethercat::register::dl::PORTS;
 use robot::RobotConfig;
@@ -15,18 +15,18 @@ pub(super) struct Target {
     pub(super) name: String,
     /// Ports with a cable.
     pub(super) cables: [bool; PORTS],
-    /// Axes of a servo drive; 0 of anything else.
+    /// Axes of a servo drive; otherwise 0.
     pub(super) axes: usize,
     /// Axes of the drive, from 0, with a simulated brake.
     pub(super) brakes: Vec<usize>,
-    /// Inputs of a terminal with digital inputs; 0 of anything else.
+    /// Inputs of a terminal with digital inputs; otherwise 0.
     pub(super) inputs: u8,
     pub(super) has_mailbox: bool,
     pub(super) has_clock: bool,
 }
 
 impl Targets {
-    /// Those of `robot`, which `segment` simulates.
+    /// The targets of `robot`, which `segment` simulates.
     #[must_use]
     pub fn of(robot: &RobotConfig, segment: &mut Segment) -> Self {
         let names = robot.bus.sub_devices.iter().map(|it| it.name.clone());
@@ -66,7 +66,7 @@ impl Targets {
         self.0.get(position)
     }
 
-    /// Position of the one that people call `wanted`: its name, or its position.
+    /// Position of the SubDevice that `wanted` names, by its name or its position.
     pub(super) fn find(&self, wanted: &str) -> Option<usize> {
         let by_position = || wanted.parse::<usize>().ok().filter(|&position| position < self.0.len());
         self.names().position(|name| name == wanted).or_else(by_position)

@@ -91,7 +91,7 @@ fn a_line_says_a_fault() {
 
 // feature(simulator): faults on demand as lines of text, each error with its place and what was expected
 #[test]
-fn what_is_wrong_is_told_in_a_sentence_with_its_column() {
+fn error_is_a_sentence_with_its_column() {
     for (line, told) in [
         ("", "column 1: the line ends, expected power, cable, crc, "),
         ("pwer off 1", "column 1: found \"pwer\", expected power, cable, "),
@@ -293,7 +293,7 @@ proptest! {
         let _ = Script::parse(&text, "any", &targets());
     }
 
-    /// The end of a fault has no end of its own, and takes its place.
+    /// The end of a fault has no further end, and replaces the fault.
     #[test]
     fn the_end_of_a_fault_is_the_end(fault in any_fault()) {
         if let Some(end) = fault.end() {
@@ -305,7 +305,7 @@ proptest! {
 
 // feature(simulator): a script of faults, checked whole before the first frame
 #[test]
-fn of_a_script_every_wrong_line_is_told() {
+fn every_wrong_line_of_a_script_is_reported() {
     let text = "\
 # Comment
 1s power off drive-1 for 500ms  # another

@@ -22,7 +22,8 @@ impl Answers {
         Self { counters, axes, reported: Vec::new() }
     }
 
-    /// Report of a refusal for a reason that is new: a process that answers wrong does so in every cycle.
+    /// Report of a refusal for a reason that is new: a process that answers wrong does so in every
+    /// cycle.
     pub(super) fn look(&mut self) -> Option<Notice> {
         let ControllerCounters { wrong, last_wrong, why_wrong, wrong_axis, .. } = self.counters.read();
         let why = u8::try_from(why_wrong).ok().and_then(Wrong::from_code).filter(|_| wrong > 0)?;

@@ -7,7 +7,7 @@ use control::bus::{self, BusPoll, PartNames, Repeated, Repeats, WriteProtection}
 use control::cycle::Cycle;
 use control::observer::{CycleEvent, Observer};
 use ipc::bus::{Backend, Counters, Guests, Outcome, Publisher, Server, Service, Ticket};
-use ipc::diagnostics::BusDiagnosis;
+use ipc::diagnostics::{BusDiagnosis, EventCounts};
 use robot::RobotConfig;
 use rt::clock::{BusClock, Clock, MonotonicClock};
 
@@ -22,13 +22,15 @@ pub(super) struct BusServer {
     server: Server,
     names: PartNames,
     repeats: Repeats,
+    counts: EventCounts,
     poll: BusPoll,
     diagnosis: Option<BusDiagnosis>,
     read: Instant,
 }
 
 impl BusServer {
-    /// Starts it for a cycle whose bus is in PreOp; without it, where the system starts no thread, clients cannot ask the bus.
+    /// Starts it for a cycle with the bus in PreOp; without it, if the system starts no thread,
+    /// clients cannot request anything from the bus.
     pub(super) fn start(
         robot: &RobotConfig,
         interface: Option<String>,
@@ -57,6 +59,7 @@ impl BusServer {
                     server,
                     names,
                     repeats: Repeats::default(),
+                    counts: EventCounts::of(robot.axes.len()),
                     poll,
                     diagnosis: None,
                     read: Instant::now(),
@@ -72,7 +75,7 @@ impl BusServer {
         self.server.counters()
     }
 
-    /// The bus as the cycle's slow poll knows it, looked at again once a second.
+    /// Polls the bus once a second, as the cycle's slow poll knows it.
     pub(super) fn look(&mut self) {
         if self.read.elapsed() >= EVERY {
             self.read = Instant::now();
@@ -87,18 +90,26 @@ impl BusServer {
         self.diagnosis.as_ref()
     }
 
+    /// Counts of the events since the start.
+    pub(super) fn event_counts(&self) -> &EventCounts {
+        &self.counts
+    }
+
     /// Passes events on to the clients that follow them; pairs that repeat are counted.
     pub(super) fn tell(&mut self, events: &[CycleEvent]) {
         for event in events {
-            if self.repeats.passes(event) {
-                bus::event(event, &self.names).into_iter().for_each(|it| self.publisher.publish(it));
+            let passes = self.repeats.passes(event);
+            let Some(event) = bus::event(event, &self.names) else { continue };
+            self.counts.add(&event);
+            if passes {
+                self.publisher.publish(event);
             }
         }
         let due = self.repeats.due(MonotonicClock.now());
         self.publish(&due);
     }
 
-    /// Passes on at the end what was counted.
+    /// Reports the remaining counts at the end.
     pub(super) fn tell_rest(&mut self) {
         let rest = self.repeats.rest();
         self.publish(&rest);
@@ -110,7 +121,7 @@ impl BusServer {
     }
 }
 
-/// Interval of looks at the bus.
+/// Polling interval of the bus.
 const EVERY: Duration = Duration::from_secs(1);
 
 /// The bus, and the flight recorder of the run.

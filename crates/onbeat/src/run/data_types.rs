@@ -11,8 +11,8 @@ use onbeat_ethercat_linux::bring_up::{BringUpError, Pump};
 use onbeat_ethercat_linux::link::Link;
 use rt::clock::Clock;
 
-/// Process data of each SubDevice, in their order, of a bus in PreOp, with the types of their SDO information. SubDevices
-/// without it, and what they do not answer, stay as they are.
+/// Process data of each SubDevice, in their order, of a bus in PreOp, with the types of their SDO
+/// information. SubDevices without it, and entries without an answer, keep their types.
 ///
 /// # Errors
 /// A bus or a link that fails, a request to stop.
@@ -55,12 +55,13 @@ fn tells(sub_device: &SubDevice) -> bool {
     general.is_some_and(|it| it.coe_details.contains(CoeDetails::SDO_INFORMATION))
 }
 
-/// True of what could be one number or another: padding and single bits cannot.
+/// True for an entry with several possible types: padding and single bits have only one.
 fn is_untyped(entry: &PdoEntry) -> bool {
     entry.data_type == 0 && entry.index != 0 && (2..=64).contains(&entry.bit_length)
 }
 
-/// Data type of an entry, 0 of one that the dictionary does not have; `None` if the SubDevice gives no answers.
+/// Data type of an entry, 0 of one that the dictionary does not have; `None` if the SubDevice gives
+/// no answers.
 fn ask<L: Link + ?Sized, C: Clock>(
     pump: &mut Pump<'_, L, C>,
     position: u16,
@@ -87,7 +88,7 @@ fn ask<L: Link + ?Sized, C: Clock>(
 /// Time after which no more is asked: a SubDevice that answers does so within milliseconds.
 const TIME: Duration = Duration::from_secs(1);
 
-/// Most entries that are asked for.
+/// Maximum number of requested entries.
 const MOST: usize = 256;
 
 /// Bytes of the longest description: its name is at its end.
@@ -110,7 +111,7 @@ mod tests {
     use crate::compose::link::Wire;
     use crate::compose::{configuration, link};
 
-    /// So many drives of one kind whose process data the file describes.
+    /// So many drives of one kind, with process data described by the file.
     fn drives(count: usize) -> RobotConfig {
         let mut text = "name = \"drives\"\n[cycle]\nperiod = \"1ms\"\n".to_owned();
         for drive in 0..count {
@@ -145,7 +146,7 @@ mod tests {
 
     /// Real drives have a serial number each.
     #[test]
-    fn drives_of_one_kind_have_one_dictionary_whatever_their_serial_numbers() {
+    fn drives_of_one_kind_share_a_dictionary() {
         let drive = |revision, serial| kind(Identity { vendor_id: 1, product_code: 2, revision, serial });
         assert_eq!(drive(3, 4), drive(3, 5));
         assert_ne!(drive(3, 4), drive(4, 4));

@@ -25,11 +25,11 @@ use crate::{Error, Notice, Reporter, Robot};
 pub struct Diagnosis {
     /// Disturbances of [`Summary::tasks`](crate::Summary::tasks), if they were watched.
     pub disturbances: Vec<Disturbances>,
-    /// Causes of late cycles, if they were asked for.
+    /// Causes of late cycles, if requested.
     pub explanation: Option<Explanation>,
 }
 
-/// Diagnosis that a run is asked for.
+/// Requested diagnosis of a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct DiagnosisSettings {
     watch: Option<Detail>,
@@ -38,7 +38,8 @@ pub(crate) struct DiagnosisSettings {
 
 /// With the feature `diagnosis`.
 impl Robot {
-    /// Watches what keeps the cycle's thread and the devices' tasks from their work: [`Diagnosis::disturbances`].
+    /// Watches for disturbances of the cycle's thread and of the devices' tasks:
+    /// [`Diagnosis::disturbances`].
     pub fn watch(mut self, detail: Detail) -> Self {
         self.settings.diagnosis.watch = Some(detail);
         self
@@ -51,7 +52,7 @@ impl Robot {
     }
 }
 
-/// Diagnosis of a run that goes on.
+/// Diagnosis of a run in progress.
 pub(super) struct Diagnostician {
     explainer: Option<Explainer>,
     watch: Option<CycleWatch>,
@@ -76,7 +77,7 @@ impl DiagnosisSettings {
 }
 
 impl Diagnostician {
-    /// Follows the thread of the cycle, and watches it and the tasks beside it, if that is wanted.
+    /// Follows the thread of the cycle, and watches it and the other tasks, if requested.
     pub(super) fn follow(
         &mut self,
         settings: &Settings,
@@ -93,7 +94,8 @@ impl Diagnostician {
         };
         let is_external = |it: &robot::Controller| it.kind == ControllerKind::External;
         if settings.wire.capture.is_some() || robot.controllers.iter().any(is_external) {
-            // The thread that writes the file is woken up; so is a controller process, and waited for.
+            // The thread that writes the file is woken up; so is a controller process, and waited
+            // for.
             expected.push("futex");
         }
         let times = (robot.cycle.period, granted.spin_margin());
@@ -108,7 +110,8 @@ impl Diagnostician {
         self.watch.iter().for_each(|watch| watch.see(record));
     }
 
-    /// Takes all cycles measured since the last look, once [`Self::see`] has had each; late ones are reported.
+    /// Takes all cycles measured since the last look, once [`Self::see`] has had each; late ones
+    /// are reported.
     pub(super) fn look(&mut self, measured: &[CycleRecord], reporter: &mut dyn Reporter) {
         if let Some(explainer) = &mut self.explainer {
             explainer.look(measured).into_iter().for_each(|late| reporter.late(late));
@@ -120,12 +123,12 @@ impl Diagnostician {
         self.watch.iter().for_each(CycleWatch::close);
     }
 
-    /// Disturbances of the cycle and of the tasks beside it, as others are told of them; none unless they are watched.
+    /// Disturbances of the cycle and of the other tasks, for clients; none unless they are watched.
     pub(super) fn watched(&self) -> Vec<Watched> {
         self.watch.iter().flat_map(CycleWatch::read).map(|found| watched(&found)).collect()
     }
 
-    /// Late cycles as far as they are explained.
+    /// Late cycles with an explanation so far.
     pub(super) fn late(&self) -> Option<LateCycles> {
         let explainer = self.explainer.as_ref()?;
         Some(LateCycles {
@@ -148,7 +151,7 @@ impl Diagnostician {
         behind.map(told).collect()
     }
 
-    /// Results, once the cycle is over.
+    /// Results, after the end of the cycle.
     pub(super) fn finish(self) -> Diagnosis {
         Diagnosis {
             disturbances: self.watch.iter().flat_map(CycleWatch::read).collect(),
@@ -157,14 +160,14 @@ impl Diagnostician {
     }
 }
 
-/// True if the cycle will get the CPU it asks for: otherwise it may run on any, and all are recorded. A thread tries it,
-/// so that this one stays where it is.
+/// True if the cycle will get the CPU it asks for: otherwise it may run on any, and all are
+/// recorded. A thread tries it, so that this one stays where it is.
 fn may_be_bound_to(cpu: usize) -> bool {
     let bind = move || task::set_affinity(task::current(), &Cpus::one(cpu)).is_ok();
     thread::spawn(bind).join().unwrap_or(false)
 }
 
-/// Disturbances of a thread, as others are told of them.
+/// Disturbances of a thread, for clients.
 fn watched(found: &Disturbances) -> Watched {
     let counts = found.counts;
     Watched {
@@ -182,7 +185,7 @@ fn watched(found: &Disturbances) -> Watched {
     }
 }
 
-/// Causes told at most: the document has room for all tasks.
+/// Maximum number of reported causes: the document has space for all tasks.
 const MOST_CAUSES: usize = 8;
 
 #[cfg(test)]
@@ -192,7 +195,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cpu_that_the_cycle_cannot_get_is_not_the_one_that_is_recorded() {
+    fn unavailable_cpu_is_not_recorded() {
         let mine = task::affinity(task::current()).unwrap();
         assert!(mine.last().is_some_and(may_be_bound_to));
         assert!(!may_be_bound_to(4095));
@@ -200,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_found_stands_in_the_document() {
+    fn findings_are_in_the_document() {
         let frame = Frame { function: "reads".into(), file: Some("a.rs".into()), line: Some(7) };
         let cause = |count| Disturbance {
             kind: Kind::Task,

@@ -3,8 +3,10 @@
 use std::time::{Duration, Instant};
 
 use control::observer::Observer;
-use ipc::diagnostics::{Conditions, Diagnostics, WatchDiagnostics};
+use control::status::Status;
+use ipc::diagnostics::{BOUNDS, Conditions, Diagnostics, Figures, Histogram, WatchDiagnostics};
 use ipc::server::Server;
+use record::statistics::Statistics;
 use record::{RunConditions, RunSummary};
 
 use super::bus::BusServer;
@@ -42,7 +44,7 @@ impl DiagnosticsWriter {
     /// Writes the document, if it is time to.
     pub(super) fn look(
         &mut self,
-        summary: &RunSummary,
+        (summary, status): (&RunSummary, &Status),
         observer: &Observer,
         tasks: &Tasks,
         bus: Option<&BusServer>,
@@ -54,6 +56,10 @@ impl DiagnosticsWriter {
         self.written = Some(Instant::now());
         let document = &mut self.document;
         document.number += 1;
+        document.figures = figures(summary, status);
+        if let Some(bus) = bus {
+            document.figures.events.clone_from(bus.event_counts());
+        }
         document.ports = self.server.counters();
         document.bus = bus.map(BusServer::counters).unwrap_or_default();
         document.bus_diagnosis = bus.and_then(BusServer::diagnosis).cloned();
@@ -66,8 +72,36 @@ impl DiagnosticsWriter {
         document.tasks = tasks.diagnostics(summary, diagnosis.watched());
         document.late = diagnosis.late();
         if let Ok(text) = serde_json::to_string(document) {
-            // A document too long leaves the one before: there is nobody to tell that to.
+            // A document that is too long leaves the previous one: this thread has no way to report
+            // it.
             let _ = self.server.diagnostics(&text);
         }
+    }
+}
+
+/// Figures of the run, without its events.
+fn figures(summary: &RunSummary, status: &Status) -> Figures {
+    Figures {
+        cycles: summary.cycles(),
+        overruns: summary.overruns.count,
+        skipped_releases: summary.skipped_releases.count,
+        lost_frames: summary.lost_frames.count,
+        working_counter_errors: summary.working_counter_errors.count,
+        dropped_records: summary.dropped_records.count,
+        release_jitter: histogram(&summary.release_jitter),
+        wakeup_latency: histogram(&summary.wakeup_latency),
+        execution_time: histogram(&summary.execution_time),
+        response_time: histogram(&summary.response_time),
+        waits_for_enable: status.waits_for_enable(),
+        ring_closed: status.ring.map(|ring| ring.open.is_none()),
+        ..Figures::default()
+    }
+}
+
+fn histogram(times: &Statistics) -> Histogram {
+    Histogram {
+        up_to: times.up_to(BOUNDS),
+        count: times.count(),
+        sum_seconds: times.average().unwrap_or(0.0) * times.count() as f64 / 1e9,
     }
 }

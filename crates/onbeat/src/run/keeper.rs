@@ -1,4 +1,5 @@
-//! Keeps what a robot is to know after a restart, in the state directory, on a thread of its own.
+//! Keeps the state that a robot needs after a restart, in the state directory, on a separate
+//! thread.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -32,17 +33,17 @@ pub(super) struct KeptState {
     events: Vec<Kept>,
 }
 
-/// The run that goes on, or how the last one ended.
+/// The run in progress, or the end of the last one.
 #[derive(Debug, Serialize, Deserialize)]
 struct LastRun {
     /// SHA-256 of the robot file.
     robot_file: Option<String>,
-    /// It came to its end.
+    /// It ended normally.
     ended: bool,
 }
 
 impl Settings {
-    /// Opens the state of `robot`, if it is to be kept. One that cannot be opened is a sentence.
+    /// Opens the state of `robot`, if it is kept. A failure is reported in a sentence.
     pub(super) fn open_state(&self, robot: &RobotConfig, reporter: &mut dyn Reporter) -> Option<KeptState> {
         let directory = self.state.as_deref().filter(|_| !self.wire.is_fast())?;
         let is_simulated = self.wire.interface.is_none();
@@ -74,7 +75,7 @@ impl Settings {
     }
 }
 
-/// Axes with `position_memory` whose state cannot be kept: no position is known.
+/// Axes with `position_memory` and a state that cannot be kept: no position is known.
 pub(super) fn forget(robot: &RobotConfig, axes: &mut [AxisConfiguration]) {
     for (_, configuration) in robot.axes.iter().zip(axes).filter(|(axis, _)| axis.position_memory) {
         let gate = Arc::new(MemoryGate::without_writer());
@@ -83,7 +84,8 @@ pub(super) fn forget(robot: &RobotConfig, axes: &mut [AxisConfiguration]) {
 }
 
 impl KeptState {
-    /// Gives the axes with `position_memory` the positions of the run before; their drives are in PreOp.
+    /// Gives the axes with `position_memory` the positions of the run before; their drives are in
+    /// PreOp.
     pub(super) fn remember(
         &mut self,
         robot: &RobotConfig,
@@ -109,7 +111,8 @@ impl KeptState {
         }
     }
 
-    /// Counts a reset of faults at the start, of these axes; what is counted is on the disk when this returns.
+    /// Counts a reset of faults at the start, of these axes; the count is on the disk when this
+    /// returns.
     ///
     /// # Errors
     /// The reason that no more may be reset.
@@ -133,7 +136,7 @@ impl KeptState {
         Ok(())
     }
 
-    /// Keeps it from now on, on a thread of its own.
+    /// Keeps it from now on, on a separate thread.
     pub(super) fn start(self) -> Keeper {
         let Self { folder, history, memories, names, sha256, events } = self;
         let (tell, told) = mpsc::sync_channel(WAITING);
@@ -155,7 +158,7 @@ pub(super) struct Keeper {
     tell: SyncSender<Kept>,
     sentences: Receiver<String>,
     is_over: Arc<AtomicBool>,
-    /// Files that were looked at or written.
+    /// Number of files that were checked or written.
     steps: Arc<AtomicU32>,
     thread: Option<JoinHandle<()>>,
     names: PartNames,
@@ -167,18 +170,19 @@ impl Keeper {
     pub(super) fn see(&mut self, events: &[CycleEvent]) {
         for happened in events {
             if let Some(kept) = self.causes.see(happened, &self.names) {
-                // A disk that is too slow for it: what follows is less telling.
+                // A disk that is too slow loses details.
                 let _ = self.tell.try_send(kept);
             }
         }
     }
 
-    /// Reports what could not be written.
+    /// Reports failed writes.
     pub(super) fn look(&self, reporter: &mut dyn Reporter) {
         self.sentences.try_iter().for_each(|sentence| reporter.notice(&Notice::State(sentence)));
     }
 
-    /// Has the rest written: the cycle is over. A disk is waited for as long as it takes something.
+    /// Has the rest written at the end of the cycle. The wait lasts as long as the disk makes
+    /// progress.
     pub(super) fn finish(mut self, is_whole: bool, reporter: &mut dyn Reporter) {
         let sentence = match is_whole {
             true => "the run came to its end",
@@ -211,7 +215,7 @@ struct Writer {
     sha256: Option<String>,
     complain: SyncSender<String>,
     last_complaint: String,
-    /// Counts what was looked at or written.
+    /// Counts checks and writes.
     done: Arc<AtomicU32>,
 }
 
@@ -224,7 +228,8 @@ impl Writer {
             let first = match told.recv_timeout(if over { Duration::ZERO } else { LOOK_EVERY }) {
                 Ok(kept) => Some(kept),
                 Err(RecvTimeoutError::Timeout) => None,
-                // The run has panicked: its cycle may go on for a moment, but nothing is known of it.
+                // The run has panicked: its cycle may continue for a moment, but nothing is known
+                // of it.
                 Err(RecvTimeoutError::Disconnected) => return,
             };
             let events: Vec<_> = first.into_iter().chain(told.try_iter()).collect();
@@ -257,7 +262,7 @@ impl Writer {
         self.note(written);
     }
 
-    /// Says once what cannot be written.
+    /// Reports a failed write once.
     fn note(&mut self, result: Result<(), StateError>) {
         self.done.fetch_add(1, Ordering::Relaxed);
         let Err(error) = result else { return };
@@ -341,8 +346,8 @@ const RESETS: &str = "resets.json";
 const MOST_RESETS: usize = 3;
 const RESETS_WITHIN_MS: u64 = 10 * 60 * 1_000;
 
-/// Interval of the looks of the thread that writes: an axis waits so long at most before it is enabled,
-/// and the disk.
+/// Polling interval of the writer thread: the longest time that an axis waits for it, plus the
+/// disk's, before it is enabled.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// Events and sentences that wait.

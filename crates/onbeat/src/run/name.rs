@@ -14,7 +14,7 @@ pub(crate) struct Name {
     pub(crate) may_be_another: bool,
 }
 
-/// The name asked for, or a path of a socket; otherwise the robot's.
+/// The requested name, or a path of a socket; otherwise the robot's.
 pub(crate) fn name(robot: &RobotConfig, asked: Option<&str>) -> Name {
     let Some(asked) = asked else {
         let chosen = robot.ipc.name != robot.name;
@@ -48,7 +48,7 @@ fn fitting(name: &str) -> String {
     if fitting.is_empty() { "robot".to_owned() } else { fitting }
 }
 
-/// Bytes, with room for a number behind it.
+/// Bytes, with space for a number behind it.
 const LONGEST: usize = 58;
 
 #[cfg(test)]
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_name_that_nobody_chose_gets_a_number() {
+    fn only_a_default_name_gets_a_number() {
         let free = Name { name: "m4k".to_owned(), folder: None, may_be_another: true };
         assert_eq!(free.attempt(2).unwrap().name, "m4k-2");
         let chosen = Name { may_be_another: false, ..free };

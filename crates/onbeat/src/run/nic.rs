@@ -1,4 +1,4 @@
-//! Network interfaces of a run, prepared for its cycle if that is asked for, and put back when it is over.
+//! Network interfaces of a run, prepared for its cycle on request, and restored at its end.
 
 use machine::check::Subject;
 use machine::cpus::Cpus;
@@ -15,12 +15,13 @@ use crate::{Notice, Reporter};
 /// Interfaces that are prepared.
 pub(super) struct Nics {
     prepared: Vec<PreparedNic>,
-    /// Sentences on what was refused.
+    /// Sentences on refused changes.
     refused: Vec<String>,
 }
 
 impl Nics {
-    /// Prepares both ends of the wire. One that is not there or has another owner is left alone: opening it says so.
+    /// Prepares both ends of the wire. A missing interface, or one with another owner, is left
+    /// unchanged: opening it reports the reason.
     pub(super) fn prepare(robot: &RobotConfig, wire: &Wire, reporter: &mut dyn Reporter) -> Self {
         let mut nics = Self { prepared: Vec::new(), refused: Vec::new() };
         if !robot.cycle.prepares_nic() {
@@ -51,7 +52,7 @@ impl Nics {
         (!words.is_empty()).then(|| words.join("; "))
     }
 
-    /// Sentences on what was refused.
+    /// Sentences on refused changes.
     pub(super) fn refused(&self) -> &[String] {
         &self.refused
     }
@@ -63,7 +64,8 @@ impl Nics {
     }
 }
 
-/// Interface as the cycle uses it. Its interrupts come to the cycle's CPU, and to another where a shield keeps all of them off that.
+/// Interface as the cycle uses it. Its interrupts go to the cycle's CPU, or to another one if a
+/// shield keeps all interrupts off that.
 fn subject(robot: &RobotConfig, link: LinkKind, interface: &str, ethtool: Ethtool) -> Subject {
     let asked = robot.cycle.real_time_profile();
     let mut subject = Subject::new(Root::machine(), profile::cpu(&asked))

@@ -1,4 +1,4 @@
-//! Before the first cycle: the IPC, the bus in PreOp, the devices beside it, and the cycle made.
+//! Before the first cycle: the IPC, the bus in PreOp, the other devices, and the cycle.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ use crate::compose::{axes, barriers, controller, signals};
 use crate::robot::{IpcPlace, Parts, Settings};
 use crate::{Control, Error, Notice, Reporter};
 
-/// A cycle ready to run, and what stands around it.
+/// A cycle ready to run, and its environment.
 pub(super) struct Prepared {
     pub(super) cycle: Cycle<RobotLink, BusClock>,
     /// Clock of the cycle, and of its events.
@@ -53,7 +53,8 @@ pub(super) struct Prepared {
 }
 
 impl Settings {
-    /// Brings the simulated bus to PreOp and makes the cycle as a run does, alone; then lets all go.
+    /// Brings the simulated bus to PreOp and makes the cycle as a run does, alone; then lets all
+    /// go.
     pub(crate) fn rehearse(&self, robot: &RobotConfig) -> Result<(), Error> {
         let settings = Self { ipc: IpcPlace::Nowhere, ..Self::default() };
         let main_device = main_device(configuration(robot, AlState::Op))?;
@@ -65,7 +66,8 @@ impl Settings {
         settings.take_down(&mut main_device, &mut link, &clock)
     }
 
-    /// Brings the bus up to PreOp and makes the cycle, on a link with a name for people. A bus that cannot be used is left in Init.
+    /// Brings the bus up to PreOp and makes the cycle, on a link with a display name. A bus that
+    /// cannot be used is left in Init.
     pub(super) fn prepare(
         &self,
         robot: &RobotConfig,
@@ -108,7 +110,7 @@ impl Settings {
         let is_fast = self.wire.is_fast();
         let mut axes = axes::axes_of(robot, main_device.sub_devices());
         let mut kept = self.open_state(robot, reporter);
-        // A simulated robot forgets with its run, unless it is told to keep its state.
+        // A simulated robot forgets its state with its run, unless told to keep it.
         let is_kept = self.state.is_some() || self.wire.interface.is_some();
         match &mut kept {
             Some(kept) => kept.remember(robot, &main_device, &mut axes, reporter),
@@ -292,7 +294,7 @@ fn check(robot: &RobotConfig, main_device: &MainDevice) -> Result<(), Error> {
     Ok(())
 }
 
-/// The devices beside the bus: their tasks join over the IPC.
+/// The devices outside the bus: their tasks join over the IPC.
 fn start_devices(
     robot: &RobotConfig,
     devices: Option<Devices>,

@@ -1,5 +1,5 @@
-//! Every measured cycle in a file, or those around a cause, written by a thread of its own: neither the cycle nor its watch ever
-//! waits for a disk.
+//! Every measured cycle in a file, or only the cycles around a cause, written by a separate thread:
+//! neither the cycle nor its watch ever waits for a disk.
 
 mod asked;
 mod files;
@@ -50,23 +50,23 @@ use crate::{Error, Notice, Reporter};
 /// Time the file may take nothing at the end of a run before it is given up.
 const LAST_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Interval at which the writer looks for new ones.
+/// Polling interval of the writer.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// Interval at which a waiting cycle looks for space.
 const ROOM_EVERY: Duration = Duration::from_millis(1);
 
-/// Cycles between two looks at how the file does.
+/// Cycles between two checks of the file.
 const AT_ONCE: usize = 256;
 
 /// Numbers of the writer.
 #[derive(Clone, Copy, Default)]
 struct Wrote {
-    /// Cycles whose process data was dropped.
+    /// Cycles without their process data, which was dropped.
     without: u64,
     /// Files of a flight recorder.
     files: u64,
-    /// Those that failed.
+    /// Number of failed files.
     failed: u64,
     /// Fate of the file, where others have laid hands on it.
     disturbed: Option<&'static str>,
@@ -89,7 +89,7 @@ pub(super) struct Recorder {
     keeps: bool,
     causes: Sender<Cause>,
     marks: SyncSender<Mark>,
-    /// Marks for which there was no room.
+    /// Marks that were dropped because the queue was full.
     dropped_marks: u64,
     /// The last late cycle that was marked.
     last_late: Option<u64>,
@@ -148,7 +148,7 @@ impl Recorder {
         }
     }
 
-    /// Has events written, and a recording kept for what went wrong, if that is wanted.
+    /// Has events written, and a recording kept for a fault, if requested.
     pub(super) fn see(&mut self, events: &[CycleEvent]) {
         for event in events {
             let Some((severity, sentence)) = sentence(event, &[], &self.names) else { continue };
@@ -161,7 +161,7 @@ impl Recorder {
         }
     }
 
-    /// Has late cycles written: `newer` gives those behind one, in their order.
+    /// Has late cycles written: `newer` returns the late cycles after a given one, in their order.
     pub(super) fn late(&mut self, newer: impl FnOnce(Option<u64>) -> Vec<LateCycle>) {
         for LateCycle { cycle, release_ns: at_ns, late_ns, sentence } in newer(self.last_late) {
             self.last_late = Some(cycle);
@@ -174,7 +174,7 @@ impl Recorder {
         self.dropped_marks += u64::from(self.marks.try_send(mark).is_err());
     }
 
-    /// Has one cycle written. Never waits: a cycle that finds no room is missing.
+    /// Has one cycle written. Never waits: a cycle is dropped if the ring is full.
     pub(super) fn record(&mut self, record: &CycleRecord) {
         self.measured += 1;
         let since = std::time::Instant::now();
@@ -184,12 +184,12 @@ impl Recorder {
         self.cycles.send(*record);
     }
 
-    /// Passes on what the writer has said since the last look.
+    /// Passes on the writer's sentences since the last call.
     pub(super) fn look(&self, reporter: &mut dyn Reporter) {
         self.said.try_iter().for_each(|line| reporter.notice(&Notice::Recording(line)));
     }
 
-    /// Has written what is known only at the end, and says what came of it.
+    /// Writes the final facts, and returns the result.
     pub(super) fn finish(self, summary: &RunSummary) -> Result<String, Error> {
         let mut end = end(summary, self.begin.as_ref());
         if self.dropped_marks > 0 {
@@ -264,7 +264,7 @@ struct Writing {
 }
 
 impl Writing {
-    /// Opens the file and writes all of it; what it has taken is counted.
+    /// Opens the file and writes everything; written parts are counted.
     fn write(
         self,
         opened: &SyncSender<io::Result<()>>,
@@ -279,13 +279,13 @@ impl Writing {
                 file
             }
             Err(error) => {
-                // Who does not wait for it any more learns of it at the end.
+                // A caller that does not wait for it any more gets the error at the end.
                 let again = io::Error::new(error.kind(), error.to_string());
                 let _ = opened.send(Err(error));
                 return Err(again);
             }
         };
-        // A run that did not come so far has nothing to write.
+        // A run that ended earlier has nothing to write.
         let Ok(Top { header, mut samples }) = top.recv() else { return Ok(Wrote::default()) };
         let begun = file.as_ref().map(File::try_clone).transpose()?;
         let written =
@@ -354,7 +354,8 @@ impl Writing {
         })
     }
 
-    /// Empties the ring into the file until it is not filled any more; counts cycles whose process data was dropped.
+    /// Empties the ring into the file until it is not filled any more; counts cycles with dropped
+    /// process data.
     fn write_rows(
         &self,
         mut tape: Tape,
@@ -365,7 +366,7 @@ impl Writing {
         let (mut without, mut waiting) = (0, 0);
         tape.flush(&self.say)?;
         loop {
-            // Asked before emptying: what was stored before it is found below.
+            // Read before emptying: everything stored before it is found below.
             let last = rows.is_over();
             let mut written = 0;
             self.incoming.try_iter().for_each(|cause| tape.trigger(cause));
@@ -385,7 +386,7 @@ impl Writing {
                 written += 1;
             }
             if written > 0 {
-                // A run cut off keeps what was written so far.
+                // A run that is cut off keeps the rows written so far.
                 waiting += written;
                 if tape.flush(&self.say)? {
                     taken.add(std::mem::take(&mut waiting));
@@ -423,7 +424,8 @@ fn open_new(path: &Path, replaces: bool) -> io::Result<File> {
     Ok(file)
 }
 
-/// Fate of a file that is written whole, where it is not at its path any more, or lacks its beginning.
+/// Fate of a file that is written whole, where it is not at its path any more, or lacks its
+/// beginning.
 fn disturbance(path: &Path, file: &File) -> Option<&'static str> {
     let identity = |it: &fs::Metadata| (it.dev(), it.ino());
     let written = file.metadata().ok().filter(fs::Metadata::is_file)?;
@@ -431,7 +433,7 @@ fn disturbance(path: &Path, file: &File) -> Option<&'static str> {
         return Some("it was moved, removed or replaced");
     }
     let mut begin = [0; 32];
-    // One that may be written and not read is believed.
+    // A file that is writable but not readable passes.
     let length = File::open(path).and_then(|mut file| file.read(&mut begin)).ok()?;
     (!is_recording(&begin[..length])).then_some("it was cut by another program")
 }
@@ -439,7 +441,7 @@ fn disturbance(path: &Path, file: &File) -> Option<&'static str> {
 /// Text written, but for its end.
 struct Written {
     tape: Tape,
-    /// Cycles whose process data was dropped.
+    /// Cycles without their process data, which was dropped.
     without: u64,
     /// Cycles that are in the file only once that is finished.
     waiting: u64,
@@ -486,7 +488,7 @@ impl Tape {
         }
     }
 
-    /// False if what was written is not in the file yet.
+    /// False if the rows are not in the file yet.
     fn flush(&mut self, say: &Sender<String>) -> io::Result<bool> {
         match self {
             Self::Whole(file) => file.flush(),
@@ -536,13 +538,13 @@ fn end(summary: &RunSummary, begin: Option<&Usage>) -> Facts {
     facts
 }
 
-/// Fact known at the end: cycles in the recording whose signals and axes were dropped.
+/// Fact known at the end: cycles in the recording with dropped signals and axes.
 const WITHOUT: &str = "cycles_without_process_data";
 
-/// Fact known at the end: events and late cycles for which there was no room.
+/// Fact known at the end: events and late cycles that were dropped because the queue was full.
 const DROPPED_MARKS: &str = "dropped_marks";
 
-/// A look's worth of cycles at 4 kHz.
+/// Cycles of one polling interval at 4 kHz.
 const BUFFER: usize = 64 << 10;
 
 #[cfg(test)]
@@ -579,7 +581,7 @@ mod tests {
 
     // feature(measure): a recording that others move, remove, replace or cut while it is written ends the run with 1
     #[test]
-    fn a_file_that_others_have_laid_hands_on_is_told() {
+    fn file_changed_by_others_is_reported() {
         let folder = std::env::temp_dir().join(format!("onbeat-disturbed-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         let path = folder.join("run.onbeat");

@@ -20,17 +20,18 @@ pub(super) struct Open {
     pub(super) server: Server,
     /// The real-time ends of its ports.
     pub(super) ports: Ports,
-    /// The devices beside the bus, not started.
+    /// The devices outside the bus, not started.
     pub(super) devices: Devices,
-    /// Entrance of those who ask the bus.
+    /// Entrance for clients of the bus.
     pub(super) guests: Guests,
 }
 
-/// Opens the IPC of `robot` under the name or path asked for, or one of its own. Where this user has no place for it:
-/// why.
+/// Opens the IPC of `robot` under the requested name or path, or under the default name. Returns
+/// the reason if this user has no place for it.
 ///
 /// # Errors
-/// A name that is taken or impossible, a group that cannot be let in, or a robot file whose IPC cannot be.
+/// A name that is taken or impossible, a group that cannot be admitted, or a robot file with an
+/// impossible IPC.
 pub(super) fn open(
     robot: &RobotConfig,
     asked: Option<&str>,
@@ -66,7 +67,7 @@ pub(super) fn open(
                     PlaceError::Taken { .. } | PlaceError::Occupied { .. } | PlaceError::Group { .. },
                 )),
             ) => return Err(error.into()),
-            // Without it who asked for it would wait for a cycle that is not there.
+            // Otherwise a client with this name would wait for a cycle that does not exist.
             Err(error) if asked.is_some() => return Err(error.into()),
             Err(error) => return Ok(Err(error.to_string())),
         }
@@ -74,5 +75,5 @@ pub(super) fn open(
     Ok(Err(format!("{MOST_OF_A_NAME} cycles of robot \"{}\" run already", robot.name)))
 }
 
-/// Cycles of one robot that find a name of their own.
+/// Cycles of one robot that get different names.
 const MOST_OF_A_NAME: u32 = 100;

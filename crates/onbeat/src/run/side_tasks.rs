@@ -1,4 +1,4 @@
-//! The robot's devices beside the bus: their tasks run as long as the cycle.
+//! The robot's devices outside the bus: their tasks run as long as the cycle.
 
 use std::path::Path;
 use std::sync::mpsc::{self, Receiver};
@@ -11,7 +11,7 @@ use super::tasks::TaskBeside;
 use crate::compose::peripherals;
 use crate::{Error, Notice, Reporter};
 
-/// Devices whose tasks run. Dropped, all of them end.
+/// Devices with running tasks. All tasks end on drop.
 pub(super) struct Beside {
     running: Running,
     said: Receiver<String>,
@@ -34,13 +34,13 @@ impl Beside {
     pub(super) fn start(devices: Devices, ipc: &Path) -> Result<Self, Error> {
         let (say, said) = mpsc::channel();
         let running = devices.start(ipc, move |line| {
-            // Nobody listens any more only at the end.
+            // The receiver is gone only at the end.
             let _ = say.send(line.to_owned());
         });
         Ok(Self { running: running?, said })
     }
 
-    /// Shows what the devices said, and what their tasks were refused, since it was last asked.
+    /// Reports the devices' sentences, and the refusals of their tasks, since the last call.
     pub(super) fn look(&self, reporter: &mut dyn Reporter) {
         self.said.try_iter().for_each(|line| reporter.notice(&Notice::Device(line)));
     }

@@ -1,4 +1,5 @@
-//! Faults of drives that a crash has left: which of them are reset at the start of a run (`reset_faults`).
+//! Faults of drives that a crash has left: which of them are reset at the start of a run
+//! (`reset_faults`).
 
 use control::axis::AxisConfiguration;
 use control::bus::error_code;
@@ -22,8 +23,8 @@ struct Fault {
     register: Option<u8>,
 }
 
-/// Has the faults that a crash has left reset once the bus is in Op. On a wire, all axes then wait for a
-/// start request, also where there is no fault to reset: a service may have started the run.
+/// Has the faults that a crash has left reset once the bus is in Op. On a wire, all axes then wait
+/// for a start request, even without a fault to reset: a service may have started the run.
 ///
 /// # Errors
 /// The bus fails.

@@ -12,7 +12,7 @@ pub(super) struct Tasks {
     beside: Vec<TaskBeside>,
 }
 
-/// A real-time task beside the cycle.
+/// A real-time task next to the cycle.
 pub(super) struct TaskBeside {
     first: TaskDiagnostics,
     live: LiveReader,
@@ -20,12 +20,12 @@ pub(super) struct TaskBeside {
 }
 
 impl Tasks {
-    /// The cycle in this thread of ours, and tasks beside it.
+    /// The cycle in this thread of ours, and the other tasks.
     pub(super) fn new(cycle: i32, beside: Vec<TaskBeside>) -> Self {
         Self { cycle, beside }
     }
 
-    /// The tasks beside the cycle, for a watch over their threads.
+    /// The tasks other than the cycle, for a watch over their threads.
     pub(super) fn subjects(&self) -> impl Iterator<Item = Subject> + '_ {
         self.beside.iter().map(|task| task.subject.clone())
     }

@@ -22,7 +22,7 @@ use super::tasks::Tasks;
 use crate::fault::FaultReports;
 use crate::reporter::{Notice, Phase, Progress, Reporter};
 
-/// Interval of the watch's looks: the cycle's rings hold seconds.
+/// Polling interval of the watch: the cycle's rings hold seconds.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// Subjects of the watch, and its listeners.
@@ -30,7 +30,7 @@ pub(super) struct Watch {
     /// Clock of the cycle and of its events.
     pub(super) clock: BusClock,
     pub(super) observer: Observer,
-    /// Cycle in which all SubDevices came to Op: records before it are of the bring-up.
+    /// Cycle in which all SubDevices reached Op: earlier records belong to the bring-up.
     pub(super) op_since: Option<u64>,
     /// Cycles to measure.
     pub(super) limit: Option<u64>,
@@ -48,7 +48,7 @@ pub(super) struct Watch {
     /// Axes with a load that only torque holds, each until it was reported that it delays the end.
     pub(super) loads: Vec<(usize, String)>,
     pub(super) tasks: Tasks,
-    /// Keeps what explains a stop, if there is a state directory.
+    /// Keeps the history of stops, if there is a state directory.
     pub(super) keeper: Option<Keeper>,
     /// Figures of the tasks when the measurement ended.
     pub(super) frozen: Option<Vec<TaskDiagnostics>>,
@@ -65,7 +65,8 @@ pub(crate) struct Measured {
 }
 
 impl Watch {
-    /// Looks until the cycle is over. The cycle ends by itself: whatever holds this up does not hold up the end.
+    /// Polls until the end of the cycle. The cycle ends without this thread, so a delay here does
+    /// not delay the end.
     pub(super) fn until_over(
         mut self,
         stop: &StopHandle,
@@ -74,7 +75,7 @@ impl Watch {
     ) -> (Measured, Option<Recorder>, Option<Keeper>) {
         while !self.observer.is_over() {
             thread::sleep(LOOK_EVERY);
-            // Asked before the look: what was measured until then is taken.
+            // Read before the poll: everything measured until then is taken.
             let asked = stop.is_requested();
             self.look(reporter);
             beside.into_iter().for_each(|beside| beside.look(reporter));
@@ -90,13 +91,14 @@ impl Watch {
         self.measured()
     }
 
-    /// True if the cycle ends by itself: all asked-for cycles are measured, or one has overrun that must not.
+    /// True if the cycle ends without a request: all requested cycles are measured, or an overrun
+    /// ended it.
     fn has_enough(&self) -> bool {
         let overran = self.summary.overruns.count > 0 || self.summary.skipped_releases.count > 0;
         self.limit.is_some_and(|limit| self.summary.cycles() >= limit) || (self.overrun_ends && overran)
     }
 
-    /// Ends the measurement, and is true the first time; what follows is the stop.
+    /// Ends the measurement, and returns true the first time; the stop follows.
     fn freeze(&mut self) -> bool {
         let first = self.frozen.is_none();
         if first {
@@ -106,12 +108,12 @@ impl Watch {
         first
     }
 
-    /// Takes what has come since the last look.
+    /// Takes records and events since the last poll.
     fn look(&mut self, reporter: &mut dyn Reporter) {
-        // Read before the events: what has ended by then is known to have ended.
+        // Read before the events: faults that ended by then have ended.
         let at = self.clock.now();
-        // A cycle's events come before its record: with the records taken first, none is judged before
-        // the event that it belongs behind.
+        // A cycle's events come before its record: with the records taken first, none is evaluated
+        // before the event that precedes it.
         let records: Vec<CycleRecord> = std::iter::from_fn(|| self.observer.next_record()).collect();
         let events: Vec<CycleEvent> = std::iter::from_fn(|| self.observer.next_event()).collect();
         if let Some(server) = &mut self.bus_server {
@@ -149,7 +151,7 @@ impl Watch {
         self.bus_server.iter_mut().for_each(BusServer::look);
         if let Some(diagnostics) = &mut self.diagnostics {
             let bus = self.bus_server.as_ref();
-            diagnostics.look(&self.summary, &self.observer, &self.tasks, bus, &self.diagnosis);
+            diagnostics.look((&self.summary, &status), &self.observer, &self.tasks, bus, &self.diagnosis);
         }
         self.recorder.iter().for_each(|recorder| recorder.look(reporter));
         let phase = match (&self.frozen, self.op_since) {
@@ -194,7 +196,7 @@ impl Watch {
     }
 }
 
-/// Cycle in which all SubDevices came to Op, if the event is that.
+/// Cycle in which all SubDevices reached Op, for that event.
 fn in_op(event: &CycleEvent) -> Option<u64> {
     match event.what {
         Happening::Bus(Event::BringUpPhase { phase: BringUpPhase::Op, .. }) => Some(event.cycle),

@@ -1,4 +1,4 @@
-//! In place of the devices beside the bus, for a program without them.
+//! In place of the devices outside the bus, for a program without them.
 
 use std::path::Path;
 

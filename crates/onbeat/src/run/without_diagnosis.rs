@@ -1,4 +1,4 @@
-//! In place of diagnosis, for a program without it: no run can be asked for any.
+//! In place of diagnosis, for a program without it: no run can request any.
 
 use ipc::diagnostics::{LateCycle, LateCycles, Watched};
 use record::CycleRecord;
@@ -9,7 +9,7 @@ use rt::task::Subject;
 use crate::robot::Settings;
 use crate::{Error, Reporter};
 
-/// Nothing is asked for.
+/// Nothing is requested.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct DiagnosisSettings;
 

@@ -1,4 +1,4 @@
-//! In place of recordings, for a program without them: no run can be asked for one.
+//! In place of recordings, for a program without them: no run can request one.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use types::Signal;
 
 use crate::{Error, Reporter};
 
-/// Nothing is asked for.
+/// Nothing is requested.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RecordingSettings;
 

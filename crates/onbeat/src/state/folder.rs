@@ -24,7 +24,7 @@ pub struct Folder {
     folder: OwnedFd,
 }
 
-/// Reason that something kept cannot be read or written.
+/// Reason that a kept file cannot be read or written.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum StateError {
@@ -81,16 +81,16 @@ impl StateError {
 }
 
 impl Folder {
-    /// Path of the folder of `robot` in the state directory `directory`. Simulated robots have folders
-    /// of their own.
+    /// Path of the folder of `robot` in the state directory `directory`. Simulated robots have
+    /// folders of their own.
     #[must_use]
     pub fn path_of(directory: &Path, robot: &str, is_simulated: bool) -> PathBuf {
         let kind = if is_simulated { "simulated" } else { "robots" };
         directory.join(kind).join(file_name(robot))
     }
 
-    /// Opens the folder of `robot` in the state directory `directory`, makes it where it is missing, and
-    /// holds it until it is dropped.
+    /// Opens the folder of `robot` in the state directory `directory`, makes it where it is
+    /// missing, and holds it until it is dropped.
     ///
     /// # Errors
     /// A folder that cannot be made, belongs to another user, or is in use.
@@ -106,7 +106,7 @@ impl Folder {
         }
     }
 
-    /// Opens it for a look, whoever holds it; `None` where there is none.
+    /// Opens it read-only, even if another process holds it; `None` if there is none.
     ///
     /// # Errors
     /// A folder that belongs to another user than root or this one, or cannot be read.
@@ -179,7 +179,7 @@ impl Folder {
         }
         let new = format!(".{name}.new");
         let written = || {
-            // One that a crash has left, or another thing of that name.
+            // A file left by a crash, or another entry of that name.
             match unlinkat(&self.folder, &*new, AtFlags::empty()) {
                 Ok(()) | Err(Errno::NOENT) => {}
                 Err(error) => return Err(error.into()),
@@ -208,7 +208,7 @@ impl Folder {
     }
 }
 
-/// Makes the folder and those above it.
+/// Makes the folder and its parents.
 fn make(path: &Path) -> Result<(), StateError> {
     let system = |error: io::Error| StateError::System { path: path.to_owned(), error };
     if let Some(parent) = path.parent().filter(|it| !it.is_dir()) {
@@ -257,7 +257,8 @@ fn other(path: &Path, found: String, expected: &'static str) -> StateError {
 const A_FILE: &str = "a file that Onbeat has written";
 const A_FOLDER: &str = "a folder that only this user may write to";
 
-/// Name as a file name: other characters than letters, digits, `-`, `_` and `.` are written as `%XX`.
+/// Name as a file name: other characters than letters, digits, `-`, `_` and `.` are written as
+/// `%XX`.
 pub(super) fn file_name(name: &str) -> String {
     let mut text = String::new();
     for (place, byte) in name.bytes().enumerate() {

@@ -1,4 +1,4 @@
-//! History of a robot over its runs: what explains a stop, and who did what.
+//! History of a robot over its runs: explanations of stops, and the commands of clients.
 
 use std::collections::VecDeque;
 use std::time::{SystemTime, UNIX_EPOCH};

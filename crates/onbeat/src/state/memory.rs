@@ -18,13 +18,14 @@ pub struct PositionMemory {
     pub encoder: String,
     /// SHA-256 of scale and offset of the axis.
     pub scale: String,
-    /// The flag "at rest, disabled": position actual value 0x6064 of the drive. `None` while the drive
-    /// may be enabled, or the axis moves.
+    /// The flag `at_rest`, standstill with the drive disabled: position actual value 0x6064 of the
+    /// drive. `None` while the drive may be enabled, or the axis moves.
     pub at_rest: Option<i32>,
 }
 
 impl PositionMemory {
-    /// Position of the axis at rest in the run before, where its drive, encoder and scale are those of `now`.
+    /// Position of the axis at standstill in the previous run, if its drive, encoder and scale are
+    /// the same as in `now`.
     fn position_in(self, now: &Self) -> Option<i32> {
         self.at_rest.filter(|_| !AxisMemory::differs(&self, now))
     }
@@ -36,9 +37,9 @@ pub(crate) struct AxisMemory {
     file: String,
     now: PositionMemory,
     gate: Arc<MemoryGate>,
-    /// Noise of a position at rest, counts.
+    /// Noise of a position at standstill, counts.
     noise: i64,
-    /// Position that is being watched, and looks in a row at which the axis stood there.
+    /// Position that is being watched, and consecutive polls at which the axis was there.
     watched: (i32, u32),
     /// Time of the last attempt that failed, or of the last flag that was written.
     last: Option<Instant>,
@@ -47,8 +48,8 @@ pub(crate) struct AxisMemory {
 }
 
 impl AxisMemory {
-    /// Opens the memory of the axis `name`; with the part for its cycle, and the sentence of a file that
-    /// cannot be read.
+    /// Opens the memory of the axis `name`; with the part for its cycle, and the sentence of a file
+    /// that cannot be read.
     pub(crate) fn open(
         folder: &Folder,
         name: &str,
@@ -115,7 +116,7 @@ impl AxisMemory {
         Ok(())
     }
 
-    /// Keeps the position at the end of the run, when its cycle is over.
+    /// Keeps the position at the end of the run, after its cycle has ended.
     ///
     /// # Errors
     /// A file that cannot be written.
@@ -143,13 +144,14 @@ impl AxisMemory {
         }
     }
 
-    /// A disk that refuses a file is not asked all the time, and an axis that creeps is not written all the time.
+    /// A disk that refuses a file is not asked all the time, and an axis that creeps is not written
+    /// all the time.
     fn has_just_failed(&self) -> bool {
         self.last.is_some_and(|at| at.elapsed() < AGAIN)
     }
 }
 
-/// Looks in a row at which an axis stands before its position is kept: 100 ms.
+/// Consecutive polls at standstill before a position is kept: 100 ms.
 const LOOKS: u32 = 5;
 
 /// Time between two attempts.

@@ -45,7 +45,8 @@ pub(super) fn sync0(
     Ok(Sync0 { cycle: sync0, shift })
 }
 
-/// Time from one of `samples` to the next, that of SYNC0: SYNC1 comes once for each exchange of the process data.
+/// Time from one of `samples` to the next, which is the cycle of SYNC0: SYNC1 rises once for each
+/// exchange of the process data.
 fn sampled(samples: u8, between: Duration, place: Place<'_>) -> Checked<Duration> {
     if let Some(key) = ["sync0", "sync1"].into_iter().find(|key| place.has(key)) {
         let found = format!("{key} together with oversampling = {samples}");
@@ -87,7 +88,7 @@ pub(super) fn kept(key: &str, distributed_clocks: bool, place: Place<'_>) -> Che
     Err(Problem::new(place, found, "them on", remedy))
 }
 
-/// SYNC1, if one of its keys is there.
+/// SYNC1, if one of its keys is given.
 pub(super) fn sync1(clock: &DistributedClock, sync0: Sync0, place: Place<'_>) -> Checked<Option<Sync1>> {
     let block = clock.oversampling.map(|samples| sync0.cycle * u32::from(samples));
     if clock.sync1.is_none() && clock.sync1_delay.is_none() && block.is_none() {

@@ -137,7 +137,7 @@ fn moved(it: &Controller, parts: Parts<'_>, entry: Place<'_>) -> Checked<Vec<usi
     Ok(indices)
 }
 
-/// Checks that a mode other than that of its axes is one for its kind.
+/// Checks that a mode other than its axes' is possible for its kind.
 fn check_mode(it: &Controller, modes: &[AxisMode], entry: Place<'_>) -> Checked<()> {
     let Some(mode) = it.mode else { return Ok(()) };
     let (kind, place) = (it.kind.name(), entry.key("mode"));

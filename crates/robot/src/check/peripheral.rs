@@ -1,4 +1,4 @@
-//! Checks of devices beside the bus.
+//! Checks of devices that are not on the bus.
 
 use super::ipc::OURS;
 use super::{Checked, unknown_name};
@@ -84,7 +84,7 @@ fn unit(it: &mut Peripheral, entry: Place<'_>) -> Checked<()> {
     Ok(())
 }
 
-/// Checks DC motors behind a converter: what belongs to them, and that no turn of a wheel can pass unseen.
+/// Checks DC motors behind a converter: their keys, and that no turn of a wheel can pass unseen.
 fn motors(it: &Peripheral, entry: Place<'_>) -> Checked<()> {
     let wrong = |key, found: String, expected: &str, remedy: &str| {
         Err(Problem::new(entry.key(key), found, expected, remedy))
@@ -146,8 +146,8 @@ const LONGEST_OF_MOTORS: f64 = 20.0;
 /// Way of a wheel in a period, rad, of which several may pass unseen before half a turn does.
 const MOST_TURNED: f64 = 0.6;
 
-/// Checks the axes of actuators, and that a controller follows their velocities, which arrive by the shared-memory
-/// interface.
+/// Checks the axes of actuators, and that a controller follows their velocities, which arrive by
+/// the shared-memory interface.
 fn wheels(it: &Peripheral, axes: &[Axis], controllers: &[Controller], place: Place<'_>) -> Checked<()> {
     let Some(names) = &it.axes else { return Ok(()) };
     let position = |name: &String| {

@@ -7,7 +7,7 @@ use crate::error::Problem;
 use crate::model::SubDevice;
 use crate::place::Place;
 
-/// Checks one SubDevice behind those before it.
+/// Checks one SubDevice against the earlier ones.
 pub(super) fn sub_device(it: &SubDevice, before: &[SubDevice], entry: Place<'_>) -> Checked<()> {
     if it.group.as_deref().is_some_and(str::is_empty) {
         let remedy = "name the group, or leave the key out";
@@ -46,7 +46,8 @@ pub(super) fn sub_device(it: &SubDevice, before: &[SubDevice], entry: Place<'_>)
     Err(Problem::new(entry.key("presence"), found, expected, "add an alias or an identity"))
 }
 
-/// Checks that the SubDevice `with` the brake of an axis, or a part of it, is there whenever the axis's drive is.
+/// Checks that the SubDevice `with` the brake of an axis, or a part of it, is there whenever the
+/// axis's drive is.
 pub(super) fn of_brake(
     axis: &str,
     with: &str,

@@ -71,7 +71,7 @@ fn parts(sensor: &Sensor, signals: &[NamedSignal], entry: Place<'_>) -> Checked<
     Ok(parts)
 }
 
-/// Names of the elements of a signal that has so many.
+/// Names of the elements of a signal, with a check of their number.
 fn values(
     key: &str,
     wanted: &str,

@@ -22,9 +22,9 @@ fn repeated_entries_need_a_place_for_their_number() {
 
 // feature(main-device): no axis, brake or interlock on a SubDevice whose process data is not exchanged in every cycle
 #[test]
-fn an_axis_and_what_its_safety_hangs_on_is_exchanged_in_every_cycle() {
-    let expected = "with process data every 4 cycles, expected a SubDevice with process data in \
-        every cycle: remove every there, or name another SubDevice";
+fn axis_and_its_safety_inputs_are_exchanged_every_cycle() {
+    let expected = "with process data every 4 cycles, expected a SubDevice with process data in every cycle: \
+                    remove every there, or name another SubDevice";
     assert_eq!(
         sentence("dc = {}", "dc = {}\nevery = 4"),
         format!("r.toml:31:14: axis \"joint-1\" on \"drive-1\" {expected}")
@@ -110,10 +110,10 @@ fn clocks_and_their_pulses_fit_the_period() {
     );
 }
 
-/// Settings that the MainDevice would refuse are told at their key in the robot file: pulses beyond its registers, outputs too seldom for
-/// any watchdog, an alias that is none.
+/// Settings that the MainDevice would refuse are reported at their key in the robot file: pulses
+/// beyond its registers, outputs too seldom for any watchdog, an invalid alias.
 #[test]
-fn what_the_main_device_would_refuse_is_told_at_its_key() {
+fn main_device_refusals_are_reported_at_their_key() {
     assert_eq!(
         sentence("dc = {}", "dc = { sync0 = \"500ns\" }"),
         "r.toml:7:16: sync0 = 500ns, expected 1us to 4s: give another sync0, or a smaller every"
@@ -226,7 +226,7 @@ fn presences_and_groups_do_not_contradict_themselves() {
     );
 }
 
-/// `packed` is off unless the file says so, and is true or false.
+/// `packed` is off by default, and is true or false.
 #[test]
 fn bits_are_packed_where_the_file_says_so() {
     let of =

@@ -1,5 +1,5 @@
-//! Every invalid robot file gives one sentence: the place, the content found, the content expected, the
-//! remedy.
+//! Every invalid robot file gives one sentence: the place, the content found, the content expected,
+//! the remedy.
 
 mod bus;
 use crate::support;
@@ -413,7 +413,7 @@ fn a_stop_brakes_at_least_as_hard_as_a_motion() {
 }
 
 #[test]
-fn an_axis_as_fast_as_it_may_be_is_believed() {
+fn axis_at_its_speed_limit_is_plausible() {
     let limits = "limits = { velocity = 10.0, torque = 2.0 }";
     let found = sentence(limits, &format!("{limits}\nfeedback_velocity = 9.5"));
     assert_eq!(
@@ -427,7 +427,7 @@ fn an_axis_as_fast_as_it_may_be_is_believed() {
 
 // feature(ipc): `run --controller external`, `kind = "external"`
 #[test]
-fn a_controller_process_has_a_deadline_within_the_period_and_is_the_only_one() {
+fn controller_process_is_single_with_deadline_within_period() {
     let sinusoid = "kind = \"sinusoid\"\namplitude = 1.0\nfrequency = 1.0";
     for (bad, sentence_of_it) in [
         (

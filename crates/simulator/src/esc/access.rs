@@ -2,8 +2,8 @@
 //!
 //! A datagram counts where at least one of its bytes or bits was read or written.
 //!
-//! Simplification: a logical read-write takes the outputs before it returns the inputs, so an FMMU of both
-//! directions reads back the data it has just written.
+//! Simplification: a logical read-write takes the outputs before it returns the inputs, so an FMMU
+//! of both directions reads back the data it has just written.
 
 use core::ops::Range;
 
@@ -17,7 +17,8 @@ use super::sync_manager::{Kind, Outcome};
 use super::{Combine, Esc, Passage, TEMPORARY_LOOPS, led};
 
 impl Esc {
-    /// Copies the memory from `address` on into `target`; returns `true` if any of it could be read.
+    /// Copies the memory from `address` on into `target`; returns `true` if any of it could be
+    /// read.
     pub(crate) fn read(
         &mut self,
         passage: &Passage,
@@ -180,6 +181,10 @@ impl Esc {
             return !is_protected;
         }
         let access = span(address, bytes.len());
+        let fmmus = u32::from(register::FMMU)..u32::from(register::SYNC_MANAGER);
+        if fmmus.contains(&access.start) && access.end <= fmmus.end {
+            return self.write_fmmus(passage, address, bytes);
+        }
         let sii = access.start < 0x0510 && access.end > u32::from(sii_interface::CONTROL);
         if sii {
             self.sii.settle(&mut self.memory, passage.now);
@@ -205,6 +210,18 @@ impl Esc {
                 let request = self.memory.word(sii_interface::CONTROL);
                 self.sii_written(passage, &access, sii_control, request);
             }
+        }
+        granted
+    }
+
+    /// Writes registers of FMMUs, as many as there are, in one piece.
+    fn write_fmmus(&mut self, passage: &Passage, address: u16, bytes: &[u8]) -> bool {
+        let end = register::FMMU + self.fmmus.len() as u16 * register::fmmu::LENGTH;
+        let there = bytes.len().min(end.saturating_sub(address).into());
+        let granted = there > 0 && !self.is_protected(address);
+        if granted {
+            self.memory.store(address, &bytes[..there]);
+            self.registers_written(passage, &span(address, bytes.len()), bytes);
         }
         granted
     }
@@ -363,7 +380,8 @@ fn registers_of(address: u16, length: usize) -> usize {
     length.min(usize::from(FIRST_SHARED.saturating_sub(address)))
 }
 
-/// Intersection of an access and a SyncManager's area: the first address, and the bytes of the access.
+/// Intersection of an access and a SyncManager's area: the first address, and the bytes of the
+/// access.
 fn overlap(access: &Range<u32>, start: u16, end: u32) -> Option<(u16, Range<usize>)> {
     let first = access.start.max(u32::from(start));
     let last = access.end.min(end);

@@ -7,7 +7,8 @@ use super::sync_manager::SyncManagerUnit;
 /// First byte that SyncManagers may cover: the digital I/O output registers, 0x0F00.
 pub(crate) const FIRST_SHARED: u16 = 0x0F00;
 
-/// Bytes with little-endian access. Addresses wrap at the end, like address lines; where no memory is, all is zero.
+/// Bytes with little-endian access. Addresses wrap at the end, like address lines; where no memory
+/// is, all is zero.
 #[derive(Clone)]
 pub(crate) struct Memory {
     bytes: Box<[u8]>,
@@ -94,8 +95,8 @@ pub(crate) enum Combine {
     Or,
 }
 
-/// Registers that the fieldbus may write: those of this ESC's units, by the "ECAT" column of the ESC data
-/// sheet's register tables (section II, 2).
+/// Registers that the fieldbus may write on an ESC with these units, by the "ECAT" column of the
+/// ESC data sheet's register tables (section II, 2).
 pub(crate) struct WriteAccess<'a> {
     pub(crate) fmmus: usize,
     pub(crate) sync_managers: &'a [SyncManagerUnit],
@@ -111,6 +112,9 @@ pub(crate) struct WriteAccess<'a> {
 impl WriteAccess<'_> {
     pub(crate) fn allows(&self, address: u16) -> bool {
         match address {
+            // First those of many bytes, which each bring-up clears.
+            0x0600..=0x07FF => self.is_fmmu(address - register::FMMU),
+            0x0800..=0x08FF => self.is_sync_manager(address - register::SYNC_MANAGER),
             0x0010..=0x0011 | 0x0020..=0x0021 | 0x0030..=0x0031 | register::ESC_RESET => true,
             0x0100..=0x0103 | 0x0108..=0x0109 | 0x0120..=0x0121 => true,
             register::RUN_LED | register::ERR_LED => self.led_override,
@@ -118,8 +122,6 @@ impl WriteAccess<'_> {
             0x0400..=0x0401 | 0x0410..=0x0411 | 0x0420..=0x0421 | 0x0442..=0x0443 => true,
             sii_interface::CONFIGURATION | 0x0502..=0x050F => true,
             register::MII_CONTROL..=0x0516 => self.mii,
-            0x0600..=0x07FF => self.is_fmmu(address - register::FMMU),
-            0x0800..=0x08FF => self.is_sync_manager(address - register::SYNC_MANAGER),
             0x0900..=0x09FF if self.distributed_clocks => self.is_clock(address),
             0x0F80..=0x0FFF => true,
             _ => false,
@@ -130,7 +132,8 @@ impl WriteAccess<'_> {
         usize::from(offset / fmmu::LENGTH) < self.fmmus
     }
 
-    /// True for a SyncManager's address, length and control, which can be changed only while it is off.
+    /// True for a SyncManager's address, length and control, which can be changed only while it is
+    /// off.
     fn is_sync_manager(&self, offset: u16) -> bool {
         match self.sync_managers.get(usize::from(offset / sync_manager::LENGTH)) {
             Some(unit) => match offset % sync_manager::LENGTH {
@@ -169,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn identity_and_status_registers_are_not_written_by_the_fieldbus() {
+    fn fieldbus_cannot_write_identity_and_status_registers() {
         let access = WriteAccess {
             fmmus: 3,
             sync_managers: &[],

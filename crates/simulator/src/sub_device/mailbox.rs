@@ -1,11 +1,12 @@
-//! Mailbox on the side of the application: requests in, replies and repeats out (ETG.1000.4, 5.6 and 6.10).
+//! Mailbox on the side of the application: requests in, replies and repeats out (ETG.1000.4, 5.6
+//! and 6.10).
 
 use std::collections::VecDeque;
 
 use ethercat::wire::mailbox::{self, Header, MailboxError, MailboxFormatError, MailboxType};
 
 use crate::application::{Application, QUEUE_LIMIT, Replies};
-use crate::esc::{Esc, SyncManagerUnit};
+use crate::esc::{Esc, Kind, SyncManagerUnit};
 
 /// SyncManagers of the mailbox (ETG.1000.6, 5.6.7.2): the MainDevice writes 0 and reads 1.
 pub(crate) const OUT: usize = 0;
@@ -41,7 +42,9 @@ impl MailboxServer {
 
     /// True if it waits for the MainDevice, after [`Self::serve`].
     pub(crate) fn is_at_rest(&self, esc: &Esc) -> bool {
-        let is_full = |number: usize| esc.sync_managers().get(number).is_some_and(SyncManagerUnit::is_full);
+        // Without a mailbox process data stand there, which are never taken out.
+        let is_message = |it: &SyncManagerUnit| it.is_full() && matches!(it.kind(), Kind::Mailbox(_));
+        let is_full = |number: usize| esc.sync_managers().get(number).is_some_and(is_message);
         let has_none = self.coe.is_empty() && self.errors.is_empty() && self.held_back.is_none();
         let waits = if self.standing.is_some() { is_full(IN) } else { has_none };
         waits && !is_full(OUT)
@@ -60,8 +63,8 @@ impl MailboxServer {
         }
     }
 
-    /// Serves a repeat request, after the MainDevice lost a reply: the message read last is restored, then
-    /// the acknowledge follows.
+    /// Serves a repeat request, after the MainDevice lost a reply: the message read last is
+    /// restored, then the acknowledge follows.
     fn serve_repeat_request(&mut self, esc: &mut Esc) {
         let Some((unit, memory)) = esc.sync_manager_mut(IN) else { return };
         let request = unit.repeat_request(memory);
@@ -108,7 +111,7 @@ impl MailboxServer {
             _ if repeated => Ok(()),
             MailboxType::Coe if payload.len() < 2 => Err(MailboxError::SIZE_TOO_SHORT),
             MailboxType::Coe => application.coe(payload, &mut Replies::new(&mut self.coe, payload_limit)),
-            // Answering an error with an error would go on for ever.
+            // Answering an error with an error would never end.
             MailboxType::Error => Ok(()),
             _ => Err(MailboxError::UNSUPPORTED_PROTOCOL),
         }

@@ -1,4 +1,4 @@
-//! Descriptions and buses that cannot be told apart, or contradict themselves.
+//! Descriptions and buses that are ambiguous or contradict themselves.
 
 use super::*;
 
@@ -10,7 +10,7 @@ pub(super) fn refused(described_as: Vec<SubDeviceConfiguration>, devices: Vec<Su
 }
 
 #[test]
-fn what_cannot_be_told_apart_is_one_sentence() {
+fn indistinguishable_sub_devices_are_one_sentence() {
     let sentence = |described_as, devices| refused(described_as, devices).to_string();
     assert_eq!(
         sentence(

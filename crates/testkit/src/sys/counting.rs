@@ -2,9 +2,11 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 
-/// The system's allocator, which calls this function before every allocation, reallocation and release.
+/// The system's allocator, which calls this function before every allocation, reallocation and
+/// release.
 ///
-/// The function runs inside the allocator: it allocates nothing, and uses no thread-local that needs a destructor.
+/// The function runs inside the allocator: it allocates nothing, and uses no thread-local that
+/// needs a destructor.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,7 +25,8 @@ use std::alloc::{GlobalAlloc, Layout, System};
 #[derive(Clone, Copy, Debug)]
 pub struct CountingAllocator(pub fn());
 
-// SAFETY: every call goes to the system's allocator unchanged, after a function that does not allocate.
+// SAFETY: every call goes to the system's allocator unchanged, after a function that does not
+// allocate.
 unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         (self.0)();

@@ -12,12 +12,14 @@ use super::read;
 use super::target::PACKAGES;
 use crate::command;
 use crate::report::Outcome;
+use crate::ros2;
 
-/// Checks the workspace and the Python package.
+/// Checks the workspace, the Python package and the ROS 2 node.
 pub(crate) fn check(root: &Path) -> Outcome {
     let found = Allowed::read(root).and_then(|allowed| {
         let mut wrong = Vec::new();
-        for workspace in [root.to_owned(), root.join("python")] {
+        ros2::prepare(root)?;
+        for workspace in [root.to_owned(), root.join("python"), root.join("ros2")] {
             for package in metadata(&workspace, &[])?["packages"].as_array().into_iter().flatten() {
                 if !allowed.package(package) {
                     wrong.push(format!("{}: {}", text(package, "name"), text(package, "license")));
@@ -40,25 +42,30 @@ pub(crate) fn check(root: &Path) -> Outcome {
 /// # Errors
 /// cargo's, or the file system's.
 pub(super) fn notices(root: &Path, target: &str) -> Result<String, String> {
-    let metadata = metadata(root, &["--filter-platform", target])?;
-    let inside = linked(&metadata);
-    let packages = metadata["packages"].as_array().into_iter().flatten();
-    let foreign = packages.filter(|it| is_foreign(it) && inside.contains(text(it, "id")));
-    let (mut list, mut texts) = (String::new(), BTreeMap::<String, Vec<String>>::new());
-    for package in foreign {
-        let name = format!("{} {}", text(package, "name"), text(package, "version"));
-        list += &format!("{name}: {}, {}\n", text(package, "license"), text(package, "repository"));
-        for file in files(package) {
-            texts.entry(read(&file)?).or_default().push(name.clone());
+    ros2::prepare(root)?;
+    let (mut list, mut texts) = (BTreeSet::new(), BTreeMap::<String, BTreeSet<String>>::new());
+    for workspace in [root.to_owned(), root.join("ros2")] {
+        let metadata = metadata(&workspace, &["--filter-platform", target])?;
+        let inside = linked(&metadata);
+        let packages = metadata["packages"].as_array().into_iter().flatten();
+        for package in packages.filter(|it| is_foreign(it) && inside.contains(text(it, "id"))) {
+            let name = format!("{} {}", text(package, "name"), text(package, "version"));
+            let (licence, repository) = (text(package, "license"), text(package, "repository"));
+            list.insert(format!("{name}: {licence}, {repository}\n"));
+            for file in files(package) {
+                texts.entry(read(&file)?).or_default().insert(name.clone());
+            }
         }
     }
-    let texts = texts.into_iter().map(|(text, names)| format!("\n=== {}\n\n{text}\n", names.join(", ")));
+    let list: String = list.into_iter().collect();
+    let joined = |names: BTreeSet<String>| names.into_iter().collect::<Vec<_>>().join(", ");
+    let texts = texts.into_iter().map(|(text, names)| format!("\n=== {}\n\n{text}\n", joined(names)));
     Ok(format!("Libraries in these programs, and their licences.\n\n{list}{}", texts.collect::<String>()))
 }
 
-/// True for a library of other people, from crates.io or carried in the tree.
+/// True for a library of other people: from crates.io, or with patches of ours.
 fn is_foreign(package: &Value) -> bool {
-    !package["source"].is_null() || text(package, "manifest_path").contains("/third_party/")
+    !package["source"].is_null() || text(package, "manifest_path").contains("/target/ros2/")
 }
 
 /// Files with the licence of a package; of several to choose from not the long one.

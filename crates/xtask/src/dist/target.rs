@@ -5,6 +5,7 @@ use std::process::Command;
 
 use crate::command;
 use crate::report::Outcome;
+use crate::ros2;
 
 /// Kind of machine.
 #[derive(Debug)]
@@ -66,7 +67,10 @@ impl Programs {
 const SMALLER: &str = "-C link-arg=--icf=all -C link-arg=-zpack-relative-relocs";
 
 /// Packages that the programs are in.
-pub(super) const PACKAGES: [&str; 3] = ["onbeat-cli", "onbeat-ros2", "onbeat-experiments"];
+pub(super) const PACKAGES: [&str; 3] = ["onbeat-cli", "onbeat-experiments", "onbeat-ros2"];
+
+/// Those of the main workspace.
+const MAIN_PACKAGES: &[&str] = PACKAGES.split_at(2).0;
 
 impl Target {
     /// True if its programs run here without help.
@@ -80,15 +84,17 @@ impl Target {
     /// The outcome of the step: skipped without the target's standard library.
     pub(super) fn build(&self, root: &Path) -> Result<Programs, Outcome> {
         self.install(root).map_err(Outcome::Skipped)?;
-        let packages = PACKAGES.iter().flat_map(|name| ["--package", name]);
+        ros2::prepare(root).map_err(Outcome::Failed)?;
         let words = ["build", "--profile=static", "--locked", "--bins", "--quiet", "--target", self.triple];
-        let words: Vec<&str> = words.into_iter().chain(packages).collect();
-        let mut cargo = command::cargo(root, &words);
         let variable =
             |part| format!("CARGO_TARGET_{}_{part}", self.triple.to_uppercase().replace('-', "_"));
-        // rustc brings the linker, and all else that a static program is linked with: no C compiler for that machine is needed.
-        cargo.env(variable("LINKER"), "rust-lld").env(variable("RUSTFLAGS"), SMALLER);
-        command::run(&mut cargo).map_err(Outcome::Failed)?;
+        let mut main = command::cargo(root, &words);
+        main.args(MAIN_PACKAGES.iter().flat_map(|name| ["--package", name]));
+        for mut cargo in [main, ros2::cargo(root, &words)] {
+            // rustc brings the linker, and all else that a static program is linked with: no C compiler for that machine is needed.
+            cargo.env(variable("LINKER"), "rust-lld").env(variable("RUSTFLAGS"), SMALLER);
+            command::run(&mut cargo).map_err(Outcome::Failed)?;
+        }
         Ok(Programs::in_folder(&root.join("target").join(self.triple).join("static")))
     }
 

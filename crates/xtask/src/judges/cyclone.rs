@@ -29,7 +29,7 @@ pub(super) fn definitions(root: &Path, report: &mut Report) {
         };
         let mut judge = Command::new(python);
         judge.arg(root.join("peers/ros_definitions_judge.py"));
-        judge.arg(root.join("crates/ros2/src/messages/golden.txt"));
+        judge.arg(root.join("ros2/src/messages/golden.txt"));
         Outcome::of(&mut judge)
     });
 }

@@ -17,7 +17,7 @@ pub(super) fn judge(root: &Path, onbeat: &Path) -> Outcome {
     if let Err(why) = command::run(interfaces.arg(root.join("peers/ros_interfaces.py"))) {
         return Outcome::Failed(why);
     }
-    let hashes = root.join("crates/ros2/src/messages/hashes.txt");
+    let hashes = root.join("ros2/src/messages/hashes.txt");
     let mut generator = std::process::Command::new(&python);
     if let Err(why) = command::run(generator.arg(root.join("peers/ros_hashes.py")).arg(&hashes)) {
         return Outcome::Failed(why);

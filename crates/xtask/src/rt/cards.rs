@@ -15,7 +15,7 @@ use super::{interfaces, program};
 /// Tests that must have run, on each pair.
 const TESTS: [&str; 3] = [
     "frames_cross_between_cards_by_every_kind_of_link",
-    "a_card_that_goes_down_is_told_and_carries_frames_when_it_is_back",
+    "card_down_is_reported_and_recovers",
     "a_bus_runs_between_cards_by_every_kind_of_link",
 ];
 

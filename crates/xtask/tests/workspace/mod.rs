@@ -10,10 +10,25 @@ pub(crate) fn crates() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crates folder").to_owned()
 }
 
-/// The packages of the workspace: `cargo metadata`.
+/// Folder of a crate of ours: below `crates/`, below `lab/`, or a workspace of its own.
+#[allow(dead_code, reason = "not every test program looks into folders")]
+pub(crate) fn folder_of(name: &str) -> PathBuf {
+    let root = crates().join("..");
+    let places = [crates().join(name), root.join("lab").join(name), root.join(name)];
+    places
+        .into_iter()
+        .find(|it| it.join("Cargo.toml").exists())
+        .unwrap_or_else(|| panic!("no crate {name}"))
+}
+
+/// The packages of the workspace, and the ROS 2 node: `cargo metadata`.
 pub(crate) fn packages() -> Vec<Value> {
+    [crates(), folder_of("ros2")].iter().flat_map(|folder| packages_in(folder)).collect()
+}
+
+fn packages_in(folder: &Path) -> Vec<Value> {
     let mut metadata = Command::new(env!("CARGO"));
-    metadata.args(["metadata", "--format-version=1", "--no-deps", "--offline"]).current_dir(crates());
+    metadata.args(["metadata", "--format-version=1", "--no-deps", "--offline"]).current_dir(folder);
     let output = metadata.output().expect("cargo metadata runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let metadata: Value = serde_json::from_slice(&output.stdout).expect("cargo metadata prints JSON");

@@ -1,6 +1,5 @@
-//! Events of a run in a file (`--events`) and figures on request (`--metrics`).
+//! Events of a run in a file (`--events`).
 
-use std::net::SocketAddr;
 use std::path::Path;
 
 use control::bus::{PartNames, Repeated, Repeats, event};
@@ -15,7 +14,6 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::event_file::EventFile;
-use super::metrics::Metrics;
 use crate::failure::Failure;
 use crate::journal::{self, Fields};
 use crate::words::live_line::Voice;
@@ -29,7 +27,6 @@ pub(super) struct Log {
     pub(super) times: TimeOfDay,
     voice: Voice,
     file: Option<EventFile>,
-    metrics: Option<Metrics>,
     /// Pairs of events that repeat, for the file.
     repeats: Repeats,
     cycle: u64,
@@ -47,20 +44,18 @@ struct Line<T> {
 }
 
 impl Log {
-    /// Opens the file and the address, if they are asked for.
+    /// Opens the file, if there is one.
     ///
     /// # Errors
-    /// A file that does not open, an address that cannot be listened at.
+    /// A file that does not open.
     pub(super) fn open(
         robot: &RobotConfig,
         (interface, times): (Option<&str>, TimeOfDay),
         file: Option<&Path>,
-        metrics: Option<SocketAddr>,
         voice: Voice,
     ) -> Result<Self, Failure> {
         let names = part_names(robot, interface.map(str::to_owned));
         let log = Self {
-            metrics: metrics.map(|address| Metrics::listen(address, robot, names.clone())).transpose()?,
             file: file.map(EventFile::open).transpose()?,
             voice,
             names,
@@ -82,13 +77,12 @@ impl Log {
 
     /// Takes events of the cycle.
     pub(super) fn events(&mut self, events: &[CycleEvent]) {
-        if self.file.is_none() && self.metrics.is_none() {
+        if self.file.is_none() {
             return;
         }
         for happened in events {
             let passes = self.repeats.passes(happened);
             let Some(event) = event(happened, &self.names) else { continue };
-            self.metrics.iter_mut().for_each(|metrics| metrics.event(&event));
             if passes {
                 self.event(&event);
             }
@@ -134,7 +128,6 @@ impl Log {
     pub(super) fn look(&mut self, progress: &Progress<'_>) {
         self.cycle = progress.status.cycle;
         self.bus_time = self.bus_time.map(|_| progress.at);
-        self.metrics.iter().for_each(|metrics| metrics.look(progress));
         let due = self.repeats.due(progress.at);
         self.repeated(&due);
     }

@@ -22,13 +22,15 @@ use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpStream;
-use tokio::task::yield_now;
+use tokio::sync::Mutex;
+use tokio::task::{spawn_blocking, yield_now};
 use tokio::time::{interval, sleep, timeout};
 
 use super::hub::Hub;
 use super::places::{Place, Places};
 use super::requests::allowed;
 use super::session;
+use super::{exposition, metrics};
 use crate::stop::Stop;
 
 /// Connections with requests at once; WebSockets are counted by the hub.
@@ -51,19 +53,25 @@ struct Server {
     hub: Arc<Hub>,
     /// Names that a browser may know this machine by.
     names: Arc<[String]>,
+    /// Cycle whose metrics are read; without it the one that runs.
+    which: Option<Arc<str>>,
+    /// One page of metrics is made at a time.
+    turn: Arc<Mutex<()>>,
 }
 
 /// Serves until a stop is asked for.
 pub(super) fn serve(
     listener: TcpListener,
-    names: Vec<String>,
+    (names, which): (Vec<String>, Option<String>),
     hub: &Arc<Hub>,
     stop: &Stop,
 ) -> io::Result<()> {
-    let server = Server { hub: Arc::clone(hub), names: names.into() };
+    let turn = Arc::new(Mutex::new(()));
+    let server = Server { hub: Arc::clone(hub), names: names.into(), which: which.map(Into::into), turn };
     let router = Router::new()
         .route("/", get(page))
         .route("/socket", get(socket))
+        .route("/metrics", get(figures))
         .fallback(nothing)
         .layer(middleware::from_fn_with_state(server.clone(), guarded))
         .with_state(server);
@@ -185,6 +193,16 @@ static PAGE: LazyLock<String> = LazyLock::new(|| {
     )
 });
 
+/// Metrics of the cycle as they are now; it is attached to for each page.
+async fn figures(State(server): State<Server>) -> Response {
+    let _turn = server.turn.lock().await;
+    let made = spawn_blocking(move || metrics::page(server.which.as_deref())).await;
+    match made.unwrap_or_else(|error| Err(error.to_string())) {
+        Ok(text) => ([(header::CONTENT_TYPE, exposition::MEDIA_TYPE)], text).into_response(),
+        Err(why) => (StatusCode::SERVICE_UNAVAILABLE, why + "\n").into_response(),
+    }
+}
+
 async fn socket(State(server): State<Server>, upgrade: WebSocketUpgrade) -> Response {
     upgrade
         .max_message_size(session::LONGEST)
@@ -193,7 +211,7 @@ async fn socket(State(server): State<Server>, upgrade: WebSocketUpgrade) -> Resp
 }
 
 async fn nothing(request: Request) -> Response {
-    let why = format!("{}: expected /, which is all there is\n", request.uri().path());
+    let why = format!("{}: expected / or /metrics\n", request.uri().path());
     (StatusCode::NOT_FOUND, why).into_response()
 }
 

@@ -1,4 +1,4 @@
-//! Commands that a robot takes, and those that it refuses.
+//! Commands that a robot takes, and commands that it refuses.
 
 use types::ValueType;
 use types::signal::{Flow, OutputBehaviour, Writer};
@@ -61,7 +61,7 @@ fn refused(change: impl FnOnce(&mut Command)) -> Option<(Refusal, Option<usize>)
 }
 
 #[test]
-fn a_command_the_robot_can_follow_is_taken_however_far_beyond_its_limits() {
+fn command_beyond_the_limits_is_taken() {
     assert_eq!(refused(|_| ()), None);
     assert_eq!(refused(|command| command.axes = vec![None, None]), None);
     assert_eq!(refused(|command| command.time_to_live_ns = 1_000_000_000), None);
@@ -133,7 +133,7 @@ fn each_axis_has_its_own_reason() {
 
 // feature(ipc): a command of which the active controller follows no target is refused, and which other would is known
 #[test]
-fn a_command_of_which_the_active_controller_follows_no_target_is_refused() {
+fn command_without_a_followed_target_is_refused() {
     let positions = Takes { position: true, ..Takes::default() };
     let torques = Takes { effort: true, ..Takes::default() };
     let follows = |takes: [Takes; 2]| Follows { axes: takes.to_vec(), ..Follows::default() };
@@ -170,7 +170,7 @@ fn a_command_of_which_the_active_controller_follows_no_target_is_refused() {
                 "{command:?} with {active}"
             );
         }
-        // A part that it follows, or none that moves anything, is enough.
+        // A followed part, or none that moves anything, is enough.
         assert_eq!(rules.check(&good(), NOW, place, &Gates::default()), Ok(()));
         assert_eq!(rules.check(&only(false, false, false, false), NOW, place, &Gates::default()), Ok(()));
     }
@@ -237,7 +237,7 @@ fn a_pose_is_finite_and_turned_by_a_unit_quaternion() {
 
 // feature(ipc): any bits in a command: only finite numbers are taken, of kinds that the robot follows
 #[test]
-fn whatever_bits_a_peer_writes_only_finite_numbers_of_known_kinds_are_taken() {
+fn only_finite_numbers_of_known_kinds_are_taken() {
     let mut random = fastrand::Rng::with_seed(11);
     let (mut taken, rules) = (0, rules());
     for _ in 0..200_000 {

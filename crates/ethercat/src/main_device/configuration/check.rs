@@ -85,7 +85,7 @@ pub enum ConfigurationError {
          as the first of that group: SubDevices that are plugged together have the same presence"
     )]
     MixedGroup {
-        /// Place among those described, from 0.
+        /// Position in the description, from 0.
         position: usize,
         /// Its name.
         name: String,
@@ -102,7 +102,7 @@ pub enum ConfigurationError {
          group in a row, as they are plugged"
     )]
     SplitGroup {
-        /// Place among those described, from 0.
+        /// Position in the description, from 0.
         position: usize,
         /// Its name.
         name: String,
@@ -114,7 +114,7 @@ pub enum ConfigurationError {
         "SubDevice {position} \"{name}\" has alias {alias}, expected every alias once: SubDevice {earlier} has it"
     )]
     SameAlias {
-        /// Place among those described, from 0.
+        /// Position in the description, from 0.
         position: usize,
         /// Its name.
         name: String,
@@ -129,7 +129,7 @@ pub enum ConfigurationError {
          expected an alias or an identity, which identifies it among the others"
     )]
     Unidentified {
-        /// Place among those described, from 0.
+        /// Position in the description, from 0.
         position: usize,
         /// Its name.
         name: String,
@@ -142,7 +142,7 @@ pub enum ConfigurationError {
          no alias, expected an alias that distinguishes two alike"
     )]
     Alike {
-        /// Place among those described, from 0.
+        /// Position in the description, from 0.
         position: usize,
         /// Its name.
         name: String,
@@ -194,7 +194,7 @@ impl ConfigurationError {
 const MAXIMUM_PDO_BITS: usize = 1024 * 8;
 
 impl Configuration {
-    /// Checks what can be checked without a bus.
+    /// Runs all checks that need no bus.
     ///
     /// # Errors
     /// The first thing that cannot be run, with its place.

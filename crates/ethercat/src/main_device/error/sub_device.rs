@@ -46,7 +46,7 @@ pub enum SubDeviceError {
         /// Value found.
         found: u16,
     },
-    /// A register access comes back without having been answered.
+    /// A register access comes back unanswered.
     #[error(
         "register {register:#06x} does not answer after {attempts} {} within {} ms: check power and cable",
         plural(*attempts as usize, "attempt", "attempts"),
@@ -83,7 +83,7 @@ pub enum SubDeviceError {
         span(*after)
     )]
     Stuck {
-        /// Action at which it stood.
+        /// Action that it waited for.
         awaited: Awaited,
         /// Time since it got further last.
         after: Duration,
@@ -114,7 +114,7 @@ pub enum SubDeviceError {
     /// It refuses a state.
     #[error("refuses {requested} and stays in {}: AL status code {code}{}", shown(*found), what_to_do(*code))]
     Refused {
-        /// Asked for.
+        /// Requested.
         requested: AlState,
         /// Shown.
         found: AlStatus,
@@ -124,7 +124,7 @@ pub enum SubDeviceError {
     /// It takes too long.
     #[error("does not reach {requested} within {timeout:?}: it stays in {}{}", shown(*found), reason(*code))]
     StateTimeout {
-        /// Asked for.
+        /// Requested.
         requested: AlState,
         /// Shown.
         found: AlStatus,
@@ -182,7 +182,7 @@ pub enum SubDeviceError {
         /// Entries read at most.
         maximum: usize,
     },
-    /// SDOs are to be written, but there is no mailbox with CoE.
+    /// There are SDOs to write, but no mailbox with CoE.
     #[error("start-up SDOs are configured, but its SII declares no CoE mailbox; remove them")]
     NoCoe,
     /// A SubDevice that was never seen is not described well enough to keep its place.
@@ -208,7 +208,8 @@ pub enum SubDeviceError {
         /// Bits of its SII's default mapping.
         found: usize,
     },
-    /// Samples are asked of a SubDevice whose SII does not say which PDOs hold them, or has none of the name.
+    /// Oversampling of a SubDevice whose SII does not mark the PDOs that hold samples, or has none
+    /// of the name.
     #[error("{}", no_samples(*wanted, assigned))]
     NoSamples {
         /// PDO that is named and not assigned; `None`: none is marked.
@@ -216,7 +217,7 @@ pub enum SubDeviceError {
         /// PDOs that its SII assigns.
         assigned: Vec<u16>,
     },
-    /// Samples are asked of a SubDevice whose PDOs are assigned by CoE.
+    /// Oversampling of a SubDevice with PDOs assigned by CoE.
     #[error(
         "oversampling is configured, and its PDOs come from its SII, expected pdos in the robot \
          file, as it has CoE; give its pdos, with all samples"
@@ -296,13 +297,13 @@ pub enum SubDeviceError {
          its control byte; set process_data_watchdog to \"off\""
     )]
     WatchdogTrigger,
-    /// SYNC0 is asked of a SubDevice without a clock.
+    /// SYNC0 is configured for a SubDevice without a clock.
     #[error("SYNC0 is configured, but its ESC has no distributed clock; remove its SYNC0")]
     NoClock,
-    /// SYNC0 is asked of a bus without distributed clocks.
+    /// SYNC0 is configured on a bus without distributed clocks.
     #[error("SYNC0 is configured, but distributed clocks are off; switch them on or remove its SYNC0")]
     ClocksOff,
-    /// Process data that takes more than one datagram is asked for every few cycles.
+    /// Process data that takes more than one datagram, exchanged every few cycles.
     #[error(
         "its process data of {found} bytes takes more than one datagram, expected one, as it goes every {every} cycles; \
          remove every"
@@ -313,7 +314,7 @@ pub enum SubDeviceError {
         /// Bytes of its process data.
         found: usize,
     },
-    /// Latch inputs are asked of a SubDevice without a clock.
+    /// Latch inputs are configured for a SubDevice without a clock.
     #[error("latch inputs are configured, but its ESC has no distributed clock; remove its latch inputs")]
     NoLatches,
     /// SYNC0 does not start.
@@ -371,7 +372,7 @@ fn described(watchdog: Option<Duration>) -> String {
     watchdog.map_or_else(|| "off".to_owned(), |time| format!("{time:?}"))
 }
 
-/// A dead cable brings nothing; one that brings replies too late is not to blame.
+/// A dead cable returns nothing; late replies show that the cable works.
 fn why_lost(late: u64) -> String {
     match late {
         0 => "check the cable".to_owned(),

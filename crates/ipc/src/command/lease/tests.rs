@@ -1,7 +1,9 @@
-// Set by `cargo xtask proofs` for ThreadSanitizer: `sanitize` itself is not to be had with a stable compiler.
+// Set by `cargo xtask proofs` for ThreadSanitizer: `sanitize` itself is not to be had with a stable
+// compiler.
 #![allow(unexpected_cfgs)]
 
-// One thread without unsafe code: Miri and ThreadSanitizer would find nothing in it, and build its library for that.
+// One thread without unsafe code: Miri and ThreadSanitizer would find nothing in it, and build its
+// library for that.
 #[cfg(not(any(miri, sanitized)))]
 mod property;
 
@@ -99,7 +101,7 @@ impl Bench {
 }
 
 #[test]
-fn a_cycle_that_does_not_look_is_waited_for_and_one_that_looks_never_is() {
+fn server_waits_only_for_a_cycle_that_does_not_poll() {
     let mut bench = Bench::new();
     let granted = (0..1_000).take_while(|_| bench.grant()).count();
     assert_eq!(granted, WAITING);

@@ -7,11 +7,11 @@ use crate::message::codec::{self, Reader, no_number, unknown_kind};
 use crate::message::{DecodeError, Found, NoRoom};
 use types::codes;
 
-/// Report on a trajectory.
+/// Report on a trajectory. The code is the code of a [`Rejection`] or [`Abort`], else 0.
 ///
 /// | bytes | what |
 /// |---|---|
-/// | 0..16 | head: kind 17 accepted, 18 rejected, 19 succeeded, 20 aborted, 21 canceled; the code of [`Rejection`] or [`Abort`], else 0; id |
+/// | 0..16 | head: kind 17 accepted, 18 rejected, 19 succeeded, 20 aborted, 21 canceled; code; id |
 /// | 16..20 | axis concerned, u32; u32::MAX for none |
 /// | 20..24 | point concerned, u32; u32::MAX for none |
 /// | 24..32 | value found there, f64; 0 for none |
@@ -44,9 +44,9 @@ pub enum Outcome {
     Rejected(Rejection),
     /// The goal was reached within its tolerances.
     Succeeded,
-    /// The trajectory was aborted; the axes come to rest.
+    /// The trajectory was aborted; the axes stop.
     Aborted(Abort),
-    /// The trajectory was canceled; the axes come to rest.
+    /// The trajectory was canceled; the axes stop.
     Canceled,
 }
 
@@ -55,7 +55,7 @@ codes! {
     Rejection: u32 {
         /// A message cannot be read.
         Malformed = 1, "a message that cannot be read";
-        /// No points, or more than there is room for. `found` of `allowed`.
+        /// No points, or more than there is space for. `found` of `allowed`.
         Points = 2, "no points, or more than there is room for";
         /// A point missing, twice, or of another number of axes.
         Incomplete = 3, "a point is missing, comes twice, or has another number of axes";
@@ -79,7 +79,7 @@ codes! {
         NotActive = 12, "the active controller follows no trajectories";
         /// A drive is not enabled, or in fault.
         NotEnabled = 13, "a drive is not enabled";
-        /// The cycle is being stopped, or the controller is coming to rest.
+        /// The cycle is being stopped, or the controller is stopping.
         Stopping = 14, "the axes are being stopped";
         /// The id is not higher than all former ones.
         Id = 15, "an id that is not higher than the ids before it";
@@ -105,7 +105,8 @@ codes! {
         Fault = 4, "a drive fell out or an axis was stopped";
         /// The axes were stopped or disabled, or the controller was switched.
         Stopped = 5, "the axes were stopped";
-        /// At its start, the first point could not be reached from the current positions in the time given.
+        /// At its start, the first point could not be reached from the current positions in the
+        /// time given.
         Unreachable = 6, "its first point could not be reached from where the axes were";
     }
 }

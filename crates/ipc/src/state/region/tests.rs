@@ -112,7 +112,7 @@ fn every_field_comes_back() {
     let mut back = State::default();
     decode(&words, &mut back);
     assert_eq!(back, state);
-    // Numbers of rows that cannot be are cut.
+    // Impossible numbers of rows are cut.
     words[52] = u64::MAX;
     words[41] = 1 << 40;
     words[40] = u64::MAX;
@@ -146,7 +146,7 @@ fn enumerations_come_back() {
 }
 
 #[test]
-fn another_number_of_axes_than_the_region_has_is_cut_or_filled_with_zeros() {
+fn wrong_number_of_axes_is_cut_or_zero_filled() {
     let three = Rows { axes: 3, signals: 3, interlocks: 0 };
     let mut words = vec![u64::MAX; length(three)];
     encode(&every_field(), three, &mut words);
@@ -165,7 +165,7 @@ fn another_number_of_axes_than_the_region_has_is_cut_or_filled_with_zeros() {
 }
 
 #[test]
-fn every_state_is_read_in_order_and_those_that_were_overwritten_are_passed_over() {
+fn states_are_read_in_order_and_overwritten_ones_skipped() {
     let (mut writer, file) = Writer::make(TWO).unwrap();
     let reader = Reader::open(std::os::fd::AsFd::as_fd(&file)).unwrap();
     let mut state = State::default();

@@ -1,4 +1,5 @@
-//! Changes that can never be undone, those that can be undone later, and groups that are not empty.
+//! Changes that can never be undone, changes that can be undone later, and groups that are not
+//! empty.
 
 use std::process::{Child, Stdio};
 use std::time::Duration;
@@ -59,7 +60,7 @@ impl Drop for Sleeper {
 /// As the kernel refuses a value, the CPUs of a thread, and what a damaged disk has made of a set.
 // feature(hold): what can never be put back is told once and let go, and keeps nothing else from being put back
 #[test]
-fn what_can_never_be_put_back_is_told_once_and_all_else_is_put_back() {
+fn impossible_undo_is_reported_once_and_the_rest_undone() {
     let folder = Folder::new("never");
     let (first, last) = (folder.file("first", "2"), folder.file("last", "2"));
     let sleeper = Sleeper::new();
@@ -89,7 +90,7 @@ fn what_can_never_be_put_back_is_told_once_and_all_else_is_put_back() {
 
 /// A thread of the kernel may have been free when its CPUs were written down.
 #[test]
-fn the_cpus_of_a_thread_that_the_kernel_has_bound_are_let_go() {
+fn cpus_of_a_bound_thread_are_dropped() {
     let bound = |task: &Task| task.bound && task::affinity(task.tid).is_ok_and(|cpus| cpus.count() == 1);
     let all = Cpus::online();
     let thread = Task::all().into_iter().find(bound);
@@ -142,7 +143,7 @@ fn a_journal_that_keeps_changes_is_replaced_as_a_whole() {
 
 /// Ids of processes are given out again.
 #[test]
-fn the_children_of_another_process_with_the_same_id_are_left_alone() {
+fn children_of_a_reused_pid_are_untouched() {
     let all = task::affinity(task::current()).unwrap();
     if all.count() < 2 {
         return eprintln!("skipped: needs two CPUs");
@@ -160,9 +161,9 @@ fn the_children_of_another_process_with_the_same_id_are_left_alone() {
     assert_eq!(task::affinity(child.tid()).unwrap(), all);
 }
 
-/// The doctor tells people of these; those of living processes, and those that `--fix` made, are in order.
+/// The doctor reports these; journals of living processes, and of `--fix`, are in order.
 #[test]
-fn what_a_killed_process_left_behind_is_listed_and_nothing_else() {
+fn leftovers_of_a_killed_process_are_listed() {
     let folder = Folder::new("listed");
     killed(&folder, &[Change::Claim { cpu: 1 }, Change::Claim { cpu: 2 }]);
     let _living = Journal::begin_in(&folder.0, "living").unwrap();
@@ -218,11 +219,11 @@ impl Drop for Group {
     }
 }
 
-/// The group they came from was another shield's and has gone with it; or that they were moved was undone
-/// before, and some came anew.
+/// The original group belonged to another shield and is gone; or the move was undone before, and
+/// new threads started.
 // feature(hold): a control group is removed though its threads cannot go back to where they came from, or start others
 #[test]
-fn threads_whose_group_is_gone_go_to_the_one_above_and_theirs_is_removed() {
+fn threads_of_a_missing_group_go_to_its_parent() {
     let Some(group) = Group::new("onbeat-gone") else { return };
     let folder = Folder::new("gone");
     let [made, moved] = group.changes("onbeat-no-such-group");
@@ -240,9 +241,9 @@ fn threads_whose_group_is_gone_go_to_the_one_above_and_theirs_is_removed() {
     }
 }
 
-/// Those started meanwhile are in the group of the one that started them.
+/// Threads started meanwhile are in the group of their parent.
 #[test]
-fn a_process_that_starts_others_all_the_time_is_moved_with_them() {
+fn forking_process_is_moved_with_its_children() {
     let Some(group) = Group::new("onbeat-busy") else { return };
     let folder = Folder::new("busy");
     let busy = Sleeper::running("sh", &["-c", "while :; do sleep 0.002 & sleep 0.001 & wait; done"]);
@@ -252,10 +253,10 @@ fn a_process_that_starts_others_all_the_time_is_moved_with_them() {
     assert!(!group.path.exists());
 }
 
-/// A thread that was put into another group cannot have its CPUs back while it is there. The group of
-/// another shield will go; any other may be for ever.
+/// A thread that was put into another group cannot have its CPUs back while it is there. The group
+/// of another shield will go; any other may be forever.
 #[test]
-fn a_thread_in_a_group_without_its_cpus_waits_for_a_shield_and_for_nobody_else() {
+fn thread_without_its_cpus_waits_only_for_a_shield() {
     for (name, kept) in [("onbeat-other", true), ("other", false)] {
         let Some(group) = Group::new(name) else { return };
         let folder = Folder::new(name);
@@ -279,7 +280,7 @@ fn a_thread_in_a_group_without_its_cpus_waits_for_a_shield_and_for_nobody_else()
 /// The journal was removed, as its own error says to.
 // feature(hold): control groups of a dead shield that no journal remembers are removed
 #[test]
-fn groups_of_a_dead_shield_in_no_journal_are_removed_and_those_of_living_ones_stay() {
+fn unlisted_groups_of_dead_shields_are_removed() {
     let Some(rest) = Group::new("onbeat-rest-77") else { return };
     let root = rest.path.parent().unwrap().to_owned();
     let sleeper = Sleeper::new();

@@ -14,7 +14,7 @@ fn bench(mode: CyclicMode) -> Jogged {
     it
 }
 
-/// Jogs for so many cycles: where it is sent a velocity, the limit is low.
+/// Jogs for `cycles`: whenever it is sent a velocity, the limit is low.
 fn jogged_low(it: &mut Jogged, cycles: usize) {
     let mut moved = false;
     for _ in 0..cycles {

@@ -5,12 +5,12 @@ use super::*;
 /// Limit of a jog with these settings.
 const JOG: f64 = 0.25;
 
-/// An axis that does what it is sent. A controller asks for full speed all the time.
+/// An axis that follows its set-points. A controller commands full speed all the time.
 pub(super) struct Jogged {
     pub(super) supervisor: Supervisor,
     pub(super) feedback: AxisFeedback,
     pub(super) seen: Seen,
-    /// Velocity that the controller wants.
+    /// Velocity that the controller commands.
     wanted: f64,
     at: f64,
     elapsed: Seconds,
@@ -116,7 +116,7 @@ fn a_jog_takes_an_axis_at_standstill_only() {
         let from = it.place();
         assert_eq!(it.jog(-0.2, 500).reason, Some(StopReason::Jog), "{mode:?}");
         assert!(it.place() < from - 0.05, "{mode:?}");
-        // What its controller wants meanwhile does not add to it.
+        // The controller's command meanwhile does not add to it.
         it.wanted = VELOCITY;
         let sent = it.cycles(100);
         assert!((sent.setpoint.velocity.0 + 0.2).abs() < 1e-9, "{mode:?}: {sent:?}");
@@ -354,7 +354,7 @@ fn the_end_of_the_cycle_and_of_the_drive_end_a_jog() {
 }
 
 #[test]
-fn an_axis_whose_drive_makes_the_way_is_not_jogged() {
+fn profile_mode_axis_is_not_jogged() {
     for mode in [AxisMode::ProfilePosition, AxisMode::ProfileVelocity, AxisMode::CyclicTorque] {
         let settings = Settings { mode, ..settings(CyclicMode::Position, OnStale::Hold) };
         let mut it = Jogged::of(settings);

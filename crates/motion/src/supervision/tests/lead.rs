@@ -6,7 +6,8 @@ use super::*;
 const LEAD: f64 = 0.05;
 const LIMITS: (f64, f64) = (-1.0, 2.0);
 
-/// Farthest actual position, and hardest braking of the set-points, of an axis that leads on its way to a limit.
+/// Farthest actual position, and hardest braking of the set-points, of an axis that leads on its
+/// way to a limit.
 fn farthest(written: Written, side: f64, lead: f64) -> (f64, f64, Option<StopReason>) {
     let settings = settings(CyclicMode::Position, OnStale::Hold);
     let limits = Limits { written, ..settings.limits };

@@ -1,4 +1,4 @@
-//! Simulated brakes: of axes whose brake has feedback.
+//! Simulated brakes, for axes with brake feedback.
 
 use std::time::Duration;
 
@@ -15,7 +15,8 @@ pub(super) struct Brakes<'a> {
 }
 
 impl<'a> Brakes<'a> {
-    /// Brakes of `robot` with feedback: powered by their drives, or by outputs of simulated terminals.
+    /// Brakes of `robot` with feedback: powered by their drives, or by outputs of simulated
+    /// terminals.
     pub(super) fn of(robot: &'a RobotConfig) -> Self {
         let is_terminal = |position: usize| {
             let simulation = robot.bus.sub_devices.get(position).and_then(|it| it.simulation.as_ref());

@@ -1,7 +1,7 @@
 //! Checks an SII image against the kind of application that is simulated behind it.
 //!
-//! The kind, not the image, decides what the simulated SubDevice does. An image that promises
-//! something else misleads the MainDevice.
+//! The kind, not the image, determines the behaviour of the simulated SubDevice. An image that
+//! promises other behaviour misleads the MainDevice.
 
 use ethercat::pdo::{Pdo, PdoMapping};
 use ethercat::sii;
@@ -46,7 +46,7 @@ pub(super) fn check(
     })
 }
 
-/// Difference of what the image promises and what the kind does.
+/// Difference between the image and the kind.
 fn contradiction(simulation: &Simulation, image: &sii::Image) -> Option<(String, String)> {
     let kind = simulation.application;
     let promises_coe = image.header.mailbox().is_some()

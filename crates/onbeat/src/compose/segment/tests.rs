@@ -46,12 +46,12 @@ fn types(segment: &Segment) -> Vec<u8> {
 
 // feature(simulator): ESCs by kind: ET1100, ET1200, LAN9252, ESC10, ESC20, IP core
 #[test]
-fn escs_are_those_of_the_file_or_of_the_image() {
+fn escs_come_from_the_file_or_the_image() {
     assert_eq!(types(&segment(&robot()).unwrap()), [0x12, 0xC0, 0xC0, 0x11]);
 }
 
 #[test]
-fn a_cable_in_a_port_that_the_esc_lacks_is_told() {
+fn cable_in_a_missing_port_is_reported() {
     let hangs = |esc: &str| {
         let sensor = "kind = \"force_torque_sensor\"";
         let file = ROBOT.replace(sensor, &format!("{sensor}, esc = \"{esc}\""));
@@ -94,7 +94,8 @@ fn what_a_main_device_writes_to_an_sii_is_there_after_a_restart() {
     for (kept, fresh) in first.sub_devices().iter().zip(fresh.sub_devices()) {
         assert_eq!(kept.sii(), fresh.sii());
     }
-    // Word 4 of the second drive, its alias, and word 7, the checksum: nobody looks whether they are written.
+    // Word 4 of the second drive, its alias, and word 7, the checksum: no check watches whether
+    // they are written.
     let mut configuration = first.sub_devices()[2].sii()[..14].to_vec();
     configuration[8..10].copy_from_slice(&[0x34, 0x12]);
     let checksum = sii::crc8(&configuration);

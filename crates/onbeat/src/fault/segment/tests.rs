@@ -136,7 +136,7 @@ fn a_pause_of_the_host_puts_no_fault_off() {
 
 // feature(simulator): faults at any time from another thread; a later one of the same kind takes the earlier one's place
 #[test]
-fn a_later_fault_of_the_same_thing_takes_the_place_of_the_earlier() {
+fn later_fault_replaces_the_earlier() {
     let mut rig = Rig::new("10ms power off drive-3 for 20ms");
     rig.wait(20);
     rig.take("power off drive-3 for 100ms");
@@ -212,7 +212,7 @@ fn another_identity_is_that_of_a_whole_sii() {
 }
 
 #[test]
-fn a_drive_has_a_fault_and_its_main_power_stays_off_over_a_power_cycle() {
+fn drive_fault_keeps_main_power_off_over_a_power_cycle() {
     let mut rig = Rig::new("");
     rig.wait(10);
     rig.take("drive fault drive-2 0x7500");
@@ -254,7 +254,8 @@ fn applications_mailboxes_states_watchdogs_and_clocks_follow() {
     assert_eq!(rig.active(), ["state refuse drive-1 PreOp 0x0001", "mailbox stuck drive-1"]);
 }
 
-/// Those of so many frames that come back over a wire with this script, a millisecond apart.
+/// True for each of `count` frames that comes back over a wire with this script, a millisecond
+/// apart.
 fn fates(script: &str, count: usize) -> Vec<bool> {
     let (segment, targets) = drives();
     let script = Script::parse(script, "script", &targets).unwrap();
@@ -270,7 +271,7 @@ fn fates(script: &str, count: usize) -> Vec<bool> {
         link.transmit(&frame).unwrap();
         let length = link.receive(&mut back, Duration::from_micros(500)).unwrap();
         clock.sleep_until(Instant::EPOCH + Duration::from_millis(clock.now().as_nanos() / 1_000_000 + 1));
-        // Those that come late are nobody's.
+        // Late frames belong to no request.
         while link.receive(&mut [0; MAXIMUM_FRAME_LENGTH], Duration::ZERO).unwrap().is_some() {}
         length.is_some_and(|length| working_counter(&back[..length]) == 6)
     };
@@ -294,16 +295,17 @@ fn the_same_script_and_seed_lose_the_same_frames() {
 }
 
 #[test]
-fn a_segment_that_is_gone_or_stands_still_takes_no_fault() {
+fn missing_or_halted_segment_takes_no_fault() {
     let rig = Rig::new("");
     let handle = rig.handle.clone();
     drop(rig);
     assert_eq!(handle.list(), Err(NotTaken));
 }
 
-/// The answer was that it did not take place: then it does not, either, once the segment goes on.
+/// The answer was that it did not take place: so it does not take place once the segment runs
+/// again, either.
 #[test]
-fn a_fault_that_was_given_up_does_not_take_place_later() {
+fn abandoned_fault_does_not_take_place_later() {
     let mut rig = Rig::new("");
     let timed = Timed::parse("power off drive-1", &rig.targets).unwrap();
     assert_eq!(rig.handle.take(timed), Err(NotTaken), "nobody lets the time of the segment pass");

@@ -1,4 +1,4 @@
-//! Recordings that a run is asked for, and the file of one before its first cycle.
+//! Requested recordings of a run, and the file of one before its first cycle.
 
 use std::io;
 use std::path::PathBuf;
@@ -23,7 +23,7 @@ use super::{Top, Writing, Wrote};
 use crate::error::RecordingError;
 use crate::{Error, Notice, Reporter, Robot};
 
-/// Recordings that a run is asked for.
+/// Requested recordings of a run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RecordingSettings {
     path: Option<PathBuf>,
@@ -69,19 +69,21 @@ impl Robot {
         self
     }
 
-    /// Signals that are recorded, in place of those that the robot file names.
+    /// Signals that are recorded, in place of the signals that the robot file names.
     pub fn recorded_signals(mut self, signals: RecordedSignals) -> Self {
         self.settings.recording.signals = signals;
         self
     }
 
-    /// Keeps recordings for a reason only, each in a file of its own that is named after that of [`Robot::record`].
+    /// Keeps recordings for a reason only, each in a separate file, named after the file of
+    /// [`Robot::record`].
     pub fn flight_recorder(mut self, recorder: FlightRecorder) -> Self {
         self.settings.recording.kept = Kept::Around(recorder);
         self
     }
 
-    /// Records in parts: files of a bounded size named after that of [`Robot::record`], a bounded number of them.
+    /// Records in parts: files of a bounded size named after that of [`Robot::record`], a bounded
+    /// number of them.
     pub fn recording_parts(mut self, parts: RecordingParts) -> Self {
         self.settings.recording.kept = Kept::Parts(parts);
         self
@@ -106,7 +108,8 @@ pub(in crate::run) struct NewFile {
 }
 
 impl RecordingSettings {
-    /// Makes the file, or the place for those of a flight recorder; nothing unless a recording is asked for.
+    /// Makes the file, or the folder for files of a flight recorder; nothing unless a recording is
+    /// requested.
     pub(in crate::run) fn create(&self, reporter: &mut dyn Reporter) -> Result<Option<NewFile>, Error> {
         let Self { path: Some(path), replaces, signals, kept } = self.clone() else { return Ok(None) };
         let failed = |source| Error::Recording { path: path.clone(), source };
@@ -168,7 +171,7 @@ impl NewFile {
         flight.check(columns).map_err(refused)
     }
 
-    /// Has the cycle hand over what was chosen.
+    /// Makes the cycle hand over the chosen signals.
     pub(in crate::run) fn sample<L: Link, C: Clock>(&mut self, cycle: &mut Cycle<L, C>) {
         self.process_data = self.chosen.take().map(|chosen| chosen.sample(cycle));
     }
@@ -188,8 +191,8 @@ impl Ask {
     }
 }
 
-/// Time a file may take to open: a wrong path is told before the bus is touched. One that takes longer, as a FIFO without
-/// a reader, opens meanwhile.
+/// Time a file may take to open: a wrong path is reported before the bus is started. A file that
+/// takes longer, such as a FIFO without a reader, opens meanwhile.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Cycles that may wait for the file: half a minute at 1 kHz.

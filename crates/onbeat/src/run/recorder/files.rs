@@ -1,4 +1,4 @@
-//! Recordings that are kept: each in a file of its own, named by its time and cause, a bounded number of them.
+//! Kept recordings: each in a separate file, named by its time and cause, a bounded number of them.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -17,7 +17,7 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// For the path that was asked for, with this many files.
+    /// For the requested path, with this many files.
     pub(super) fn new(path: &Path, kept: usize) -> Self {
         let text = |part: Option<&OsStr>| part.unwrap_or_default().to_string_lossy().into_owned();
         let folder = path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -37,7 +37,8 @@ impl Names {
         self.path(&Cause { cycle: 0, kind: PART, sentence: String::new() })
     }
 
-    /// Removes the oldest ones beyond those kept, now that the one at `newest` is whole: that one stays in any case.
+    /// Removes the oldest recordings beyond the limit, after the recording at `newest` is complete:
+    /// that one stays in any case.
     pub(super) fn remove_oldest(&self, newest: &Path) -> io::Result<()> {
         let is_other = |path: &PathBuf| path.file_name() != newest.file_name();
         let mut others: Vec<(SystemTime, PathBuf)> = fs::read_dir(&self.folder)?

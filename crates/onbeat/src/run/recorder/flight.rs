@@ -1,4 +1,5 @@
-//! Flight recorder: the last seconds of every cycle in memory, and in a file when there is a reason.
+//! Flight recorder: the last seconds of every cycle in memory, and in a file when there is a
+//! reason.
 
 use std::collections::VecDeque;
 use std::fs::{self, File};
@@ -15,9 +16,11 @@ use super::BUFFER;
 use super::files::Names;
 use super::trigger::{Cause, Eye, Trigger};
 
-/// Recordings that are kept for a reason: the cycles before it and after it, each recording in a file of its own.
+/// Recordings that are kept for a reason: the cycles before it and after it, each recording in a
+/// separate file.
 ///
-/// Cycles are kept in memory until then. A further reason while one is written lengthens it, up to a minute more.
+/// Cycles are kept in memory until then. A further reason while one is written lengthens it, up to
+/// a minute more.
 #[derive(Clone, Debug)]
 pub struct FlightRecorder {
     /// Reasons, at least one.
@@ -169,7 +172,7 @@ impl Flight {
         failed.map(|(error, path)| self.fail(error, &path))
     }
 
-    /// A row of these values, in the place of the oldest one that is too old.
+    /// Keeps a row of these values, in place of the oldest expired one.
     fn keep(&mut self, record: &CycleRecord, values: impl Iterator<Item = Option<Value>>) -> Row {
         let mut spare = None;
         let is_old = |row: &Row| row.record.release_ns + self.before_ns < record.release_ns;
@@ -214,7 +217,7 @@ impl Flight {
         Ok(writes)
     }
 
-    /// Hands over what was written so far.
+    /// Hands over the rows written so far.
     pub(super) fn flush(&mut self) -> Option<String> {
         let writes = self.writes.as_mut()?;
         let (failed, path) = (writes.file.flush().err(), writes.path.clone());
@@ -237,7 +240,7 @@ impl Flight {
         }
     }
 
-    /// Ends with the run: what was asked for in its last cycle is kept, too.
+    /// Ends with the run: a recording requested in its last cycle is kept, too.
     pub(super) fn finish(mut self, mut tell: impl FnMut(String)) -> (u64, Option<(u64, io::Error)>) {
         let mut asked = std::mem::take(&mut self.asked).into_iter();
         if let Some(cause) = asked.next() {
@@ -250,7 +253,7 @@ impl Flight {
         (self.files, self.failed)
     }
 
-    /// Gives the recording up, whose file is removed; the next cause begins another.
+    /// Abandons the recording and removes its file; the next cause begins another.
     fn fail(&mut self, error: io::Error, path: &Path) -> String {
         self.writes = None;
         let _ = fs::remove_file(path);
@@ -275,7 +278,7 @@ impl Writes {
         }
     }
 
-    /// Writes the end, and says what is in it.
+    /// Writes the end, and returns a sentence on the content.
     fn end(self) -> io::Result<String> {
         let cause = |cause: &Cause| json!({ "cycle": cause.cycle, "cause": cause.kind, "sentence": cause.sentence });
         let mut facts = Facts::new();

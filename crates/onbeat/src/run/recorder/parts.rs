@@ -1,4 +1,5 @@
-//! A recording in parts: files of a bounded size, a bounded number of them, so that a run may be recorded for a year.
+//! A recording in parts: files of a bounded size, a bounded number of them, so that a run may be
+//! recorded for a year.
 
 use std::cell::Cell;
 use std::fs::File;
@@ -13,7 +14,7 @@ use types::Value;
 use super::BUFFER;
 use super::files::Names;
 
-/// Parts of a recording: each a file of its own, whole when the next one begins.
+/// Parts of a recording: each a separate file, complete when the next one begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordingParts {
     /// Bytes after which the next part begins; [`RecordingParts::LEAST`] at least.
@@ -33,7 +34,7 @@ pub(super) struct Parts {
     format: Format,
     names: Names,
     size: u64,
-    /// The part that is written, once there is something for it.
+    /// The current part, once there is something for it.
     now: Option<Part>,
     /// Parts that were begun.
     pub(super) files: u64,
@@ -46,7 +47,7 @@ struct Part {
     rows: u64,
 }
 
-/// A file that counts what is written to it.
+/// A file that counts written bytes.
 struct Counted {
     file: BufWriter<File>,
     bytes: Rc<Cell<u64>>,
@@ -89,7 +90,7 @@ impl Parts {
         self.part()?.file.mark(mark)
     }
 
-    /// False if what was written is not in the file yet.
+    /// False if the rows are not in the file yet.
     pub(super) fn flush(&mut self) -> io::Result<bool> {
         self.now.as_mut().map_or(Ok(true), |part| part.file.flush())
     }
@@ -113,7 +114,7 @@ impl Parts {
             let mut header = self.header.clone();
             header.facts.insert("part".to_owned(), self.files.into());
             let file = FormatWriter::begin(self.format, file, &header)?;
-            // The one that is begun is one of those kept.
+            // The part that is begun counts as one of the kept parts.
             self.names.remove_oldest(&path)?;
             self.now = Some(Part { path, file, bytes, rows: 0 });
         }

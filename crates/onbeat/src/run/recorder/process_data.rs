@@ -1,4 +1,4 @@
-//! Process data of a recording: which signals, and what the header says of them.
+//! Process data of a recording: its signals, and their description in the header.
 
 use control::cycle::Cycle;
 use control::sampling::Samples;
@@ -11,15 +11,15 @@ use types::Signal;
 
 use crate::compose::signals::described;
 
-/// Signals in a recording, beside the timing of each cycle.
+/// Signals in a recording, in addition to the timing of each cycle.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RecordedSignals {
     /// None, and no axes: timing alone.
     None,
-    /// Those that the robot file names, and all axes.
+    /// The signals that the robot file names, and all axes.
     #[default]
     Named,
-    /// Those of all process data, and all axes.
+    /// The signals of all process data, and all axes.
     All,
 }
 
@@ -42,7 +42,7 @@ pub(super) struct ProcessData {
 }
 
 impl Chosen {
-    /// Those of these signals, if there is anything to record.
+    /// The recorded signals among these, if there is anything to record.
     pub(super) fn of(which: RecordedSignals, robot: &RobotConfig, signals: &[Signal]) -> Option<Self> {
         let is_chosen = |signal: &Signal| match which {
             RecordedSignals::None => false,
@@ -72,7 +72,7 @@ impl Chosen {
     }
 }
 
-/// Signals as programs attached to the cycle are told of them, and their scales.
+/// Signals as in the description for clients, and their scales.
 fn descriptions(robot: &RobotConfig, signals: &[Signal]) -> Value {
     let with_scale = |(description, signal): (_, &Signal)| {
         let mut described = json!(description);

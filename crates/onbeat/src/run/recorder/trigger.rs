@@ -108,7 +108,7 @@ impl Eye {
     /// For process data in these columns.
     ///
     /// # Errors
-    /// A threshold whose name is not among them.
+    /// A threshold for an unknown name.
     pub(super) fn new(triggers: &[Trigger], columns: &[String]) -> Result<Self, String> {
         let limits = triggers.iter().filter_map(|trigger| match trigger {
             Trigger::Late(limit) => Some(*limit),
@@ -158,7 +158,7 @@ impl Eye {
     }
 }
 
-/// A name that no column has, and those that are like it.
+/// A name that no column has, and similar names.
 fn unknown(name: &str, columns: &[String]) -> String {
     let names: Vec<String> = columns
         .iter()
@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn triggers_are_read_from_words_and_what_is_none_is_told() {
+    fn triggers_are_parsed_and_invalid_ones_reported() {
         let threshold = |name: &str, above, limit| {
             Ok(Trigger::Threshold(Threshold { name: name.to_owned(), above, limit }))
         };
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_not_recorded_is_told_with_the_nearest() {
+    fn unrecorded_name_is_reported_with_the_nearest() {
         let error = eye(&["x.torqe>2"], &["axis:x.torque", "signal:lamp"]).err().unwrap();
         assert!(
             error.contains("--trigger x.torqe: found no such value")

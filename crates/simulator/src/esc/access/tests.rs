@@ -49,7 +49,7 @@ fn memory_ends_where_the_ram_size_says() {
 }
 
 #[test]
-fn process_data_passes_through_sync_managers_and_fmmus_in_one_read_write() {
+fn lrw_exchanges_process_data_through_sync_managers_and_fmmus() {
     let mut esc = esc();
     sync_manager(&mut esc, 2, SyncManager::CONTROL_OUTPUTS, 0x1100, 3);
     sync_manager(&mut esc, 3, SyncManager::CONTROL_INPUTS, 0x1180, 3);
@@ -71,6 +71,25 @@ fn process_data_passes_through_sync_managers_and_fmmus_in_one_read_write() {
 }
 
 // feature(simulator): FMMUs bit by bit
+#[test]
+fn a_write_over_all_fmmus_changes_those_that_exist() {
+    let mut esc =
+        Esc::new(EscDescription { fmmus: 2, ..EscDescription::default() }, Vec::new(), Instant::EPOCH);
+    let mapping = Fmmu::bytes(0x1_0000, 0x1100, 3, FmmuDirection::Read).emit();
+    let all: Vec<u8> = mapping.iter().copied().cycle().take(256).collect();
+    assert!(set(&mut esc, register::FMMU, &all));
+    assert_eq!(get(&mut esc, register::FMMU + 16), Some(mapping));
+    assert_eq!(get(&mut esc, register::FMMU + 32), Some([0; 16]));
+    assert_eq!(esc.logical_spans().count(), 2);
+    // From inside one, and behind the last.
+    assert!(set(&mut esc, register::FMMU + 31, &[0xAA; 2]));
+    assert_eq!(get(&mut esc, register::FMMU + 31), Some([0xAA, 0]));
+    assert!(!set(&mut esc, register::FMMU + 32, &mapping));
+    set(&mut esc, register::WRITE_REGISTER_PROTECTION, &[1]);
+    assert!(!set(&mut esc, register::FMMU, &[0; 32]), "the registers are protected");
+    assert_eq!(get(&mut esc, register::FMMU), Some(mapping));
+}
+
 #[test]
 fn two_terminals_share_a_logical_byte_bit_by_bit() {
     let mut esc = esc();
@@ -156,7 +175,7 @@ fn res_in_turn_asks_for_a_restart() {
 
 // feature(simulator): write protection, of the registers and of the ESC
 #[test]
-fn protected_registers_are_written_only_in_a_frame_that_opens_them() {
+fn protected_registers_accept_writes_only_in_unlocking_frame() {
     let mut esc = esc();
     assert!(set(&mut esc, register::WRITE_REGISTER_PROTECTION, &[1]));
     assert!(!set(&mut esc, register::STATION_ADDRESS, &[1, 0]));

@@ -52,7 +52,7 @@ impl Bench {
 proptest! {
     // feature(ipc): a former holder is heard no more, however fast it writes; its last command ages out
     #[test]
-    fn whoever_writes_what_and_when_only_the_holder_is_heard(
+    fn only_the_holder_has_effect(
         steps in prop::collection::vec(step(), 1..200),
     ) {
         let mut bench = Bench::new();

@@ -1,5 +1,0 @@
-#!/bin/bash
-
-cd ../build
-cmake ..
-make
