@@ -151,7 +151,8 @@ impl ToolBus {
                 Eeprom::of(&mut bus.link, position)
             }
             Self::Running(_) => Err(Failure::new(
-                "the bus is that of a running cycle, expected one that nobody runs: an SII is read and written in Init; end the cycle first",
+                "a running cycle uses the bus, expected no cycle: an SII is read and written in \
+                 Init; end the cycle first",
             )),
         }
     }
@@ -208,9 +209,9 @@ fn simulated(robot: &str) -> String {
     let names: Vec<String> = running.iter().map(|it| format!("\"{}\"", it.name())).collect();
     let instead = match &names[..] {
         [] => "--iface NIC takes a real one".to_owned(),
-        names => format!("--cycle NAME asks that of a running cycle: {}", names.join(", ")),
+        names => format!("--cycle NAME uses the bus of a running cycle: {}", names.join(", ")),
     };
-    format!("on a simulated bus of its own, robot \"{robot}\"; {instead}")
+    format!("on a separate simulated bus, robot \"{robot}\"; {instead}")
 }
 
 /// Says how to take the bus from another MainDevice.

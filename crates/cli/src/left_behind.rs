@@ -12,7 +12,7 @@ pub(crate) fn put_back(say: impl Fn(&str)) {
                 say(&format!("put back first: {journal}"));
                 journal.failures.iter().for_each(|failure| say(&failure.to_string()));
             }
-            refused.iter().for_each(|error| say(&format!("an earlier run's changes stay: {error}")));
+            refused.iter().for_each(|error| say(&format!("an earlier run's changes remain: {error}")));
         }
         Err(error) => cannot(&error, say),
     }

@@ -193,7 +193,7 @@ fn write(text: &str) -> io::Result<()> {
 pub(crate) fn judged(outcome: io::Result<()>) -> Result<(), Failure> {
     match outcome {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::new(format!(
-            "standard output: {error}; what was to be printed is not whole: make room, or print elsewhere"
+            "standard output: {error}; the output is incomplete: free some disk space, or print elsewhere"
         ))),
         _ => Ok(()),
     }

@@ -113,12 +113,12 @@ impl Drop for Stop {
     }
 }
 
-const STOPPING: &str = "stopping: the axes come to rest, then the bus goes to Init; a second signal brakes as fast as the \
-                        limits allow, a third ends at once";
-const HURRYING: &str = "hurrying: all ends within 2 s, or when the slowest brake holds; a third signal ends at once, and leaves \
-                        the drives to their watchdogs";
-const SUSPENDING: &str = "not suspended: a cycle that stands still gives its axes no commands, and their drives' watchdogs \
-                          would throw them out of Op; Ctrl-C stops in order";
+const STOPPING: &str = "stopping: the axes stop, then the bus goes to Init; a second signal brakes \
+    as fast as the limits allow, a third ends at once";
+const HURRYING: &str = "hurrying: the run ends within 2 s, or when the slowest brake holds; a \
+    third signal ends at once, and the drives stop by their watchdogs";
+const SUSPENDING: &str = "not suspended: a suspended cycle sends its axes no commands, and the \
+    watchdogs of their drives would expire; Ctrl-C ends the run cleanly";
 
 /// From now on a file that may not grow any more (RLIMIT_FSIZE) is an error of writing it, and no death, also for a program that handles
 /// no signals.

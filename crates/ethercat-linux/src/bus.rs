@@ -263,7 +263,7 @@ impl fmt::Debug for Bus {
 }
 
 /// Shown to other programs that want the interface.
-const DOING: &str = "a program with a bus of its own";
+const DOING: &str = "a program with its own bus";
 
 /// Ends a run from any thread, or from a signal handler of the program's own.
 #[derive(Clone, Debug, Default)]

@@ -48,7 +48,8 @@ pub enum ServeError {
     },
     /// The interface was removed.
     #[error(
-        "interface {interface}: it was removed while SubDevices answered on it; make it anew and start again"
+        "interface {interface}: it was removed while SubDevices answered on it; create it again \
+         and start again"
     )]
     Gone {
         /// The interface.

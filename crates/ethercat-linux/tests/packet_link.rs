@@ -236,7 +236,7 @@ fn serve_survives_interface_down_and_ends_on_removal() {
     });
     assert_eq!(
         served.unwrap_err().to_string(),
-        "interface far: it was removed while SubDevices answered on it; make it anew and start again"
+        "interface far: it was removed while SubDevices answered on it; create it again and start again"
     );
 }
 

@@ -278,8 +278,9 @@ fn a_second_program_is_refused_in_words() {
     let error = testbed.inside(Side::Near, || XdpLink::open("near", TIMEOUT, false)).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "interface near: an XDP program or AF_XDP socket of another is there, expected none; `ip link show near` and \
-         `bpftool net` show it: end its program, or use a packet socket (--link packet)"
+        "interface near: another program has an XDP program or AF_XDP socket there, expected none; \
+         `ip link show near` and `bpftool net` show it: end its program, or use a packet socket \
+         (--link packet)"
     );
     // A new process holds its parent's descriptors until it executes another program.
     thread::scope(|scope| {
@@ -369,8 +370,8 @@ fn more_queues_than_are_served_are_refused_in_words() {
     ip(&testbed, Side::Near, "link add many numrxqueues 65 numtxqueues 65 type veth peer name other");
     ip(&testbed, Side::Near, "link set many up");
     let error = testbed.inside(Side::Near, || XdpLink::open("many", TIMEOUT, false)).unwrap_err();
-    let expected = "interface many: it has more than 64 queues, expected at most 64, each with a socket of its own; \
-                    `sudo ethtool -L many combined 1` leaves one";
+    let expected = "interface many: it has more than 64 queues, expected at most 64, one socket \
+        for each; `sudo ethtool -L many combined 1` leaves one";
     assert_eq!(error.to_string(), expected);
 }
 

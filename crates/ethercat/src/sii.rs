@@ -124,7 +124,7 @@ pub enum SiiError {
         limit: usize,
     },
     /// The EEPROM is longer than its address reaches.
-    #[error("SII categories go on past word {limit:#06x}, the last the header's size word promises")]
+    #[error("SII categories extend past word {limit:#06x}, the last word according to the header")]
     TooLong {
         /// First word that is not there.
         limit: u32,

@@ -414,7 +414,7 @@ pub fn refusal_of(command: &CommandState, description: &Description) -> Option<W
     let axis = description.axes.get(usize::from(command.last_refused_axis));
     match (Refusal::from_code(command.last_refusal), axis.and_then(|it| Some((it.mode, it.takes?)))) {
         (Some(Refusal::Mode), Some((mode, takes))) => {
-            Some(format!("in {} it takes {takes}, not what was asked", mode.name()).into())
+            Some(format!("in {} it takes {takes}, not this command", mode.name()).into())
         }
         _ => refusal(command.last_refusal),
     }
@@ -505,9 +505,9 @@ mod tests {
             last_refusal(&command, &description).unwrap()
         };
         let velocity = Takes { velocity: true, ..Takes::default() };
-        let sentence = "left: in csv it takes velocities, not what was asked";
+        let sentence = "left: in csv it takes velocities, not this command";
         assert_eq!(told(Some(velocity), Refusal::Mode), sentence);
-        let sentence = "left: in csv it takes no targets, not what was asked";
+        let sentence = "left: in csv it takes no targets, not this command";
         assert_eq!(told(Some(Takes::default()), Refusal::Mode), sentence);
         assert_eq!(told(None, Refusal::Mode), format!("left: {}", Refusal::Mode.words()));
         assert_eq!(told(Some(velocity), Refusal::NotFinite), "left: a number is NaN or infinite");

@@ -128,7 +128,7 @@ fn invalid_request_is_answered_and_the_server_continues() {
         assert!(files.is_empty());
     }
     let (_line, reply, _) = ask(&socket, b"onbd\x07\x00\x01\x00");
-    assert!(String::from_utf8_lossy(&reply).contains("version 2 of the IPC, the visitor 7"), "{reply:?}");
+    assert!(String::from_utf8_lossy(&reply).contains("version 2 of the IPC, the client 7"), "{reply:?}");
     // A holder that sends another request on the lease's connection loses the lease, and gets a
     // reply.
     let (line, _, lease) = ask(&socket, &Request::Lease.emit());
@@ -136,7 +136,7 @@ fn invalid_request_is_answered_and_the_server_continues() {
     rustix::net::send(&line, &Request::Attach.emit(), SendFlags::empty()).unwrap();
     let mut reply = [0; 256];
     let (_, length) = rustix::net::recv(&line, &mut reply, RecvFlags::empty()).unwrap();
-    assert!(String::from_utf8_lossy(&reply[..length]).contains("the lease is over"));
+    assert!(String::from_utf8_lossy(&reply[..length]).contains("the lease has ended"));
     assert!(Client::open(&socket).unwrap().command().is_ok());
 }
 

@@ -353,7 +353,7 @@ pub enum OnlineError {
         axis: usize,
     },
     /// No motion was found; the axis continues to its old target.
-    #[error("axis {axis}: no jerk-limited way to the target was found")]
+    #[error("axis {axis}: no jerk-limited motion to the target was found")]
     NotFound {
         /// Number of the axis, from 0.
         axis: usize,

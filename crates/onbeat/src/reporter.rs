@@ -181,7 +181,7 @@ impl fmt::Display for Notice {
                     let takes = mode.cyclic().setpoint();
                     write!(f, ": axis \"{name}\" is in {}, in which it takes {takes}", mode.name())?;
                 }
-                f.write_str("; its axes stop, or stay disabled, as long as it answers so")
+                f.write_str("; its axes stop, or stay disabled, while it answers this")
             }
             Self::IpcOpen(path) => write!(f, "ipc {}", path.display()),
             Self::IpcElsewhere(why) => {

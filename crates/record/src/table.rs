@@ -165,7 +165,7 @@ impl RunTable<'_> {
 }
 
 fn granted(asked: String, granted: String) -> String {
-    if asked == granted { granted } else { format!("{granted} (asked for {asked})") }
+    if asked == granted { granted } else { format!("{granted} (requested {asked})") }
 }
 
 fn number(nanoseconds: Option<f64>, unit: f64, digits: usize) -> String {

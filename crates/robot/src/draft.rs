@@ -193,7 +193,7 @@ impl<'a> Draft<'a> {
             ));
             next.push((
                 format!("onbeat control jog {axis}"),
-                "the arrow keys; slow, and to rest at each limit",
+                "the arrow keys; slow, and stops at each limit",
             ));
         } else if let Some(axis) = first(CyclicMode::Velocity).map(axis) {
             next.push((
@@ -206,7 +206,7 @@ impl<'a> Draft<'a> {
         let profile = "P priority, M memory lock; without the privilege it runs without, and says so";
         [
             format!("# Drafted by {made_by}.\n#\n"),
-            "# What could not be known stands behind `unknown:`, what was chosen behind `assumed:`.\n"
+            "# `unknown:` marks what Onbeat could not find out, `assumed:` marks what it chose.\n"
                 .to_owned(),
             "# docs/robot-file.md has every key. Next:\n#\n".to_owned(),
             next,

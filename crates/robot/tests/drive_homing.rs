@@ -125,8 +125,8 @@ fn homings_that_cannot_be_are_refused_with_what_is_missing() {
         (
             "kind = \"servo_drive\", limit_switches",
             "kind = \"digital_outputs\", channels = 1, limit_switches",
-            "limit_switches for another kind of application, expected limit_switches only beside a servo_drive: remove \
-             it",
+            "limit_switches for another kind of application, expected limit_switches only with a \
+             servo_drive: remove it",
         ),
         (
             "method = 17",

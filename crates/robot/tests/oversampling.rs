@@ -93,7 +93,8 @@ fn a_factor_that_does_not_fit_is_refused() {
         (
             good,
             "oversampling = 4, sync0 = \"250us\"",
-            "sync0 beside oversampling = 4, expected one of the two: oversampling gives SYNC0 and SYNC1 their cycles: remove sync0",
+            "sync0 together with oversampling = 4, expected one of the two: oversampling gives \
+             SYNC0 and SYNC1 their cycles: remove sync0",
         ),
         (
             good,

@@ -62,7 +62,8 @@ fn a_sensor_that_cannot_be_is_named_with_its_place() {
         ),
         (
             sensor(&format!("{force}\ntorque = \"force\"")),
-            "torque = \"force\", which is force of the sensor \"it\", expected a signal of its own: correct torque",
+            "torque = \"force\", which is force of the sensor \"it\", expected a separate signal: \
+             correct torque",
         ),
         (
             sensor("kind = \"force\""),

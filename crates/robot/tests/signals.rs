@@ -144,8 +144,9 @@ fn output_shows_cycle_number_over_one_bit_channels() {
         ),
         (
             "channel = 8\ntype = \"uint10\"",
-            "type \"uint10\" for the signal \"it\" from 0x7070:01 \"Output\" (1 bit) on, expected bool, or at most \
-             uint9: so many channels of one bit are there side by side: correct type",
+            "type \"uint10\" for the signal \"it\" from 0x7070:01 \"Output\" (1 bit) on, expected \
+             bool, or at most uint9: that is the number of neighbouring channels of one bit: \
+             correct type",
         ),
         (
             "channel = 5\ntype = \"uint7\"",
@@ -364,8 +365,8 @@ fn what_cannot_be_is_named_with_its_place() {
         ),
         (
             signal(lamp).replace("\"it\"", "\"valves.0x7010:01\""),
-            "signal \"valves.0x7010:01\", which is the name of 0x7010:01 \"Analog output\" (16 bits) of \"valves\", expected \
-             a name of its own: give it another name",
+            "signal \"valves.0x7010:01\", which is the name of 0x7010:01 \"Analog output\" (16 \
+             bits) of \"valves\", expected a separate name: give it another name",
         ),
         (signal(lamp).replace("\"it\"", "\"gnp\u{202E}.exe\""), "none of them a control character"),
         (

@@ -141,8 +141,8 @@ impl fmt::Display for FairServer {
         let Self { runtime, period } = self;
         write!(
             f,
-            "the kernel's fair server gives {runtime} us in {period} us to ordinary threads that got nothing of a \
-             CPU, before the cycle: keep them off it (C), or write 0 to \
+            "the kernel's fair server gives {runtime} us in {period} us to ordinary threads \
+             without CPU time, before the cycle: keep them off it (C), or write 0 to \
              /sys/kernel/debug/sched/fair_server/cpuN/runtime"
         )
     }

@@ -126,7 +126,7 @@ fn pulses_that_wait_for_the_time_of_the_reference_clock() {
     rig.pump_to(BringUpPhase::PreOp);
     let failure = failure(rig);
     assert!(matches!(failure, BusError::NoReferenceTime { .. }), "{failure}");
-    let told = "the time of the reference clock has not come back for 9.0 s on the way to Op";
+    let told = "no time of the reference clock was received for 9.0 s on the way to Op";
     assert!(failure.to_string().starts_with(told), "{failure}");
 }
 
@@ -139,7 +139,8 @@ fn process_data_that_does_not_come_back() {
     rig.tamper = change(|command, _, _| command != Command::Lrw);
     let failure = failure(rig);
     assert!(matches!(failure, BusError::IncompleteProcessData { received: None, .. }), "{failure}");
-    let told = "process data has not been whole for 9.0 s on the way to Op: the frame with datagram 0 did not come back; check";
+    let told = "process data was incomplete for 9.0 s on the way to Op: the frame with datagram 0 \
+        did not come back; check";
     assert!(failure.to_string().starts_with(told), "{failure}");
 }
 

@@ -162,5 +162,5 @@ fn a_dead_cable_is_given_up_with_how_long_it_was_dead() {
 fn replies_that_all_come_too_late_are_not_put_down_to_the_cable() {
     let delay = Duration::from_millis(100);
     let sentence = failure_with(Faults { delayed: 1.0, delay, ..Faults::default() });
-    assert!(sentence.contains("replies came too late meanwhile; check what keeps"), "{sentence}");
+    assert!(sentence.contains("replies came too late in that time; check what keeps"), "{sentence}");
 }

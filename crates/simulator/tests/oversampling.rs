@@ -141,7 +141,8 @@ fn pdos_that_hold_samples_are_marked_or_named() {
         (
             named(&[]),
             plain(),
-            "oversampling is configured, but its SII marks no PDO as a sample; name those that hold one, of 0x1b00, 0x1a00, 0x1b01, 0x1a80, 0x1b10",
+            "oversampling is configured, but its SII marks no PDO as a sample; name the PDOs that \
+             hold a sample, of 0x1b00, 0x1a00, 0x1b01, 0x1a80, 0x1b10",
         ),
         (
             named(&[0x1A00, 0x1A05]),
@@ -151,7 +152,8 @@ fn pdos_that_hold_samples_are_marked_or_named() {
         (
             named(&[]),
             drive(0),
-            "oversampling is configured, and its PDOs are those of its SII, expected described ones, as it has CoE; give its pdos, with all samples",
+            "oversampling is configured, and its PDOs come from its SII, expected pdos in the \
+             robot file, as it has CoE; give its pdos, with all samples",
         ),
     ] {
         let mut rig = Rig::new(described(vec![configuration]), vec![device]);

@@ -184,7 +184,7 @@ codes! {
         /// The permission to enable is missing.
         NotPermitted = 12, "the permission to enable is missing (interlock)";
         /// The cycle ends, or a request stops the axes, and the controller did not stop the axis.
-        Ending = 13, "the controller did not bring the axis to rest when it was asked to";
+        Ending = 13, "the controller did not stop the axis when requested";
         /// Another axis was stopped, and this one stops with it.
         OtherAxis = 14, "another axis was stopped, and this one with it";
         /// The SubDevice that holds its brake open takes no outputs any more.

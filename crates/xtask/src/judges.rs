@@ -44,8 +44,8 @@ pub(crate) fn all(root: &Path, only: Option<&str>, report: &mut Report) {
                 is_wanted(name).then(|| scope.spawn(move || timed(|| judge(root, onbeat))))
             };
             let beside = [
-                ("judge cyclonedds", start("cyclonedds", cyclone::judge)),
-                ("judge ROS 2", start("ros2", ros::judge)),
+                ("conformance Cyclone DDS", start("cyclonedds", cyclone::judge)),
+                ("conformance ROS 2", start("ros2", ros::judge)),
             ];
             let others: [(&str, Judge); 5] = [
                 ("peers", peers::all),

@@ -150,7 +150,7 @@ impl Common {
             continues: continues == Some(true),
         };
         let go_on = || match continues {
-            Some(_) => format!("; `onbeat measure {name} --continue {}` goes on", directory.display()),
+            Some(_) => format!("; `onbeat measure {name} --continue {}` continues", directory.display()),
             None => String::new(),
         };
         let mut report = match experiment(&context) {
@@ -184,11 +184,11 @@ pub(crate) struct Cells {
     #[command(flatten)]
     common: Common,
 
-    /// Go on with the interrupted run in this folder: its settings, and those of its cells that are missing
+    /// Continue the interrupted run in this folder: its settings, and its missing cells
     #[arg(long = "continue", value_name = "DIR", conflicts_with = "out")]
     continued: Option<PathBuf>,
 
-    /// The folder of --out has a run that goes on
+    /// The folder of --out has a run to continue
     #[arg(long, hide = true, requires = "out")]
     resume: bool,
 }

@@ -291,10 +291,11 @@ fn ordinary(peripherals: &[Peripheral], ran: &[Ran]) -> Section {
         let cells = [count].into_iter().chain(four).chain([told]).collect();
         Row { name: it.name.clone(), cells, from_paper: false }
     };
-    let heads = ["exchanges", "average", "maximum", "minimum", "SD", "told (stale)"];
+    let heads = ["exchanges", "average", "maximum", "minimum", "SD", "sent (stale)"];
     Section::Table(Table {
-        caption: "The ordinary tasks, ms: how long each exchange with the device took, none of which a real-time task waits \
-                  for; and the messages that reached the world, with those marked stale"
+        caption: "The ordinary tasks, ms: duration of each exchange with the device, for which no \
+            real-time task waits; and the messages that were sent, with the stale messages among \
+            them"
             .into(),
         columns: distribution::heads("device", &heads),
         rows: peripherals.iter().zip(ran).map(row).collect(),

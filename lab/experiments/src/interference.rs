@@ -206,12 +206,13 @@ impl Interference {
                         if !self.loads.contains(&load) && !besides.iter().any(|it: &Beside| it.load == load)
                         {
                             let name = load.map_or("", Load::name).to_owned();
-                            let title = format!("{name} (stands in for {what})");
+                            let title = format!("{name} (replaces {what})");
                             besides.push(Beside { name, title, load, processes });
                         }
                     }
                     report.warn(format!(
-                        "load {what} was not put on: {why}; memory bandwidth stands in for it (load memory, memory-10 and so on)"
+                        "load {what} was not applied: {why}; memory bandwidth replaces it (load \
+                         memory, memory-10 and so on)"
                     ));
                 }
             }
@@ -270,7 +271,7 @@ fn hardware_stamps(places: &Places) -> String {
     match clock {
         Ok(Ok(Some(clock))) => {
             let number =
-                clock.number.map_or("a clock of its own".to_owned(), |number| format!("/dev/ptp{number}"));
+                clock.number.map_or("a separate clock".to_owned(), |number| format!("/dev/ptp{number}"));
             let which =
                 if clock.stamps_all { "every frame" } else { "frames of a time protocol only, not these" };
             format!("not used: {} stamps {which}, by {number}", places.observer)
@@ -425,8 +426,8 @@ fn doubts(cells: &[Cell], report: &mut Report) {
         }
         if !cell.judgement.numbered {
             report.warn(
-                "the frames carry no number of the cycle: cycles are told apart by their time alone, and one late by more \
-                 than half a period may count for the next",
+                "the frames carry no number of the cycle: cycles are distinguished by their time \
+                 alone, and a cycle late by more than half a period may count as the next",
             );
         }
         for warning in crate::servo::refusals(&cell.run) {

@@ -241,10 +241,10 @@ impl Ipc {
     fn report(&self, cells: &[Cell], found: &Found) -> Report {
         let mut report = Report {
             experiment: "ipc".into(),
-            title: "What it costs threads to tell each other something".into(),
+            title: "Cost of communication between threads".into(),
             source: Some("the controllers paper, Tables 4 and 5".into()),
-            measured: "the cost of a call that nobody waits for, and the time from one thread's call to the other \
-                       thread's running: there and back again, halved"
+            measured: "the cost of a call without a waiting thread, and the time from one thread's \
+                call to the other thread's running: there and back again, halved"
                 .into(),
             good: "a call of a microsecond at most, a wake-up of a few, and maxima not far above the medians; our own \
                    IPC needs no system call, so that its calls must cost tens of nanoseconds"
@@ -316,8 +316,8 @@ impl Ipc {
         ];
         Section::Table(Table {
             caption: format!(
-                "One way, us, both threads at priority {}, beside rt-tests in the same run (it prints whole \
-                 microseconds, rounded down)",
+                "One way, us, both threads at priority {}, next to rt-tests in the same run (it \
+                 prints whole microseconds, rounded down)",
                 self.priority
             ),
             columns: distribution::heads("", &["minimum", "average", "maximum", "samples"]),
@@ -332,10 +332,11 @@ const QUEUE: &str = "POSIX message queue";
 /// Peers, in the order of the table: of the mutex, of the queue.
 const PEERS: [&str; 2] = ["ptsematest", "pmqtest"];
 
-const CALLS: &str = "A call is the pair of both halves: post and wait, lock and unlock, send and receive, write and read; for the futex, a \
-                     wake-up that finds nobody, and taking the word. The seqlock and the ring are what the cycle tells the rest of the \
-                     program by, and the IPC other processes; their other side looks when it likes, so there is no wake-up to measure. The \
-                     paper measures within two tasks: the tables below have that form.";
+const CALLS: &str = "A call is the pair of both halves: post and wait, lock and unlock, send and \
+    receive, write and read; for the futex, a wake-up without a waiting thread, and taking the \
+    word. The cycle reports to the rest of the program by the seqlock and the ring, and to other \
+    processes by the IPC; their readers poll, so there is no wake-up to measure. The paper \
+    measures within two tasks: the tables below have that form.";
 
 type Named = (&'static str, Box<dyn Mechanism>);
 

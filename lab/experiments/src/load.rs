@@ -176,7 +176,7 @@ impl Load {
             }
             Self::Dd(Weight::Light) => "32 MiB written, brought to the disk, and read again",
             Self::Hackbench(Weight::Paper) => {
-                "800 threads in 20 groups that send each other messages, started anew every 5 s"
+                "800 threads in 20 groups that send each other messages, restarted every 5 s"
             }
             Self::Hackbench(Weight::Light) => "400 threads that send each other messages",
             Self::Ping(Weight::Paper) => {

@@ -94,8 +94,8 @@ impl Omni {
                  reference (a rectangle of velocity, convolved with two boxes)"
                     .into(),
             ),
-            measured: "where the robot is by the odometry of its four simulated wheels, beside where the path says, at \
-                       every command, and at the end"
+            measured: "where the robot is by the odometry of its four simulated wheels, and its \
+                position on the path, at every command, and at the end"
                 .into(),
             good: "an end-point error of a few millimetres, and a robot that is never more than a few centimetres from its \
                    reference"

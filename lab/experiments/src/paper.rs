@@ -113,7 +113,7 @@ impl Paper {
 impl Contents {
     /// The source, and the conditions of all its numbers, as a paragraph.
     fn introduction(&self) -> String {
-        format!("Beside it, the {}: {}. {}.", self.name, self.citation, sentence(&self.conditions))
+        format!("For comparison, the {}: {}. {}.", self.name, self.citation, sentence(&self.conditions))
     }
 }
 

@@ -43,7 +43,7 @@ fn output_of(
         let status = loop {
             match child.0.try_wait() {
                 Ok(Some(status)) => break Ok(status),
-                Ok(None) if stop.load(Ordering::Relaxed) => break Err("was told to stop".to_owned()),
+                Ok(None) if stop.load(Ordering::Relaxed) => break Err("was stopped".to_owned()),
                 Ok(None) if begin.elapsed() > timeout => {
                     break Err(format!("had not ended after {} s", timeout.as_secs()));
                 }

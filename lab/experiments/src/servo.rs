@@ -233,7 +233,7 @@ fn phase_table(signals: &[SyncSignal]) -> Option<Table> {
 fn profile(conditions: &Value) -> String {
     let letters = |which: &str| conditions["profile"][which].as_str().unwrap_or("not known").to_owned();
     let (asked, granted) = (letters("requested"), letters("granted"));
-    if asked == granted { granted } else { format!("{granted} (asked for {asked})") }
+    if asked == granted { granted } else { format!("{granted} (requested {asked})") }
 }
 
 /// Settings requested and refused, as reported by the run.

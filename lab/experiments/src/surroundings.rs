@@ -61,8 +61,8 @@ impl Surroundings {
         }
         if let Some(steal) = over.map(|it| it.whole.steal).filter(|&steal| steal > STOLEN) {
             report.warn(format!(
-                "the hypervisor ran something else for {:.1} % of the time: the tails are its own; measure on \
-                 hardware or on a machine with CPUs of its own",
+                "the hypervisor ran something else for {:.1} % of the time: the tails are its own; \
+                 measure on hardware or on a machine with dedicated CPUs",
                 steal * 100.0
             ));
         }

@@ -124,13 +124,14 @@ impl Tasks {
     fn report(&self, all: &[(Busy, Vec<Vec<Job>>)]) -> Result<Report, Error> {
         let mut report = Report {
             experiment: "tasks".into(),
-            title: "Periodic tasks on one CPU, beside their computed response times".into(),
+            title: "Periodic tasks on one CPU, with their computed response times".into(),
             source: Some("the controllers paper, Tables 2, 3 and 6, Figure 3".into()),
-            measured: "for every job: the period from its start to the next, its jitter |period - nominal|, and the \
-                       response time from its release to its end, beside the worst response that the analysis computes"
+            measured: "for every job: the period from its start to the next, its jitter |period - \
+                nominal|, and the response time from its release to its end, and the worst \
+                response that the analysis computes"
                 .into(),
-            good: "no response above the computed one by more than the wake-up and the switches between tasks, which \
-                   the analysis is not told of; a period that stays nominal"
+            good: "no response above the computed one by more than the wake-up and the switches \
+                between tasks, which the analysis does not include; a period that stays nominal"
                 .into(),
             found: self.found().map(str::to_owned),
             ..Report::default()
@@ -260,8 +261,9 @@ impl Tasks {
         columns.extend(["computed R", "R of median C", "R of longest C", "maximum / R"].map(str::to_owned));
         Section::Table(Table {
             caption: format!(
-                "Response time, us: release to end, measured, {busy}, and the worst that response-time analysis computes \
-                 from the execution times C asked for, and from the processor times measured"
+                "Response time, us: release to end, measured, {busy}, and the worst that \
+                 response-time analysis computes from the requested execution times C, and from \
+                 the measured processor times"
             ),
             columns,
             rows: (0..tasks.len()).map(row).collect(),

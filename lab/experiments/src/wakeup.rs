@@ -167,7 +167,7 @@ impl Wakeup {
     fn report(&self, found: &Found) -> Report {
         let mut report = Report {
             experiment: "wakeup".into(),
-            title: "Wake-up latency beside cyclictest".into(),
+            title: "Wake-up latency compared with cyclictest".into(),
             source: Some("cyclictest (rt-tests), what the field measures by".into()),
             measured: "how long after its release, programmed as an absolute time, a thread with nothing else to do \
                        reads the clock: the same for both programs, which take turns"

@@ -31,7 +31,7 @@ pub fn names(files: &[String], reports: &[Report]) -> Vec<String> {
 pub fn compare(runs: &[Run]) -> Result<Report, String> {
     let (first, others) = runs.split_first().ok_or("no run to compare")?;
     if others.is_empty() {
-        return Err(format!("{} stands alone: name a second run to compare it with", first.name));
+        return Err(format!("{} is the only run: name a second run to compare it with", first.name));
     }
     if let Some(other) = others.iter().find(|it| it.report.experiment != first.report.experiment) {
         return Err(format!(
@@ -393,7 +393,7 @@ mod tests {
     #[test]
     fn runs_that_cannot_be_compared_are_a_sentence() {
         let alone = compare(&[run("a", "6.1", "1", 5)]).unwrap_err();
-        assert!(alone.starts_with("a stands alone"), "{alone}");
+        assert!(alone.starts_with("a is the only run"), "{alone}");
         let mut other = run("b", "6.1", "1", 5);
         other.report.experiment = "tasks".into();
         let error = compare(&[run("a", "6.1", "1", 5), other.clone()]).unwrap_err();

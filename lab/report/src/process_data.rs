@@ -105,7 +105,7 @@ fn table(quantities: &[Quantity]) -> Table {
         Row { name: quantity.name.clone(), cells, from_paper: false }
     };
     Table {
-        caption: "Signals and axes over all cycles, and cycles with no value of theirs".to_owned(),
+        caption: "Signals and axes over all cycles, and cycles without their values".to_owned(),
         columns: ["", "unit", "average", "maximum", "minimum", "cycles without"]
             .map(str::to_owned)
             .to_vec(),

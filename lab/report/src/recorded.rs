@@ -92,11 +92,16 @@ fn title(what: &str) -> String {
 
 fn measured(what: &str) -> String {
     match what {
-        "cycle" => "for every cycle: when it should have started, when it did, and what each of its phases took".to_owned(),
-        "wakeup" => "for every cycle of a thread that does nothing else: from the instant it asked to be woken to the one \
-                     it was"
+        "cycle" => {
+            "for every cycle: when it should have started, when it did, and what each of its phases took"
+                .to_owned()
+        }
+        "wakeup" => "for every cycle of a thread that does nothing else: from the requested \
+            wake-up time to the actual one"
             .to_owned(),
-        "bus" => "for every cycle: when its frame passed, by the clock of an independent observer".to_owned(),
+        "bus" => {
+            "for every cycle: when its frame passed, by the clock of an independent observer".to_owned()
+        }
         _ => format!("what the columns of a recording of `{what}` say, row by row"),
     }
 }
@@ -108,7 +113,7 @@ fn good(what: &str) -> &'static str {
                     period, and no overrun"
         }
         "wakeup" => "a maximum far below the period, and hardly above the average",
-        "bus" => "periods that hardly differ from the one asked for",
+        "bus" => "periods that hardly differ from the requested period",
         _ => "times that hardly differ from one another",
     }
 }

@@ -83,7 +83,7 @@ impl OwnBus {
         let latches = self.main_device.sub_devices().get(place).and_then(|it| it.latches);
         latches.map(latch_inputs).ok_or_else(|| {
             Failure::new(format!(
-                "SubDevice {position} does not tell its latch times: check power and cable"
+                "SubDevice {position} does not report its latch times: check power and cable"
             ))
         })
     }

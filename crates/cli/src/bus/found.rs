@@ -87,7 +87,7 @@ impl ToolBus {
                 Ok(bytes) => Entry::parse(&bytes).ok(),
                 Err(Unanswered::Mailbox(_) | Unanswered::Running(_)) => None,
                 Err(why) => {
-                    return Err(self.refused(position, &format!("asking about object {address}"), why));
+                    return Err(self.refused(position, &format!("reading object {address}"), why));
                 }
             };
             if let Some(kind) = kind {

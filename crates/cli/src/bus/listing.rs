@@ -88,13 +88,16 @@ impl<'a, F: FnMut(MailboxService) -> Result<Vec<u8>, Unanswered>> Listing<'a, F>
         );
         self.silences = if is_silence { self.silences + 1 } else { 0 };
         let Unanswered::Mailbox(error) = &why else {
-            return Err(Ended { doing: format!("asking about {what}"), why });
+            return Err(Ended { doing: format!("reading {what}"), why });
         };
         self.items.push(DictionaryItem::Unread { index, sub_index, why: error.to_string() });
         if self.silences < SILENCES {
             return Ok(());
         }
-        Err(Ended { doing: format!("asking about {what}, in vain {SILENCES} times in a row"), why })
+        Err(Ended {
+            doing: format!("reading {what}: {SILENCES} consecutive requests without an answer"),
+            why,
+        })
     }
 }
 

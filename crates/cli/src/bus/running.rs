@@ -23,7 +23,7 @@ pub(crate) fn cycle_of(owner: &Owner) -> Option<Client> {
 /// Says which cycle is asked, where the user named another thing.
 pub(crate) fn say_whom(attached: &Client) {
     let (name, process) = (attached.name(), attached.process());
-    output::say(format!("asked through the running cycle \"{name}\" (process {process}), which goes on"));
+    output::say(format!("using the running cycle \"{name}\" (process {process}), which continues"));
 }
 
 /// A connection to the bus of a running cycle.
@@ -67,7 +67,7 @@ impl RunningBus {
     pub(crate) fn status(&mut self, errors: bool) -> Result<BusStatus, Failure> {
         match self.client.call(Service::Status { errors, receive_times: errors })? {
             Outcome::Status(status) => Ok(*status),
-            _ => Err(Failure::new("the running cycle does not tell the state of its bus")),
+            _ => Err(Failure::new("the running cycle does not report the state of its bus")),
         }
     }
 
@@ -75,7 +75,7 @@ impl RunningBus {
     pub(super) fn latches(&mut self, position: u16) -> Result<[LatchInput; 2], Failure> {
         match self.client.call(Service::Latches { position })? {
             Outcome::Latches(inputs) => Ok(inputs),
-            _ => Err(Failure::new("the running cycle does not tell latch times")),
+            _ => Err(Failure::new("the running cycle does not report latch times")),
         }
     }
 

@@ -46,7 +46,7 @@ pub(crate) struct Doctor {
     #[arg(long, value_name = "KIND", requires = "iface", value_parser = link_kind())]
     link: Option<LinkKind>,
 
-    /// CPU that the interface's interrupts shall come to; without it they stay on any one CPU
+    /// CPU for the interface's interrupts; without it, any single CPU is accepted
     #[arg(long, value_name = "NUMBER", requires = "iface")]
     nic_cpu: Option<usize>,
 
@@ -62,7 +62,7 @@ pub(crate) struct Doctor {
     #[arg(long, value_name = "PMCS|none", default_value = "PM", requires = "period")]
     profile: Profile,
 
-    /// Mend what can be mended now and undone later; needs root
+    /// Apply the fixes that can be undone with --restore; needs root
     #[arg(long)]
     fix: bool,
 

@@ -45,9 +45,7 @@ impl Export {
         let file = File::open(&self.recording).map_err(|error| read(&error))?;
         let mut reader = RecordingReader::open(BufReader::new(file)).map_err(|error| read(&error))?;
         if !self.force && self.to.exists() {
-            return Err(Failure::new(format!(
-                "{to}: there is such a file, expected none; --force replaces it"
-            )));
+            return Err(Failure::new(format!("{to}: the file exists, expected none; --force replaces it")));
         }
         // Whole or not at all: the recording may be the file that is replaced.
         let mut part = self.to.clone().into_os_string();

@@ -65,7 +65,7 @@ pub(crate) struct Watch {
     #[arg(value_name = "SIGNAL")]
     names: Vec<String>,
 
-    /// Time from one look to the next, a period of the cycle at least; 10ms by default, or the period if that is longer
+    /// Sampling interval, at least the period of the cycle; default 10ms, or the period if longer
     #[arg(long, value_name = "TIME", value_parser = time)]
     every: Option<Duration>,
 

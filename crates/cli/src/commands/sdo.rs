@@ -58,7 +58,8 @@ pub(crate) struct Write {
     #[arg(short, long, value_name = "TYPE")]
     r#type: Option<ObjectType>,
 
-    /// Write it to the bus of a running cycle although that relies on it: process data, its mapping, objects of an axis, limits of a drive with power
+    /// Write although a running cycle relies on the object: process data, its mapping, an axis,
+    /// limits of a drive with power
     #[arg(long)]
     force: bool,
 }
@@ -176,7 +177,8 @@ impl Write {
                 None => dictionary_type(bus, position, object)?,
                 given => given,
             };
-            let untold = "the SubDevice does not tell its type, expected --type: add it, as --type uint16";
+            let untold = "the SubDevice does not report its type, expected --type: add it, as \
+                --type uint16";
             let object_type = told.ok_or_else(|| self.place.failure(object, untold))?;
             let bytes = object_type
                 .encode_text(&self.value)

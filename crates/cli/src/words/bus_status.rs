@@ -26,8 +26,8 @@ pub(crate) fn text(found: &[Described], status: &BusStatus) -> String {
         }
         remarks.extend(now.errors.as_ref().and_then(errors));
         if !remarks.is_empty() {
-            let who = sub_device(it.object.position.into(), &it.object.name);
-            let _ = writeln!(text, "{who}: {}", remarks.join("; "));
+            let device = sub_device(it.object.position.into(), &it.object.name);
+            let _ = writeln!(text, "{device}: {}", remarks.join("; "));
         }
     }
     text

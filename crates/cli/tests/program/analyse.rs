@@ -54,7 +54,7 @@ fn the_five_tasks_of_the_controllers_paper() {
 fn what_is_not_schedulable_says_why_and_what_helps() {
     let ran = run(&["analyse", "examples/tasks/too-much.toml"]);
     assert_eq!(ran.code, Some(3));
-    let expected = "not schedulable: tau3 misses by 600us because its response is made of 1.2ms of its own, 1.2ms of tau1 \
+    let expected = "not schedulable: tau3 misses by 600us because its response is made of 1.2ms of execution, 1.2ms of tau1 \
                     (4 x 300us), 1.2ms of tau2 (2 x 600us)\n\
                     the smallest change that helps is tau1 shorter by 100us (a wcet of 200us)\n";
     assert!(ran.stdout.contains(expected), "{}", ran.stdout);

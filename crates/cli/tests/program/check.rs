@@ -16,7 +16,7 @@ fn a_file_is_checked_and_nothing_is_started() {
     let ran = run(&["check", "examples/arm.toml"]);
     let expected = "arm: 6 SubDevices (6 can be simulated), 6 axes, cycle of 1ms\n\
                     controllers: trajectories (joint_trajectory), positions (joint_position), tool (cartesian)\n\
-                    asked of the machine: profile PM, priority 80; `onbeat doctor` looks whether it can\n\
+                    required of the machine: profile PM, priority 80; check it with `onbeat doctor`\n\
                     rights: CAP_SYS_NICE for its priority, CAP_IPC_LOCK for locked memory, CAP_NET_RAW for --iface\n\
                     axes \"axis-1\", \"axis-2\", \"axis-3\", \"axis-4\" and 2 more: bounded in the drive by \
                     0x6065 = 131072 of startup, 0x6066 = 50 of startup, 0x6072 = 2000; not by 0x607D:01, 0x607D:02 \

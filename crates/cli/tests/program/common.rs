@@ -41,7 +41,7 @@ impl Ran {
 }
 
 /// Begins the line of a command on a bus that is simulated for it alone.
-pub(crate) const SIMULATED: &str = "on a simulated bus of its own";
+pub(crate) const SIMULATED: &str = "on a separate simulated bus";
 
 /// The program, ready for arguments. It ends with the test.
 pub(crate) fn onbeat() -> Command {

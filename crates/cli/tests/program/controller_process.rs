@@ -139,7 +139,7 @@ fn a_process_that_goes_stops_the_axes_while_the_bus_stays_in_op_and_the_run_says
     let ran = program.finish();
     process.join().expect("the controller");
     assert_eq!(ran.code, Some(3), "{}", ran.stderr);
-    assert!(ran.stderr.contains("the controller process was gone"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("the controller process ended"), "{}", ran.stderr);
     let end: serde_json::Value = serde_json::from_str(&ran.stdout).expect("JSON");
     assert!(end["controller"]["stops"].as_u64() >= Some(1), "{end}");
     assert!(end["axes"][0]["stop"].as_str().is_some_and(|stop| stop.contains("stale")), "{end}");
@@ -190,8 +190,8 @@ fn what_cannot_be_is_one_sentence() {
     assert_eq!(
         ran.stderr.lines().last(),
         Some(
-            "onbeat: controller \"external\": expected an IPC for its process, found none: leave out --no-ipc and --time fast, or see \
-             why none is open"
+            "onbeat: controller \"external\": expected an IPC for its process, found none: leave \
+             out --no-ipc and --time fast, or see why no IPC is open"
         ),
         "{}",
         ran.stderr

@@ -155,7 +155,7 @@ fn the_place_of_a_fault_is_told_and_the_counters_are_cleared() {
     let cycle = Cycle::start("place");
     let ran = cycle.ask(&[]);
     assert_eq!(ran.code, Some(3), "{}{}", ran.stdout, ran.stderr);
-    assert!(ran.stderr.contains("asked through the running cycle"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("using the running cycle"), "{}", ran.stderr);
     let found: Vec<_> = ran.stdout.lines().filter_map(|line| line.strip_prefix("! ")).collect();
     assert_eq!(found, [PLACE], "{}", ran.stdout);
     assert!(ran.stdout.contains("spread 20 ns"), "{}", ran.stdout);

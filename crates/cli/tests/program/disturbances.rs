@@ -59,9 +59,10 @@ fn the_watch_counts_what_disturbs_the_cycle_and_every_devices_task() {
         } else {
             testkit::skip!("system calls of {name}: {}", watched["missing"]);
         }
-        let whom = if *name == "cycle" { "the cycle's thread".to_owned() } else { format!("task {name}") };
+        let thread =
+            if *name == "cycle" { "the cycle's thread".to_owned() } else { format!("task {name}") };
         let said = end.stderr.lines().any(|line| {
-            line == format!("nothing disturbed {whom}") || line == format!("disturbances of {whom}:")
+            line == format!("nothing disturbed {thread}") || line == format!("disturbances of {thread}:")
         });
         assert!(said, "{name}: {}", end.stderr);
     }

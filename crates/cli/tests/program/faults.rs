@@ -163,7 +163,7 @@ fn what_cannot_be_is_refused_in_a_sentence() {
     let nobody = run(&["fault", "--of", "no-such-simulator", "power", "off", "1"]);
     let told = nobody.sentence();
     assert!(
-        told.starts_with("onbeat: no simulator called `no-such-simulator` runs: none answers in /"),
+        told.starts_with("onbeat: no simulator called `no-such-simulator` runs: no process answers in /"),
         "{told}"
     );
     assert_eq!(run(&["fault"]).code, Some(2));
@@ -212,7 +212,7 @@ fn a_run_begins_without_an_optional_drive_which_joins() {
     let ran = run(&["run", robot, "--cycles", "7000", "--no-ipc", "--faults", script]);
     let told = [
         "SubDevice 5 \"drive-6\" is not on the bus; it joins when it comes",
-        "SubDevice 5 \"drive-6\" is configured anew",
+        "SubDevice 5 \"drive-6\" is configured again",
         "SubDevice 5 \"drive-6\" has joined and is in Op, behind the cable between SubDevice 4 \"drive-5\" port 1 and SubDevice 5 \
          \"drive-6\" port 0",
     ];

@@ -183,7 +183,7 @@ fn a_recording_is_kept_when_somebody_asks_for_it() {
     let robot = Robot::run("flight-none", SIX_AXIS, &[]);
     let asked = ask(&robot, &[]);
     let expected =
-        "the run keeps no recording when it is asked, expected one with --record FILE --trigger command";
+        "the run makes no recording on request, expected a run with --record FILE --trigger command";
     assert!(asked.sentence().contains(expected), "{}", asked.stderr);
     robot.end();
 }
@@ -257,7 +257,7 @@ fn a_recording_is_exported_as_csv_and_as_mcap() {
 
     let ran = run(&["export", &from, &csv]);
     assert!(
-        ran.sentence().ends_with("there is such a file, expected none; --force replaces it"),
+        ran.sentence().ends_with("the file exists, expected none; --force replaces it"),
         "{}",
         ran.stderr
     );

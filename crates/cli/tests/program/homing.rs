@@ -185,7 +185,7 @@ fn who_ends_the_command_home_brings_the_axis_to_rest() {
     assert!(kill.expect("kill").success());
     let ran = home.finish();
     assert!(
-        ran.code == Some(1) && ran.stderr.contains("called off: the axes are at rest"),
+        ran.code == Some(1) && ran.stderr.contains("cancelled: the axes are at standstill"),
         "{}",
         ran.stderr
     );

@@ -197,7 +197,7 @@ fn ctrl_c_ends_an_experiment_with_what_it_has() {
     assert!(Command::new("kill").args(["-INT", &number]).status().expect("kill").success());
     let ran = running.finish();
     assert_eq!(ran.code, Some(3), "{}", ran.stderr);
-    let hint = format!("`onbeat measure servo --continue {}` goes on", folder.display());
+    let hint = format!("`onbeat measure servo --continue {}` continues", folder.display());
     assert!(ran.stderr.contains(&hint), "{}", ran.stderr);
     assert!(
         ran.stdout.contains("stopped before its end") && ran.stdout.contains("T_jitter"),

@@ -191,8 +191,8 @@ fn a_motion_that_the_mode_of_an_axis_does_not_take_is_told_with_the_mode() {
     let _shared = shared();
     let robot = Robot::run("move-mode", M4K, &SLOW);
     let ran = asked(&robot, &["move", "--by", "left-wheel", "0.1"]);
-    let sentence = "expected joint_trajectory of these axes; the robot file has none: axis \"left-wheel\" is in csv, in which it takes a \
-                    velocity";
+    let sentence = "expected joint_trajectory of these axes; the robot file has none: axis \
+        \"left-wheel\" is in csv, which takes a velocity";
     assert!(ran.sentence().contains(sentence), "{}", ran.stderr);
     robot.interrupt();
 }
@@ -207,7 +207,11 @@ fn a_stop_is_heard_whoever_asks_for_something_else() {
     let moving = Running::start(control(&robot, &["move", "shoulder_pan", "2.0"]));
     robot.until("under way", |state| state.axes[0].position > 0.02);
     let ran = asked(&robot, &["move", "shoulder_pan", "0.0"]);
-    assert!(ran.sentence().contains("a motion is under way, expected axes at rest"), "{}", ran.stderr);
+    assert!(
+        ran.sentence().contains("a motion is in progress, expected all axes at standstill"),
+        "{}",
+        ran.stderr
+    );
     let ran = asked(&robot, &["reset"]);
     assert!(ran.sentence().contains("has port `control` open"), "{}", ran.stderr);
     let stops: Vec<Running> = (0..6).map(|_| Running::start(control(&robot, &["stop"]))).collect();
@@ -258,7 +262,7 @@ fn a_motion_that_is_called_off_brings_its_axis_to_rest() {
     let process = running.id().to_string();
     assert!(Command::new("kill").args(["-INT", &process]).status().expect("kill").success());
     let ran = running.finish();
-    let off = ran.stderr.contains("onbeat: called off: the axes are at rest");
+    let off = ran.stderr.contains("onbeat: cancelled: the axes are at standstill");
     assert!(ran.code == Some(1) && off, "{:?} {}", ran.code, ran.stderr);
     let state = robot.until("at rest", |state| state.axes[0].target_velocity == 0.0);
     assert!(state.axes[0].position < 1.0, "{state:?}");

@@ -142,7 +142,7 @@ fn an_axis_of_a_draft_is_moved_from_a_shell() {
     command.args(["new", "--cycle"]).arg(robot.ipc.path());
     let ran = finished(command);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    assert!(ran.stderr.contains("which goes on"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("which continues"), "{}", ran.stderr);
     let again = RobotConfig::parse(&ran.stdout, "again.toml").unwrap();
     assert_eq!(again.axes[0].scale, read(&path).axes[0].scale);
     assert!(ran.stdout.contains("# unknown: dc"), "{}", ran.stdout);
@@ -193,7 +193,7 @@ fn what_cannot_be_drafted_is_refused_in_a_sentence_and_leaves_no_file() {
         assert!(ran.stdout.is_empty() && !Path::new(&output).exists(), "{part}");
     };
     refused(&[], "expected --iface NIC");
-    refused(&["--iface", "nowhere0"], "interface nowhere0: there is none of this name");
+    refused(&["--iface", "nowhere0"], "interface nowhere0: no interface has this name");
     refused(&["--sii", &path("none.bin")], "cannot be read, expected an SII image");
     refused(&["--sii", folder.to_str().unwrap()], "no regular file");
     fs::write(path("esi.xml"), "\u{feff}<?xml version=\"1.0\"?>\n<EtherCATInfo/>").unwrap();

@@ -27,7 +27,7 @@ fn whoever_wants_a_bus_that_is_run_asks_through_its_cycle_or_is_told_who_runs_it
         for arguments in [&["run", "--cycles", "10", "--no-ipc"][..], &["scan", "--take-over"]] {
             assert_eq!(wire.onbeat(arguments).sentence(), expected, "{arguments:?}");
         }
-        let asked = format!("(process {}), which goes on", running.id());
+        let asked = format!("(process {}), which continues", running.id());
         let through = |ran: Ran, part: &str| {
             assert!(ran.code == Some(0) && ran.stderr.contains(&asked), "{:?} {}", ran.code, ran.stderr);
             assert!(ran.stdout.contains(part), "{}", ran.stdout);
@@ -54,7 +54,7 @@ fn whoever_wants_a_bus_that_is_run_asks_through_its_cycle_or_is_told_who_runs_it
     assert_eq!(end["working_counter_errors"], 0);
     assert_eq!(end["frames"]["other_main_device"], 0);
     let without_one =
-        "onbeat: interface near: found nobody, expected a running cycle that lets this user in";
+        "onbeat: interface near: found no process, expected a running cycle that lets this user in";
     assert_eq!(wire.onbeat(&["events"]).sentence(), without_one);
 }
 

@@ -162,7 +162,7 @@ fn a_fifo_that_nobody_reads_is_no_recording_of_simulate_and_one_that_is_not_empt
         Running::start(testbed.run_in(testkit::Side::Far, command)).finish()
     };
     let ran = simulate();
-    let refused = "the recording cannot be written (a FIFO that nobody reads)";
+    let refused = "the recording cannot be written (a FIFO without a reader)";
     assert!(ran.code == Some(1) && ran.stderr.contains(refused), "{:?} {}", ran.code, ran.stderr);
 
     let reading = OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits() as i32).open(&path);
@@ -212,7 +212,7 @@ fn measured(ran: &Ran) -> u64 {
 #[test]
 fn a_recording_or_a_capture_that_nobody_reads_does_not_keep_a_run_from_its_end() {
     for (option, name, expected) in [
-        ("--record", "nobody-reads.onbeat", "0 cycles are in it, 300 are not"),
+        ("--record", "nobody-reads.onbeat", "0 cycles are in it, 300 are missing"),
         ("--capture", "nobody-reads.pcapng", "0 frames are in it"),
     ] {
         let path = fifo(name);

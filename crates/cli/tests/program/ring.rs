@@ -15,8 +15,8 @@ fn ring(name: &str) -> String {
     robot.to_str().expect("UTF-8").to_owned()
 }
 
-const OPEN: &str = "the ring is open between SubDevice 2 \"drive-3\" port 1 and SubDevice 3 \"drive-4\" port 0; it goes on from \
-                    both ends";
+const OPEN: &str = "the ring is open between SubDevice 2 \"drive-3\" port 1 and SubDevice 3 \
+    \"drive-4\" port 0; frames now travel from both ends";
 
 /// A break and its end are reported, and none is missed for longer than the frames that were under way.
 fn is_healed(ran: &Ran) {
@@ -274,8 +274,10 @@ fn a_ring_goes_on_without_either_of_its_interfaces() {
     let Some((_, ran)) = played else { return };
     assert_eq!(ran.code, Some(0), "{}", worst_first(&ran));
     for told in [
-        "the ring is open between SubDevice 5 \"drive-6\" port 1 and the second interface; it goes on from both ends",
-        "the ring is open between the first interface and SubDevice 0 \"drive-1\" port 0; it goes on from both ends",
+        "the ring is open between SubDevice 5 \"drive-6\" port 1 and the second interface; frames \
+         now travel from both ends",
+        "the ring is open between the first interface and SubDevice 0 \"drive-1\" port 0; frames \
+         now travel from both ends",
     ] {
         assert!(ran.stderr.contains(told), "{told}: {}", ran.stderr);
     }
@@ -300,7 +302,7 @@ fn a_bus_of_its_own_at_the_second_interface_is_no_ring() {
         let mut command = onbeat();
         command.arg("scan").args(BOTH);
         said = finished(testbed.run_in(Side::Near, command)).stderr;
-        if said.contains("each has a bus of its own, of 6 and 6 SubDevices") {
+        if said.contains("each has a separate bus, of 6 and 6 SubDevices") {
             return drop(simulators);
         }
     }

@@ -271,11 +271,11 @@ fn io_force_wins_is_shown_everywhere_and_ends_by_itself_or_with_a_release() {
     for (arguments, sentence) in [
         (
             &["force", "spindle.controlword", "6", "--for", "1s"][..],
-            "written by axis \"spindle\", which nobody overrides",
+            "written by axis \"spindle\", which no client can override",
         ),
         (
             &["force", "spindle.torque offset", "30000", "--for", "4s"],
-            "written by axis \"spindle\", which nobody overrides",
+            "written by axis \"spindle\", which no client can override",
         ),
         (
             &["force", "ready", "off", "--for", "1ns"],
@@ -318,15 +318,15 @@ fn io_force_wins_is_shown_everywhere_and_ends_by_itself_or_with_a_release() {
     let released = of("signal_released", "pressure");
     assert_eq!((released.len(), &released[0]["reason"]), (1, &"released".into()), "{released:?}");
     assert!(released[0]["process"].is_u64() && released[0]["after"].as_u64() > Some(0), "{released:?}");
-    assert_eq!(of("signal_released", "ready")[0]["reason"], "its time is over");
+    assert_eq!(of("signal_released", "ready")[0]["reason"], "its time has expired");
     let ran = interrupt(station.cycle);
     let end = ran.json();
     let ready = signals_of(&end)("ready");
     assert_eq!((&ready["value"], &ready["forced"]), (&false.into(), &true.into()), "{ready}");
     for sentence in [
         "signal \"lamp red\" is forced to false for 3600.0 s, by process ",
-        "signals \"ready seen\", \"pressure\" are not forced any more: released by process ",
-        "signal \"ready\" is not forced any more after ",
+        "signals \"ready seen\", \"pressure\" are no longer forced: released by process ",
+        "signal \"ready\" is no longer forced after ",
     ] {
         assert!(ran.stderr.contains(sentence), "{sentence}: {}", ran.stderr);
     }
@@ -338,8 +338,8 @@ fn io_force_wins_is_shown_everywhere_and_ends_by_itself_or_with_a_release() {
 fn a_robot_file_may_refuse_forces() {
     let _shared = shared();
     let station = Station::start("io-closed", "[ipc]\nforce = false");
-    let sentence =
-        "forcing a signal: this cycle lets nobody force signals: `[ipc] force` in the robot file decides";
+    let sentence = "forcing a signal: this cycle does not permit forced signals: `[ipc] force` in \
+        the robot file decides";
     station.refused(&["force", "lamp green", "false", "--for", "1s"], sentence);
     station.refused(&["release", "--all"], sentence);
     interrupt(station.cycle);

@@ -59,7 +59,8 @@ fn it_ends_with_its_interface() {
     }
     ip(&testbed, &["link", "delete", "far"]);
     let ran = simulate.finish_within(Duration::from_secs(20));
-    let sentence = "onbeat: interface far: it was removed while SubDevices answered on it; make it anew and start again\n";
+    let sentence = "onbeat: interface far: it was removed while SubDevices answered on it; create \
+        it again and start again\n";
     assert!(ran.code == Some(1) && ran.stderr.ends_with(sentence), "{:?}: {}", ran.code, ran.stderr);
 }
 

@@ -77,7 +77,7 @@ impl Unit {
         }
         // The kernel's error for a missing acknowledge.
         let gone = self.gone.load(Ordering::Relaxed);
-        if gone { Err(DeviceError("nobody answers (simulated)".into())) } else { Ok(()) }
+        if gone { Err(DeviceError("no device answers (simulated)".into())) } else { Ok(()) }
     }
 }
 

@@ -60,7 +60,8 @@ impl fmt::Display for Fault {
             Self::Still(turned, asked) => {
                 write!(
                     f,
-                    "it turned {turned:.2} rad of {asked:.2} commanded: is it blocked, or its encoder loose"
+                    "it turned {turned:.2} rad of {asked:.2} commanded: check whether it is \
+                     blocked or its encoder is loose"
                 )
             }
             Self::TooFast(found, limit) => {

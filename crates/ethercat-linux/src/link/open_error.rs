@@ -11,7 +11,7 @@ use super::lock::Owner;
 #[derive(Error)]
 pub enum OpenError {
     /// No interface has this name.
-    #[error("interface {interface}: there is none of this name; name one of: {present}")]
+    #[error("interface {interface}: no interface has this name; name one of: {present}")]
     NoSuchInterface {
         /// The requested name.
         interface: String,
@@ -37,9 +37,10 @@ pub enum OpenError {
     },
     /// The process may not open raw sockets.
     #[error(
-        "interface {interface}: sending EtherCAT frames needs the capability CAP_NET_RAW; run as root, or \
-         give it once with `sudo setcap cap_net_raw,cap_sys_nice,cap_ipc_lock+ep` and the program's path, after \
-         `chown root:GROUP` and `chmod 750`: whoever may start it can take the bus"
+        "interface {interface}: sending EtherCAT frames needs the capability CAP_NET_RAW; run as \
+         root, or give it once with `sudo setcap cap_net_raw,cap_sys_nice,cap_ipc_lock+ep` and the \
+         program's path, after `chown root:GROUP` and `chmod 750`: every user with the right to \
+         start it can control the bus"
     )]
     NotPermitted {
         /// The interface.
@@ -100,8 +101,9 @@ pub enum OpenError {
     },
     /// Another XDP program or AF_XDP socket is there.
     #[error(
-        "interface {interface}: an XDP program or AF_XDP socket of another is there, expected none; `ip link show \
-         {interface}` and `bpftool net` show it: end its program, or use a packet socket (--link packet)"
+        "interface {interface}: another program has an XDP program or AF_XDP socket there, \
+         expected none; `ip link show {interface}` and `bpftool net` show it: end its program, or \
+         use a packet socket (--link packet)"
     )]
     XdpTaken {
         /// The interface.
@@ -137,8 +139,8 @@ pub enum OpenError {
     },
     /// The interface has more queues than are served.
     #[error(
-        "interface {interface}: it has more than {most} queues, expected at most {most}, each with a socket of its own; \
-         `sudo ethtool -L {interface} combined 1` leaves one"
+        "interface {interface}: it has more than {most} queues, expected at most {most}, one \
+         socket for each; `sudo ethtool -L {interface} combined 1` leaves one"
     )]
     XdpQueues {
         /// The interface.
@@ -203,7 +205,7 @@ mod tests {
     fn missing_interface_error_lists_the_present_ones() {
         let error = PacketLink::open("nonesuch0", Duration::ZERO).unwrap_err().to_string();
         assert!(
-            error.starts_with("interface nonesuch0: there is none of this name; name one of: "),
+            error.starts_with("interface nonesuch0: no interface has this name; name one of: "),
             "{error}"
         );
         assert!(error.contains("lo"), "{error}");

@@ -47,7 +47,7 @@ impl ErrorCode {
             0x5110..=0x511F => "check its 24 V supply",
             0x5120..=0x512F => "switch the main power on, or check its supply",
             0x5000..=0x5FFF => "switch it off and on; if it comes again, replace the device",
-            0x6300..=0x63FF => "write its parameters anew, or restore its defaults",
+            0x6300..=0x63FF => "write its parameters again, or restore its defaults",
             0x6000..=0x6FFF => "switch it off and on; if it comes again, update its firmware",
             0x7110..=0x711F => "check the braking resistor, and brake more gently",
             0x7120..=0x712F => "check that the motor turns freely, its phases and its commutation",

@@ -384,8 +384,8 @@ impl<'a> Judge<'a> {
             if unexplained > before {
                 before = unexplained;
                 let sentence = format!(
-                    "{} is the first whose processing unit found {} that no port counts: frames that are no \
-                     EtherCAT frames, sent by the MainDevice's side",
+                    "{} is the first with {} that its processing unit counts and no port does: \
+                     frames that are not EtherCAT frames, sent from the MainDevice's side",
                     self.name(number),
                     plural(unexplained, "wrong frame"),
                 );
@@ -401,7 +401,7 @@ impl<'a> Judge<'a> {
             }
             if self.all[number].before.is_some_and(|before| before.is_full()) {
                 let sentence = format!(
-                    "{name} has error counters that stand at {FULL} and count no further: clear them"
+                    "{name} has error counters that have reached {FULL}, their highest value: clear them"
                 );
                 self.find(Fault::FullCounters, (number, None), 0, sentence);
             }

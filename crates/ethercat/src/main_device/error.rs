@@ -23,8 +23,9 @@ use crate::wire::MacAddress;
 pub enum BusError {
     /// No SubDevice answers.
     #[error(
-        "no SubDevice answers: check the cable, the power of the first SubDevice and the interface; of a closed ring none answers at \
-         one end alone: name its second interface, too (--second-iface)"
+        "no SubDevice answers: check the cable, the power of the first SubDevice and the \
+         interface; a closed ring does not answer at one end alone: name its second interface, too \
+         (--second-iface)"
     )]
     Empty,
     /// Replies come back with our own source address.
@@ -92,8 +93,8 @@ pub enum BusError {
     },
     /// A SubDevice that the bus may not lack is not there.
     #[error(
-        "SubDevice {position} \"{name}\" is required, and none of the {found} that answer can be it, in the order described; check \
-         its power, the cable to it and the order"
+        "SubDevice {position} \"{name}\" is required, and none of the {found} that answer matches \
+         it, in the order described; check its power, the cable to it and the order"
     )]
     MissingRequired {
         /// Position in the description, from 0.
@@ -105,7 +106,8 @@ pub enum BusError {
     },
     /// No SubDevice there is described.
     #[error(
-        "{found} {} answer{}, expected one or more of those described: the first is {identity}; correct the robot file or the cable",
+        "{found} {} answer{}, expected one or more SubDevices of the robot file: the first that \
+         answers is {identity}; correct the robot file or the cable",
         plural(*found, "SubDevice", "SubDevices"),
         plural(*found, "s", "")
     )]
@@ -136,8 +138,8 @@ pub enum BusError {
     },
     /// Two SubDevices can be the same one described.
     #[error(
-        "the SubDevices at places {first} and {second} of the bus can both be SubDevice {position} \"{name}\", expected one: give \
-         each an alias of its own, or unplug one"
+        "the SubDevices at positions {first} and {second} of the bus both match SubDevice \
+         {position} \"{name}\", expected one: give each a different alias, or unplug one"
     )]
     TwoOfOne {
         /// Position in the description, from 0.
@@ -151,8 +153,9 @@ pub enum BusError {
     },
     /// A required SubDevice is connected behind one that may be unplugged.
     #[error(
-        "SubDevice {position} \"{name}\" is required and hangs behind SubDevice {before} \"{before_name}\", which is hot_connect, \
-         expected nothing required behind what may be unplugged: connect it elsewhere, or make it part of that group"
+        "SubDevice {position} \"{name}\" is required and is connected behind SubDevice {before} \
+         \"{before_name}\", which is hot_connect, expected nothing required behind what may be \
+         unplugged: connect it elsewhere, or make it part of that group"
     )]
     BehindHotConnect {
         /// Position in the description, from 0.
@@ -204,8 +207,8 @@ pub enum BusError {
     },
     /// Broadcasts are answered, and their end does not come.
     #[error(
-        "the bus does not settle: register {register:#06x} of all SubDevices was asked for {}, and the last count \
-         was {found}; check cables and power",
+        "the number of SubDevices on the bus does not settle: register {register:#06x} was read \
+         for {}, and the last count was {found}; check cables and power",
         span(*after)
     )]
     Unsettled {
@@ -226,7 +229,8 @@ pub enum BusError {
     },
     /// Working counters never became whole in SafeOp.
     #[error(
-        "process data has not been whole for {} on the way to Op: {}; check that the SubDevices answer within the period",
+        "process data was incomplete for {} on the way to Op: {}; check that the SubDevices answer \
+         within the period",
         span(*after),
         not_whole(*datagram, *expected, *received)
     )]
@@ -243,8 +247,8 @@ pub enum BusError {
     },
     /// The reference clock's time, which SYNC0 waits for, never came in SafeOp.
     #[error(
-        "the time of the reference clock has not come back for {} on the way to Op, though frames have: check the cables and the \
-         SubDevice with the reference clock",
+        "no time of the reference clock was received for {} on the way to Op, although frames \
+         were: check the cables and the SubDevice with the reference clock",
         span(*after)
     )]
     NoReferenceTime {
@@ -257,7 +261,7 @@ pub enum BusError {
 fn not_whole(datagram: usize, expected: u16, received: Option<u16>) -> String {
     match received {
         Some(received) if received == expected => {
-            "it was in the last cycle, but not in enough in a row".to_owned()
+            "it was complete in the last cycle, but not in enough consecutive cycles".to_owned()
         }
         Some(received) => {
             format!("datagram {datagram} came back with working counter {received}, expected {expected}")

@@ -189,7 +189,7 @@ fn foreign_journal_is_refused() {
     mode("writable.journal", 0o666);
     fs::rename(folder.0.join("linked.journal"), folder.0.join("elsewhere")).unwrap();
     symlink(folder.0.join("elsewhere"), folder.0.join("linked.journal")).unwrap();
-    let mut rows = vec![("linked", "a symbolic link"), ("writable", "others may write to, mode 666")];
+    let mut rows = vec![("linked", "a symbolic link"), ("writable", "other users may write to, mode 666")];
     if rustix::process::geteuid().is_root() {
         foreign.push(left_behind(&folder, "given"));
         chown(folder.0.join("given.journal"), Some(65_534), None).unwrap();

@@ -166,7 +166,7 @@ impl SubDevices {
             None => "name it at the others too, or remove it".to_owned(),
         };
         let found = format!("group \"{name}\" of one SubDevice");
-        Err(Problem::new(place.clone(), found, "two or more that stand and fall together", remedy))
+        Err(Problem::new(place.clone(), found, "two or more SubDevices", remedy))
     }
 
     /// Alias of the `step`-th repetition: aliases count up.

@@ -228,7 +228,9 @@ fn check_keys(it: &Controller, entry: Place<'_>) -> Checked<()> {
     for (keys, belongs) in keys.into_iter().filter(|&(_, belongs)| belongs != it.kind) {
         let Some(key) = keys.iter().find(|key| entry.has(key)) else { continue };
         let found = match (it.kind, belongs) {
-            (Kind::Hold, Kind::Sinusoid) => "a movement for a controller that holds still".to_owned(),
+            (Kind::Hold, Kind::Sinusoid) => {
+                "a movement for a controller that holds its position".to_owned()
+            }
             _ => format!("{key} for {}", it.kind.name()),
         };
         let expected = format!("kind = \"{}\"", belongs.name());

@@ -31,7 +31,7 @@ pub(super) fn frames(
         if odometry || parents.insert(frame.name.clone(), frame.parent.clone()).is_some() {
             let found = format!("a second frame \"{}\"", frame.name);
             let place = entries.item(index).key("name");
-            let expected = "every name once: those of base, odometry and wheels are taken";
+            let expected = "a name used once: the names of base, odometry and wheels are taken";
             return Err(Problem::new(place, found, expected, "rename it"));
         }
     }

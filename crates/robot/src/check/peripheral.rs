@@ -49,7 +49,7 @@ pub(super) fn peripherals(
             || others.iter().any(|other| other.port == it.port);
         if taken {
             let found = format!("a second port \"{}\"", it.port);
-            let remedy = "give the peripheral a port of its own: port = \"...\"";
+            let remedy = "give the peripheral its own port: port = \"...\"";
             return Err(Problem::new(entry.first_of(&["port", "kind"]), found, "every port once", remedy));
         }
     }
@@ -79,7 +79,7 @@ fn unit(it: &mut Peripheral, entry: Place<'_>) -> Checked<()> {
     if entry.has("output") && it.unit != ImuUnit::MyAhrs {
         let found = format!("output of an {}", it.unit.name());
         let remedy = "remove it, or correct the unit";
-        return Err(Problem::new(entry.key("output"), found, "unit = \"myahrs\" beside it", remedy));
+        return Err(Problem::new(entry.key("output"), found, "output only of unit = \"myahrs\"", remedy));
     }
     Ok(())
 }
@@ -92,7 +92,7 @@ fn motors(it: &Peripheral, entry: Place<'_>) -> Checked<()> {
     if it.dac.is_none() {
         let keys = ["device", "encoders", "full_scale", "motors_reversed", "encoders_reversed"];
         let Some(key) = keys.into_iter().find(|key| entry.has(key)) else { return Ok(()) };
-        let expected = "dac = \"mcp4912\" or \"mcp4922\" beside it, for two DC motors";
+        let expected = "a key of DC motors only with dac = \"mcp4912\" or \"mcp4922\"";
         return wrong(key, format!("{key} of actuators without dac"), expected, "add dac, or remove it");
     }
     if it.axes.is_some() {
@@ -133,7 +133,7 @@ fn motors(it: &Peripheral, entry: Place<'_>) -> Checked<()> {
         let found =
             format!("period {milliseconds} ms of DC motors that turn {} rad/s", Number(it.velocity));
         let expected =
-            format!("at most {LONGEST_OF_MOTORS} ms, and a way of at most {MOST_TURNED} rad in it");
+            format!("at most {LONGEST_OF_MOTORS} ms, and at most {MOST_TURNED} rad of movement in it");
         let remedy = "shorten the period, or lower the velocity";
         return Err(Problem::new(entry.first_of(&["period", "velocity", "kind"]), found, expected, remedy));
     }

@@ -48,7 +48,7 @@ fn parts(sensor: &Sensor, signals: &[NamedSignal], entry: Place<'_>) -> Checked<
                     return Err(Problem::new(
                         entry.key(key),
                         found,
-                        "a signal of its own",
+                        "a separate signal",
                         format!("correct {key}"),
                     ));
                 }

@@ -46,7 +46,8 @@ pub(super) fn described(found: &Found, period: Duration) -> Device {
     let mut table = identity(found);
     table += clock.as_deref().unwrap_or_default();
     if found.has_untold_clock && found.mapping != PdoMapping::default() {
-        table += "# unknown: dc, whether it uses its clock; a running cycle does not tell, the SII does (onbeat new --iface)\n";
+        table += "# unknown: dc, whether it uses its clock; the SII says so, a running cycle does \
+            not (onbeat new --iface)\n";
     }
     if chosen.mode == Some(CyclicMode::Position) {
         table += &startup(found, &axes, period);
@@ -58,7 +59,8 @@ pub(super) fn described(found: &Found, period: Duration) -> Device {
     if let Some(shortest) = shortest {
         let shortest = duration::format(shortest);
         table += &format!(
-            "# unknown: whether it keeps up; 0x1C32:05 asks for {shortest} at least: raise period of [cycle]\n"
+            "# unknown: whether it keeps up; 0x1C32:05 requires {shortest} at least: raise period \
+             of [cycle]\n"
         );
     }
     if let Some(problem) = &found.problem {

@@ -49,8 +49,7 @@ pub(super) fn chosen(found: &Found, axes: &[u8]) -> Chosen {
     if !(found.coe && configurable) {
         return Chosen::default();
     }
-    let assumed =
-        Some("the shortest PDOs for its mode, as nothing tells others; its manual has those it takes");
+    let assumed = Some("the shortest PDOs for its mode; its manual lists the PDOs that it supports");
     Chosen { mode: Some(modes[0]), mapping: Some(shortest(axes, modes[0])), assumed }
 }
 

@@ -118,7 +118,7 @@ fn drive_gives_scale_torque_modes_and_interpolation_time() {
     // Slower than the cycle.
     objects.push((0x1C32, 5, 2_000_000));
     let (text, _) = drafted(&[drive(&objects)]);
-    assert!(text.contains("# unknown: whether it keeps up; 0x1C32:05 asks for 2ms at least"), "{text}");
+    assert!(text.contains("# unknown: whether it keeps up; 0x1C32:05 requires 2ms at least"), "{text}");
     // Where they cannot be written, they are not.
     let mut fixed = drive(&objects);
     fixed.read_only.insert((0x60C2, 1));

@@ -206,7 +206,7 @@ impl SubDevice {
     /// Words for process data that is not exchanged in every cycle; `None` for others.
     pub(crate) fn slow(&self) -> Option<String> {
         let Self { name, every, .. } = self;
-        (*every > 1).then(|| format!("\"{name}\", whose process data is exchanged every {every} cycles"))
+        (*every > 1).then(|| format!("\"{name}\" with process data every {every} cycles"))
     }
 
     /// Simulated application.

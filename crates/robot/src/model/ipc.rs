@@ -65,7 +65,7 @@ usual! {
 
 fn time_to_live<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
     let range = Duration::from_millis(1)..=Duration::from_secs(60);
-    let remedy = "a command that holds for long is obeyed for long after its sender died";
+    let remedy = "the axes follow a command for this long after its sender has ended";
     time_within(deserializer, range, remedy)
 }
 

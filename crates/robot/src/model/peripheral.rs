@@ -105,7 +105,7 @@ usual! {
 
 fn period<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
     let range = Duration::from_millis(1)..=Duration::from_secs(10);
-    time_within(deserializer, range, "a device is asked once a period")
+    time_within(deserializer, range, "a device is read once a period")
 }
 
 fn names<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<[String; 2]>, D::Error> {

@@ -149,8 +149,8 @@ impl Scheduled {
             format!("scheduled as {now}, which it was started with")
         } else {
             format!(
-                "scheduled as {now}, as the robot file or the command line asks, instead of {found}, which it was started \
-                 with: leave P out of the profile to keep that"
+                "scheduled as {now}, as the robot file or the command line says, instead of \
+                 {found}, which it was started with: leave P out of the profile to keep that"
             )
         })
     }

@@ -35,9 +35,9 @@ pub(super) fn scheduling(asked: Scheduling, error: &io::Error) -> String {
 /// The traps in which the kernel refuses even root.
 fn denied_to_root(asked: Scheduling) -> String {
     match asked {
-        Scheduling::Deadline { .. } => "EPERM though privileged: SCHED_DEADLINE is for threads that may run \
-             on every CPU of their scheduling domain; leave `cpu` out, or shield it (C), which makes a domain \
-             of its own"
+        Scheduling::Deadline { .. } => "EPERM though privileged: SCHED_DEADLINE is for threads \
+            that may run on every CPU of their scheduling domain; leave `cpu` out, or shield it \
+            (C), which makes a separate domain"
             .into(),
         Scheduling::Fifo { .. } => match group_without_real_time() {
             Some((group, file)) => format!(
@@ -49,8 +49,8 @@ fn denied_to_root(asked: Scheduling) -> String {
                  real-time priorities in the root control group only, and this process is in another: write \
                  its number to /sys/fs/cgroup/cgroup.procs, or start the kernel with rt_group_sched=0"
                 .into(),
-            None => "EPERM though privileged: a security policy (seccomp, an LSM, a user namespace) is in the \
-                 way"
+            None => "EPERM though privileged: a security policy (seccomp, an LSM, a user \
+                namespace) prevents it"
             .into(),
         },
     }

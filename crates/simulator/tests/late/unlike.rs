@@ -98,8 +98,9 @@ fn alias_only_sub_device_is_a_coupler_until_it_has_process_data() {
     };
     let coupler = SiiDescription { alias: 7, ..coupler(identity(3), "coupler") };
     assert_eq!(joins(late(), plain(coupler, true)), Ok(()));
-    let unexpected = "it has process data, and it was absent at the start with nothing said of it, expected none; give its pdos or \
-                      its identity, or start with it plugged";
+    let unexpected = "it has process data, expected none: it was absent at the start, and the \
+        robot file gives no process data; give its pdos or its identity, or plug it in before the \
+        start";
     assert_eq!(joins(late(), device(3, 7)), Err(unexpected.to_owned()));
     let terminal = SiiDescription { alias: 7, ..digital_inputs(identity(3), "inputs", 8) };
     assert_eq!(joins(late(), plain(terminal, true)), Err(unexpected.to_owned()));

@@ -101,7 +101,7 @@ impl Contestant {
     fn answer(&mut self) -> Result<String, String> {
         let mut line = String::new();
         match self.output.read_line(&mut line) {
-            Ok(0) => Err(format!("{} ended (its reason stands above)", self.name)),
+            Ok(0) => Err(format!("{} ended (see its reason above)", self.name)),
             Ok(_) => Ok(line.trim_end().to_owned()),
             Err(error) => Err(format!("{}: {error}", self.name)),
         }

@@ -206,7 +206,8 @@ impl Drop for Taker {
 fn table(turns: &[Turn], everybody: &[Looks], recording: &Path) -> Result<String, String> {
     let cycles = cycles(recording)?;
     let mut table = String::from(
-        "\nhumanoid-59, 1 ms    who looks       cycles  median us    99 % us  99.9 % us     most us   CPU of serve\n",
+        "\nhumanoid-59, 1 ms    clients         cycles  median us    99 % us  99.9 % us     most \
+         us   CPU of serve\n",
     );
     for (place, what) in ["wakeup latency", "period jitter", "response time"].into_iter().enumerate() {
         for &who in everybody {

@@ -91,7 +91,7 @@ pub(crate) fn over_the_wire(
         let took = median(|| run_to_end(&mut ours).map(|(took, _)| took))?;
         let _ = writeln!(table, "{count:10}   Onbeat {took:.0}");
         for (name, command) in &mut peers {
-            let told = match command {
+            let cell = match command {
                 Ok(command) => {
                     let mut peer = Command::new("timeout");
                     peer.arg(PEER_TIMEOUT).arg(command.get_program()).args(command.get_args());
@@ -101,7 +101,7 @@ pub(crate) fn over_the_wire(
                 }
                 Err(why) => why.clone(),
             };
-            let _ = writeln!(table, "{:10}   {name} {told}", "");
+            let _ = writeln!(table, "{:10}   {name} {cell}", "");
         }
     }
     Ok(table)

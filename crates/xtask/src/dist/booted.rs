@@ -50,7 +50,7 @@ fn summary(text: &str) -> Result<(), String> {
     // It moved at 0.6 rad/s, a tenth of its limit; its loop settles for some time.
     let is_at_rest = axis["velocity"].as_f64().is_some_and(|velocity| velocity.abs() < 0.1);
     if !is_at_rest || !axis["stop"].is_null() {
-        return Err(format!("expected an axis at rest after the stop, found {axis}"));
+        return Err(format!("expected an axis at standstill after the stop, found {axis}"));
     }
     let conditions = &run["conditions"];
     let granted = (&conditions["priority"]["granted"], &conditions["memory_lock"]["granted"]);

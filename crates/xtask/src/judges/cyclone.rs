@@ -22,7 +22,7 @@ pub(super) fn judge(root: &Path, onbeat: &Path) -> Outcome {
 
 /// Decodes and encodes the messages of the golden file with the definitions included in `rosbags`.
 pub(super) fn definitions(root: &Path, report: &mut Report) {
-    report.step("judge ROS 2's definitions", || {
+    report.step("conformance ROS 2 definitions", || {
         let python = match setup::python_with_cyclone(root) {
             Ok(python) => python,
             Err(why) => return Outcome::Skipped(why),

@@ -10,7 +10,7 @@ use crate::{command, setup};
 
 /// Runs one step; skipped without Debian's Fast DDS 2, whose library is named after its first protocol.
 pub(crate) fn all(root: &Path, onbeat: &Path, report: &mut Report) {
-    report.step("judge fastdds", || {
+    report.step("conformance Fast DDS", || {
         if !Path::new(setup::FAST_DDS).exists() {
             return Outcome::Skipped(format!("no {} (Debian 12: libfastrtps-dev)", setup::FAST_DDS));
         }
@@ -30,7 +30,7 @@ pub(crate) fn all(root: &Path, onbeat: &Path, report: &mut Report) {
         // Next to other work Fast DDS did not match the endpoints in 3 of 11 runs, and in none of 8 alone.
         let mut judged = command::run_within(&mut judge, LONGEST);
         if let Err(why) = &judged {
-            println!("judge fastdds: {why}; once more");
+            println!("conformance Fast DDS: {why}; once more");
             judged = command::run_within(&mut judge, LONGEST);
         }
         judged.map_or_else(Outcome::Failed, |()| Outcome::Passed)

@@ -14,7 +14,7 @@ use crate::{command, setup};
 /// Runs each peer as a step.
 pub(crate) fn all(root: &Path, onbeat: &Path, report: &mut Report) {
     for (peer, script) in [("pysoem", "pysoem_judge.py"), ("kickcat", "kickcat_judge.py")] {
-        report.step(&format!("judge {peer}"), || {
+        report.step(&format!("conformance {peer}"), || {
             let python = match setup::python(root) {
                 Ok(python) => python,
                 Err(why) => return Outcome::Skipped(why),
@@ -24,7 +24,7 @@ pub(crate) fn all(root: &Path, onbeat: &Path, report: &mut Report) {
             judge(root, onbeat, command)
         });
     }
-    report.step("judge ethercrab", || {
+    report.step("conformance ethercrab", || {
         let mut command = Command::new(root.join("peers/ethercrab/target/debug/ethercrab-peer"));
         command.arg("judge");
         judge(root, onbeat, command)

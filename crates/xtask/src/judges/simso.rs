@@ -9,7 +9,7 @@ use crate::{command, setup};
 
 /// Runs one step: random task sets, fixed priorities and earliest deadline first.
 pub(crate) fn all(root: &Path, onbeat: &Path, report: &mut Report) {
-    report.step("judge simso", || {
+    report.step("conformance simso", || {
         let python = match setup::python_with_simso(root) {
             Ok(python) => python,
             Err(why) => return Outcome::Skipped(why),

@@ -12,7 +12,7 @@ const CYCLES: usize = 1000;
 
 /// Captures a run of the six-axis robot and checks it with tshark.
 pub(crate) fn all(root: &Path, onbeat: &Path, report: &mut Report) {
-    report.step("judge tshark", || {
+    report.step("conformance tshark", || {
         if !command::works("tshark", &["--version"]) {
             return Outcome::Skipped("no tshark (Debian: tshark)".into());
         }

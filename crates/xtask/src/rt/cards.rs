@@ -165,11 +165,13 @@ fn pull_or_plug(section: &str, monitor: &Path) -> Result<(), String> {
 fn ring(results: &Results) -> Result<(), String> {
     let (said, exit) = (results.section("ring-said")?, results.section("ring-exit")?);
     let breaks = [
-        "the ring is open between SubDevice 5 \"drive-6\" port 1 and the second interface; it goes on from both ends",
-        "the ring is open between the first interface and SubDevice 0 \"drive-1\" port 0; it goes on from both ends",
+        "the ring is open between SubDevice 5 \"drive-6\" port 1 and the second interface; frames \
+         now travel from both ends",
+        "the ring is open between the first interface and SubDevice 0 \"drive-1\" port 0; frames \
+         now travel from both ends",
     ];
     if let Some(lacking) = breaks.iter().find(|told| !said.contains(**told)) {
-        return Err(format!("a ring whose cables are pulled: expected `{lacking}`, found: {said}"));
+        return Err(format!("a ring with its cables pulled: expected `{lacking}`, found: {said}"));
     }
     let healed = said.matches("the ring is closed again after ").count();
     if healed != breaks.len() {

@@ -57,7 +57,7 @@ impl Results {
         self.0
             .get(name)
             .map(|text| text.trim())
-            .ok_or_else(|| format!("the guest's results have no `{name}`"))
+            .ok_or_else(|| format!("the virtual machine's results have no `{name}`"))
     }
 
     /// JSON of a section.
@@ -66,7 +66,8 @@ impl Results {
     /// There is no such section, or it is not valid JSON.
     pub(super) fn json(&self, name: &str) -> Result<serde_json::Value, String> {
         let text = self.section(name)?;
-        serde_json::from_str(text).map_err(|error| format!("the guest's `{name}`: {error}: {text}"))
+        serde_json::from_str(text)
+            .map_err(|error| format!("the virtual machine's `{name}`: {error}: {text}"))
     }
 
     pub(super) fn parse(text: &str) -> Self {
@@ -138,7 +139,7 @@ impl Image {
         let said = Results::parse(&String::from_utf8_lossy(&said));
         match ended {
             Ok(()) if said.section("end").is_ok() => Ok(said),
-            Ok(()) => Err(format!("the guest ended before its script did{}", tail(&log, &results))),
+            Ok(()) => Err(format!("the virtual machine ended before its script{}", tail(&log, &results))),
             Err(why) => Err(format!("{why}{}", tail(&log, &results))),
         }
     }
@@ -191,7 +192,9 @@ fn run_until(
                 look()?;
                 std::thread::sleep(Duration::from_millis(50));
             }
-            Ok(None) => return Err(format!("the guest was not done after {} s", longest.as_secs())),
+            Ok(None) => {
+                return Err(format!("the virtual machine did not finish within {} s", longest.as_secs()));
+            }
             Err(error) => return Err(format!("qemu: {error}")),
         }
     }
@@ -230,6 +233,6 @@ mod tests {
         assert_eq!(results.section("kernel"), Ok("6.1"));
         assert_eq!(results.json("run").map(|it| it["a"].clone()), Ok(1.into()));
         assert_eq!(results.section("end"), Ok(""));
-        assert_eq!(results.section("x"), Err("the guest's results have no `x`".into()));
+        assert_eq!(results.section("x"), Err("the virtual machine's results have no `x`".into()));
     }
 }

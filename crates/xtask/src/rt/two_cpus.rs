@@ -97,7 +97,7 @@ pub(super) fn run(results: &Results) -> Result<(), String> {
 /// Checks that the partition existed, kept all other threads out, and was removed.
 fn partition(results: &Results) -> Result<(), String> {
     equal("partition and its CPUs", results.section("partition")?, "isolated\n1")?;
-    equal("CPUs of everybody else", results.section("outside")?, "0")?;
+    equal("CPUs of all other tasks", results.section("outside")?, "0")?;
     let (before, after) = (results.section("before")?, results.section("after")?);
     let differences: Vec<String> = difference(before, after);
     if differences.is_empty() {

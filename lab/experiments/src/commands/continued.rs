@@ -50,7 +50,7 @@ pub(super) fn go_on(directory: &Path, experiment: &str) -> Result<(), Failure> {
     let given: Vec<String> = given.iter().map(|it| it.to_string_lossy().into_owned()).collect();
     if let Some(other) = settings(&given).first() {
         return Err(Failure::new(format!(
-            "{other}: with --continue the settings are those of the run that goes on: leave it out"
+            "{other}: --continue uses the settings of the first run: leave it out"
         )));
     }
     let directory = fs::canonicalize(directory)?;

@@ -137,8 +137,9 @@ pub(super) fn table(peripherals: &[Peripheral], called: &[Called], through: &[Ra
         "maximum of it",
     ];
     Section::Table(Table {
-        caption: "The same drivers called by the real-time task itself, each device alone, beside the channel: voluntary context switches within \
-                  jobs, each a call that blocked; time within a job in which its thread did not run, us; deviation of the period, us"
+        caption: "The same drivers called by the real-time task itself, each device alone, next to \
+            the channel: voluntary context switches within jobs, each a call that blocked; time \
+            within a job in which its thread did not run, us; deviation of the period, us"
             .into(),
         columns: heads("task", &others),
         rows,

@@ -200,8 +200,8 @@ fn number_at(bytes: &[u8], place: usize) -> u64 {
 fn drive_it(mut drive: Box<dyn Drive>, channel: &Channel, open: &mpsc::Sender<String>, over: &AtomicBool) {
     let opened = drive.open();
     let works = opened.is_ok();
-    let told = opened.unwrap_or_else(|error| format!("fails: {error}"));
-    let _ = open.send(format!("{}: {told}", drive.device()));
+    let outcome = opened.unwrap_or_else(|error| format!("fails: {error}"));
+    let _ = open.send(format!("{}: {outcome}", drive.device()));
     let mut inbox = vec![0; 65_536];
     let mut outbox = vec![0; 65_536];
     while works && !over.load(Ordering::Relaxed) {

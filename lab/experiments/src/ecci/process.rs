@@ -33,7 +33,7 @@ struct Measured {
 
 /// Measures them in turns, and adds a table to the report.
 pub(super) fn measure(ecci: &Ecci, context: &Context<'_>, report: &mut Report) -> Result<(), Error> {
-    context.say("ecci: a controller process beside one in the cycle's thread");
+    context.say("ecci: a controller process, and a controller in the cycle's thread");
     let below = ecci.priority.saturating_sub(1).max(1);
     let kinds = [
         ("controller process, SCHED_FIFO below the cycle", Some(below)),

@@ -62,10 +62,16 @@ fn line(cells: &[Cell], way: Way) -> Option<String> {
     let mut of_way = cells.iter().filter(|cell| cell.way == way);
     let (none, most) = (of_way.next()?, of_way.next_back()?);
     let median = Change::between(none, most, |marks| marks.median);
-    let Some(median) = median else { return Some(format!("{}: too few requests to judge.", way.name())) };
+    let Some(median) = median else {
+        return Some(format!("{}: too few requests for a verdict.", way.name()));
+    };
     let tail = Change::between(none, most, |marks| marks.tail);
-    let mut said =
-        format!("{}, {} readers beside none: the median is {}", way.name(), most.readers, words(&median));
+    let mut said = format!(
+        "{}, {} readers compared with none: the median is {}",
+        way.name(),
+        most.readers,
+        words(&median)
+    );
     match &tail {
         Some(tail) => said += &format!("; 99.99 % are {}", words(tail)),
         None => said += "; too few requests for 99.99 %",
@@ -91,8 +97,8 @@ fn beside_the_load(cells: &[Cell]) -> String {
         return String::new();
     }
     format!(
-        " Beside as many threads that read another IPC instead, so that only the reading of this one differs, the \
-         ratio of the medians is {}.",
+        " Compared with as many threads that read another IPC, so that only the reading of this \
+         IPC differs, the ratio of the medians is {}.",
         said.join(", ")
     )
 }
@@ -116,8 +122,8 @@ fn from_the_first_to_the_most(cells: &[Cell]) -> String {
 }
 
 fn words(change: &Change) -> String {
-    let judged = if change.is_noise() { "within the noise" } else { "beyond the noise" };
-    format!("{:.2} times as high, {judged} of {:.2}", change.ratio, change.noise)
+    let place = if change.is_noise() { "within the noise" } else { "beyond the noise" };
+    format!("{:.2} times as high, {place} of {:.2}", change.ratio, change.noise)
 }
 
 #[cfg(test)]
@@ -193,6 +199,6 @@ mod tests {
     #[test]
     fn a_cell_without_requests_is_not_judged() {
         let empty = [Cell::new(Way::Plain, 0), Cell::new(Way::Plain, 64)];
-        assert_eq!(lines(&empty), ["plain mutex cache: too few requests to judge."]);
+        assert_eq!(lines(&empty), ["plain mutex cache: too few requests for a verdict."]);
     }
 }

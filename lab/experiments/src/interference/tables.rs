@@ -197,8 +197,8 @@ fn edge_table<'a>(cells: impl Iterator<Item = (&'a str, &'a [Edges])>, at: &str)
     };
     Table {
         caption: format!(
-            "J of edges by the times of a time-stamping terminal, as the paper takes it, {at}, us; beside it the cycle's own stamps, when its frames were \
-             handed over"
+            "J of edges by the times of a time-stamping terminal, as in the paper, {at}, us; and \
+             by the cycle's own stamps, when its frames were handed over"
         ),
         columns: columns([
             "load, edge",

@@ -55,9 +55,9 @@ pub(super) fn what_there_is() -> String {
         chips => {
             let names: Vec<String> = chips.iter().map(|chip| chip.display().to_string()).collect();
             format!(
-                "GPIO: not measured, for no line was named. This machine has {}: wire an output to an input, and name \
-                 both with --gpio-input CHIP:LINE --gpio-output CHIP:LINE; or an input alone whose edges come from \
-                 outside.",
+                "GPIO: not measured, because no line was named. This machine has {}: wire an \
+                 output to an input, and name both with --gpio-input CHIP:LINE --gpio-output \
+                 CHIP:LINE; or an input alone, with edges from outside.",
                 names.join(", ")
             )
         }

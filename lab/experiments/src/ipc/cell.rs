@@ -57,7 +57,9 @@ pub(super) fn ours() -> io::Result<Vec<(&'static str, Calls)>> {
                     let there = producer.push(black_box(record));
                     let back = consumer.pop();
                     if there.is_err() || back != Ok(record) {
-                        return Err(io::Error::other("the ring lost a record that nobody else could take"));
+                        return Err(io::Error::other(
+                            "the ring lost a record that no other thread could take",
+                        ));
                     }
                 }
                 Ok(())

@@ -65,7 +65,7 @@ impl Toggle {
                 Some(format!("GPIO lines {}, looked at by an instrument", names(outputs)))
             }
             Self::Lines { outputs, inputs } => Some(format!(
-                "GPIO lines {}, whose edges the kernel stamps on {}",
+                "GPIO lines {}, with edges stamped by the kernel on {}",
                 names(outputs),
                 names(inputs)
             )),

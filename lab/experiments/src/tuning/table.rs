@@ -55,8 +55,8 @@ fn head(settings: &Tuning, cells: &[Measured]) -> Report {
         good: "a 100 % maximum far below the period, and rows that hardly differ: then the worst cycle is like any other"
             .to_owned(),
         found: Some(
-            "under load a longest period of 346 ms untuned, 50 ms with C, 1.5 ms with P, 1.1 ms with PC and PMC, and 1.07 ms with \
-             PMCS, whose standard deviation is a quarter of PMC's"
+            "under load a longest period of 346 ms untuned, 50 ms with C, 1.5 ms with P, 1.1 ms \
+             with PC and PMC, and 1.07 ms with PMCS; its standard deviation is a quarter of PMC's"
                 .to_owned(),
         ),
         ..Report::default()
@@ -71,7 +71,7 @@ fn head(settings: &Tuning, cells: &[Measured]) -> Report {
     report
         .condition("duration", format!("{} s a cell (the paper: 600 s)", settings.duration.as_secs_f64()));
     let letters =
-        "P SCHED_FIFO, M memory locked and pre-faulted, C a CPU of its own, S spins for the last stretch";
+        "P SCHED_FIFO, M memory locked and pre-faulted, C a dedicated CPU, S spins for the last stretch";
     report.condition("letters", letters);
     for (load, of) in [
         (Background::Paper, "the paper's, by processes of our own"),
@@ -83,8 +83,8 @@ fn head(settings: &Tuning, cells: &[Measured]) -> Report {
         }
     }
     report.sections.push(Section::Text(
-        "A dash stands where too few cycles were measured for the row, or where the column was not measured; (got ...) over a \
-         column says which letters the machine granted of those asked for."
+        "A dash marks a row with too few measured cycles, or a column that was not measured; (got \
+         ...) over a column says which of the requested letters the machine granted."
             .to_owned(),
     ));
     report

@@ -23,10 +23,10 @@ use crate::failure::Failure;
 use crate::output;
 use crate::stop::Stop;
 
-/// Moves an axis (CSP or CSV) or the base while a key is held: arrows, + and - for the speed, q to end. An axis is jogged:
-/// slowly, whatever controller is active, also if it is not homed, or in set-up mode. A key that does not come
-/// for 0.3 s is let go of, and what moves comes to rest; so it does when this program or its terminal is gone. Keys that waited while
-/// the program, or its terminal, stood still move nothing.
+/// Moves an axis (CSP or CSV) or the base while a key is held: arrows, + and - for the speed, q to
+/// end. An axis is jogged slowly, whatever controller is active, also in set-up mode or before it
+/// is homed. The motion stops when no key comes for 0.3 s, and when this program or its terminal
+/// ends. Keys that were queued while the program or its terminal was stalled are ignored.
 #[derive(Args, Debug)]
 pub(super) struct Jog {
     /// Axis (in PV and IP an axis of the active `joint_velocity` controller); default: the base
@@ -240,7 +240,7 @@ impl Moved<'_> {
     fn line(&self, held: &Held, state: &State, description: &Description) -> String {
         let share = 100.0 * held.speed;
         if held.late {
-            return "keys came late: let go of them first".to_owned();
+            return "keys came late: release all keys first".to_owned();
         }
         match *self {
             Self::Base { .. } => {
@@ -342,7 +342,7 @@ fn rest(
             return Ok(());
         }
     }
-    Err(Failure::new("what was moved is not at rest after 10 s: look at it with `onbeat top`"))
+    Err(Failure::new("the jogged axes are not at standstill after 10 s: check with `onbeat top`"))
 }
 
 /// Time after which a key is taken to be let go of: a terminal repeats one that is held some 25 times a second.

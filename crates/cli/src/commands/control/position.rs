@@ -22,8 +22,8 @@ use crate::failure::Failure;
 use crate::output;
 use crate::stop::Stop;
 
-/// Brings axes to positions on one smooth motion, all there at the same time, and waits until they are. Ctrl-C brings them to
-/// rest. A `joint_trajectory` controller of these axes has to be active.
+/// Moves axes to positions in one smooth motion, all at the same time, and waits for its end.
+/// Ctrl-C stops them. A `joint_trajectory` controller of these axes must be active.
 #[derive(Args, Debug)]
 pub(super) struct Move {
     /// Axes, each with its position, rad
@@ -161,7 +161,7 @@ fn shortest(way: f64, [velocity, acceleration, jerk]: [f64; 3]) -> f64 {
 fn still(state: &State) -> Result<(), Failure> {
     match state.control.trajectory_status {
         TrajectoryStatus::Executing => Err(Failure::new(
-            "a motion is under way, expected axes at rest: wait, or `onbeat control stop`",
+            "a motion is in progress, expected all axes at standstill: wait, or `onbeat control stop`",
         )),
         _ => Ok(()),
     }
@@ -220,7 +220,7 @@ fn await_end(
                 match report.outcome {
                     Outcome::Accepted => {}
                     Outcome::Succeeded => return Ok(true),
-                    Outcome::Canceled => return Err(Failure::new("called off: the axes are at rest")),
+                    Outcome::Canceled => return Err(Failure::new("cancelled: the axes are at standstill")),
                     Outcome::Rejected(Rejection::Held) if first.elapsed() < PASSING => return Ok(false),
                     Outcome::Rejected(_) | Outcome::Aborted(_) => {
                         return Err(Failure::new(sentence(&report, cycle)));
@@ -235,7 +235,8 @@ fn await_end(
         }
         if canceled.is_some_and(|asked: Instant| asked.elapsed() > REST) {
             return Err(Failure::new(
-                "called off, and the cycle has not said that the axes rest: look at them with `onbeat top`",
+                "cancelled, but the cycle did not report that the axes are at standstill: check \
+                 with `onbeat top`",
             ));
         }
     }
@@ -246,7 +247,7 @@ fn sentence(report: &Report, cycle: &Client) -> String {
     let description = cycle.description();
     let (what, why) = match report.outcome {
         Outcome::Rejected(why) => ("refused", why.to_string()),
-        Outcome::Aborted(why) => ("ended on the way", why.to_string()),
+        Outcome::Aborted(why) => ("ended during the motion", why.to_string()),
         _ => ("ended", String::new()),
     };
     let axis = report.axis.and_then(|axis| description.axes.get(axis as usize));

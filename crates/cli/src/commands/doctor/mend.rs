@@ -31,7 +31,8 @@ pub(super) fn mend(
     }
     let mut journal = Journal::persistent("onbeat doctor --fix").map_err(|error| {
         Failure::new(format!(
-            "--fix: nothing was changed, for it could not be remembered ({error}); it needs root"
+            "--fix: nothing was changed, because the change could not be recorded for --restore \
+             ({error}); it needs root"
         ))
     })?;
     let is_first = |finding: &&Finding| finding.name == FIRST;

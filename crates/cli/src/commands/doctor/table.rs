@@ -67,7 +67,7 @@ fn sum(diagnosis: &Diagnosis) -> String {
         (_, None) => {
             let _ = write!(
                 sum,
-                " {fixable} of them (marked *) can be mended now and undone later: onbeat doctor --fix."
+                " {fixable} of them (marked *) can be fixed now and undone later: onbeat doctor --fix."
             );
         }
     }

@@ -64,8 +64,10 @@ fn because(probed: &Probed, late: String, findings: &[Finding]) -> String {
     let mut reasons =
         vec![format!("{late}, more than a period ({} releases were missed)", grouped(missed))];
     if probed.steal > 0.0 {
-        reasons
-            .push(format!("the hypervisor took {:.2} % of the CPU's time meanwhile", probed.steal * 100.0));
+        reasons.push(format!(
+            "the hypervisor took {:.2} % of the CPU's time during the measurement",
+            probed.steal * 100.0
+        ));
     }
     if probed.busy > 0.5 {
         reasons.push(format!("the CPU was {:.0} % busy", probed.busy * 100.0));
@@ -85,7 +87,7 @@ fn because(probed: &Probed, late: String, findings: &[Finding]) -> String {
 /// Means at hand that were not used.
 fn advice(probed: &Probed, findings: &[Finding]) -> Option<String> {
     let fixable = findings.iter().filter(|finding| finding.fixable).count();
-    let fix = (fixable > 0).then(|| format!("--fix mends {fixable} findings"));
+    let fix = (fixable > 0).then(|| format!("--fix fixes {fixable} findings"));
     let more = (probed.profile != "PMCS").then(|| {
         format!(
             "--profile PMCS shields the CPU and spins before each release (this was {})",
@@ -231,9 +233,10 @@ mod tests {
         assert!(!verdict.holds);
         assert_eq!(
             verdict.words,
-            "does not, because the worst of 240 000 wake-ups came 2.50 ms late, more than a period (11 releases were \
-             missed); the hypervisor took 1.23 % of the CPU's time meanwhile; SCHED_FIFO 80 was refused (EPERM); the \
-             worst findings are workqueues: bad workqueues; preempt-rt: bad preempt-rt; swap: bad swap"
+            "does not, because the worst of 240 000 wake-ups came 2.50 ms late, more than a period \
+             (11 releases were missed); the hypervisor took 1.23 % of the CPU's time during the \
+             measurement; SCHED_FIFO 80 was refused (EPERM); the worst findings are workqueues: \
+             bad workqueues; preempt-rt: bad preempt-rt; swap: bad swap"
         );
         assert!(verdict.confidence.contains("only find worse"), "{}", verdict.confidence);
     }

@@ -20,12 +20,13 @@ use crate::output::{self, Printer};
 use crate::stop::Stop;
 use crate::words::signals;
 
-/// Takes the lease of commands and holds these outputs at their values: until Ctrl-C, `--for` is over, or the cycle ends.
-/// Afterwards they become what the robot file says (`on_stale`).
+/// Takes the command lease and holds these outputs at their values until Ctrl-C, the end of
+/// `--for`, or the end of the cycle. Afterwards they take their `on_stale` values of the robot
+/// file.
 #[derive(Args, Debug)]
 pub(crate) struct Set {
-    /// Outputs with `writer = "outside"` in the robot file, each with its value: true or false, or a number; of one with elements one
-    /// for all, or as many with commas between
+    /// Outputs with `writer = "outside"` in the robot file, each with its value: true, false or a
+    /// number; for a signal with elements, one value for all, or all values with commas between
     #[arg(required = true, num_args = 2.., value_names = ["SIGNAL", "VALUE"], allow_negative_numbers = true)]
     pairs: Vec<String>,
 
@@ -41,8 +42,9 @@ pub(crate) struct Set {
     of: RunningCycle,
 }
 
-/// Forces a signal: the cycle holds it at this value, over all other writers, until the time is over, `io release`, or the
-/// cycle stops. Of an input this is what the controller sees; axes and interlocks see what came in.
+/// Forces a signal: the cycle holds it at this value, over all other writers, until the time
+/// expires, `io release`, or the end of the cycle. The controller sees the forced value of an
+/// input; axes and interlocks see the real value.
 #[derive(Args, Debug)]
 pub(crate) struct Force {
     /// Name of an input or an output
@@ -65,7 +67,7 @@ pub(crate) struct Force {
     of: RunningCycle,
 }
 
-/// Gives forced signals back to who else writes them.
+/// Returns forced signals to their normal writers.
 #[derive(Args, Debug)]
 pub(crate) struct Release {
     /// Names of signals
@@ -133,7 +135,7 @@ impl Set {
             }
             if !taken && begin.elapsed() > TIMEOUT {
                 return Err(Failure::new(
-                    "the cycle did not hear the command for 2 s: it stands still, or ends",
+                    "the cycle did not take the command within 2 s: it is stalled, or has ended",
                 ));
             }
             if stop.is_requested()
@@ -161,7 +163,9 @@ impl Force {
         // The cycle takes it when the next one begins; it may have been forced before, at another value.
         let taken = |state: &State| state.cycle >= asked.cycle + 2;
         if !cycle.await_state(taken, stop)? {
-            return Err(Failure::new("the cycle did not hear of it for 2 s: it stands still, or ends"));
+            return Err(Failure::new(
+                "the cycle did not take the request within 2 s: it is stalled, or has ended",
+            ));
         }
         Ok(())
     }
@@ -180,7 +184,8 @@ impl Release {
         let released = |state: &State| cycle.of(state).all(|(_, signal)| !signal.forced);
         if !cycle.await_state(released, stop)? {
             return Err(Failure::new(
-                "the cycle did not hear of it for 2 s: it stands still, or somebody forces again",
+                "the cycle did not release the signal within 2 s: it is stalled, or another client \
+                 forces the signal again",
             ));
         }
         Ok(())

@@ -89,8 +89,8 @@ impl Chronicle {
         if self.lost() > 0 {
             self.voice.tell(
                 Severity::Warning,
-                "not all SubDevices exchange process data: those that do are brought to rest; a second signal ends it within 2 s, or \
-                 when the slowest brake holds",
+                "not all SubDevices exchange process data: the axes of the others stop; a second \
+                 signal ends the run within 2 s, or when the slowest brake holds",
             );
         }
     }
@@ -266,7 +266,7 @@ impl Chronicle {
             };
             let (name, drive) = (self.names.axis(number), self.names.sub_device(axis.sub_device));
             let why = trouble::kept_off_words(why);
-            let words = format!("axis \"{name}\" at {drive} stays in {state}: {why}");
+            let words = format!("axis \"{name}\" at {drive} remains in {state}: {why}");
             let what = json!({ "event": "not_enabled", "cycle": status.cycle, "at_ns": now.as_nanos(), "axis": number });
             let mut fields = Fields::new();
             journal::add(&mut fields, &what);
@@ -377,7 +377,7 @@ mod tests {
         let said = said(&mut heard);
         let lines = |words: &str| said.iter().filter(|line| line.contains(words)).count();
         assert!(said.len() <= 3 + 3 + 4 + 1 + 1, "{said:#?}");
-        assert_eq!((lines("0x7500"), lines("let go")), (1, 3), "{said:#?}");
+        assert_eq!((lines("0x7500"), lines("released")), (1, 3), "{said:#?}");
         assert!(lines(" times in ") >= 2 && lines("longest 12 cycles") == lines(" times in "), "{said:#?}");
     }
 

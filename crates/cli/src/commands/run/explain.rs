@@ -17,11 +17,11 @@ const EXPLAIN: &str = "Why cycles are late";
 
 #[derive(Args, Clone, Debug)]
 pub(super) struct Explain {
-    /// Name what made cycles late, by the kernel's own trace (needs root; without it counters are shown)
+    /// Name the causes of late cycles, from kernel traces (needs root; without it only counters)
     #[arg(long, help_heading = EXPLAIN)]
     explain: bool,
 
-    /// Also write the worst cycles with all that happened around them into this folder, for ui.perfetto.dev
+    /// Also write traces of the worst cycles into this folder, for ui.perfetto.dev
     #[arg(long, help_heading = EXPLAIN, value_name = "DIR", requires = "explain")]
     explain_out: Option<PathBuf>,
 

@@ -62,7 +62,7 @@ fn name_of(index: u32) -> Result<String, Errno> {
 }
 
 fn trouble(name: &str, code: Option<i32>) -> Option<String> {
-    let gone = || format!("interface {name}: it is gone; plug it in again, or name another");
+    let gone = || format!("interface {name}: it was removed; plug it in again, or name another");
     // packet(7): of these an interface that was removed, even if another has its name by now.
     let removed = [Errno::NXIO, Errno::NODEV].map(Errno::raw_os_error);
     if code.is_some_and(|code| removed.contains(&code)) {

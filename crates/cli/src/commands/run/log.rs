@@ -120,7 +120,7 @@ impl Log {
 
     /// Learns that the stop begins.
     pub(super) fn stopping(&self) {
-        let sentence = "the measurement is over: the axes come to rest, then the bus goes to Init";
+        let sentence = "the measurement is complete: the axes stop, then the bus goes to Init";
         self.own("stopping", Severity::Ok, sentence, json!({}));
     }
 

@@ -137,7 +137,7 @@ impl<'h> Followed<'h> {
                 self.timing();
             }
             if ended {
-                let why = format!("process {} is gone or has closed its IPC", self.client.process());
+                let why = format!("process {} has ended or closed its IPC", self.client.process());
                 self.hub.set(
                     self.attached,
                     Slot::State,

@@ -185,7 +185,7 @@ fn create_at_once(path: &Path) -> io::Result<File> {
     let file =
         OpenOptions::new().write(true).create(true).truncate(true).custom_flags(nonblocking).open(path);
     let file = file.map_err(|error| match Errno::from_io_error(&error) {
-        Some(Errno::NXIO) => io::Error::new(error.kind(), "a FIFO that nobody reads"),
+        Some(Errno::NXIO) => io::Error::new(error.kind(), "a FIFO without a reader"),
         _ => error,
     })?;
     // From here on its own thread waits.

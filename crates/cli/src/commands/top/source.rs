@@ -141,7 +141,7 @@ impl Source {
         let still = now.duration_since(self.beating);
         picture.standing = match self.ended {
             Some(ended) => {
-                let why = format!("ended: process {} is gone or has closed its IPC", self.ipc.process());
+                let why = format!("ended: process {} has ended or closed its IPC", self.ipc.process());
                 Standing::Ended(why, now.duration_since(ended))
             }
             None if still > STILL => Standing::Still(still),

@@ -60,8 +60,9 @@ pub enum RingError {
     },
     /// Each interface has a separate bus.
     #[error(
-        "interfaces {first} and {second}: each has a bus of its own, of {before} and {behind} SubDevices, expected the two ends \
-         of one ring; if they are, it is open behind SubDevice {}, and IN and OUT of the next one are swapped",
+        "interfaces {first} and {second}: each has a separate bus, of {before} and {behind} \
+         SubDevices, expected the two ends of one ring; if they are, it is open behind SubDevice \
+         {}, and IN and OUT of the next one are swapped",
         before.saturating_sub(1)
     )]
     TwoBuses {
@@ -76,8 +77,8 @@ pub enum RingError {
     },
     /// The ring is entered at its end.
     #[error(
-        "interfaces {first} and {second}: the ring begins at {second} and ends at {first}; name them the other way round, or \
-         swap the cables"
+        "interfaces {first} and {second}: the ring begins at {second} and ends at {first}; name \
+         them in the other order, or swap the cables"
     )]
     Reversed {
         /// The first interface.

@@ -81,8 +81,8 @@ pub enum ConfigurationError {
     },
     /// A group whose SubDevices differ in their presence.
     #[error(
-        "SubDevice {position} \"{name}\" is {found} in the group \"{group}\", expected {expected}, as the first of that group: who \
-         is plugged together has one presence"
+        "SubDevice {position} \"{name}\" is {found} in the group \"{group}\", expected {expected}, \
+         as the first of that group: SubDevices that are plugged together have the same presence"
     )]
     MixedGroup {
         /// Position in the description, from 0.
@@ -125,8 +125,8 @@ pub enum ConfigurationError {
     },
     /// A SubDevice that may be absent, and that nothing distinguishes from others.
     #[error(
-        "SubDevice {position} \"{name}\" is {presence} and has neither an alias nor an identity, expected one of them: nothing else \
-         tells it from others"
+        "SubDevice {position} \"{name}\" is {presence} and has neither an alias nor an identity, \
+         expected an alias or an identity, which identifies it among the others"
     )]
     Unidentified {
         /// Position in the description, from 0.
@@ -138,8 +138,8 @@ pub enum ConfigurationError {
     },
     /// A hot-connect SubDevice that nothing distinguishes from another.
     #[error(
-        "SubDevice {position} \"{name}\" is hot_connect with the identity of SubDevice {other} and no alias, expected an alias of \
-         its own where two are alike"
+        "SubDevice {position} \"{name}\" is hot_connect with the identity of SubDevice {other} and \
+         no alias, expected an alias that distinguishes two alike"
     )]
     Alike {
         /// Position in the description, from 0.

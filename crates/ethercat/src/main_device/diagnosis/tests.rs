@@ -181,8 +181,8 @@ fn findings_are_sentences_that_name_both_ends() {
     one(
         &LINE,
         &[Unit(0, 4), Unit(1, 4), Unit(2, 3)],
-        "SubDevice 0 \"a\" is the first whose processing unit found 4 wrong frames that no port counts: frames that are no \
-         EtherCAT frames, sent by the MainDevice's side",
+        "SubDevice 0 \"a\" is the first with 4 wrong frames that its processing unit counts and no \
+         port does: frames that are not EtherCAT frames, sent from the MainDevice's side",
     );
     one(&LINE, &[Pdi(1, 9)], "SubDevice 1 \"b\" counts 9 errors between its ESC and its application (PDI)");
     assert_eq!(sentences(&healthy(&TREE)), [""; 0]);
@@ -256,7 +256,7 @@ fn only_new_errors_are_evaluated() {
     let kinds: Vec<_> = found.iter().map(|it| (it.fault, it.count)).collect();
     assert_eq!(kinds, [(Fault::DamagedFrames, 1), (Fault::FullCounters, 0)], "{found:?}");
     assert!(
-        found[1].sentence.starts_with("SubDevice 2 \"c\" has error counters that stand at 255"),
+        found[1].sentence.starts_with("SubDevice 2 \"c\" has error counters that have reached 255"),
         "{found:?}"
     );
 }

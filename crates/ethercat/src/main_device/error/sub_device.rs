@@ -109,7 +109,7 @@ pub enum SubDeviceError {
         within: Duration,
     },
     /// The SII cannot be read.
-    #[error("{0}; write its SII anew")]
+    #[error("{0}; write its SII again")]
     Sii(SiiError),
     /// It refuses a state.
     #[error("refuses {requested} and stays in {}: AL status code {code}{}", shown(*found), what_to_do(*code))]
@@ -173,7 +173,8 @@ pub enum SubDeviceError {
     },
     /// The SubDevice maps more than can be meant.
     #[error(
-        "PDO {index:#06x} and those before it map more than {maximum} objects, expected fewer; give its pdos yourself"
+        "PDO {index:#06x} and the PDOs before it map more than {maximum} objects, expected fewer; \
+         give its pdos yourself"
     )]
     TooManyEntries {
         /// The PDO being read.
@@ -186,14 +187,14 @@ pub enum SubDeviceError {
     NoCoe,
     /// A SubDevice that was never seen is not described well enough to keep its place.
     #[error(
-        "it is absent and the file does not say what its process data is, and no other of its kind is there to tell; give its \
-         pdos, or start with it once plugged"
+        "it is absent, its process data is not in the robot file, and no SubDevice of the same \
+         type is present; give its pdos, or plug it in for the first start"
     )]
     UnknownProcessData,
     /// A SubDevice of which nothing was said, and that was taken to have no process data, has some.
     #[error(
-        "it has process data, and it was absent at the start with nothing said of it, expected none; give its pdos or its identity, or \
-         start with it plugged"
+        "it has process data, expected none: it was absent at the start, and the robot file gives \
+         no process data; give its pdos or its identity, or plug it in before the start"
     )]
     UnexpectedProcessData,
     /// PDOs are described that its SII does not have, and without CoE it has no others.
@@ -218,12 +219,14 @@ pub enum SubDeviceError {
     },
     /// Oversampling of a SubDevice with PDOs assigned by CoE.
     #[error(
-        "oversampling is configured, and its PDOs are those of its SII, expected described ones, as it has CoE; give its pdos, with all samples"
+        "oversampling is configured, and its PDOs come from its SII, expected pdos in the robot \
+         file, as it has CoE; give its pdos, with all samples"
     )]
     SamplesByCoe,
     /// A mailbox of an impossible size.
     #[error(
-        "its SII declares a mailbox of {found} bytes at {address:#06x}, expected {minimum} to {maximum}; write its SII anew"
+        "its SII declares a mailbox of {found} bytes at {address:#06x}, expected {minimum} to \
+         {maximum}; write its SII again"
     )]
     MailboxLength {
         /// Its address.
@@ -249,7 +252,7 @@ pub enum SubDeviceError {
     },
     /// An explicit mapping has a direction the SubDevice has no SyncManager for.
     #[error(
-        "{direction} are mapped, but its SII declares no SyncManager for {direction}; remove those PDOs"
+        "{direction} are mapped, but its SII declares no SyncManager for {direction}; remove these PDOs"
     )]
     NoSyncManager {
         /// "outputs" or "inputs".
@@ -358,7 +361,8 @@ fn no_samples(wanted: Option<u16>, assigned: &[u16]) -> String {
             format!("PDO {wanted:#06x} is to hold samples, expected one that its SII assigns: {assigned}")
         }
         None => format!(
-            "oversampling is configured, but its SII marks no PDO as a sample; name those that hold one, of {assigned}"
+            "oversampling is configured, but its SII marks no PDO as a sample; name the PDOs that \
+             hold a sample, of {assigned}"
         ),
     }
 }
@@ -373,7 +377,7 @@ fn why_lost(late: u64) -> String {
     match late {
         0 => "check the cable".to_owned(),
         late => format!(
-            "{late} {} came too late meanwhile; check what keeps this machine or the SubDevices busy",
+            "{late} {} came too late in that time; check what keeps this machine or the SubDevices busy",
             plural(late as usize, "reply", "replies")
         ),
     }

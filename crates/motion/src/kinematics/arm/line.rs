@@ -315,10 +315,10 @@ pub enum LineError {
     #[error("expected a unit quaternion as orientation")]
     Orientation,
     /// No line was requested.
-    #[error("no line was asked for")]
+    #[error("no line is given")]
     Nothing,
     /// The tool cannot be everywhere on the line within the limits of the joints.
-    #[error("the tool cannot get there on a straight line within the limits of its joints")]
+    #[error("the tool cannot reach it on a straight line within the limits of its joints")]
     OutOfReach,
     /// A joint would have to jump, or the line to be followed for longer than ten minutes.
     #[error("the straight line leads through a singular pose, where a joint would have to jump")]

@@ -122,7 +122,7 @@ pub(super) fn never_held(entry: &NamedSignal) -> Checked<()> {
         let found = format!("{key} = \"hold\" for the signal \"{}\"", entry.name.get_ref());
         let remedy = match key {
             "on_stop" => "say what it is to be: Init clears it anyway",
-            "on_return" => "remove it: without it the output goes on as it was set",
+            "on_return" => "remove it: without it the output keeps its value",
             _ => "say what it is to be",
         };
         Err(Problem::new(value.span(), found, "\"zero\" or a value", remedy))

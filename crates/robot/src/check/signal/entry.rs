@@ -143,9 +143,12 @@ fn joined<'a>(
             first.entry
         );
         let expected = match there {
-            1 => "bool: no other channel of one bit is beside it".to_owned(),
+            1 => "bool: it has no neighbouring channel of one bit".to_owned(),
             there => {
-                format!("bool, or at most uint{there}: so many channels of one bit are there side by side")
+                format!(
+                    "bool, or at most uint{there}: that is the number of neighbouring channels of \
+                     one bit"
+                )
             }
         };
         let at = signal.value_type.as_ref().map_or_else(|| signal.place(), Spanned::span);

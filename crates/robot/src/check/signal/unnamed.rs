@@ -54,12 +54,7 @@ pub(super) fn add<'a>(
                             described.name
                         );
                         let remedy = "give it another name";
-                        return Err(Problem::new(
-                            place_of(robot, &name),
-                            found,
-                            "a name of its own",
-                            remedy,
-                        ));
+                        return Err(Problem::new(place_of(robot, &name), found, "a separate name", remedy));
                     }
                     if !names.insert(name.clone()) {
                         name = format!("{}.{object} ({direction}){element}", described.name);

@@ -26,7 +26,7 @@ pub(super) fn judge(results: &Results, driver: &str, mended: &[&str]) -> Result<
         if !done || is_ok(was) != Some(false) || is_ok(is) != Some(true) {
             let all = &during.0["mended"];
             return Err(format!(
-                "{driver}: expected {name} to be mended, found {was:?}, then {is:?}: {all}"
+                "{driver}: expected {name} to be fixed, found {was:?}, then {is:?}: {all}"
             ));
         }
     }
@@ -43,7 +43,7 @@ pub(super) fn judge(results: &Results, driver: &str, mended: &[&str]) -> Result<
             said()
         ));
     }
-    println!("the doctor mended on {driver} and put back: {}", mended.join(", "));
+    println!("the doctor fixed on {driver} and restored: {}", mended.join(", "));
     Ok(())
 }
 

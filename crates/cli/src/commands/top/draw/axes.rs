@@ -49,7 +49,7 @@ pub(super) fn render(picture: &Picture, scroll: usize, area: Rect, buffer: &mut 
 /// Draws curves of the axes from the first one shown on, right of so many columns, and gives the place left of them.
 fn render_curves(picture: &Picture, first: usize, left: u16, area: Rect, buffer: &mut Buffer) -> Rect {
     let [table, curves] = Layout::horizontal([Constraint::Length(left), Constraint::Min(0)]).areas(area);
-    Paragraph::new("over the last pictures, by the mode").style(faint()).render(curves, buffer);
+    Paragraph::new("latest values, in the unit of the mode").style(faint()).render(curves, buffer);
     for (axis, line) in (first..rows(picture)).zip(curves.rows().skip(1)) {
         curve(picture, axis, line, buffer);
     }

@@ -40,7 +40,7 @@ pub(super) fn render_lines(
 
 fn lines(picture: &Picture) -> Vec<Line<'static>> {
     let Some(diagnostics) = &picture.diagnostics else {
-        return vec![Line::styled(" nothing has been told yet", faint())];
+        return vec![Line::styled(" nothing has been reported yet", faint())];
     };
     let Value::Object(parts) = diagnostics else {
         return vec![Line::raw(format!(" {}", word(diagnostics)))];

@@ -208,7 +208,7 @@ fn control(picture: &Picture) -> Line<'static> {
             format!("{}{other}", controller.name)
         },
     );
-    let enabled = if it.enabled { "drives asked to be enabled" } else { "drives not asked to be enabled" };
+    let enabled = if it.enabled { "drives commanded to enable" } else { "drives not commanded to enable" };
     let trajectory = match it.trajectory_status {
         TrajectoryStatus::None => String::new(),
         status => format!(

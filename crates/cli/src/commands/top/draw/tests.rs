@@ -276,7 +276,7 @@ fn a_low_terminal_shows_axes_and_one_that_is_too_small_says_so() {
 #[test]
 fn help_is_shown_and_what_is_beside_the_screen_is_reached() {
     let found = shown(&base(), View { help: true, ..View::default() }, 80, 24);
-    assert!(found.contains("what is beside the screen") && !found.contains("head-of"), "{found}");
+    assert!(found.contains("scroll sideways") && !found.contains("head-of"), "{found}");
     let mut view = View { page: Page::Details, ..View::default() };
     assert!(!shown(&base(), view, 80, 24).contains("opened"));
     view.move_across(32);
