@@ -326,7 +326,7 @@ mod tests {
     /// reader, and a reliable reader matches no writer that is not.
     // feature(ros2): qualities of service are those ROS has under their names
     #[test]
-    fn qualities_are_those_that_ros_has_under_their_names() {
+    fn qualities_have_the_names_that_ros_uses() {
         let wait = Duration::from_millis(5);
         let reliable = Reliability::Reliable { max_blocking_time: wait };
         let rows = [

@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_follows_its_cycle_and_returns_to_the_state_it_was_brought_to() {
+    fn a_node_follows_its_cycle_and_returns_to_its_last_state() {
         let mut life = Lifecycle::new(true);
         life.rise();
         assert_eq!((life.state(), made(&mut life)), (Active, vec![1, 10, 3, 30]));
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_that_does_not_start_by_itself_waits_to_be_told() {
+    fn a_node_without_autostart_waits_for_a_transition() {
         let mut life = Lifecycle::new(false);
         life.rise();
         assert_eq!((life.state(), made(&mut life)), (Unconfigured, vec![]));

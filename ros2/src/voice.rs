@@ -186,7 +186,7 @@ mod tests {
 
     // feature(ros2): `~/get_logger_levels`, `~/set_logger_levels`
     #[test]
-    fn the_level_of_this_logger_is_told_and_set_and_no_others() {
+    fn the_level_of_only_this_logger_is_reported_and_set() {
         let voice = voice("/cell/onbeat");
         let level = |name: &str, level| LoggerLevel { name: name.into(), level };
         assert_eq!(voice.level_of("cell.onbeat".into()), level("cell.onbeat", 20));
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn control_characters_of_a_name_from_the_network_are_shown_escaped() {
+    fn control_characters_in_network_names_are_escaped() {
         assert_eq!(shown("no joint `\u{1b}[2J\n\u{9b}ä`"), "no joint `\\u{1b}[2J\\n\\u{9b}ä`");
     }
 

@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_that_go_on_are_left_alone() {
+    fn running_threads_are_left_alone() {
         let mut watch = Watch::default();
         for number in 0..100 {
             // One of them wakes at every fourth look only.

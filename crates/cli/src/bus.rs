@@ -274,7 +274,7 @@ mod tests {
 
     // feature(program): an interrupted SDO and a lost interface are told as such
     #[test]
-    fn who_interrupts_an_sdo_is_told_so() {
+    fn interrupted_sdo_is_reported() {
         static CUT: AtomicBool = AtomicBool::new(false);
         let (mut bus, stop) = bus(&CUT);
         assert_eq!(bus.upload(0, STATUSWORD).unwrap().len(), 2);
@@ -302,7 +302,7 @@ mod tests {
 
     // feature(program): an interrupted SDO and a lost interface are told as such
     #[test]
-    fn an_interface_that_goes_down_is_told_so() {
+    fn downed_interface_is_reported() {
         static CUT: AtomicBool = AtomicBool::new(false);
         let (mut bus, _stop) = bus(&CUT);
         CUT.store(true, Ordering::Relaxed);

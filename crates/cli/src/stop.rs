@@ -195,7 +195,7 @@ mod tests {
 
     // feature(program): SIGQUIT, SIGXCPU, SIGUSR1 and others that would end it stop in order, as SIGTERM does; a second one hurries, a third ends, signals close together are one; Ctrl-Z suspends nothing
     #[test]
-    fn signals_close_together_are_one_wish_and_ctrl_z_counts_for_none() {
+    fn close_signals_count_once_and_ctrl_z_not_at_all() {
         let mut wishes = Wishes::default();
         let begin = Instant::now();
         let mut at = |milliseconds, signal| {
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn who_listens_again_has_not_been_asked() {
+    fn a_new_listener_has_no_pending_stop() {
         let first = Stop::listen().unwrap();
         first.after(Duration::ZERO);
         while !first.is_requested() {

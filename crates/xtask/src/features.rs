@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_comment_without_a_test_or_with_an_unknown_key_is_told() {
+    fn a_comment_without_a_test_or_with_an_unknown_key_is_reported() {
         let lost = rows(&format!("{MARK}cycle): no allocation\n\nstruct It;\n")).err().unwrap();
         assert_eq!(lost, "line 2: found \"\", expected the test of a feature");
         let unknown = rows(&format!("{MARK}cicle): no allocation\n#[test]\n")).err().unwrap();

@@ -283,7 +283,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_package_that_debian_does_not_have_keeps_no_other_from_being_installed() {
+    fn a_package_missing_in_debian_does_not_block_the_others() {
         let installed = RefCell::new(Vec::new());
         let apt = |packages: &[&str]| {
             if packages.contains(&"gone") {

@@ -282,7 +282,7 @@ mod unit {
 
     /// The summary names the tests that failed and what they said: the end of a log is often all that is kept.
     #[test]
-    fn failed_tests_their_programs_and_panics_are_found_in_the_output() {
+    fn failed_tests_programs_and_panics_are_found_in_the_output() {
         let failures = read(&ONE_FAILED);
         assert_eq!(failures.tests, ["ring::breaks"]);
         assert_eq!(failures.targets, ["-p onbeat-cli --test program"]);

@@ -122,7 +122,7 @@ const UNSAFE_IN_SYS: &[&str] =
     &["rt", "ethercat-linux", "machine", "diagnose", "ipc", "devices", "experiments", "testkit"];
 
 #[test]
-fn unsafe_code_stands_only_where_a_crate_talks_to_the_system() {
+fn unsafe_code_is_only_in_crates_that_talk_to_the_system() {
     for name in UNSAFE_IN_SYS {
         unsafe_code_stands_below_sys(&folder_of(name).join("src"));
     }

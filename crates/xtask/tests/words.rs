@@ -34,7 +34,7 @@ const NO_FIELD: [&str; 6] = ["heard", "patience", "seam", "told", "told_ns", "un
 const EXCEPTIONS: [(&str, &str); 1] = [("experiments/src/navigation", "Course")];
 
 #[test]
-fn doc_comments_begin_with_the_thing_and_identifiers_are_words_of_the_field() {
+fn doc_comments_name_the_thing_and_identifiers_are_field_words() {
     let mut found = Vec::new();
     for path in sources() {
         let text = fs::read_to_string(&path).expect("text");

@@ -245,7 +245,7 @@ mod tests {
 
     // feature(measure): runs of several kernels in the papers' own tables, beside the papers' columns and their co-kernels
     #[test]
-    fn runs_stand_in_the_papers_tables_beside_its_co_kernels() {
+    fn runs_are_listed_next_to_the_papers_co_kernels() {
         let four = json!({ "average": 1_000_000.0, "maximum": 1_250_000, "minimum": 900_000, "standard_deviation": 1_500.0 });
         let [table] =
             tables(&runs("servo", json!({ "t_period_ns": four, "t_jitter_ns": four }))).try_into().unwrap();

@@ -272,7 +272,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_area_is_the_distance_and_the_duration_is_the_sum_of_the_windows(
+        fn area_is_the_distance_and_windows_add_up_to_the_duration(
             distance in -50.0..50.0, (velocity, acceleration, jerk) in any_limits(),
         ) {
             let profile = profile(distance, velocity, acceleration, jerk);
@@ -319,7 +319,7 @@ mod tests {
         }
 
         #[test]
-        fn each_is_the_derivative_of_the_one_before_and_none_but_jerk_jumps(
+        fn each_series_is_a_derivative_and_only_jerk_jumps(
             distance in 0.01..50.0, (velocity, acceleration, jerk) in any_limits(), at in 0.001..0.999,
         ) {
             let profile = profile(distance, velocity, acceleration, jerk);

@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_row_is_in_microseconds_and_keeps_silent_about_tails_of_few_samples() {
+    fn rows_are_in_microseconds_and_omit_tails_of_few_samples() {
         let durations = Durations::new("x", (1..=200).map(|it| it * 1_000).collect());
         let cells = durations.row().cells;
         assert_eq!(cells.len() + 1, columns("of").len());

@@ -119,7 +119,7 @@ mod tests {
 
     // feature(measure): `--continue DIR`: cells measured whole are kept, interrupted ones are set aside and measured anew
     #[test]
-    fn cells_are_kept_for_a_run_that_goes_on_and_forgotten_by_a_new_one() {
+    fn cells_are_kept_for_a_resumed_run_and_cleared_by_a_new_one() {
         let directory = std::env::temp_dir().join(format!("onbeat-kept-{}", std::process::id()));
         fs::create_dir_all(&directory).unwrap();
         let stop = AtomicBool::new(false);

@@ -233,7 +233,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_load_has_a_name_of_its_own() {
+    fn load_names_are_unique() {
         for load in Load::all() {
             assert_eq!(Load::named(load.name()), Some(load));
         }
@@ -262,7 +262,7 @@ mod tests {
 
     // feature(measure): loads of our own
     #[test]
-    fn every_load_works_until_it_is_told_to_stop() {
+    fn every_load_works_until_stopped() {
         let directory = std::env::temp_dir();
         let loads = [Load::Cpu, Load::KernelLock, Load::BlockIo, Load::MemoryPart(10), Load::Memory];
         for load in loads.into_iter().chain(Load::HUMANOID_LIGHT) {

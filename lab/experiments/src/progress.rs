@@ -110,7 +110,7 @@ mod tests {
 
     // feature(measure): progress with the time left, learnt from the cells before, on standard error
     #[test]
-    fn the_time_left_is_that_of_the_plan_as_much_longer_as_cells_turn_out() {
+    fn time_left_follows_the_plan_scaled_by_finished_cells() {
         let progress = Progress::default();
         let begin = Instant::now();
         let at = |seconds| begin + Duration::from_secs(seconds);

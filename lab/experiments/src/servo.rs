@@ -252,7 +252,7 @@ mod tests {
 
     // feature(measure): `servo` tells the phase of the frame against SYNC0 and SYNC1 of each SubDevice, in words and a table
     #[test]
-    fn the_phase_is_told_of_each_sub_device_and_of_none_where_none_has_sync0() {
+    fn phase_is_reported_per_sub_device_with_sync0() {
         let sync = |cycle_ns: u64, shift_ns: u64, frame_phase_ns: u64| json!({ "cycle_ns": cycle_ns, "shift_ns": shift_ns, "frame_phase_ns": frame_phase_ns });
         let told = json!([
             { "name": "coupler", "answers": true },
@@ -280,7 +280,7 @@ mod tests {
 
     // feature(measure): `servo` tells lock, difference and phase of the frame against SYNC0
     #[test]
-    fn the_lock_is_told_in_words_and_a_bus_without_a_clock_tells_none() {
+    fn lock_is_reported_in_words_unless_no_clock() {
         let mut told = json!({
             "state": "locked", "phase_error_ns": 12, "drift_ppb": 49_980, "outliers": 3, "losses": 1, "cycles_to_lock": 812,
             "held_within_ns": 1_240, "difference_ns": -1_234_560, "frame_phase_ns": 512_340,

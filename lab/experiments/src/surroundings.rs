@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quiet_machine_of_its_own_raises_no_doubt() {
+    fn a_quiet_dedicated_machine_raises_no_doubt() {
         assert_eq!(warnings(busy(0.02, 0.0), busy(0.9, 0.0)), Vec::<String>::new());
     }
 

@@ -13,7 +13,7 @@ use support::{Folder, conduct, number, table};
 // feature(devices): `measure devices`: responses with their six parts, each device alone and all together
 // feature(devices): `measure devices --direct`: calls of a driver that block its real-time task, beside the channel's none
 #[test]
-fn the_five_pairs_are_measured_recorded_and_tested_against_the_bounds() {
+fn five_pairs_are_measured_recorded_and_tested_against_bounds() {
     let folder = Folder::new();
     let (waiting, direct) = (Duration::from_millis(400), Some(Duration::from_millis(300)));
     let experiment =
@@ -100,7 +100,7 @@ fn called_directly(report: &Report) {
 }
 
 #[test]
-fn a_device_that_is_not_there_is_a_warning_and_its_task_is_measured_all_the_same() {
+fn a_missing_device_is_a_warning_and_its_task_is_measured() {
     let folder = Folder::new();
     let waiting = Duration::from_millis(300);
     let mut experiment = Devices { duration: Duration::from_millis(600), waiting, ..Devices::default() };

@@ -12,7 +12,7 @@ use support::{Folder, conduct, number, table};
 // feature(papers): `measure ecci`: our IPC and two mutexes with 0, 1, 8, 64 readers
 // feature(papers): `measure ecci`: event to answer and data flow, in the cycle's thread and in a controller process, beside the computed
 #[test]
-fn every_way_is_measured_twice_with_every_number_of_readers_and_nobody_sees_half_a_state() {
+fn mechanisms_are_measured_for_each_reader_count_without_tears() {
     let folder = Folder::new();
     let experiment =
         Ecci { samples: 60, rounds: 2, interval: Duration::from_micros(200), ..Ecci::default() };

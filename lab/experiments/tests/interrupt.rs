@@ -10,7 +10,7 @@ use support::{Folder, assert_in_order, conduct, number, table};
 
 // feature(measure): `measure interrupt`, by a real-time thread and by an ordinary one, idle and loaded
 #[test]
-fn timers_and_frames_are_measured_from_the_interrupt_to_user_code() {
+fn timers_and_frames_are_measured_from_interrupt_to_user_code() {
     let folder = Folder::new();
     // An ordinary thread under load takes its time: that condition is left out.
     let conditions = Condition::ALL[..3].to_vec();

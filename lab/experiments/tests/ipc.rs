@@ -11,7 +11,7 @@ use support::{Folder, assert_in_order, conduct, goes_on, number, table};
 // feature(measure): `measure ipc`, with rt-tests as peers
 // feature(measure): `--continue DIR` of `ipc`
 #[test]
-fn every_mechanism_is_measured_alone_and_between_threads_and_recorded() {
+fn every_mechanism_is_measured_alone_and_between_threads() {
     let folder = Folder::new();
     let (within, interval) = (Duration::from_millis(400), Duration::from_micros(300));
     let experiment = Ipc { samples: 80, interval, rounds: 2, within, messages: 100, ..Ipc::default() };

@@ -113,7 +113,7 @@ fn an_omnidirectional_base_may_look_where_it_likes() {
 }
 
 #[test]
-fn the_central_velocity_can_be_lowered_until_no_wheel_is_too_fast() {
+fn central_velocity_can_be_lowered_to_keep_wheels_in_limits() {
     let base = OmniBase::mecanum(Metres(0.1), Metres(0.5), Metres(0.4), Radians(FRAC_PI_4)).unwrap();
     let limit = RadiansPerSecond(6.0);
     let heading = Heading::Turning { from: Radians::ZERO, to: Radians(FRAC_PI_2) };

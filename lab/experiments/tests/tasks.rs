@@ -11,7 +11,7 @@ use support::{Folder, conduct, goes_on, number, table};
 // feature(measure): `measure tasks`: two tasks beside their computed response times, busy in blocks of elapsed time and by processor time
 // feature(measure): `--continue DIR` of `tasks`
 #[test]
-fn both_tasks_run_their_jobs_beside_their_computed_response_times() {
+fn both_tasks_run_next_to_their_computed_response_times() {
     let folder = Folder::new();
     let experiment = Tasks { duration: Duration::from_millis(600), ..Tasks::named("controllers").unwrap() };
     let report = conduct(&folder, |context| experiment.run(context));

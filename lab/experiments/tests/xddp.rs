@@ -8,7 +8,7 @@ use support::{Folder, assert_in_order, conduct, number, table};
 
 // feature(measure): `measure xddp`: a message through a port and back, woken by a look, an event or a helper thread
 #[test]
-fn messages_through_ports_are_timed_both_ways_with_each_way_to_wake() {
+fn port_messages_are_timed_both_ways_for_each_wakeup() {
     let folder = Folder::new();
     let experiment = Xddp { samples: 100, ..Xddp::default() };
     let report = conduct(&folder, |context| experiment.run(context));

@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_with_its_high_byte_first_is_answered_with_its_low_byte_first() {
+    fn a_big_endian_request_gets_a_little_endian_answer() {
         let bytes = b"\x01\x02\x03\x04\x05\x06\x07\x08\0\0\0\0\0\0\0\x09\x01";
         let request =
             Request::new(request(bytes, RepresentationIdentifier::CDR_BE), Mapping::Auto).unwrap();

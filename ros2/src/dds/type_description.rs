@@ -100,7 +100,7 @@ mod tests {
 
     // feature(ros2): `~/get_type_description`, with the hashes that discovery carries
     #[test]
-    fn every_type_of_the_node_is_described_and_its_hash_follows_from_that() {
+    fn every_type_of_the_node_is_described_and_hashed() {
         assert!(HASHES.lines().count() > 50);
         for line in HASHES.lines() {
             let (name, hash) = line.split_once(' ').unwrap();
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_service_is_described_as_a_whole_and_a_type_of_another_version_is_not() {
+    fn services_are_described_whole_and_other_versions_refused() {
         // As a genuine node tells it.
         let hash = "RIHS01_eeff2cd6fa5ad9d27cdf4dec64818317839b62f212a91e6b5304b634b2062c5f";
         let found = of("std_srvs/srv/Trigger", hash).unwrap();
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn defaults_are_told() {
+    fn defaults_are_reported() {
         let quaternion = individual("geometry_msgs/msg/Quaternion").unwrap();
         let defaults: Vec<&str> = quaternion.fields.iter().map(|it| it.default_value.as_str()).collect();
         assert_eq!(defaults, ["0.0", "0.0", "0.0", "1.0"]);

@@ -277,7 +277,7 @@ mod tests {
 
     // feature(ros2): `~/gpio_states` says of each input whether it is fresh, as an interface `NAME.fresh`
     #[test]
-    fn an_input_that_did_not_come_in_with_the_cycle_is_told_beside_its_last_value() {
+    fn a_stale_input_is_reported_with_its_last_value() {
         let mut robot = robot();
         let seen = [true; 4];
         let sensors = |robot: &Description, fresh| {

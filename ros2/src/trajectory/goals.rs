@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_is_told_to_everybody_who_waits_and_to_everybody_who_comes_later() {
+    fn a_result_reaches_waiting_and_later_clients() {
         let mut goals = Goals::default();
         executing(&mut goals, 1);
         assert_eq!(goals.changed_status().unwrap().status_list[0].status, Status::Executing as i8);

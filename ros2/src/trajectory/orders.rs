@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn how_late_a_goal_may_be_is_told_as_ros_tells_it() {
+    fn lateness_of_a_goal_is_reported_as_in_ros() {
         for (sec, goal_time) in
             [(0, GoalTime::Default), (2, GoalTime::Within(2_000_000_000)), (-1, GoalTime::Unlimited)]
         {
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_robot_cannot_do_is_refused_with_the_code_ros_has_for_it() {
+    fn impossible_goals_are_refused_with_the_code_of_ros() {
         let refused = |goal: FollowGoal, code: i32, word: &str| {
             let invalid = orders(&goal).unwrap_err();
             assert!(invalid.code == code && invalid.why.contains(word), "{invalid:?}");

@@ -91,7 +91,7 @@ fn a_velocity_from_dds_drives_the_base_and_goes_stale() {
 
 // feature(ros2): a node that was suspended (Ctrl-Z, a sleeping machine) is found by new peers, and obeys them
 #[test]
-fn a_node_that_was_suspended_is_found_by_new_peers_and_obeys_them() {
+fn a_suspended_node_is_found_by_new_peers_and_obeys_them() {
     let (folder, domain) = (Folder::new("suspended"), domain(15));
     let cycle = Cycle::start(&folder.0);
     let node = Node::start(&folder.0, cycle.path(), domain);
@@ -162,7 +162,7 @@ struct Wrench {
 
 // feature(signals): ROS 2: named signals as ros2_control's GPIO controllers publish them; wrenches, inertial measurements and temperatures of sensors
 #[test]
-fn named_signals_are_published_by_sub_device_and_a_force_torque_sensor_as_its_wrench() {
+fn signals_are_published_and_a_sensor_as_a_wrench() {
     let (folder, domain) = (Folder::new("signals"), domain(3));
     let cycle = Cycle::start(&folder.0);
     let _node = Node::start(&folder.0, cycle.path(), domain);
@@ -186,7 +186,7 @@ fn named_signals_are_published_by_sub_device_and_a_force_torque_sensor_as_its_wr
 
 // feature(ros2): `~/gpio_commands` sets outputs that the robot file gives to the outside; others are refused by name
 #[test]
-fn an_output_is_set_by_a_message_and_an_input_is_refused_by_its_name() {
+fn a_message_sets_an_output_and_an_input_is_refused_by_name() {
     let (folder, domain) = (Folder::new("outputs"), domain(4));
     let cycle = Cycle::start(&folder.0);
     let mut node = Node::start(&folder.0, cycle.path(), domain);
@@ -226,7 +226,7 @@ fn a_cycle_that_ends_is_waited_for_and_attached_to_again() {
 
 // feature(ros2): hashes of types (RIHS01) in discovery; peers know of an orderly end at once
 #[test]
-fn the_node_tells_the_hashes_of_its_types_and_takes_its_leave() {
+fn the_node_publishes_type_hashes_and_leaves_cleanly() {
     let (folder, domain) = (Folder::new("leave"), domain(8));
     let cycle = Cycle::start(&folder.0);
     let mut node = Node::start(&folder.0, cycle.path(), domain);

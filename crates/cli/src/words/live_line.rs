@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn who_speaks_never_waits_and_what_finds_no_room_is_counted() {
+    fn writers_never_wait_and_overflow_is_counted() {
         let (lines, said) = mpsc::sync_channel(2);
         let voice = Voice { lines, missing: Arc::default(), quiet: false };
         (0..5).for_each(|_| voice.say("hello"));

@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_well_is_told_beside_what_is() {
+    fn faults_are_listed_next_to_healthy_parts() {
         let main_device = found();
         let text = drawing(&described(main_device.sub_devices()), false);
         let lines: Vec<_> = text.lines().collect();

@@ -148,7 +148,7 @@ fn what_the_cycle_relies_on_is_not_written_behind_its_back() {
 
 // feature(running-bus): `scan` of a running robot: states, working counters, clock differences, error counters
 #[test]
-fn the_scan_of_a_running_robot_tells_its_states_and_leaves_it_in_op() {
+fn scan_of_a_running_robot_shows_states_and_keeps_op() {
     let _shared = shared();
     let robot = Robot::start("scan", &[]);
     let ran = robot.ask(&["scan"]);
@@ -183,7 +183,7 @@ fn the_scan_of_a_running_robot_tells_its_states_and_leaves_it_in_op() {
 
 // feature(running-bus): `scan` and `sdo` of a running cycle refuse what needs a bus of their own
 #[test]
-fn what_needs_a_bus_of_ones_own_does_not_go_with_a_running_cycle() {
+fn options_of_an_exclusive_bus_are_refused_on_a_running_cycle() {
     for own in [
         &["--capture", "x.pcapng"][..],
         &["--loss", "1%"],
@@ -213,7 +213,7 @@ fn what_needs_a_bus_of_ones_own_does_not_go_with_a_running_cycle() {
 
 // feature(running-bus): a SubDevice without a mailbox
 #[test]
-fn a_sub_device_without_a_mailbox_is_told_as_such() {
+fn a_sub_device_without_a_mailbox_is_reported() {
     let _shared = shared();
     let robot = Robot::start("terminals", &["examples/io-station.toml"]);
     let found = robot.ask(&["scan", "--json", "-v"]).json();
@@ -227,7 +227,7 @@ fn a_sub_device_without_a_mailbox_is_told_as_such() {
 
 // feature(running-bus): several clients at once, and killed ones
 #[test]
-fn many_clients_at_once_and_killed_ones_leave_the_cycle_as_it_was() {
+fn many_clients_and_killed_ones_do_not_disturb_the_cycle() {
     let _shared = shared();
     let robot = Robot::start("many", &["--period", "4ms"]);
     let upload =
@@ -273,7 +273,7 @@ fn many_clients_at_once_and_killed_ones_leave_the_cycle_as_it_was() {
 
 // feature(running-bus): `onbeat events`
 #[test]
-fn events_are_printed_with_their_cycles_and_the_last_ones_when_it_ends() {
+fn events_are_printed_with_cycles_until_the_end() {
     let _shared = shared();
     let robot = Robot::start("events", &[]);
     // The thread that takes them out of the ring looks some times in a second; the state is there at once.
@@ -300,7 +300,7 @@ fn events_are_printed_with_their_cycles_and_the_last_ones_when_it_ends() {
 
 // feature(program): `onbeat control`
 #[test]
-fn a_shell_resets_disables_and_enables_the_axes_of_a_running_cycle() {
+fn a_shell_resets_disables_and_enables_running_axes() {
     let _shared = shared();
     let name = format!("reset-{}", std::process::id());
     let robot = Robot::start("control", &["--control", &name]);

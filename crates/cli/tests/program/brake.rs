@@ -113,7 +113,7 @@ fn undisturbed() -> (Vec<LateCycle>, u64) {
 
 // feature(axes): a brake on a digital output, from the robot file to the terminal
 #[test]
-fn the_terminals_output_is_on_while_the_axis_may_move_and_at_no_other_time() {
+fn brake_output_is_on_only_while_the_axis_may_move() {
     let (cycles, longest) = undisturbed();
     let first = |from: usize, what: &str, is: &dyn Fn(&LateCycle) -> bool| {
         let place = cycles[from..].iter().position(is);

@@ -39,7 +39,7 @@ elements = 22
 
 // feature(signals): arrays of bytes as a text or as hexadecimal digits in `onbeat io`
 #[test]
-fn bytes_are_set_forced_and_shown_as_a_text_or_in_hexadecimal_digits() {
+fn byte_strings_are_set_forced_and_shown_as_text_or_hex() {
     let _shared = shared();
     let socket = std::env::temp_dir().join(format!("onbeat-bytes-{}", std::process::id())).join("io.sock");
     let mut command = onbeat();

@@ -17,7 +17,7 @@ const STEADY: [&str; 6] = ["version", "host", "robot", "robot_file_sha256", "ker
 
 // feature(measure): conditions have the same names in `run --json`, in recordings of both forms, in reports and in those of experiments
 #[test]
-fn conditions_have_the_same_names_and_values_wherever_they_are_told() {
+fn conditions_have_the_same_names_and_values_everywhere() {
     let folder = folder("conditions");
     let path = |name: &str| folder.join(name).to_str().expect("UTF-8").to_owned();
     let (text, mcap) = (path("run.onbeat"), path("run.mcap"));

@@ -106,7 +106,7 @@ fn restarted(what: &str) -> String {
 
 // feature(axes): an axis whose drive counts from elsewhere is not moved, whatever `after_outage` says, and the run says why
 #[test]
-fn an_axis_whose_count_is_off_is_not_moved() {
+fn an_axis_with_a_wrong_count_is_not_moved() {
     let _shared = shared();
     let changed = "its position changed by more than the axis can have moved";
     let lost = "its encoder may have lost the position";

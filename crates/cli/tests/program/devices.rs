@@ -46,7 +46,7 @@ fn two_fresh<T>(
 // feature(devices): `onbeat run` opens its devices' ports; those that are missing are named, the cycle goes on
 // feature(devices): a service robot as it is published, with a myAHRS+ and DC motors: `onbeat run examples/m4k.toml`
 #[test]
-fn a_run_opens_its_devices_ports_and_whoever_attaches_hears_fresh_messages_of_each() {
+fn device_ports_publish_fresh_messages_to_clients() {
     let _shared = shared();
     let robot = Robot::run("devices", "examples/m4k.toml", &[]);
     let description = robot.ipc.description();
@@ -132,7 +132,7 @@ fn robot_with_actuators() -> String {
 
 // feature(devices): actuators turn the robot's own wheels over the IPC
 #[test]
-fn actuators_with_axes_turn_the_robots_own_wheels_over_the_ipc_and_stop_them_when_nobody_asks_any_more() {
+fn wheel_actuators_turn_over_the_ipc_and_stop_without_commands() {
     let _shared = shared();
     let robot = Robot::run("actuators", &robot_with_actuators(), &[]);
     let refused = robot.ipc.command().expect_err("they hold the lease").to_string();
@@ -180,7 +180,7 @@ impl Drop for Simulator {
 
 // feature(devices): `onbeat run` opens its devices' ports; those that are missing are named, the cycle goes on
 #[test]
-fn devices_that_are_not_there_are_named_with_their_paths_and_the_cycle_goes_on() {
+fn missing_devices_are_named_with_paths_and_the_cycle_continues() {
     let _shared = shared();
     let testbed = match Testbed::new() {
         Ok(testbed) => testbed,

@@ -17,7 +17,7 @@ fn names(tasks: &[TaskDiagnostics]) -> Vec<&str> {
 
 // feature(tasks): `--watch` of cycle and devices' tasks; `tasks` in `run --json`
 #[test]
-fn the_watch_counts_what_disturbs_the_cycle_and_every_devices_task() {
+fn the_watch_counts_disturbances_of_every_task() {
     let _alone = alone();
     let robot = Robot::run("watched", "examples/m4k.toml", &["--watch"]);
     // Live, for others.
@@ -70,7 +70,7 @@ fn the_watch_counts_what_disturbs_the_cycle_and_every_devices_task() {
 
 // feature(tasks): `--watch` of cycle and devices' tasks; `tasks` in `run --json`
 #[test]
-fn the_table_has_a_line_of_counts_for_each_task_and_a_run_without_a_watch_has_none() {
+fn table_has_counts_per_task_and_none_without_a_watch() {
     let ran = run_alone(&["run", "examples/m4k.toml", "--cycles", "300", "--watch"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     let table = ran.stdout.lines().skip_while(|line| !line.contains("preemptions"));

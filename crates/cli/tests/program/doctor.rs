@@ -111,7 +111,7 @@ fn the_verdict_is_a_sentence_with_its_doubts() {
 
 /// The probe asks for what it is told to, and gives it back.
 #[test]
-fn the_probe_has_the_profile_that_is_asked_for() {
+fn the_probe_has_the_requested_profile() {
     let probe = |profile| {
         let ran =
             run_alone(&["doctor", "--for", "1ms", "--probe-time", "100ms", "--profile", profile, "--json"]);

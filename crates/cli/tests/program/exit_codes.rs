@@ -22,14 +22,14 @@ fn undisturbed(mut run: impl FnMut() -> Ran) -> Ran {
 
 // feature(program): exit codes, from one verdict for program and fault matrix
 #[test]
-fn a_command_line_that_cannot_be_read_is_2_and_a_run_that_cannot_be_is_1() {
+fn exit_code_is_2_for_usage_errors_and_1_for_refused_runs() {
     assert_eq!(run(&["run", "--cycles", "0"]).code, Some(2));
     assert_eq!(run(&["run", "no-such-robot.toml"]).code, Some(1));
     assert_eq!(run(&["run", "--loss", "100%"]).code, Some(1));
 }
 
 #[test]
-fn the_help_tells_the_exit_codes() {
+fn the_help_lists_the_exit_codes() {
     let help = run(&["run", "--help"]).stdout;
     assert!(
         ["0  ", "1  ", "2  ", "3  ", "4  ", "130  "]
@@ -100,7 +100,7 @@ fn a_drive_without_main_power_is_named() {
 // feature(program): a bus that dies
 // feature(program): exit codes, from one verdict for program and fault matrix
 #[test]
-fn a_bus_that_dies_is_4_and_names_who_did_not_answer() {
+fn a_dead_bus_exits_4_and_names_missing_sub_devices() {
     let Some(mut wire) = Wire::with(SIX_AXIS) else { return };
     let mut run = onbeat();
     run.args(["run", "--cycles", "3000", "--no-ipc", "--iface", Side::Near.interface()]);
@@ -172,7 +172,7 @@ fn a_bus_that_is_lost_and_back_says_for_how_long() {
 
 // feature(program): `loss_time = "wait"`
 #[test]
-fn a_bus_that_may_stay_lost_is_waited_for_longer_than_by_default_and_the_run_goes_on() {
+fn lost_time_of_the_robot_file_outlasts_the_default() {
     let text = include_str!("../../../../examples/six-axis.toml");
     let waits = text.replace("period = \"1ms\"", "period = \"5ms\"\nloss_time = \"wait\"");
     // Drives that stay in Op meanwhile.
@@ -215,7 +215,7 @@ fn a_bus_that_may_stay_lost_is_waited_for_longer_than_by_default_and_the_run_goe
 
 // feature(program): exit codes, from one verdict for program and fault matrix
 #[test]
-fn a_run_that_is_stopped_on_its_way_to_op_names_the_sub_device_in_error_and_is_4() {
+fn a_failed_bring_up_names_the_sub_device_and_exits_4() {
     let script = file("refused-op.txt", "0s state refuse drive-6 Op 0x1b\n");
     let mut command = onbeat();
     command.args(["run", SIX_AXIS, "--no-ipc", "--json", "--faults"]).arg(script);

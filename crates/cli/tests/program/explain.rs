@@ -89,7 +89,7 @@ fn a_known_culprit_is_named_for_the_cycles_it_delayed() {
 
 // feature(explain): `late` in JSON, shares that add up
 #[test]
-fn late_is_an_array_whenever_explanations_are_asked_for() {
+fn late_is_an_array_when_explanations_are_requested() {
     let end = run_alone(&["run", "--cycles", "200", "--explain", "--late-above", "60min", "--json"]).json();
     assert_eq!(end["late"], Value::Array(Vec::new()));
     assert_eq!(end["explain"]["late_cycles"], 0);
@@ -102,7 +102,7 @@ fn late_is_an_array_whenever_explanations_are_asked_for() {
 
 // feature(explain): the worst ten in words, exports for Perfetto (their shape)
 #[test]
-fn the_worst_cycles_are_told_in_words_and_written_for_perfetto() {
+fn worst_cycles_are_explained_and_written_for_perfetto() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("explained");
     let _ = fs::remove_dir_all(&folder);
     let folder_name = folder.to_str().expect("a path");
@@ -136,7 +136,7 @@ fn the_worst_cycles_are_told_in_words_and_written_for_perfetto() {
 
 // feature(explain): tracefs left as found, also after a kill
 #[test]
-fn a_run_that_is_killed_leaves_an_instance_that_the_next_one_removes() {
+fn the_trace_instance_of_a_killed_run_is_removed() {
     let _alone = alone();
     let instances = || -> Vec<String> {
         let tracefs = Tracefs::open().ok();

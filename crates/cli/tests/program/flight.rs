@@ -82,7 +82,7 @@ fn a_fault_is_kept_with_what_was_before_and_after_it() {
 
 // feature(measure): `--record-size`: every cycle in parts of bounded size, a bounded number of them
 #[test]
-fn a_recording_in_parts_is_bounded_and_loses_no_cycle_between_two() {
+fn a_split_recording_is_bounded_and_loses_no_cycle() {
     let folder = folder("parts");
     let path = folder.join("arm.onbeat");
     let path = path.to_str().unwrap();
@@ -150,7 +150,7 @@ fn of_thresholds_the_newest_files_are_kept_as_mcap_too() {
 }
 
 #[test]
-fn a_recording_is_kept_when_somebody_asks_for_it() {
+fn a_recording_is_kept_on_request() {
     let _shared = shared();
     let folder = folder("flight-command");
     let path = folder.join("arm.onbeat");
@@ -189,7 +189,7 @@ fn a_recording_is_kept_when_somebody_asks_for_it() {
 }
 
 #[test]
-fn triggers_that_cannot_be_are_told() {
+fn invalid_triggers_are_reported() {
     let record = ["run", "--cycles", "10", "--record"];
     let ran = run(&[&record, &["/tmp/x.onbeat", "--trigger", "axis-1.torqe>2"][..]].concat());
     assert_eq!(ran.code, Some(1), "{}", ran.stderr);

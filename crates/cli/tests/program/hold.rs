@@ -10,7 +10,7 @@ use crate::common::{alone, onbeat, run_alone, six_axis_with, slept};
 
 // feature(hold): P, M, C and S: each asked for alone, granted or refused with a reason, given back
 #[test]
-fn each_letter_is_switched_by_name_and_told_in_json() {
+fn each_letter_is_switched_by_name_and_listed_in_json() {
     for (arguments, asked) in [
         (&["--profile", "none"][..], "none"),
         (&["--profile", "M", "--priority", "40"], "M"),
@@ -124,7 +124,7 @@ cat /proc/irq/*/smp_affinity_list | cmp - /run/before && echo interrupts as befo
 
 // feature(hold): everything undone at the end, after Ctrl-C, and after a kill
 #[test]
-fn a_shield_has_the_cycle_alone_and_is_put_back_after_a_kill_and_after_ctrl_c() {
+fn a_shield_isolates_the_cycle_and_is_always_restored() {
     let last = thread::available_parallelism().map_or(1, usize::from) - 1;
     let cpu = last.to_string();
     let program = env!("CARGO_BIN_EXE_onbeat");

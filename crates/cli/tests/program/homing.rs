@@ -128,7 +128,7 @@ impl Robot {
 
 // feature(axes): homing by the drive (CiA 402 mode 6), without a step afterwards; errors, time-outs, called off
 #[test]
-fn an_axis_is_homed_through_the_port_and_stands_at_its_mark() {
+fn an_axis_is_homed_through_the_port() {
     let _shared = shared();
     let mut robot = Robot::start("homing", ROBOT);
     let before = robot.until("any", |_| true).axes[0];
@@ -152,7 +152,7 @@ fn an_axis_is_homed_through_the_port_and_stands_at_its_mark() {
 }
 
 #[test]
-fn a_homing_that_fails_says_so_at_the_port_and_in_the_state_until_it_is_reset() {
+fn a_failed_homing_is_reported_until_reset() {
     let _shared = shared();
     // The switch at 3 rad stands before the index pulse.
     let text = ROBOT.replace("method = 17, ", "method = 34, ");
@@ -173,7 +173,7 @@ fn a_homing_that_fails_says_so_at_the_port_and_in_the_state_until_it_is_reset() 
 }
 
 #[test]
-fn who_ends_the_command_home_brings_the_axis_to_rest() {
+fn ending_the_home_command_stops_the_axis() {
     let _shared = shared();
     let text = ROBOT.replace("[-3.0, 3.0]", "[-3000.0, 3.0]");
     let robot = Robot::start("homing-off", &text);

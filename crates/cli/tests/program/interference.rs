@@ -105,7 +105,7 @@ fn two_loads_are_measured_and_the_identity_holds() {
 
 // feature(measure): long runs in constant memory
 #[test]
-fn a_series_too_long_to_keep_is_judged_as_it_comes() {
+fn a_long_series_is_evaluated_as_it_arrives() {
     let _alone = alone();
     let folder = folder("interference-stream");
     let arguments =

@@ -61,7 +61,7 @@ fn all_enabled(state: &State) -> bool {
 }
 
 #[test]
-fn another_program_sees_cycles_rise_and_axes_move_and_reads_how_the_run_goes() {
+fn a_client_sees_cycles_axes_and_the_state_of_the_run() {
     let _shared = shared();
     let run = Opened::start("watch", &[]);
     let ipc = run.attach();
@@ -101,7 +101,7 @@ fn a_run_without_an_ipc_has_none() {
 }
 
 #[test]
-fn a_name_that_somebody_chose_and_is_taken_is_refused_before_the_bus_is_touched() {
+fn a_taken_name_is_refused_before_the_bus_is_touched() {
     let _shared = shared();
     let first = Opened::start("taken", &[]);
     let mut command = onbeat();
@@ -114,7 +114,7 @@ fn a_name_that_somebody_chose_and_is_taken_is_refused_before_the_bus_is_touched(
 
 // feature(ipc): `run --ipc`, `--no-ipc`, names
 #[test]
-fn runs_say_in_one_line_where_their_ipcs_are_and_two_of_one_robot_get_two_names() {
+fn runs_print_their_ipc_and_same_robots_get_two_names() {
     let _shared = shared();
     let folder = folder("numbers");
     std::fs::create_dir(&folder).unwrap();
@@ -212,7 +212,7 @@ fn as_nobody(folder: &std::path::Path, script: &str) -> Option<()> {
 
 // feature(ipc): `run --ipc`, `--no-ipc`, names
 #[test]
-fn a_run_that_has_no_place_for_the_ipc_it_is_asked_for_does_not_begin() {
+fn a_run_without_a_place_for_its_ipc_does_not_begin() {
     let _shared = shared();
     let path = file("no-folder", "a file where a folder should be");
     let open = folder("open-to-all");
@@ -249,7 +249,7 @@ fn await_word(child: &mut Child, word: &str) {
 
 // feature(ipc): a writer that is killed stops its axes, and the next one takes over
 #[test]
-fn a_writer_that_is_killed_stops_its_axes_and_the_next_one_takes_over() {
+fn a_killed_writer_stops_its_axes_and_the_next_takes_over() {
     use onbeat::ipc::state::{Freshness, StopReason};
     let _shared = shared();
     let text = include_str!("../../../../examples/six-axis.toml");
@@ -298,7 +298,7 @@ fn a_writer_that_is_killed_stops_its_axes_and_the_next_one_takes_over() {
 /// Not a model of the cycle: the program itself, with its bus, while programs of every kind die around it.
 // feature(ipc): a thousand readers, writers and clients killed with SIGKILL
 #[test]
-fn a_thousand_programs_killed_at_any_instant_leave_a_running_robot_as_it_was() {
+fn a_thousand_killed_clients_do_not_disturb_a_run() {
     use onbeat::ipc::state::Refusal;
     use std::os::unix::process::ExitStatusExt;
     let _shared = shared();

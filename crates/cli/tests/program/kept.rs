@@ -141,7 +141,7 @@ fn a_memory_that_cannot_be_written_is_named_by_enable() {
 
 // feature(program): `events --kept` shows the first cause of a stop, and who reset, over restarts
 #[test]
-fn first_cause_and_who_reset_are_kept() {
+fn first_cause_and_user_of_a_reset_are_kept() {
     let _shared = shared();
     let (name, state) = ("kept-history", folder("kept-history"));
     let drive = include_str!("../../../../examples/first-drive.toml");

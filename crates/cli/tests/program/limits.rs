@@ -88,7 +88,7 @@ fn a_client_with_too_few_descriptors_names_the_limit() {
 
 // feature(program): small limits of the process, pipes and FIFOs that nobody reads, a table of 80 columns
 #[test]
-fn a_stack_or_an_address_space_too_small_is_refused_with_what_to_do() {
+fn a_small_stack_or_address_space_is_refused_with_a_remedy() {
     refused(
         &run_under("-s 64", &[]),
         "64 KiB of stack, expected 1024 KiB or more: raise it with `ulimit -s 1024`",
@@ -99,7 +99,7 @@ fn a_stack_or_an_address_space_too_small_is_refused_with_what_to_do() {
 
 // feature(program): small limits of the process, pipes and FIFOs that nobody reads, a table of 80 columns
 #[test]
-fn a_memory_that_may_not_be_locked_is_told() {
+fn unlockable_memory_is_reported() {
     let program = onbeat();
     let mut command = Command::new("setpriv");
     command.args([

@@ -69,7 +69,7 @@ const DOWN: &str = "interface near: it is down; bring it up with `sudo ip link s
 
 // feature(program): an interface that is down, without carrier, renamed or deleted, and SubDevices that left Op, are told as the cause
 #[test]
-fn an_interface_that_is_set_down_and_up_is_told_with_its_remedy_and_for_how_long() {
+fn a_downed_interface_is_reported_with_remedy_and_duration() {
     by_every_link(|wire, link| {
         let ran = run(wire, &[SIX_AXIS, "--cycles", "7000", "--link", link], 3, |_| {
             set(wire, Side::Near, "down");
@@ -117,7 +117,7 @@ fn a_cable_without_carrier_is_named() {
 
 // feature(program): an interface that is down, without carrier, renamed or deleted, and SubDevices that left Op, are told as the cause
 #[test]
-fn an_interface_that_was_renamed_is_told_by_its_new_name() {
+fn a_renamed_interface_is_reported_by_its_new_name() {
     let Some(wire) = Wire::with(SIX_AXIS) else { return };
     let ran = run_to_the_loss(&wire, "packet", |_| {
         // Older kernels rename only what is down.
@@ -134,7 +134,7 @@ fn an_interface_that_was_renamed_is_told_by_its_new_name() {
 
 // feature(program): an interface that is down, without carrier, renamed or deleted, and SubDevices that left Op, are told as the cause
 #[test]
-fn an_interface_that_is_deleted_ends_the_run_at_once_and_is_named() {
+fn a_deleted_interface_ends_the_run_and_is_named() {
     by_every_link(|wire, link| {
         // A lost bus would be given 10 s.
         let ran = run(wire, &[SIX_AXIS, "--link", link], 4, |_| ip(wire, Side::Near, &["delete", "near"]));
@@ -152,7 +152,7 @@ fn an_interface_that_is_deleted_ends_the_run_at_once_and_is_named() {
 
 // feature(program): an interface that is down, without carrier, renamed or deleted, and SubDevices that left Op, are told as the cause
 #[test]
-fn drives_that_left_op_are_told_so_and_nobody_is_sent_to_the_cables() {
+fn drives_that_left_op_are_reported_without_blaming_cables() {
     let Some(wire) = Wire::with(SIX_AXIS) else { return };
     // They are left where they fell.
     let clocks = "distributed_clocks = true";

@@ -120,7 +120,7 @@ fn stands_beside_another(folder: &str) {
 
 // feature(measure): `--continue DIR`: cells measured whole are kept, interrupted ones are set aside and measured anew
 #[test]
-fn an_experiment_goes_on_with_the_cells_that_are_missing() {
+fn an_experiment_resumes_with_the_missing_cells() {
     let settings = ["tuning", "--duration", "500ms", "--columns", "none,M", "--load", "none"];
     let (ran, folder) = measured("continued", &settings);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
@@ -147,7 +147,7 @@ fn an_experiment_goes_on_with_the_cells_that_are_missing() {
 
 // feature(measure): `servo` of a robot whose cycle follows the reference clock tells its lock, end to end
 #[test]
-fn servo_tells_the_lock_to_the_reference_clock() {
+fn servo_reports_the_lock_to_the_reference_clock() {
     let period = "period = \"1ms\"";
     let robot = six_axis_with("servo-lock.toml", period, &format!("{period}\nclock = \"reference\""));
     let robot = robot.to_str().expect("UTF-8");
@@ -208,7 +208,7 @@ fn ctrl_c_ends_an_experiment_with_what_it_has() {
 }
 
 #[test]
-fn a_column_that_is_none_and_a_robot_that_is_not_there_are_sentences() {
+fn unknown_columns_and_robots_are_reported_as_sentences() {
     let ran = finished({
         let mut command = measure();
         command.args(["tuning", "--columns", "none,PX"]);
@@ -226,7 +226,7 @@ fn a_column_that_is_none_and_a_robot_that_is_not_there_are_sentences() {
 }
 
 #[test]
-fn without_the_program_of_the_experiments_it_is_said_how_to_build_it() {
+fn a_missing_experiments_program_gets_a_build_hint() {
     let folder = folder("alone");
     std::fs::create_dir_all(&folder).expect("a folder");
     let program = folder.join("onbeat");

@@ -62,7 +62,7 @@ fn a_robot_that_cannot_go_aside_is_refused() {
 /// Six seconds are too short for three metres round a triangle: the experiment says so, with all four rows in its report.
 // feature(papers): `measure navigation`
 #[test]
-fn navigation_measures_four_drives_and_fails_when_the_robot_does_not_arrive() {
+fn navigation_measures_four_drives_and_fails_without_arrival() {
     const KEYS: [&str; 4] = ["ordinary", "real-time", "ordinary-load", "real-time-load"];
     let (ran, folder, report) = until_still(|| {
         let (ran, folder) =

@@ -61,7 +61,7 @@ fn robot(mode: &str) -> String {
 
 // feature(program): position, velocity and torque of an axis in CSP, CSV and CST: in recordings, `serve`, `top --json`
 #[test]
-fn an_axis_tells_position_velocity_and_torque_in_each_mode() {
+fn an_axis_reports_position_velocity_and_torque_in_each_mode() {
     let _shared = shared();
     for mode in ["csp", "csv", "cst"] {
         let name = format!("modes-{mode}");

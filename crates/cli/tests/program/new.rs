@@ -183,7 +183,7 @@ fn real_images_become_files_that_are_accepted() {
 
 // feature(program): `onbeat new`: a robot file from a bus, or from SII images
 #[test]
-fn what_cannot_be_drafted_is_refused_in_a_sentence_and_leaves_no_file() {
+fn an_impossible_draft_is_refused_and_leaves_no_file() {
     let folder = folder("new-refused");
     let path = |name: &str| folder.join(name).to_str().unwrap().to_owned();
     let output = path("draft.toml");
@@ -224,7 +224,7 @@ fn what_cannot_be_drafted_is_refused_in_a_sentence_and_leaves_no_file() {
 
 // feature(program): `onbeat new`: a robot file from a bus, or from SII images
 #[test]
-fn nobody_at_the_end_of_the_cable_is_told_as_by_a_scan() {
+fn an_empty_cable_is_reported_as_by_a_scan() {
     let _shared = shared();
     let testbed = match Testbed::new() {
         Ok(testbed) => testbed,

@@ -10,7 +10,7 @@ fn json(ran: &Ran) -> serde_json::Value {
 
 // feature(program): exit codes, from one verdict for program and fault matrix
 #[test]
-fn an_axis_without_main_power_is_3_and_named_in_the_table_and_to_programs() {
+fn an_axis_without_main_power_exits_3_and_is_named() {
     let Some(wire) = Wire::with(SIX_AXIS) else { return };
     assert_eq!(wire.onbeat(&["sdo", "write", "3", "0x2f00:3", "false"]).code, Some(0));
     // However short the run: main power does not come by itself.

@@ -23,7 +23,7 @@ fn samples(signals: &Value) -> Vec<f64> {
 /// The end of a run has the samples of its last cycle; they differ, as those of a wave do. A recording has a column for each.
 // feature(signals): oversampling: arrays in `onbeat io`, recordings and JSON
 #[test]
-fn a_run_ends_with_the_samples_of_its_last_cycle_and_records_all() {
+fn a_run_keeps_the_samples_of_its_last_cycle_and_records_all() {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("vibration.onbeat");
     let _ = std::fs::remove_file(&path);
     let recorded = path.to_str().expect("UTF-8");

@@ -253,7 +253,7 @@ fn a_ring_at_two_interfaces_breaks_and_heals_in_a_run() {
 /// ring is open, and the simulator closes the port there as its own interface has no carrier any more.
 // feature(redundancy): `run` and `simulate` on the two ends of a ring, broken and healed; what is no ring in a sentence
 #[test]
-fn a_ring_goes_on_without_either_of_its_interfaces() {
+fn a_ring_continues_without_either_of_its_interfaces() {
     let played = on_a_ring("ends", |ring| {
         let set = |interface: &str, state: &str| {
             let mut command = Command::new("ip");
@@ -283,7 +283,7 @@ fn a_ring_goes_on_without_either_of_its_interfaces() {
 }
 
 #[test]
-fn a_bus_of_its_own_at_the_second_interface_is_no_ring() {
+fn a_separate_bus_at_the_second_interface_is_no_ring() {
     let _shared = shared();
     let made = Testbed::new().and_then(|testbed| testbed.add_cable().map(|()| testbed));
     let testbed = match made {
@@ -308,7 +308,7 @@ fn a_bus_of_its_own_at_the_second_interface_is_no_ring() {
 }
 
 #[test]
-fn a_robot_whose_bus_is_a_ring_needs_both_ends() {
+fn a_ring_robot_needs_both_ends() {
     let robot = ring("ring-of-one.toml");
     let said = run(&["run", &robot, "--iface", "no-such-nic", "--cycles", "10"]);
     assert!(

@@ -122,7 +122,7 @@ fn stands(state: &State) -> bool {
 }
 
 #[test]
-fn the_service_robot_follows_a_twist_and_stops_when_nobody_asks_any_more() {
+fn the_service_robot_follows_a_twist_and_stops_without_commands() {
     let _shared = shared();
     let robot = Robot::start("m4k");
     let base = robot.ipc.description().base.clone().expect("a base");
@@ -142,7 +142,7 @@ fn the_service_robot_follows_a_twist_and_stops_when_nobody_asks_any_more() {
 }
 
 #[test]
-fn the_mecanum_base_moves_to_its_side_and_a_differential_one_refuses_to() {
+fn a_mecanum_base_moves_sideways_and_a_differential_one_refuses() {
     let _shared = shared();
     let omni = Robot::start("omni");
     let state = drive(&omni, [0.0, 0.3, 0.0], |state| state.base.pose[1] > 0.2);
@@ -215,7 +215,7 @@ fn switch(robot: &Robot, controller: u32) {
 }
 
 #[test]
-fn the_arm_follows_a_trajectory_is_called_off_and_gives_up_what_it_cannot_follow() {
+fn the_arm_follows_cancels_and_aborts_trajectories() {
     let _shared = shared();
     let arm = Robot::start("arm");
     let description = arm.ipc.description();
@@ -260,7 +260,7 @@ fn the_arm_follows_a_trajectory_is_called_off_and_gives_up_what_it_cannot_follow
 
 // feature(axes): `cartesian`: a pose sent through the IPC moves the arm's tool there
 #[test]
-fn a_pose_moves_the_tool_of_the_arm_and_one_out_of_reach_does_not() {
+fn a_reachable_pose_moves_the_arm_and_another_is_refused() {
     let _shared = shared();
     let arm = Robot::start("arm");
     let description = arm.ipc.description();
@@ -304,7 +304,7 @@ fn a_pose_moves_the_tool_of_the_arm_and_one_out_of_reach_does_not() {
 
 // feature(program): two axes on one SubDevice: a fault of one leaves the others going, and is told by axis and SubDevice
 #[test]
-fn a_fault_of_one_of_two_axes_on_a_sub_device_leaves_the_other_going() {
+fn a_fault_of_one_of_two_axes_leaves_the_other_moving() {
     let _shared = shared();
     let table = Robot::start("xy-table");
     beside(&table, &["sdo", "write", "left", "0x2f01:2", "0x2310", "--cycle", "SOCKET"]);
@@ -337,7 +337,7 @@ fn beside(table: &Robot, arguments: &[&str]) -> String {
 
 // feature(program): several axes of a SubDevice and its touch probe in `top` and `io`
 #[test]
-fn a_touch_probe_is_armed_from_outside_and_tells_where_it_was() {
+fn a_touch_probe_is_armed_by_a_client_and_reports_its_position() {
     let _shared = shared();
     let table = Robot::start("xy-table");
     // Its shaft passes the touch, from 0.2 rad on, once in two seconds.

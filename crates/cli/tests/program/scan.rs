@@ -51,7 +51,7 @@ fn fewer_sub_devices_than_described_name_the_first_missing() {
 }
 
 #[test]
-fn more_sub_devices_than_described_show_who_is_too_many() {
+fn surplus_sub_devices_are_named() {
     let more = six_axis_with("more.toml", EVERY_DRIVE, "name = \"drive-{}\"\ncount = 7");
     let more = keep_bus_only(&more);
     let ran = run(&["scan", "examples/six-axis.toml", "--segment", &more]);

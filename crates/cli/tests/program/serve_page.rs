@@ -22,7 +22,7 @@ fn robot(name: &str, arguments: &[&str]) -> Running {
 
 // feature(program): the page of `serve` in a browser: axes, bus, live curves, trigger, cursors and CSV; the end of the cycle and the next one
 #[test]
-fn the_page_shows_axes_and_curves_triggers_and_goes_over_to_the_next_cycle() {
+fn the_page_shows_axes_curves_and_follows_to_the_next_cycle() {
     let Some(mut page) = Page::open("serve-browser") else { return };
     let _shared = shared();
     let served = Served::start(&["--ipc", "serve-page"]);
@@ -108,7 +108,7 @@ fn the_page_shows_axes_and_curves_triggers_and_goes_over_to_the_next_cycle() {
 
 // feature(program): late cycles stand with their causes on the scope's axis in the page of `serve`, where the run explains them; 64 channels of the humanoid are drawn
 #[test]
-fn late_cycles_and_their_causes_are_marked_beside_sixty_four_curves_of_the_humanoid() {
+fn late_cycles_are_marked_next_to_64_curves() {
     let Some(mut page) = Page::open("serve-humanoid") else { return };
     let _shared = shared();
     let file = "examples/humanoid-59.toml";

@@ -8,7 +8,7 @@ use crate::common::{Running, folder, onbeat, shared};
 /// Datagrams of a run to its service manager, in order, and its log.
 // feature(program): a run under systemd tells when it is in Op, how far it is, that it is alive, and that it stops (`Type=notify`)
 #[test]
-fn a_service_manager_hears_of_a_run() {
+fn a_service_manager_is_notified_of_a_run() {
     let _shared = shared();
     let socket = folder("service").join("notify");
     let manager = UnixDatagram::bind(&socket).expect("a socket");

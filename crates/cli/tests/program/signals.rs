@@ -178,7 +178,7 @@ pub(crate) fn interrupt(program: Running) -> Ran {
 
 // feature(signals): `onbeat io set`, `force`, `release`
 #[test]
-fn io_set_holds_an_output_as_long_as_it_lives_and_afterwards_it_is_what_the_file_says() {
+fn io_set_holds_an_output_until_it_ends() {
     let _shared = shared();
     let station = Station::start("io-set", SIGNALS);
     let lamp = "lamp red";
@@ -230,7 +230,7 @@ fn io_set_holds_an_output_as_long_as_it_lives_and_afterwards_it_is_what_the_file
 // feature(signals): `onbeat io set`, `force`, `release`
 // feature(signals): forces and their ends are events, with who asked for them, when, and why they end
 #[test]
-fn io_force_wins_is_shown_everywhere_and_ends_by_itself_or_with_a_release() {
+fn io_force_wins_is_shown_and_ends_on_time_or_release() {
     let _shared = shared();
     let station = Station::start("io-force", SIGNALS);
     // Whoever holds the lease is not asked.
@@ -347,7 +347,7 @@ fn a_robot_file_may_refuse_forces() {
 
 // feature(signals): `onbeat io`, `top`, `run --json`; an error with the line of the file leaves the bus in Init
 #[test]
-fn a_signal_that_the_bus_does_not_have_is_named_with_its_line_and_the_bus_is_left_in_init() {
+fn an_unknown_signal_is_named_with_its_line_in_init() {
     let path =
         station("signals-wrong.toml", "[[signal]]\nname = \"far\"\nsub_device = \"switches\"\nchannel = 5");
     let ran = run(&["run", path.to_str().unwrap(), "--cycles", "10"]);

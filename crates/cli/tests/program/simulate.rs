@@ -18,7 +18,7 @@ fn without_an_interface_it_says_what_it_needs() {
 
 // feature(program): `simulate --sii` keeps SIIs over a restart
 #[test]
-fn a_kept_sii_that_is_broken_is_told() {
+fn a_broken_sii_file_is_reported() {
     let folder = env::temp_dir().join(format!("onbeat-simulate-sii-{}", process::id()));
     fs::create_dir_all(&folder).unwrap();
     let broken = folder.join("drive-1.sii");
@@ -66,7 +66,7 @@ fn it_ends_with_its_interface() {
 /// A simulator that was killed leaves its socket behind, until any other one starts: another test's, it may be.
 // feature(program): the control socket of a killed simulator keeps no other out, and is removed by the next one of any name
 #[test]
-fn what_a_killed_simulator_left_behind_keeps_nobody_out_and_is_removed() {
+fn leftovers_of_a_killed_simulator_are_removed() {
     let Some(testbed) = testbed() else { return };
     let simulate = |name: &str, more: &[&str]| {
         let mut command = onbeat();

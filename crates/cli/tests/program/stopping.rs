@@ -75,7 +75,7 @@ fn one_signal_and_two(robot: &str) -> (usize, usize) {
 
 // feature(program): signals: a second one within 2 s; an axis in torque mode too
 #[test]
-fn a_second_signal_brings_axes_that_brake_slowly_to_rest_and_ends_within_two_seconds() {
+fn a_second_signal_stops_slow_axes_within_two_seconds() {
     // From the fastest point of these swings it takes 1 / (2 pi 0.05 Hz) to rest as hard as they swing, 3.2 s.
     let robot = six_axis_with("slow-swings.toml", "amplitude = 1.0 ", "amplitude = 8.0 ");
     let text = std::fs::read_to_string(&robot).expect("it was just written");

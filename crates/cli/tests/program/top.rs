@@ -89,7 +89,7 @@ fn top(ipc: &Path, arguments: &[&str]) -> Command {
 
 // feature(ipc): `onbeat top`
 #[test]
-fn once_prints_axes_bus_and_what_the_run_tells() {
+fn once_prints_axes_bus_and_reports_of_the_run() {
     let mut cycle = Played::new("once");
     cycle.step();
     cycle.server().diagnostics(r#"{"channels":[{"name":"scan","refused":4}]}"#).expect("room");
@@ -309,7 +309,7 @@ fn it_ends_when_its_terminal_is_gone() {
 
 // feature(ipc): `onbeat top` in a large terminal, a small one, and one that changes
 #[test]
-fn a_screen_that_changes_its_size_is_drawn_anew() {
+fn a_resized_screen_is_redrawn() {
     let mut cycle = Played::new("resize");
     cycle.step();
     let mut pty = Pty::new(200, 50);
@@ -331,7 +331,7 @@ fn a_screen_that_changes_its_size_is_drawn_anew() {
 /// told apart, and nothing of the one before is left.
 // feature(ipc): `onbeat top` in a large terminal, a small one, and one that changes
 #[test]
-fn whatever_the_size_of_a_terminal_it_shows_whole_rows_of_axes_told_apart() {
+fn every_terminal_size_shows_whole_distinct_rows() {
     let joints =
         ["shoulder-pitch", "shoulder-roll", "shoulder-yaw", "elbow-pitch", "wrist-pitch", "wrist-roll"];
     let names: Vec<String> = ["left", "right"]

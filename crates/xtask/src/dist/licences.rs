@@ -221,7 +221,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn expressions_are_judged_as_spdx_says() {
+    fn expressions_are_evaluated_as_spdx_specifies() {
         let allowed = Allowed::parse(
             "\nallow = [\"MIT\", \"A WITH B\"]\nexceptions = [{ crate = \"c\", allow = [\"M\"] }]\n",
         );

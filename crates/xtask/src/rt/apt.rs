@@ -101,7 +101,7 @@ mod tests {
 
     /// apt reads it as it stands: its lists are those below the folder, and hooks of this machine are not there.
     #[test]
-    fn a_release_has_lists_of_its_own_and_none_of_this_machines_hooks() {
+    fn a_release_has_separate_lists_and_no_local_hooks() {
         if !command::works("apt-config", &["dump"]) {
             return eprintln!("skipped: needs apt-config (Debian: apt)");
         }

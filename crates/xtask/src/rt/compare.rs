@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn reports_are_set_side_by_side_under_the_names_of_their_kernels() {
+    fn reports_are_compared_under_the_names_of_their_kernels() {
         let runs = [("6.1".to_owned(), PathBuf::from("/a")), ("6.1 RT".to_owned(), PathBuf::from("/b"))];
         let runs: Vec<&(String, PathBuf)> = runs.iter().collect();
         let command = side_by_side(Path::new("measure"), "servo", &runs, Path::new("/c.html"));

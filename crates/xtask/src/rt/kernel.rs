@@ -234,7 +234,7 @@ mod tests {
 
     /// Modules as Debian 13 packs them, one of which needs the other, and one that is part of the kernel.
     #[test]
-    fn compressed_modules_are_found_and_decompressed_with_their_dependencies() {
+    fn compressed_modules_are_unpacked_with_their_dependencies() {
         if !command::works("xz", &["--version"]) {
             return eprintln!("skipped: needs xz (Debian: xz-utils)");
         }

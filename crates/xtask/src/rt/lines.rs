@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn wires_carry_levels_and_a_sonar_answers_the_end_of_its_trigger() {
+    fn wires_carry_levels_and_a_sonar_answers_its_trigger() {
         let mut board = Board::default();
         let wire = |line, up| vec![Change { after: Duration::ZERO, line, up }];
         assert_eq!(board.react("IRQ raise 1"), wire(2, true));

@@ -94,7 +94,7 @@ mod tests {
 
     /// A monitor that greets, tells an event before its second answer, refuses what comes third, and lists devices.
     #[test]
-    fn commands_are_answered_past_events_and_refusals_are_told() {
+    fn commands_are_answered_past_events_and_refusals_are_reported() {
         let path = std::env::temp_dir().join(format!("onbeat-qmp-test-{}", std::process::id()));
         let _ = std::fs::remove_file(&path);
         let listener = UnixListener::bind(&path).expect("a socket");

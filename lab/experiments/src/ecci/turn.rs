@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn told_to_stop_everybody_goes_home() {
+    fn a_stop_ends_all_turns() {
         let stop = AtomicBool::new(true);
         let taken = turn(Way::Plain, 8, &stop).take().unwrap();
         assert!(taken.requests.is_empty());

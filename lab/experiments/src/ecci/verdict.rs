@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn each_way_gets_a_line_and_our_ipc_is_told_apart_from_the_load() {
+    fn each_mechanism_has_a_line_and_our_ipc_is_apart_from_load() {
         let cells = [
             cell(Way::Ipc, 0, [1_000, 1_100]),
             cell(Way::Ipc, 64, [1_050, 1_060]),
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn the_price_of_being_read_is_told_apart_from_a_price_for_each_reader() {
+    fn cost_of_a_first_reader_is_apart_from_cost_per_reader() {
         let with = |most| {
             let cells = [
                 cell(Way::Ipc, 0, [600, 600]),
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cell_without_requests_is_not_judged() {
+    fn a_cell_without_requests_has_no_verdict() {
         let empty = [Cell::new(Way::Plain, 0), Cell::new(Way::Plain, 64)];
         assert_eq!(lines(&empty), ["plain mutex cache: too few requests to judge."]);
     }

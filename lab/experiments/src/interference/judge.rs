@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn cycles_are_told_apart_by_their_number() {
+    fn cycles_are_distinguished_by_their_number() {
         let mut looks = 0;
         let judged = judge_stream(recording(2).as_bytes(), u64::MAX, |_| looks += 1).unwrap();
         assert_eq!((judged.jitter.arrivals, judged.jitter.missing, judged.repeated), (36, 1, 1));
@@ -253,7 +253,7 @@ mod tests {
 
     // feature(measure): `simulate --record`: any MainDevice's cycles with the kernel's time stamps
     #[test]
-    fn cycles_of_any_main_device_are_told_apart_by_their_time() {
+    fn cycles_of_any_main_device_are_distinguished_by_time() {
         let judged =
             judge_stream(recording(0).replace("9009,65536,1\n9009", "9009").as_bytes(), 100, |_| ());
         let judged = judged.unwrap();

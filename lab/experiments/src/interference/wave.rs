@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_rising_edges_of_each_output_are_a_series_of_its_own_period() {
+    fn rising_edges_of_an_output_are_a_series_with_its_period() {
         let mut waves = Waves::new(1_000, 16);
         // 70 000 cycles: the counter wraps. Each eighth frame is 40 ns late, one is missing.
         for cycle in 0..70_000_i64 {

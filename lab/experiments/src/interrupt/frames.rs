@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn replies_are_matched_by_number_and_what_is_lost_has_no_reaction() {
+    fn replies_match_by_number_and_lost_ones_have_no_reaction() {
         let seen = [(0, 100, 110), (1, 200, 190), (2, 300, 305), (4, 500, 507)];
         let received = matched(&seen, &[(0, 150), (1, 250), (3, 444), (4, 560)]);
         assert_eq!((received.numbers, received.latencies), (vec![0, 2, 4], vec![10, 5, 7]));

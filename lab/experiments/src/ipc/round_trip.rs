@@ -205,7 +205,7 @@ mod tests {
 
     /// Each round gives one answer, and the way there is a part of the way there and back.
     #[test]
-    fn every_mechanism_takes_turns_and_the_way_there_is_part_of_the_round_trip() {
+    fn round_trips_alternate_mechanisms_and_include_the_way_there() {
         for (name, mechanism) in all() {
             let taken = take_turns(&*mechanism, &turns(150), &AtomicBool::new(false)).unwrap();
             assert_eq!((taken.round_trips.len(), taken.one_ways.len()), (150, 150), "{name}");
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn told_to_stop_before_the_first_round_both_go_home() {
+    fn both_sides_stop_before_the_first_round() {
         for (name, mechanism) in all() {
             let taken = take_turns(&*mechanism, &turns(150), &AtomicBool::new(true)).unwrap();
             assert_eq!(taken.round_trips.len() + taken.one_ways.len(), 0, "{name}");

@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn work_is_told_as_a_rate() {
+    fn work_is_reported_as_a_rate() {
         let work = Work::of("40 MiB copied in 0.5 s\n").unwrap();
         assert_eq!(work, Work { rate: 80.0, what: "MiB copied".to_owned() });
         for told in ["", "no GPU", "40 MiB copied in 0 s", "x MiB copied in 1 s"] {

@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_range_finder_sees_the_near_side_of_the_triangle_and_the_boards() {
+    fn a_range_finder_sees_the_near_side_and_the_boards() {
         let course = Course::default();
         let points: Vec<[f64; 2]> = course.scan(Course::start()).into_iter().flatten().collect();
         assert_eq!(points.len(), SECTORS, "boards all around");
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn room_is_that_of_a_rectangle_and_the_goal_is_seen_from_the_robot() {
+    fn clearance_is_a_rectangles_and_the_robot_sees_the_goal() {
         let course = Course::default();
         // 22.5 cm ahead of the middle the robot ends; 5 cm aside is within its width.
         let ahead = Pose { x: Metres(1.0), ..Course::start() };

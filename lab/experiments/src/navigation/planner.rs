@@ -247,7 +247,7 @@ mod tests {
 
     // feature(papers): `measure navigation`
     #[test]
-    fn the_planner_reaches_the_goal_from_many_starts_round_many_triangles() {
+    fn the_planner_reaches_the_goal_past_many_triangles() {
         let mut rng = fastrand::Rng::with_seed(4);
         let mut worst = (f64::INFINITY, 0.0_f64);
         for seed in 0..COURSES {

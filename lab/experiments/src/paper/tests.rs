@@ -79,7 +79,7 @@ fn quadruples(figure: &Figure) -> Vec<(String, String, Four)> {
 }
 
 #[test]
-fn exactly_the_standard_deviations_that_no_sample_can_have_are_doubted() {
+fn only_impossible_standard_deviations_are_doubted() {
     let mut judged = 0;
     for (paper, figure) in figures() {
         let doubted: Vec<_> = figure.doubts.iter().map(|it| (it.row.clone(), it.column.clone())).collect();

@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_sees_half_of_what_another_wrote() {
+    fn readers_never_see_a_torn_write() {
         for protocol in [Protocol::Plain, Protocol::Inherit] {
             let cache = Cache::new(protocol, [0_u64; 64]).unwrap();
             std::thread::scope(|scope| {

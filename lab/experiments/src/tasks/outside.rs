@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_one_for_each_task_and_one_that_is_not_there_is_named() {
+    fn each_task_has_a_line_and_a_missing_one_is_named() {
         let Lines(lines) = "gpiochip999:1,/dev/gpiochip999:2".parse().unwrap();
         assert_eq!(lines.len(), 2);
         assert!("gpiochip0:1,x".parse::<Lines>().unwrap_err().contains("expected a GPIO line"));

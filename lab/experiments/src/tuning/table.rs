@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trace_stands_over_its_own_time() {
+    fn a_trace_is_drawn_over_its_own_time() {
         let often: Vec<CycleRecord> =
             (0..1000).map(|it| CycleRecord::begin(it, it * 1_000_000, it * 1_000_000)).collect();
         let (rare, often) = (measured(rare(5_000), "PM"), measured(often, "PM"));

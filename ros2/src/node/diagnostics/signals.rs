@@ -87,7 +87,7 @@ mod tests {
 
     // feature(ros2): `/diagnostics` names the signals that are forced, with their values, and named inputs that are not fresh
     #[test]
-    fn forced_signals_and_inputs_that_are_not_fresh_are_warnings_with_their_names() {
+    fn forced_signals_and_stale_inputs_are_warnings_with_names() {
         let all = [true; 3];
         let good = told(OP, all, [false; 3]);
         assert_eq!((good.level, good.values.len()), (Level::Ok as u8, 2));

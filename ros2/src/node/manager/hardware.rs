@@ -141,7 +141,7 @@ mod tests {
 
     // feature(ros2): hardware components and interfaces as ros2_control lists them; a component is active while the drives are enabled
     #[test]
-    fn the_interfaces_are_those_of_axes_and_named_signals() {
+    fn interfaces_are_axes_and_named_signals() {
         let robot = robot();
         let component = component(&robot, 1, true);
         assert_eq!(

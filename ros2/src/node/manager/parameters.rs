@@ -188,7 +188,7 @@ mod tests {
 
     // feature(ros2): the parameters that `spawner` sets: `NAME.type` as the robot file says, `NAME.params_file`
     #[test]
-    fn what_a_spawner_sets_is_taken_where_the_robot_file_says_the_same() {
+    fn a_spawners_value_is_accepted_if_the_robot_file_agrees() {
         let mut values = values();
         assert_eq!(values.list(&[]).names, ["arm.params_file", "arm.type", "update_rate", "use_sim_time"]);
         assert_eq!(values.list(&["arm".into()]).names, ["arm.params_file", "arm.type"]);

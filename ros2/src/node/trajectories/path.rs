@@ -172,7 +172,7 @@ mod tests {
 
     // feature(ros2): `CONTROLLER/query_state` and `CONTROLLER/controller_state` as joint_trajectory_controller has them
     #[test]
-    fn a_trajectory_is_sampled_between_its_points_from_where_it_was_entered() {
+    fn a_trajectory_is_interpolated_from_its_entry_state() {
         let mut path = path([1.0, 3.0, 3.0], Some([2.0, 2.0, 0.0]));
         assert!(path.sample(10 * SECOND).is_err(), "it has not begun");
         path.enter(&state(0.5, SECOND / 2));
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn points_without_velocities_are_passed_with_those_of_the_cycle() {
+    fn points_without_velocities_get_the_cycles_velocities() {
         let mut path = path([1.0, 2.0, 1.0], None);
         path.enter(&state(0.0, 0));
         assert_eq!(at(&path, 1.0), (1.0, 1.0), "as fast in as out");

@@ -400,7 +400,7 @@ mod tests {
     }
     // feature(program): `onbeat control jog`: keys that waited while the program or its terminal stood still move nothing
     #[test]
-    fn keys_behind_a_standstill_move_nothing_until_they_have_been_let_go_of() {
+    fn keys_after_a_pause_move_nothing_until_released() {
         let soon = HELD / 5;
         let mut held = Held::at(0.1);
         assert!(held.look(&[Key::Up], soon));

@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_period_is_the_edge_of_a_margin_and_a_whole_one_the_end() {
+    fn margins_end_at_half_a_period_and_at_a_whole_one() {
         let words = |max_ns| Verdict::new(&probed(max_ns), &[]).words;
         assert!(words(125_000).starts_with("holds with a margin of 125.0 us"), "{}", words(125_000));
         assert!(words(125_001).starts_with("holds, but just"), "{}", words(125_001));

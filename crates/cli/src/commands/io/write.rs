@@ -320,7 +320,7 @@ mod tests {
 
     // feature(signals): `onbeat io set`, `force`, `release`
     #[test]
-    fn a_value_that_the_entry_does_not_hold_is_refused_with_those_it_does() {
+    fn a_value_out_of_range_is_refused_with_the_range() {
         let of = |value_type: &str, kind, range| SignalDescription {
             name: "it".to_owned(),
             value_type: value_type.parse().unwrap(),

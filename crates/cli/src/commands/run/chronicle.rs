@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_of_the_cable_is_one_line_with_its_begin_and_one_with_how_long_it_was() {
+    fn a_cable_cut_has_a_line_at_its_start_and_one_at_its_end() {
         let robot = RobotConfig::read_or_built_in(None, Overrides::default()).unwrap();
         let (voice, mut heard) = Voice::overheard();
         let mut chronicle = Chronicle::new(&robot, part_names(&robot, None), voice);
@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn what_happens_to_all_axes_in_a_cycle_is_one_line_and_nothing_is_said_of_the_stop() {
+    fn events_of_all_axes_are_one_line_and_a_stop_is_silent() {
         let robot = RobotConfig::read_or_built_in(None, Overrides::default()).unwrap();
         let (voice, mut heard) = Voice::overheard();
         let mut chronicle = Chronicle::new(&robot, part_names(&robot, None), voice);

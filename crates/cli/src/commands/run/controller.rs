@@ -66,7 +66,7 @@ mod tests {
     use robot::Overrides;
 
     #[test]
-    fn the_files_controller_process_comes_first_or_one_of_all_axes_takes_the_place_of_all() {
+    fn controller_process_is_first_or_replaces_all_controllers() {
         let mut robot = RobotConfig::read_or_built_in(None, Overrides::default()).unwrap();
         put_first(&mut robot);
         assert_eq!(robot.controllers.len(), 1);

@@ -397,7 +397,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_column_goes_on_under_itself_and_no_line_is_longer_than_a_terminals() {
+    fn last_column_wraps_and_lines_fit_the_terminal() {
         let line = "measured     start to start (T_period), how far that is off the period (T_jitter), work without waiting";
         let expected = "measured     start to start (T_period), how far that is off the period\n             (T_jitter), work without waiting\n";
         assert_eq!(wrapped(line, BEHIND_LABEL), expected);

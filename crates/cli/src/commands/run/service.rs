@@ -105,7 +105,7 @@ mod tests {
     /// A cycle that stands still is not reported as alive.
     // feature(program): the watchdog of systemd is told that a run is alive only while its cycle goes on
     #[test]
-    fn the_watchdog_hears_only_of_a_cycle_that_goes_on() {
+    fn the_watchdog_is_fed_only_while_the_cycle_runs() {
         let (mut service, words) = heard("watchdog");
         let mut at = |cycle| {
             std::thread::sleep(Duration::from_millis(6));

@@ -113,7 +113,7 @@ mod tests {
 
     // feature(program): the tree of the bus is that of now: one that joins or is plugged elsewhere is drawn where it hangs
     #[test]
-    fn the_tree_is_sent_anew_where_a_sub_device_hangs_elsewhere() {
+    fn the_tree_is_sent_again_when_the_topology_changes() {
         let end = |position, port| CableEnd { position, port: Some(port) };
         let hangs_on = |above| {
             let cable = Some([above, end(Some(1), 0)]);

@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_told_from_all_else_that_a_terminal_sends() {
+    fn keys_are_distinguished_from_other_terminal_input() {
         let bytes =
             b"\x1b[A\x1bOB\x1b[C\x1b[D\x1b[5~\x1b[6~\x1b[1~\x1b[F\t\x03q+\x1b\x1b[H\xc3\xa4\x1bq.\x1b";
         let ends = [Key::Home, Key::End, Key::Char('\t'), Key::Ctrl('c'), Key::Char('q'), Key::Char('+')];

@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn steps_of_the_subdevice_and_the_order_of_frames_make_the_difference() {
+    fn steps_of_the_subdevice_and_frame_order_differ() {
         let of = |order, milliseconds| {
             let period = Duration::from_millis(milliseconds);
             let configuration = Configuration { target: AlState::Op, period, ..Configuration::default() };
