@@ -45,7 +45,7 @@ pub(crate) struct OwnBus {
     stop: Stop,
 }
 
-/// Arguments that need a bus of one's own.
+/// Arguments that need exclusive use of a bus.
 const OF_OWN: [&str; 8] =
     ["iface", "segment", "capture", "loss", "late", "duplicate", "reorder", "corrupt"];
 
@@ -79,10 +79,11 @@ impl Where {
 }
 
 impl ToolBus {
-    /// Brings a bus to PreOp, does `work` with it, and takes it back to Init whether that went well or
-    /// not. The bus is what `robot` describes; without it the built-in robot, or whatever is there where
-    /// `place` says where to look. Other programs that want the interface see that it is for `doing` this. The bus of a
-    /// running cycle, named or found to have the interface, is left as it is.
+    /// Brings a bus to PreOp, does `work` with it, and takes it back to Init whether that went well
+    /// or not. The bus is what `robot` describes; without it the built-in robot, or whatever is
+    /// there where `place` says where to look. Other programs that want the interface see that it
+    /// is for `doing` this. The bus of a running cycle, named or found to have the interface, is
+    /// left as it is.
     pub(crate) fn with<T>(
         doing: &str,
         robot: Option<&Path>,

@@ -19,7 +19,8 @@ pub fn sub_device_count(count: usize) -> String {
     if count == 1 { "1 SubDevice".to_owned() } else { format!("{count} SubDevices") }
 }
 
-/// Number of letters a line of this terminal holds; where there is none, that of `COLUMNS`, if it has one.
+/// Number of letters a line of this terminal holds; where there is none, that of `COLUMNS`, if it
+/// has one.
 pub(crate) fn columns(terminal: &impl std::os::fd::AsFd) -> Option<usize> {
     let size = rustix::termios::tcgetwinsize(terminal);
     let of_terminal = size.ok().map(|size| usize::from(size.ws_col)).filter(|&columns| columns > 0);

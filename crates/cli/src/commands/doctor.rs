@@ -133,7 +133,8 @@ impl Doctor {
         self.conclude(diagnosis)
     }
 
-    /// Table, then the probe, then the verdict: who reads along has something to read for a minute.
+    /// Prints the table, then runs the probe, then prints the verdict: the user can read the table
+    /// during the probe, which takes a minute.
     fn conclude(&self, mut diagnosis: Diagnosis) -> Result<(), Failure> {
         if !self.json {
             output::print_drawn(&table::text(&diagnosis, self.all))?;

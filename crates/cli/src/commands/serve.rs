@@ -8,12 +8,13 @@
 //! | [`picture`] | documents that the page gets |
 //! | [`hub`] | pages that look, and a bounded queue to each |
 //! | [`session`] | the WebSocket of a page |
-//! | [`http`] | the page, the metrics, and who may have them |
+//! | [`http`] | the page, the metrics, and access checks |
 //! | [`metrics`] | metrics for Prometheus, as [`exposition`] writes them |
 //! | [`requests`] | which requests are answered, and the wishes of a page |
 //! | [`places`] | bounded number of connections; the oldest incomplete request gives way |
 //!
-//! Nothing here reaches the cycle but the reads of the shared-memory interface, and requests for the state of the bus.
+//! Nothing here reaches the cycle but the reads of the shared-memory interface, and requests for
+//! the state of the bus.
 
 mod bus;
 mod channels;

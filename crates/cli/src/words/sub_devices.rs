@@ -73,7 +73,8 @@ mod tests {
 
     use super::*;
 
-    /// Three terminals: the second is plugged in the wrong way round, the third was never programmed.
+    /// Three terminals: the second is plugged in the wrong way round, the third was never
+    /// programmed.
     fn found() -> MainDevice {
         let identity = Identity { vendor_id: 2, product_code: 3, revision: 4, serial: 5 };
         let image = digital_outputs(identity, "lamps", 4).image();

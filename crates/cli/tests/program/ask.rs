@@ -11,7 +11,7 @@ use onbeat::ipc::words;
 
 use crate::common::{Ran, Running, await_cycles, finished, onbeat, shared, until};
 
-/// A run whose interface is in a folder of its own.
+/// A run with its interface in a separate folder.
 struct Robot {
     running: Running,
     socket: String,
@@ -71,7 +71,7 @@ fn said(ran: &Ran) -> &str {
     line
 }
 
-/// The sentence of a program that was refused, behind the line that says whom it asked.
+/// The sentence of a refused program, after the line that names the asked cycle.
 fn refused(ran: &Ran) -> &str {
     assert_eq!(ran.code, Some(1), "{}{}", ran.stdout, ran.stderr);
     let mut lines = ran.stderr.lines();
@@ -261,7 +261,7 @@ fn many_clients_and_killed_ones_do_not_disturb_the_cycle() {
         clients.into_iter().map(|client| client.join().unwrap()).sum::<usize>()
     });
     assert_eq!(reads, 12 * 20);
-    // The SubDevice that was asked by those killed still answers, and what they asked was counted.
+    // The SubDevice still answers after its killed clients, and their requests were counted.
     said(&robot.ask(&["sdo", "read", "drive-3", "0x1018:1"]));
     let told: serde_json::Value = serde_json::from_str(&attached.diagnostics().unwrap()).unwrap();
     let (requests, malformed) =
@@ -276,7 +276,8 @@ fn many_clients_and_killed_ones_do_not_disturb_the_cycle() {
 fn events_are_printed_with_cycles_until_the_end() {
     let _shared = shared();
     let robot = Robot::start("events", &[]);
-    // The thread that takes them out of the ring looks some times in a second; the state is there at once.
+    // The thread that takes them out of the ring looks some times in a second; the state is there
+    // at once.
     let started = Instant::now();
     loop {
         let ran = robot.ask(&["events"]);

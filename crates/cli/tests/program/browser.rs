@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tungstenite::{Message, WebSocket};
 
-/// A page in a browser of its own; both end with it.
+/// A page in a dedicated browser; dropping it ends both.
 pub(crate) struct Page {
     browser: Child,
     folder: PathBuf,

@@ -67,7 +67,7 @@ fn byte_strings_are_set_forced_and_shown_as_text_or_hex() {
     interrupt(setting);
     let answer = format!("{}{}", "41c3a9", "00".repeat(19));
     said(&["force", "in", &answer, "--as", "hex", "--for", "1h"]);
-    // The reply of the cycle that was asked for may not have come.
+    // The reply of the requested cycle may be missing.
     let told = said(&["get", "in", "--as", "text"]).replace(" (old)", "");
     assert_eq!(told, "\"A\u{e9}\" (forced)");
     let json: Value = serde_json::from_str(&said(&["get", "in", "--as", "text", "--json"])).expect("JSON");

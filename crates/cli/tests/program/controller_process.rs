@@ -1,4 +1,4 @@
-//! A controller in a process of its own, as a user meets it.
+//! A controller in a separate process, from the user's point of view.
 
 use std::path::{Path, PathBuf};
 use std::thread;

@@ -1,4 +1,5 @@
-//! `onbeat run` with devices beside the bus: a client of its IPC receives from them, and drives its wheels through them.
+//! `onbeat run` with devices next to the bus: a client of its IPC receives from them, and drives
+//! its wheels through them.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 use std::process::{Child, Stdio};
@@ -72,7 +73,8 @@ fn device_ports_publish_fresh_messages_to_clients() {
     });
     assert_eq!(blinks.colour, [9, 8, 7]);
 
-    // A compass: the unit turns by 40 degrees to both sides of north, which is 90 degrees from east.
+    // A compass: the unit turns by 40 degrees to both sides of north, which is 90 degrees from
+    // east.
     let yaw = 2.0 * imu.orientation[2].atan2(imu.orientation[3]).to_degrees();
     assert!((49.0..131.0).contains(&yaw), "{imu:?}");
 
@@ -80,7 +82,7 @@ fn device_ports_publish_fresh_messages_to_clients() {
     let wheels = robot.ipc.port("wheels").unwrap();
     let turned = ask_until(&wheels, [3.0, -2.0], |it| near(it.velocities, [3.0, -2.0]));
     assert!(turned.positions[0] > 0.0 && turned.positions[1] < 0.0, "{turned:?}");
-    // At most 2 m/s on wheels of 20.32 cm, and rest when nobody asks any more.
+    // At most 2 m/s on wheels of 20.32 cm; 0 once commands stop.
     let fast = ask_until(&wheels, [1e6, 1e6], |it| it.velocities.iter().all(|it| *it > 15.0));
     assert!(fast.commanded.iter().all(|it| *it <= 19.68), "{fast:?}");
     until(&wheels, "motors at rest", |bytes| {
@@ -145,7 +147,7 @@ fn wheel_actuators_turn_over_the_ipc_and_stop_without_commands() {
         robot.until("turning", |state| near([0, 1].map(|axis| state.axes[axis].velocity), [4.0, -2.5]));
     assert!(turning.command.accepted > before.command.accepted, "{:?}", turning.command);
     assert_eq!(turning.command.refused, 0, "{:?}", turning.command);
-    // It is they: the task tells what the drives report.
+    // The robot's own wheels turned: the task reports what the drives report.
     let moved = [0, 1].map(|axis| turning.axes[axis].position - before.axes[axis].position);
     assert!(moved[0] > 0.0 && moved[1] < 0.0, "{moved:?}");
     assert!(told.positions[0] > before.axes[0].position && told.positions[1] < before.axes[1].position);
@@ -154,7 +156,7 @@ fn wheel_actuators_turn_over_the_ipc_and_stop_without_commands() {
     let fastest = ask_until(&wheels, [1000.0, 1000.0], |it| near(it.velocities, [6.0, 6.0]));
     assert!(fastest.commanded.iter().all(|it| *it <= 6.0), "{fastest:?}");
 
-    // Nobody asks any more: 0.3 s later they slow down, and stand.
+    // Without commands they slow down after 0.3 s, and stop.
     until(&wheels, "wheels at rest", |bytes| {
         let it = Wheels::decode(bytes).expect("a message");
         (near(it.velocities, [0.0; 2]) && it.commanded == [0.0; 2]).then_some(())
@@ -196,7 +198,8 @@ fn missing_devices_are_named_with_paths_and_the_cycle_continues() {
     let simulate = testbed.run_in(Side::Far, simulate).stderr(Stdio::null()).stdout(Stdio::null()).spawn();
     let _simulator = Simulator(simulate.expect("the simulator"));
     let mut run = onbeat();
-    // Long enough for every device to be tried; a busy machine makes cycles late, which is not what is asked here.
+    // Long enough for every device to be tried; a busy machine makes cycles late, which is not what
+    // is asked here.
     run.args([
         "run",
         robot,

@@ -17,7 +17,8 @@ use serde_json::{Value, json};
 use crate::common::{Ran, Running, SIMULATED, await_cycles, file, finished, onbeat, run, shared};
 use crate::wire::SIX_AXIS;
 
-/// Three SubDevices in a line, with a bad cable between the last two: every look finds ten damaged frames more.
+/// Three SubDevices in a line, with a bad cable between the last two: every look finds ten damaged
+/// frames more.
 #[derive(Default)]
 struct BadCable {
     damaged: u8,
@@ -286,7 +287,8 @@ fn a_bad_cable_is_named_while_the_cycle_runs() {
     assert!(matches!(running.finish().code, Some(0 | 3)));
 }
 
-/// A drive without power, and another in its place, while a robot runs: neither is told to be in Op, and the event has the cable to the place.
+/// An unpowered drive, and another in its place, while a robot runs: neither is reported in Op, and
+/// the event names the cable to the place.
 // feature(diagnosis): a SubDevice that does not answer has no state in `diag`, `scan` and the status of the bus; another in its place is told with the cable to it
 #[test]
 fn absent_and_foreign_sub_devices_are_reported() {
@@ -345,7 +347,8 @@ fn absent_and_foreign_sub_devices_are_reported() {
     running.finish();
 }
 
-/// A drive whose mate of a group is gone exchanges nothing, and answers; so it is where nobody is brought back.
+/// A drive with an absent group mate exchanges nothing, but answers; so it does where no SubDevice
+/// is recovered.
 // feature(diagnosis): a SubDevice that does not answer has no state in `diag`, `scan` and the status of the bus; another in its place is told with the cable to it
 #[test]
 fn a_sub_device_with_an_absent_mate_has_a_state() {

@@ -41,7 +41,8 @@ fn the_watch_counts_disturbances_of_every_task() {
         assert_eq!(task["name"], *name);
         let (counted, watched) = (&task["disturbances"], &task["watched"]);
         let jobs = number(task, "jobs");
-        // The thread sleeps once for each of its periods, but where a busy machine has it late for the next.
+        // The thread sleeps once for each of its periods, but where a busy machine has it late for
+        // the next.
         let slept = number(counted, "voluntary_switches");
         assert!(slept + number(task, "overruns") + jobs / 4 >= jobs && jobs > 5, "{task}");
         for kernels in ["involuntary_switches", "minor_faults", "major_faults"] {
@@ -52,7 +53,7 @@ fn the_watch_counts_disturbances_of_every_task() {
         }
         assert!(number(watched, "preemptions") <= number(counted, "involuntary_switches"), "{task}");
         assert!(number(watched, "minor_faults") <= number(counted, "minor_faults"), "{task}");
-        // Their work is numbers: whoever finds a call here has found a mistake.
+        // The tasks only compute: a system call found here is a bug.
         if watched["means"] == "tracepoints" {
             let calls = [number(watched, "system_calls"), number(watched, "blocking_calls")];
             assert_eq!(calls, [0, 0], "{name}: {watched}");

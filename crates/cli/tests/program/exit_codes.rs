@@ -1,4 +1,5 @@
-//! The exit codes of `onbeat run`: each says how the run ended, and standard error and the table say why.
+//! The exit codes of `onbeat run`: each says how the run ended, and standard error and the table
+//! say why.
 
 use std::time::Duration;
 
@@ -7,7 +8,8 @@ use testkit::Side;
 use crate::common::{Ran, Running, await_cycles, file, onbeat, run, shared, six_axis_with};
 use crate::wire::{SIX_AXIS, Wire};
 
-/// A run on the wire that the machine did not hold up for so long that axes were stopped for that alone.
+/// A run on the wire that the machine did not hold up for so long that axes were stopped for that
+/// alone.
 fn undisturbed(mut run: impl FnMut() -> Ran) -> Ran {
     for _ in 0..5 {
         let ran = run();
@@ -137,7 +139,7 @@ fn a_bus_that_stays_lost_ends_the_run_and_is_4() {
     let end: serde_json::Value = serde_json::from_str(&ran.stdout).expect("the numbers");
     assert_eq!(end["sub_devices"][5]["answers"], false, "{end}");
     assert_eq!(end["axes"][5]["state"], "no answer", "{end}");
-    // The bus and each of its SubDevices, also those that standard error only names.
+    // The bus and each of its SubDevices, also the ones that standard error only names.
     let findings = end["findings"].as_array().expect("a list");
     assert_eq!(findings.iter().filter(|it| it["code"] == 4).count(), 7, "{end}");
     let named = "onbeat: nor did 3 more end well: SubDevice 3 \"drive-4\", SubDevice 4 ";
@@ -184,7 +186,7 @@ fn lost_time_of_the_robot_file_outlasts_the_default() {
     run.args(["run", robot, "--no-ipc", "--json", "--iface", Side::Near.interface()]);
     let running = Running::start(wire.testbed.run_in(Side::Near, run));
     await_cycles(running.id(), 400);
-    // Frames are lost where nobody takes them: the cable is out. The default ends a run after 10 s.
+    // Frames are lost on an unplugged cable. The default ends a run after 10 s.
     let far = wire.testbed.namespace(Side::Far);
     let set = |state: &str| {
         let ip = ["-n", &far, "link", "set", Side::Far.interface(), state];

@@ -40,7 +40,7 @@ fn a_known_culprit_is_named_for_the_cycles_it_delayed() {
         command.args(["--explain", "--json", "--force", "--record", recording.to_str().expect("a path")]);
         finished(command)
     };
-    // A machine that stands still for longer than the drives' watchdogs wait says nothing about blame.
+    // A host stall longer than the drives' watchdogs says nothing about blame.
     let calm = || testkit::await_calm(Duration::from_secs(60));
     let ran = (0..5).map(|_| (calm(), attempt()).1).find(|ran| ran.code == Some(0));
     terminate(&mut culprit);
@@ -238,8 +238,8 @@ fn shares_add_up(end: &Value) {
     }
 }
 
-/// Chrome's Trace Event Format: every event has a phase, a process and a thread; slices have a begin and a length and
-/// on one track do not overlap; tracks are named.
+/// Chrome's Trace Event Format: every event has a phase, a process and a thread; slices have a
+/// begin and a length and on one track do not overlap; tracks are named.
 fn is_a_chrome_trace(trace: &Value) {
     let events = trace["traceEvents"].as_array().expect("traceEvents");
     let mut tracks: BTreeMap<u64, Vec<(f64, f64)>> = BTreeMap::new();

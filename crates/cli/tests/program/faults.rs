@@ -420,7 +420,7 @@ fn whatever_comes_to_its_socket_frames_are_answered() {
         let started = Instant::now();
         loop {
             match connect(&socket, &address) {
-                // More wait to be heard than the socket keeps.
+                // More requests wait than the socket's queue keeps.
                 Err(Errno::AGAIN) if started.elapsed() < Duration::from_secs(60) => {
                     std::thread::sleep(Duration::from_millis(1));
                 }

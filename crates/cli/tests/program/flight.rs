@@ -1,4 +1,5 @@
-//! `onbeat run --trigger`, `onbeat record`, `onbeat export`: recordings that are kept for a reason, and for other programs.
+//! `onbeat run --trigger`, `onbeat record`, `onbeat export`: recordings that are kept for a reason,
+//! and for other programs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -40,7 +41,7 @@ fn a_fault_is_kept_with_what_was_before_and_after_it() {
     assert_eq!(ran.code, Some(3), "{}{}", ran.stdout, ran.stderr);
     let files = kept(&folder);
     assert!(ran.stderr.contains(&format!("{path}: {} recording", files.len())), "{}", ran.stderr);
-    // On a machine that stands still an outage is a fault, too.
+    // A host stall causes an outage, which is a fault, too.
     let with_fault = |path: &PathBuf| {
         let it = read(path);
         it.end["triggers"].to_string().contains("axis-3").then_some((path.clone(), it))
@@ -58,7 +59,7 @@ fn a_fault_is_kept_with_what_was_before_and_after_it() {
     let at = all.iter().find(|it| it.cycle >= fault).expect("the fault").release_ns;
     assert!(at - first >= 250_000_000 && last - at >= 150_000_000, "{first} {at} {last}");
     assert_eq!(recording.end["cycles"], all.len());
-    // What happened, and the state of the axis, stand beside the cycles.
+    // The event, and the state of the axis, are recorded next to the cycles.
     let told = |mark: &Mark| matches!(mark, Mark::Event { severity, sentence, .. } if severity == "error" && sentence.contains("axis-3"));
     let mark = recording.marks.iter().find(|mark| told(mark)).expect("the event");
     assert!(mark.cycle() >= all[0].cycle && mark.cycle() <= fault + 1, "{mark:?} {fault}");

@@ -73,7 +73,7 @@ fn a_value_of_the_command_line_is_not_the_files() {
         );
         assert!(!sentence.contains(".toml"), "{sentence}");
     }
-    // A file that is wrong by itself is still told with its place.
+    // An error within a file is still reported with its position.
     let wrong = six_axis_with("hints-wrong.toml", "period = \"1ms\"", "period = \"1us\"");
     let ran = run(&["run", wrong.to_str().unwrap(), "--priority", "50"]);
     assert!(ran.sentence().contains("hints-wrong.toml:"), "{}", ran.stderr);
@@ -167,7 +167,7 @@ fn what_root_has_changed_is_put_back_by_root() {
     assert!(ran.stderr.contains("run this as root") && !ran.stderr.contains("remove it"), "{}", ran.stderr);
 }
 
-/// The program as a user who has no part in it, from a place that user may read.
+/// Runs the program as a user without rights, from a folder that this user may read.
 fn as_nobody(arguments: &[&str]) -> Ran {
     let program = onbeat();
     let copy = std::env::temp_dir().join(format!("onbeat-hints-{}", std::process::id()));

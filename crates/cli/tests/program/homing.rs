@@ -10,7 +10,8 @@ use onbeat::ipc::state::{State, StopReason};
 
 use crate::common::{Running, await_cycles, file, onbeat, shared, until};
 
-/// One drive, 3 rad before the limit switch and 6 rad before the index pulse that its method looks for.
+/// One drive, 3 rad before the limit switch and 6 rad before the index pulse that its method looks
+/// for.
 const ROBOT: &str = r#"
 name = "homing"
 
@@ -81,7 +82,8 @@ impl Robot {
         until(&self.ipc, what, is)
     }
 
-    /// The same, again while it is not possible: a host that stood still is an outage, and the axis comes to rest first.
+    /// Repeats the request while it is not possible: a host stall is an outage, and the axis stops
+    /// first.
     fn ask_in_time(&mut self, what: Action) -> Result<(), Refusal> {
         let started = Instant::now();
         loop {
@@ -145,7 +147,7 @@ fn an_axis_is_homed_through_the_port() {
     assert_eq!(robot.ask_in_time(Action::Home(0)), Ok(()));
     let again = robot.until("homed", |state| state.axes[0].homed).axes[0];
     assert!((again.position - 1.25).abs() < 0.01, "{again:?}");
-    // Disabled drives home nobody.
+    // A disabled drive does not home its axis.
     assert_eq!(robot.ask(Action::Disable), Ok(()));
     assert_eq!(robot.ask(Action::Home(0)), Err(Refusal::NotEnabled));
     robot.interrupt();
@@ -154,7 +156,7 @@ fn an_axis_is_homed_through_the_port() {
 #[test]
 fn a_failed_homing_is_reported_until_reset() {
     let _shared = shared();
-    // The switch at 3 rad stands before the index pulse.
+    // The switch at 3 rad is before the index pulse.
     let text = ROBOT.replace("method = 17, ", "method = 34, ");
     let mut robot = Robot::start("homing-error", &text);
     assert_eq!(robot.ask(Action::Home(0)), Err(Refusal::Fault));

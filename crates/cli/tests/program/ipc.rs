@@ -1,4 +1,5 @@
-//! `onbeat run` and the programs that attach to it: each of them another process, any of them killed.
+//! `onbeat run` and the programs that attach to it: each of them another process, any of them
+//! killed.
 #![allow(
     clippy::unwrap_used,
     reason = "another process of this test is a test itself: it fails where it cannot go on"
@@ -16,7 +17,7 @@ use onbeat::ipc::state::State;
 
 use crate::common::{Ran, Running, await_cycles, file, finished, onbeat, run, shared, until};
 
-/// A run with its IPC in a folder of its own.
+/// A run with its IPC in a separate folder.
 struct Opened {
     running: Running,
     socket: PathBuf,
@@ -195,7 +196,7 @@ fn clients_find_a_run_if_its_usual_folder_is_squatted() {
     }
 }
 
-/// Runs this as a user who is not root, who owns `folder`; `None` where that cannot be.
+/// Runs this script as a non-root user, the owner of `folder`; `None` where that is impossible.
 fn as_nobody(folder: &std::path::Path, script: &str) -> Option<()> {
     if !rustix::process::geteuid().is_root() {
         return Command::new("sh").args(["-c", script]).status().ok().filter(|it| it.success()).map(drop);
@@ -286,7 +287,7 @@ fn a_killed_writer_stops_its_axes_and_the_next_takes_over() {
     let _ = next.wait();
     let stale = until(&ipc, "stale", |state| state.command.freshness == Freshness::Stale);
     assert!(stale.axes[0].stop == StopReason::Stale as u8, "{stale:?}");
-    // Nobody has commanded the axes since: the run did not go well.
+    // The axes got no command since then: the run counts as failed.
     let ran = run.end();
     let sentence = "onbeat: the command went stale while axes followed it";
     assert!(ran.code == Some(3) && ran.stderr.contains(sentence), "{:?} {}", ran.code, ran.stderr);
@@ -295,7 +296,8 @@ fn a_killed_writer_stops_its_axes_and_the_next_takes_over() {
     assert_eq!(end["findings"][0]["code"], 3, "{end}");
 }
 
-/// Not a model of the cycle: the program itself, with its bus, while programs of every kind die around it.
+/// Not a model of the cycle: the program itself, with its bus, while programs of every kind die
+/// around it.
 // feature(ipc): a thousand readers, writers and clients killed with SIGKILL
 #[test]
 fn a_thousand_killed_clients_do_not_disturb_a_run() {
@@ -315,7 +317,8 @@ fn a_thousand_killed_clients_do_not_disturb_a_run() {
         assert!(started.elapsed() < Duration::from_secs(240), "{killed} killed only");
         let mut besiegers: Vec<_> =
             (0..8).map(|_| other_process("a_process_that_does_everything", &run.socket)).collect();
-        // From before they have attached to in the midst of what they do: 10 to 50 ms, another instant each time.
+        // From before they have attached to in the midst of what they do: 10 to 50 ms, another
+        // instant each time.
         std::thread::sleep(Duration::from_micros(10_000 + rounds * 7_919 % 40_000));
         for besieger in &mut besiegers {
             besieger.kill().unwrap();
@@ -374,7 +377,7 @@ fn a_process_that_commands() {
     let mut writer = ipc.command().unwrap();
     println!("commanding");
     for number in 0_u64.. {
-        // Farther than it comes while a command holds: whoever kills it does so in motion.
+        // Farther than an axis gets while a command is valid: the writer is killed in motion.
         let there = if number / 200 % 2 == 0 { 100.0 } else { -100.0 };
         let mut axes = vec![None; writer.axes()];
         axes[0] = Some(AxisTarget::Position(Radians(there)));

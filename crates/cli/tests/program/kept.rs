@@ -33,7 +33,7 @@ fn memory(state: &Path, robot: &str) -> serde_json::Value {
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text:?}"))
 }
 
-/// As a person does who has measured the position: here the simulated drive begins at 0.
+/// Like an operator after measuring the position: here the simulated drive begins at 0.
 fn accept(state: &Path, robot: &str) {
     let mut memory = memory(state, robot);
     memory["at_rest"] = 0.into();

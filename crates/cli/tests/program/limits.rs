@@ -1,4 +1,5 @@
-//! Small limits of the process (`ulimit`): a run goes on with less, and says so, or is refused in a sentence; nothing panics.
+//! Small limits of the process (`ulimit`): a run continues with less and reports it, or is refused
+//! in a sentence; nothing panics.
 
 use std::process::{Command, Stdio};
 
@@ -43,7 +44,7 @@ fn few_descriptors_cost_the_ipc_and_too_few_are_a_sentence() {
     let ipc = ["--ipc", "few-descriptors"];
     refused(&run_under("-n 4", &ipc), "Too many open files");
     for limit in ["-n 6", "-n 8"] {
-        // Who asks for it by name does not get a run without it.
+        // An IPC requested by name is required: without it there is no run.
         refused(&run_under(limit, &ipc), "Too many open files");
         let ran = run_under(limit, &[]);
         ran_to_its_end(&ran);

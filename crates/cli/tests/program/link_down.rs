@@ -1,4 +1,5 @@
-//! An interface that goes down, loses its carrier, or is deleted under a run: told with when, where, why and what to do.
+//! An interface that goes down, loses its carrier, or is deleted under a run: the report says when,
+//! where, why and what to do.
 
 use std::process::Command;
 use std::time::Duration;
@@ -35,7 +36,7 @@ fn run(wire: &Wire, arguments: &[&str], code: i32, happens: impl FnOnce(u32)) ->
     ran
 }
 
-/// Plays it by each link that has an interface of its own to tell of.
+/// Runs the scenario with each link that has a network interface.
 fn by_every_link(play: impl Fn(&Wire, &str)) {
     for link in ["packet", "xdp"] {
         let Some(wire) = Wire::with(SIX_AXIS) else { return };
@@ -83,7 +84,7 @@ fn a_downed_interface_is_reported_with_remedy_and_duration() {
         let (_, cycles) = again.split_once("again after ").expect("how many");
         let cycles: u64 = cycles.split(' ').next().and_then(|it| it.parse().ok()).expect("cycles");
         assert!(cycles > 100 && link_errors(&ran) >= cycles, "{cycles} {}", link_errors(&ran));
-        // It is over: the SubDevices are back, their drives in fault.
+        // The outage ended: the SubDevices are back, their drives in fault.
         line(&ran, "SubDevice 5 \"drive-6\" is in Op again");
         assert!(!ran.stderr.contains("expected Op"), "{}", ran.stderr);
         assert!(ran.stderr.contains("ended in Fault: 0x7500"), "{}", ran.stderr);

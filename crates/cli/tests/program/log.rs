@@ -171,9 +171,9 @@ fn metrics_without_a_cycle_are_unavailable_with_the_reason() {
     assert!(ran.sentence().contains("`onbeat serve --listen 127.0.0.1:9464`"), "{}", ran.stderr);
 }
 
-/// A machine as `onbeat` sees it with standard error in this journal: with what stands in `/run`, and with nothing else there.
+/// Starts `onbeat` with standard error in this journal, `run` as `/run`, and nothing else there.
 ///
-/// `None` where no namespace of mounts is to be had, which is said.
+/// `None` where no mount namespace is available, which is printed.
 fn with_run(journal: &File, run: &str) -> Option<std::process::Command> {
     let root = rustix::process::geteuid().is_root();
     let namespace = if root { "--mount" } else { "--mount --map-root-user" };
@@ -233,7 +233,7 @@ fn a_journal_gets_events_with_fields_and_no_live_line() {
     );
     let Some(mut command) = with_run(&journal, &its) else { return };
     let mut running = command.spawn().expect("the program");
-    // A queue of datagrams is short: whoever sends waits for who reads.
+    // A queue of datagrams is short: the sender waits for the reader.
     socket.set_read_timeout(Some(Duration::from_millis(20))).expect("a time limit");
     let (mut entries, mut ended, mut bytes) = (Vec::new(), None, vec![0; 1 << 16]);
     loop {

@@ -93,7 +93,7 @@ fn servo_has_the_papers_rows_and_keeps_the_raw_data() {
     stands_beside_another(folder.to_str().expect("UTF-8"));
 }
 
-/// The run beside itself.
+/// The run next to itself.
 fn stands_beside_another(folder: &str) {
     let both = run(&["report", folder, folder, "--labels", "one,other"]);
     assert_eq!(both.code, Some(0), "{}", both.stderr);
@@ -242,7 +242,7 @@ fn a_missing_experiments_program_gets_a_build_hint() {
     );
 }
 
-/// Ctrl-C was not heard before the next turn, and a task's jobs took all memory.
+/// Without the limits Ctrl-C had no effect before the next turn, and a task's jobs took all memory.
 #[test]
 fn a_turn_or_a_duration_without_end_is_refused() {
     let turns: [(&[&str], _); 7] = [

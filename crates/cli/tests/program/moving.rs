@@ -13,7 +13,7 @@ use crate::robots::Robot;
 const ARM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/arm.toml");
 const M4K: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/m4k.toml");
 
-/// A slow cycle: a shared machine stands still now and then.
+/// A slow cycle: a shared machine stalls now and then.
 const SLOW: [&str; 2] = ["--period", "10ms"];
 
 fn control(robot: &Robot, arguments: &[&str]) -> Command {
@@ -63,7 +63,8 @@ fn a_shell_moves_axes_slowly_to_positions_and_by_distances() {
     robot.interrupt();
 }
 
-/// From profile position to profile velocity and back, with the drive enabled, by the requests of a shell.
+/// From profile position to profile velocity and back, with the drive enabled, by the requests of a
+/// shell.
 // feature(program): `onbeat control switch` changes the mode of operation of axes to that of the controller
 #[test]
 fn a_shell_switches_an_axis_to_the_mode_of_another_controller() {

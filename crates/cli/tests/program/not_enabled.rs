@@ -34,7 +34,7 @@ fn an_axis_without_main_power_exits_3_and_is_named() {
 #[test]
 fn an_axis_without_its_permission_is_3_and_names_the_interlock() {
     let drives = include_str!("../../../../examples/six-axis.toml");
-    // Nobody drives the input: it is low.
+    // The simulated input is low by default.
     let door = "\
 [[bus.sub_device]]
 name = \"switches\"

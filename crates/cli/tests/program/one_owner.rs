@@ -1,4 +1,5 @@
-//! A bus has one MainDevice: others are refused before they send a frame, and noticed when they are there all the same.
+//! A bus has one MainDevice: others are refused before they send a frame, and noticed when they are
+//! there all the same.
 
 use std::process::{Command, Stdio};
 
@@ -39,7 +40,7 @@ fn commands_use_the_running_cycle_or_name_its_owner() {
         through(wire.onbeat(&["io", "list"]), "drive-6.");
         through(wire.onbeat(&["events"]), "phase Op");
         through(as_nobody(&wire, &["events", "--json"]), "\"phase\":\"Op\"");
-        // Without the interface it is another bus, and who asked is told so.
+        // Without the interface the command uses another bus, and says so.
         let own = near(&wire, &["sdo", "write", "drive-1", "0x2F00:1", "10"]);
         assert!(own.code == Some(0) && own.stderr.starts_with(SIMULATED), "{:?} {}", own.code, own.stderr);
         assert!(
@@ -102,7 +103,7 @@ fn two_interfaces_have_two_owners() {
 #[test]
 fn a_second_port_is_detected_and_used_only_on_request() {
     let Some(wire) = Wire::with(SIX_AXIS) else { return };
-    // A switch: each of the two hears the SubDevices' replies to both.
+    // A switch: each MainDevice receives the SubDevices' replies to both.
     shell(
         &wire,
         "ip link add switch type bridge && ip link set switch up && ip link set near master switch && \
@@ -149,7 +150,7 @@ fn near(wire: &Wire, arguments: &[&str]) -> Ran {
     finished(wire.testbed.run_in(Side::Near, command))
 }
 
-/// The same as a user who may open raw sockets and nothing else, as with `setcap`.
+/// The same as a user with the right to open raw sockets and no other, as with `setcap`.
 fn as_nobody(wire: &Wire, arguments: &[&str]) -> Ran {
     let onbeat = onbeat();
     let mut command = Command::new("setpriv");

@@ -1,4 +1,5 @@
-//! Outputs that are closed, full, or take nothing: a run ends in order all the same, and nothing panics.
+//! Outputs that are closed, full, or take nothing: a run ends in order all the same, and nothing
+//! panics.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
@@ -32,7 +33,8 @@ impl StoppedTerminal {
         let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits() as i32;
         let mut filler =
             OpenOptions::new().write(true).custom_flags(flags).open(&path).expect("its far end");
-        // The kernel moves what was written on behind our back: it is full once it has stayed so for a while.
+        // The kernel moves what was written on behind our back: it is full once it has stayed so
+        // for a while.
         let mut refused = 0;
         while refused < 20 {
             match filler.write(b" ") {
@@ -197,7 +199,7 @@ fn with_file(wrapper: &[&str], option: &str, path: &std::path::Path) -> Ran {
     Running::start(command).finish()
 }
 
-/// The file was lost, and maybe an axis or the bus, on a machine that stood still.
+/// The file was lost; after a host stall maybe also an axis or the bus.
 fn failed(ran: &Ran) -> bool {
     matches!(ran.code, Some(1 | 3 | 4))
 }
@@ -346,7 +348,7 @@ fn the_third_signal_ends_a_run_by_force() {
     let _shared = shared();
     let path = fifo("by-force.onbeat");
     let mut command = onbeat();
-    // At its end it waits for somebody to read: long enough for three signals.
+    // At its end the run waits for a reader: long enough for three signals.
     command.args(["run", "--json", "--no-ipc", "--record"]).arg(&path);
     let running = Running::start(command);
     await_cycles(running.id(), 500);

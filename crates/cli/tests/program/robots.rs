@@ -19,7 +19,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::common::{Ran, Running, await_cycles, onbeat, shared};
 use motion::{Metres, SerialArm};
 
-/// A run of an example, with its IPC in a folder of its own.
+/// A run of an example, with its IPC in a separate folder.
 pub(crate) struct Robot {
     running: Running,
     pub(crate) ipc: Client,
@@ -29,7 +29,7 @@ pub(crate) struct Robot {
 impl Robot {
     fn start(example: &str) -> Self {
         let robot = format!("{}/../../examples/{example}.toml", env!("CARGO_MANIFEST_DIR"));
-        // What a test asks for here would be given up in an outage: two cycles that a shared machine stands still.
+        // An outage would cancel a test's request: two cycles during which a shared machine stalls.
         Self::run(example, &robot, &["--period", "10ms"])
     }
 
@@ -42,7 +42,7 @@ impl Robot {
 
     /// The same with axes that may stay disabled.
     pub(crate) fn attached(test: &str, robot: &str, arguments: &[&str]) -> Self {
-        // Tests of one example run beside each other.
+        // Tests of one example run in parallel.
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let folder = std::env::temp_dir().join(format!("onbeat-{test}-{}-{number}", std::process::id()));
@@ -324,7 +324,7 @@ fn a_fault_of_one_of_two_axes_leaves_the_other_moving() {
     assert!(!end.stderr.contains("\"left x\""), "{}", end.stderr);
 }
 
-/// Standard output of a command beside a run, whose socket takes the place of SOCKET.
+/// Standard output of a command during a run; the run's socket replaces SOCKET.
 fn beside(table: &Robot, arguments: &[&str]) -> String {
     let socket = table.folder.join("robot.sock");
     let socket = socket.to_str().expect("a path");

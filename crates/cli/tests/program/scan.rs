@@ -1,4 +1,4 @@
-//! `onbeat scan`: who is on the bus.
+//! `onbeat scan`: lists the SubDevices on the bus.
 
 use crate::common::{run, six_axis_with};
 
@@ -72,7 +72,7 @@ fn another_sub_device_than_described_shows_both_identities() {
 
 const EVERY_DRIVE: &str = "name = \"drive-{}\"\ncount = 6";
 
-/// A segment needs no axes: those of the file would miss their drives.
+/// A segment needs no axes: axes of the file would lack their drives.
 fn keep_bus_only(path: &std::path::Path) -> String {
     let text = std::fs::read_to_string(path).expect("the file just written");
     let axes = text.find("[[axis]]").expect("axes");

@@ -1,4 +1,4 @@
-//! `onbeat serve`, asked over HTTP and WebSockets beside a cycle that this test plays.
+//! `onbeat serve`, over HTTP and WebSockets, with a cycle simulated by this test.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -120,7 +120,7 @@ impl Socket {
         }
     }
 
-    /// Reads until the connection is over.
+    /// Reads until the connection is closed.
     fn gone(mut self) {
         let started = Instant::now();
         while self.0.read().is_ok() {
@@ -142,7 +142,7 @@ impl Socket {
     }
 }
 
-/// A cycle of one axis in a folder of its own.
+/// A cycle of one axis in a separate folder.
 struct Played {
     folder: PathBuf,
     ends: Endpoints,
@@ -287,7 +287,7 @@ fn a_page_gets_every_cycle_or_the_number_of_missing_ones() {
     let mut missed_before = None;
     let mut seen = 0;
     while seen < 400 {
-        // Fewer at once than are kept: none may be missing unless the machine stood still.
+        // Fewer at once than the queue keeps: none may be missing without a host stall.
         played.cycles(3);
         std::thread::sleep(Duration::from_millis(8));
         let waiting = page.0.get_ref().peek(&mut [0; 2]).is_ok();
@@ -344,7 +344,7 @@ fn the_end_of_a_cycle_is_reported_and_the_next_one_found() {
     let mut next = Played::within(folder);
     let attached = page.until(|it| it["state"] == "attached");
     assert!(attached["attached"].as_u64() > ended["attached"].as_u64(), "{attached} after {ended}");
-    // A wish for the one that has ended is nobody's.
+    // A wish for the ended cycle is ignored.
     page.wish(ended["attached"].as_u64().expect("a number"), 1, &[999]);
     next.cycles(7);
     page.until(|it| it["kind"] == "picture" && it["cycle"] == 7);
@@ -410,7 +410,8 @@ fn a_ninth_page_is_refused_and_idle_connections_give_way() {
     }
     let (code, reason) = served.socket().end();
     assert!(code == CloseCode::Again && reason.starts_with("8 pages look already"), "{code:?} {reason}");
-    // More connections that say nothing than there is room for: each is ended after its time for a request.
+    // More connections that say nothing than there is room for: each is ended after its time for a
+    // request.
     let idle: Vec<TcpStream> = (0..40).map(|_| served.connect()).collect();
     assert!(served.get("/", "").starts_with("HTTP/1.1 200 "));
     drop(idle);

@@ -1,4 +1,5 @@
-//! Process data by name, as a user meets it: a robot file with signals, a run of it, `onbeat io` beside it.
+//! Process data by name, from the user's point of view: a robot file with signals, a run of it,
+//! `onbeat io` next to it.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -215,7 +216,7 @@ fn io_set_holds_an_output_until_it_ends() {
     ] {
         station.refused(arguments, sentence);
     }
-    // Killed, it holds nothing; and the end of the cycle ends one that goes on.
+    // A killed `io set` holds nothing; the end of the cycle ends a running one.
     let mut killed = Running::start(station.io(&["set", lamp, "true"]));
     station.await_value(lamp, "true");
     killed.kill();
@@ -233,7 +234,7 @@ fn io_set_holds_an_output_until_it_ends() {
 fn io_force_wins_is_shown_and_ends_on_time_or_release() {
     let _shared = shared();
     let station = Station::start("io-force", SIGNALS);
-    // Whoever holds the lease is not asked.
+    // A force does not need the lease.
     let setting = Running::start(station.io(&["set", "lamp red", "true"]));
     station.await_value("lamp red", "true");
     let forced = station.said(&["force", "lamp red", "false", "--for", "1h"]);

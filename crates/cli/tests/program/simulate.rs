@@ -52,7 +52,7 @@ fn it_ends_with_its_interface() {
     let mut simulate = onbeat();
     simulate.args(["simulate", "examples/io-station.toml", "--iface", "far"]);
     let simulate = Running::start(testbed.run_in(Side::Far, simulate));
-    // It listens to everything that comes, whoever it is addressed to: the interface shows it.
+    // It receives all frames, also with other destination addresses: the interface is promiscuous.
     let begin = Instant::now();
     while !ip(&testbed, &["-details", "link", "show", "far"]).contains("promiscuity 1") {
         assert!(begin.elapsed() < Duration::from_secs(20), "it does not open its interface");
@@ -63,7 +63,8 @@ fn it_ends_with_its_interface() {
     assert!(ran.code == Some(1) && ran.stderr.ends_with(sentence), "{:?}: {}", ran.code, ran.stderr);
 }
 
-/// A simulator that was killed leaves its socket behind, until any other one starts: another test's, it may be.
+/// A simulator that was killed leaves its socket behind, until any other one starts: another
+/// test's, it may be.
 // feature(program): the control socket of a killed simulator keeps no other out, and is removed by the next one of any name
 #[test]
 fn leftovers_of_a_killed_simulator_are_removed() {

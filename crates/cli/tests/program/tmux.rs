@@ -1,10 +1,10 @@
-//! A terminal as people have them, which breaks long lines anew when its size changes: tmux.
+//! tmux, a common terminal that wraps long lines again when its size changes.
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// A terminal with a command in it, of a server of its own.
+/// A terminal with a command in it, of a dedicated server.
 pub(crate) struct Tmux {
     folder: PathBuf,
     server: Child,

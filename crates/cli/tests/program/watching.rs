@@ -1,5 +1,5 @@
-//! Programs beside a cycle that print for long: a stop ends them, as does a reader that is gone; one that takes nothing holds up
-//! nothing.
+//! Long-running printing programs next to a cycle: a stop or a closed reader ends them; a stuck
+//! reader delays nothing else.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};

@@ -1,5 +1,5 @@
-//! `onbeat run` and `onbeat scan` on one end of a cable, `onbeat simulate` on the other: two processes, real
-//! sockets, network namespaces made for the test.
+//! `onbeat run` and `onbeat scan` on one end of a cable, `onbeat simulate` on the other: two
+//! processes, real sockets, network namespaces made for the test.
 
 use std::process::{Child, Command, Stdio};
 

@@ -20,8 +20,8 @@ pub(super) struct Verdict {
 }
 
 impl Verdict {
-    /// A cycle must start before half of its period is over: the other half is for its work. It does not hold when one
-    /// starts after the whole of it.
+    /// The margin is used up when a cycle starts after half of its period: the other half is for
+    /// its work. The machine does not hold the cycle if one starts after the whole period.
     pub(super) fn new(probed: &Probed, findings: &[Finding]) -> Self {
         let Some(worst) = probed.latency.max_ns.filter(|_| probed.cycles > 0) else {
             return Self {
@@ -108,7 +108,8 @@ const SUSPECTS: [&str; 8] = [
     "interrupts",
 ];
 
-/// No event in n independent trials: with 95 % confidence its probability is below 3/n (the rule of three).
+/// No event in n independent trials: with 95 % confidence its probability is below 3/n (the rule of
+/// three).
 fn confidence(probed: &Probed, holds: bool) -> String {
     let duration = seconds(probed.seconds);
     if !holds {

@@ -158,7 +158,8 @@ impl Force {
             cycle.attached.force(place, value, self.lasting).map_err(Failure::new)?;
         }
         let Some(asked) = cycle.first(stop)? else { return Ok(()) };
-        // The cycle takes it when the next one begins; it may have been forced before, at another value.
+        // The cycle takes it when the next one begins; it may have been forced before, at another
+        // value.
         let taken = |state: &State| state.cycle >= asked.cycle + 2;
         if !cycle.await_state(taken, stop)? {
             return Err(Failure::new("the cycle did not hear of it for 2 s: it stands still, or ends"));
@@ -188,7 +189,8 @@ impl Release {
 }
 
 impl Cycle {
-    /// Waits for a state that is as wanted, and prints the signals with names; false if that does not come.
+    /// Waits for a state that is as wanted, and prints the signals with names; false if that does
+    /// not come.
     fn await_state(&self, wanted: impl Fn(&State) -> bool, stop: &Stop) -> Result<bool, Failure> {
         let begin = Instant::now();
         while !stop.is_requested() && begin.elapsed() < TIMEOUT {
@@ -211,8 +213,8 @@ impl Cycle {
     }
 }
 
-/// Places of a signal, each with its value: of one with elements one for all, or as many with commas between; of an array of
-/// bytes in a form its bytes.
+/// Places of a signal, each with its value: of one with elements one for all, or as many with
+/// commas between; of an array of bytes in a form its bytes.
 fn each<'a>(
     cycle: &Cycle,
     name: &str,

@@ -21,8 +21,8 @@ impl Interface {
         Self { name, index, trouble: None }
     }
 
-    /// Reason that it carries no frames now, with what to do; kept until it carries some. `code` is what the operating
-    /// system said of one that it did not take or give.
+    /// Reason that it carries no frames now, with what to do; kept until it carries some. `code` is
+    /// what the operating system said of one that it did not take or give.
     pub(super) fn look(&mut self, mut code: Option<i32>) -> Option<&str> {
         let name = self.name.as_mut()?;
         match self.index.map(name_of) {

@@ -37,7 +37,8 @@ pub(super) struct Outcome<'a> {
     signals: Vec<SignalOutcome<'a>>,
     signal_counters: SignalCounters,
     frames: Frames,
-    /// Findings, each with its exit code; the highest counts, of these and of files that are not whole.
+    /// Findings, each with its exit code; the highest counts, of these and of files that are not
+    /// whole.
     findings: Vec<FindingOutcome>,
     /// Largest difference of a SubDevice's clock from the reference clock at the end.
     clock_difference_ns: u64,
@@ -191,7 +192,7 @@ struct FindingOutcome {
 struct Frames {
     #[serde(flatten, with = "ReceptionFields")]
     reception: ReceptionCounters,
-    /// Those the operating system did not take or give.
+    /// Frames that the operating system failed to send or receive.
     link_errors: u64,
 }
 
@@ -296,7 +297,7 @@ impl<'a> Outcome<'a> {
         let table = format!("{table}{}\n", self.overrun);
         let (conditions, numbers) = table.split_once("\n\n").unwrap_or((&table, ""));
         let mut text = format!("{}\n{numbers}", wrapped(conditions, BEHIND_LABEL));
-        // On a simulated bus there is nobody else: a frame that is not ours is one that was changed on purpose.
+        // A simulated bus has no other MainDevice: a foreign frame was altered on purpose.
         let others = words::owner::frames_of_others(self.frames.reception.other_main_device);
         if let Some(others) = others.filter(|_| !self.conditions.link.starts_with(SIMULATED)) {
             let _ = writeln!(text, "{others}\n");

@@ -81,8 +81,9 @@ fn ends_within_a_key(bytes: &[u8]) -> bool {
 /// Bytes of a control sequence before its last one (ECMA-48, 5.4).
 const PARAMETERS: RangeInclusive<u8> = 0x20..=0x3f;
 
-/// Keys of these bytes that mean something here. Control sequences that are none of them, or are cut off, are left out: what a terminal
-/// answers or pastes is no key. The parser of termion panics on some.
+/// Keys of these bytes that mean something here. Control sequences that are none of them, or are
+/// cut off, are left out: what a terminal answers or pastes is no key. The parser of termion panics
+/// on some.
 fn decoded(mut bytes: &[u8]) -> Vec<Key> {
     let mut keys = Vec::new();
     while let [first, rest @ ..] = bytes {

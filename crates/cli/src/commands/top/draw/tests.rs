@@ -19,7 +19,7 @@ use super::super::picture::{Page, Picture, Standing, View};
 use super::{Screen, lines};
 use types::{BaseKind, ControllerKind, CyclicMode};
 
-/// A service robot that drives, whose second command was refused and whose caster's axis stopped.
+/// A driving service robot: its second command was refused, and the axis of its caster stopped.
 fn base() -> Picture {
     let axis = |name: &str, mode: CyclicMode| AxisDescription::new(name, mode, 20.0, 5.0);
     let description = Description {
@@ -250,7 +250,7 @@ fn a_large_terminal_has_curves_next_to_the_axes() {
     picture.history.axes = vec![(0..200).map(f64::from).collect(); 3];
     let found = shown(&picture, View::default(), 200, 50);
     assert_eq!(found, include_str!("200x50.golden.txt"), "\n{found}");
-    // Of a picture that stands alone there is no curve.
+    // A single picture has no curve.
     picture.history.axes = vec![[1.0].into(); 3];
     let found = shown(&picture, View::default(), 200, 50);
     assert!(!found.contains("over the last pictures") && found.contains("head-of-the-robot"), "{found}");
@@ -338,7 +338,7 @@ fn unreported_torque_is_a_dash() {
     picture.description.axes[0].measures_effort = false;
     picture.state.axes[0].effort = 0.0;
     assert!(of_left(&picture).contains("3.951       -    3.937  -0.014"), "{}", of_left(&picture));
-    // Nor is the distance from a torque that is not told known.
+    // The distance to an unreported torque is not known either.
     picture.description.axes[0].mode = CyclicMode::Torque.into();
     assert!(of_left(&picture).contains("3.951       -    0.000       -"), "{}", of_left(&picture));
 }
