@@ -78,7 +78,8 @@ pub(crate) fn plots(caption: &str, cells: &[Durations]) -> [Section; 2] {
     ]
 }
 
-/// Vector with room for `count` numbers and every page touched: pushing them neither allocates nor faults.
+/// Vector with room for `count` numbers and every page touched: pushing them neither allocates nor
+/// faults.
 pub(crate) fn resident(count: usize) -> Vec<u64> {
     let mut memory = vec![u64::MAX; count];
     std::hint::black_box(&mut memory).clear();

@@ -146,7 +146,8 @@ fn parts(cycles: &[CycleRecord]) -> Section {
     distribution::table("Parts of T_exec, us (the paper's Figure 6)", "part", &parts)
 }
 
-/// The cycle against the reference clock of the bus, as the run measured it; `None` where no frame had its time.
+/// The cycle against the reference clock of the bus, as the run measured it; `None` where no frame
+/// had its time.
 fn reference_clock(told: &Value, period_ns: u64) -> Option<String> {
     let micros = |name: &str| told[name].as_f64().unwrap_or(0.0) / 1e3;
     told["frame_phase_ns"].as_u64()?;
@@ -184,7 +185,7 @@ struct SyncSignal {
     frame_phase_ns: u64,
 }
 
-/// Those of all SubDevices, as the run told them.
+/// Signals of all SubDevices, as the run reported them.
 fn sync_signals(sub_devices: &Value) -> Vec<SyncSignal> {
     let signal = |of: &Value, signal, key: &str| {
         let number = |name: &str| of[key][name].as_u64();
@@ -229,7 +230,7 @@ fn phase_table(signals: &[SyncSignal]) -> Option<Table> {
     })
 }
 
-/// Letters granted, and those requested if they differ.
+/// Granted letters, and the requested ones if they differ.
 fn profile(conditions: &Value) -> String {
     let letters = |which: &str| conditions["profile"][which].as_str().unwrap_or("not known").to_owned();
     let (asked, granted) = (letters("requested"), letters("granted"));

@@ -1,4 +1,5 @@
-//! Our pacer compared with `cyclictest`: at the same priority, CPU and period, alternating in one run.
+//! Our pacer compared with `cyclictest`: at the same priority, CPU and period, alternating in one
+//! run.
 
 use std::time::Duration;
 

@@ -37,7 +37,7 @@ fn port_messages_are_timed_both_ways_for_each_wakeup() {
                 recording.rows().all(|row| row[1] + row[2] <= row[3]),
                 "both ways are parts of the whole"
             );
-            // Answers that came too late are left out, and told.
+            // Late answers are left out, and reported.
             let told = report
                 .text()
                 .contains(&format!("{} messages of {port} had no answer", 100 - recording.rows().len()));

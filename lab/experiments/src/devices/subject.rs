@@ -29,7 +29,7 @@ pub(super) struct Subject {
     pub(super) drive: Box<dyn Drive>,
     /// Bytes of the longest command or answer.
     pub(super) longest: usize,
-    /// A simulated range finder has a thread of its own.
+    /// A simulated range finder has a dedicated thread.
     pub(super) fake: Option<fake::range_finder::RangeFinder>,
 }
 

@@ -1,4 +1,4 @@
-//! Verdict on the change of a cost with the number of readers, judged by its noise.
+//! Verdict on the change of a cost with the number of readers, relative to its noise.
 
 use super::way::Way;
 use super::{Cell, PASSES};
@@ -97,7 +97,8 @@ fn beside_the_load(cells: &[Cell]) -> String {
     )
 }
 
-/// Change of a mark of our interface from the cell with as many threads that read another interface.
+/// Change of a mark of our interface from the cell with as many threads that read another
+/// interface.
 pub(super) fn beside_its_load(cells: &[Cell], cell: &Cell, mark: Mark) -> Option<Change> {
     let unread = cells.iter().find(|other| other.way == Way::IpcUnread && other.readers == cell.readers)?;
     Change::between(unread, cell, mark)

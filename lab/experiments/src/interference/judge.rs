@@ -46,8 +46,8 @@ pub fn judge_file(path: &Path, samples: u64) -> Result<Judgement, Error> {
     Ok(walked.judged(|period_ns| jitter_of(period_ns, WINDOW, &arrivals)))
 }
 
-/// Evaluates such a recording while it is being written, in constant memory; `look` sees intermediate
-/// results from time to time.
+/// Evaluates such a recording while it is being written, in constant memory; `look` sees
+/// intermediate results from time to time.
 ///
 /// # Errors
 /// The stream is no such recording.
@@ -222,7 +222,8 @@ impl Numbering {
 mod tests {
     use super::*;
 
-    /// Two frames a cycle, the first with a number of two bits; cycle 6 is missing, cycle 9 comes twice.
+    /// Two frames a cycle, the first with a number of two bits; cycle 6 is missing, cycle 9 comes
+    /// twice.
     fn recording(bits: u64) -> String {
         let header = format!(
             "# onbeat recording 1\n# {{\"what\":\"bus\",\"columns\":[\"arrival_ns\",\"logical_address\",\"outputs\"],\

@@ -19,7 +19,8 @@ use crate::distribution::resident;
 pub(super) struct Turns {
     /// Number of round trips.
     pub(super) rounds: usize,
-    /// Time between two round trips; both threads sleep in between, as between the releases of a cycle.
+    /// Time between two round trips; both threads sleep in between, as between the releases of a
+    /// cycle.
     pub(super) interval: Duration,
     /// Real-time profile of the calling thread.
     pub(super) caller: RealTimeProfile,
@@ -67,8 +68,8 @@ pub(super) fn take_turns(mechanism: &dyn Mechanism, turns: &Turns, stop: &Atomic
 }
 
 struct Shared {
-    /// End of the turns. Written before a turn is given, or before the barrier, and read after it; relaxed,
-    /// because giving and taking a turn are a release and an acquire.
+    /// End of the turns. Written before a turn is given, or before the barrier, and read after it;
+    /// relaxed, because giving and taking a turn are a release and an acquire.
     over: AtomicBool,
     /// Time at which the caller gave its turn, ns of the monotonic clock; ordered as `over`.
     given_ns: AtomicU64,

@@ -40,8 +40,8 @@ pub struct Reference {
 }
 
 impl PathMotion {
-    /// `limits` hold along the path; the velocity is lowered further where the tightest bend asks for it, so that the base
-    /// never accelerates to the side harder than along its way.
+    /// `limits` hold along the path; the velocity is lowered further where the tightest bend asks
+    /// for it, so that the base never accelerates to the side harder than along its way.
     ///
     /// # Errors
     /// Limits that mean nothing.
@@ -83,8 +83,8 @@ impl PathMotion {
     }
 }
 
-/// The central velocity at which the fastest wheel just reaches `limit` somewhere on the way; `wheels` are the velocities of
-/// a base's wheels for a twist. Infinite if no wheel ever turns.
+/// The central velocity at which the fastest wheel just reaches `limit` somewhere on the way;
+/// `wheels` are the velocities of a base's wheels for a twist. Infinite if no wheel ever turns.
 pub fn velocity_for_wheels<const WHEELS: usize>(
     path: &Path,
     heading: Heading,

@@ -1,4 +1,5 @@
-//! Data flow as `onbeat analyse` computes it: frames of the bus, order of frames, steps of the SubDevice.
+//! Data flow as `onbeat analyse` computes it: frames of the bus, order of frames, steps of the
+//! SubDevice.
 
 use control::stop::StopHandle;
 use ethercat::main_device::Configuration;
@@ -25,7 +26,8 @@ pub(super) fn latency(order: FrameOrder, configuration: Configuration) -> Result
     Ok(network.way(period_ns, order, COMPUTING_NS, sampling).latency())
 }
 
-/// Delay of a frame in the SubDevice, there and back: as `onbeat analyse` has it where nothing is said.
+/// Delay of a frame in the SubDevice, there and back: as `onbeat analyse` has it where nothing is
+/// said.
 const FORWARD_NS: u64 = 1_000;
 
 /// Computing time of the MainDevice in a cycle, likewise; a controller process's answer is within.
