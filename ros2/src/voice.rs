@@ -1,6 +1,6 @@
-//! Log on standard error and on /rosout. A peer that sends nonsense a thousand times a second must not fill
-//! either, so each kind of message is logged at most once in two seconds, with the number of those left
-//! out.
+//! Log on standard error and on /rosout. A peer that sends nonsense a thousand times a second must
+//! not fill either, so each kind of message is logged at most once in two seconds, with the number
+//! of omitted ones.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -70,7 +70,8 @@ impl Voice {
         LoggerLevel { name, level }
     }
 
-    /// Sets the level of this logger: 10 debug, 20 information, 30 warnings, 40 errors, 50 none of them; 0 the default.
+    /// Sets the level of this logger: 10 debug, 20 information, 30 warnings, 40 errors, 50 none of
+    /// them; 0 the default.
     ///
     /// # Errors
     /// Another logger, or another level.

@@ -92,12 +92,14 @@ pub(crate) fn licences(root: &Path, report: &mut Report) {
     report.step("licences", || licences::check(root));
 }
 
-/// Packs every crate that is to be published, as `cargo publish` does, without building it once more.
+/// Packs every crate that is to be published, as `cargo publish` does, without building it once
+/// more.
 pub(crate) fn packages(root: &Path, report: &mut Report) {
     report.step("cargo package", || package(root, &["--no-verify"]));
 }
 
-/// Packs them, and builds each of its package alone, on the packages of the others, as `cargo publish` does: that takes minutes.
+/// Packs them, and builds each of its package alone, on the packages of the others, as `cargo
+/// publish` does: that takes minutes.
 pub(crate) fn built_packages(root: &Path, report: &mut Report) {
     report.step("cargo package, each built", || package(root, &[]));
 }

@@ -138,7 +138,7 @@ fn unsafe_code_stands_below_sys(source: &Path) {
     assert!(outside.is_empty(), "unsafe code outside src/sys: {outside:#?}");
 }
 
-/// Crates that a program with a bus of its own compiles besides this project.
+/// Crates that a program with its own bus compiles in addition to this project.
 // feature(bus): a dozen other crates at most; no signal handler, no printing, no exit
 #[test]
 fn the_bus_brings_a_dozen_other_crates_at_most() {

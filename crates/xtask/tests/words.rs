@@ -1,10 +1,11 @@
-//! Words of the code: doc comments begin with the noun or the verb of the thing, and no identifier is of the private language of
-//! the first version.
+//! Words of the code: doc comments begin with the noun or the verb of the thing, and no identifier
+//! is of the private language of the first version.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Words that no sentence at the beginning of a doc comment begins with: it would speak around the thing.
+/// Words that no sentence at the beginning of a doc comment begins with: it would speak around the
+/// thing.
 const NO_BEGINNING: [&str; 13] = [
     "What",
     "How",
@@ -43,7 +44,7 @@ fn doc_comments_name_the_thing_and_identifiers_are_field_words() {
         for (number, line) in (1..).zip(text.lines()) {
             let line = line.trim_start();
             let complaint = match doc(line) {
-                // A paragraph goes on over several lines.
+                // A paragraph continues over several lines.
                 Some(words) if doc(before).is_none_or(str::is_empty) => begins_around(words),
                 Some(_) => None,
                 None => identifier(&path, line),

@@ -1,7 +1,8 @@
-//! Descriptions of types (REP 2016), for those who do not have their packages.
+//! Descriptions of types (REP 2016), for clients without their packages.
 //!
-//! They are those of ROS 2's own generator: `peers/ros_hashes.py` makes the list. The hash of a type is the SHA-256 of its
-//! description as JSON, so that what is told here and what discovery carries cannot differ.
+//! ROS 2's own generator makes them: `peers/ros_hashes.py` writes the list. The hash of a type is
+//! the SHA-256 of its description as JSON, so that the description reported here and the hash in
+//! discovery cannot differ.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -11,8 +12,8 @@ use sha2::{Digest, Sha256};
 
 use crate::messages::description::{Field, FieldType, IndividualTypeDescription, TypeDescription};
 
-/// Lines of a type's name and its fields, between tabs; of a field its name, the number of its kind, capacities, nested type and
-/// default, between commas.
+/// Lines of a type's name and its fields, between tabs; of a field its name, the number of its
+/// kind, capacities, nested type and default, between commas.
 const DESCRIPTIONS: &str = include_str!("../messages/descriptions.txt");
 
 /// Description of a type, as `std_msgs/msg/String`, with this hash.
@@ -111,7 +112,7 @@ mod tests {
 
     #[test]
     fn services_are_described_whole_and_other_versions_refused() {
-        // As a genuine node tells it.
+        // As a genuine node reports it.
         let hash = "RIHS01_eeff2cd6fa5ad9d27cdf4dec64818317839b62f212a91e6b5304b634b2062c5f";
         let found = of("std_srvs/srv/Trigger", hash).unwrap();
         let names: Vec<&str> =

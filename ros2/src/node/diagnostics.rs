@@ -258,8 +258,9 @@ const OP: u8 = BringUpPhase::Op as u8;
 const FAULT_REACTION: u8 = DriveState::FaultReactionActive as u8;
 const FAULT: u8 = DriveState::Fault as u8;
 
-/// Converts the cycle's own diagnostics: each object at the top becomes a status of its own - tasks,
-/// channels, ... - with all its values as pairs; a list of sentences named `warnings` becomes warnings.
+/// Converts the cycle's own diagnostics: each top-level object (tasks, channels, ...) becomes a
+/// separate status with all its values as pairs; a list of sentences named `warnings` becomes
+/// warnings.
 fn of_document(document: &str) -> Vec<DiagnosticStatus> {
     let Ok(Value::Object(parts)) = serde_json::from_str(document) else {
         return Vec::new();

@@ -1,4 +1,5 @@
-//! Signals as ros2_control's GPIO controllers publish them, and those that are the measurements of a sensor.
+//! Signals as ros2_control's GPIO controllers publish them, and signals that are measurements of a
+//! sensor.
 
 use ipc::description::{Description, SensorDescription};
 use ipc::state::State;
@@ -51,7 +52,7 @@ impl Signals {
         Ok(Self { groups, writer, sensors, timer: Timer::default(), cycle: None, seen })
     }
 
-    /// Publishes what is due; of sensors those that `broadcasts` says so of.
+    /// Publishes the due messages; of sensors only if `broadcasts` returns true for the name.
     pub(crate) fn poll(&mut self, moment: &mut Moment<'_>, now_ns: u64, broadcasts: impl Fn(&str) -> bool) {
         if self.writer.is_none() && self.sensors.is_empty() {
             return;
@@ -110,10 +111,12 @@ fn groups(robot: &Description) -> Vec<Group> {
     groups
 }
 
-/// Behind the name of an input: the interface that is 1 where the input came in with the cycle, else 0.
+/// Behind the name of an input: the interface that is 1 where the input came in with the cycle,
+/// else 0.
 const FRESH: &str = ".fresh";
 
-/// Values of the groups, NaN for an input that has not come yet, then the freshness of their inputs.
+/// Values of the groups, NaN for an input that has not come yet, then the freshness of their
+/// inputs.
 fn group_values(
     groups: &[Group],
     state: &State,

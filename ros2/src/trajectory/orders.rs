@@ -26,8 +26,8 @@ fn goal(why: impl Into<String>) -> Invalid {
     Invalid { code: error_code::INVALID_GOAL, why: why.into() }
 }
 
-/// Orders of a goal, and the indices of its axes in the order of its points. `start_ns` is its start,
-/// CLOCK_MONOTONIC; `None` for at once.
+/// Orders of a goal, and the indices of its axes in the order of its points. `start_ns` is its
+/// start, CLOCK_MONOTONIC; `None` for at once.
 ///
 /// # Errors
 /// A part of the goal that the robot cannot do.
@@ -83,7 +83,7 @@ pub(crate) fn of_goal(
     Ok((orders, axes))
 }
 
-/// Goal of a plain trajectory, without tolerances of its own.
+/// Goal of a plain trajectory, without tolerances.
 pub(crate) fn bare(trajectory: JointTrajectory) -> FollowGoal {
     FollowGoal { trajectory, ..FollowGoal::default() }
 }

@@ -1,4 +1,4 @@
-//! `onbeat-ros2` beside a cycle, as its user sees it.
+//! `onbeat-ros2` with a cycle, from the user's point of view.
 #![allow(clippy::unwrap_used, reason = "a test says where it fails")]
 #![allow(missing_docs, unreachable_pub, reason = "tests and what they share")]
 
@@ -43,7 +43,7 @@ type LifecycleState = (u8, String);
 /// Odometry messages, 50 a second, during which the base must rest.
 const RESTING: u32 = 75;
 
-/// A domain that is probably unique to this test: `offset` separates those of one process.
+/// A domain that is probably unique to this test: `offset` separates the tests of one process.
 fn domain(offset: u32) -> u16 {
     1 + ((std::process::id() + offset) % 90) as u16
 }
@@ -66,7 +66,8 @@ fn a_velocity_from_dds_drives_the_base_and_goes_stale() {
         place().filter(|now| now.place[0] > start.place[0] + 0.05)
     });
     assert!((moving.twist[0] - 0.5).abs() < 1e-12, "{moving:?}");
-    // On a loaded machine a command may still be in transit: the base rests when it has rested for a while.
+    // On a loaded machine a command may still be in transit: the base rests when it has rested for
+    // a while.
     let mut rests = || {
         let mut last: Option<[f64; 3]> = None;
         let mut seen = 0;
@@ -283,7 +284,8 @@ fn a_flood_of_forged_participants_leaves_the_node_at_work() {
     assert!(node.ends());
 }
 
-/// A peer that sends nonsense can make RustDDS grow without bound: that must not cost the cycle its memory.
+/// A peer that sends nonsense can make RustDDS grow without bound: that must not cost the cycle its
+/// memory.
 // feature(ros2): bounded in memory, and the first to go
 #[test]
 fn the_node_is_bounded_in_memory_and_the_first_to_go() {

@@ -100,7 +100,7 @@ fn a_reply_waits_until_the_client_can_hear_it() {
     let kind = |part: &str| format!("std_srvs::srv::dds_::Trigger_{part}_");
     let asks = peer.client::<(Header, u8)>("rq/onbeat/al_statesRequest", &kind("Request"));
     asks.write(((7, 1), 0), None).unwrap();
-    // Time for an answer that nothing hears.
+    // Time for an answer that no client receives.
     std::thread::sleep(Duration::from_millis(300));
     let mut told = peer.reader::<(Header, bool, String)>("rr/onbeat/al_statesReply", &kind("Response"));
     let told = until("the answer", || told.take_next_sample().ok().flatten());

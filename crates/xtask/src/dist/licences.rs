@@ -1,6 +1,7 @@
-//! Licences of the libraries in the programs: only those that deny.toml allows, and their texts.
+//! Licences of the libraries in the programs: only licences that deny.toml allows, and their texts.
 //!
-//! `cargo deny` reads the same file; its installation takes longer than all other steps of a release.
+//! `cargo deny` reads the same file; its installation takes longer than all other steps of a
+//! release.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

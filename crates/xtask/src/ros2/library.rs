@@ -75,7 +75,7 @@ fn package(folder: &Path) -> Result<PathBuf, String> {
     })
 }
 
-/// A file in the cache of any registry: crates.io, or a mirror that stands for it.
+/// A file in the cache of any registry: crates.io, or a mirror of it.
 fn cached(file: &str) -> Option<PathBuf> {
     let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = home.or_else(|| Some(Path::new(&std::env::var_os("HOME")?).join(".cargo")))?;
@@ -104,7 +104,7 @@ fn unpacked(package: &Path, to: &Path) -> Result<(), String> {
     command::output(&mut tar).map(drop)
 }
 
-/// Applies a patch, whose every line of context has to be there.
+/// Applies a patch; every line of its context has to match.
 fn apply(patch: &Path, folder: &Path) -> Result<(), String> {
     let mut git = Command::new("git");
     git.args(["apply", "--whitespace=nowarn"]).arg(patch).current_dir(folder);
@@ -126,7 +126,8 @@ fn write(path: &Path, text: &str) -> Result<(), String> {
 mod tests {
     use super::*;
 
-    /// Files of patches, and their lines, at most: what is more goes upstream or out of the library.
+    /// Files of patches, and their lines, at most: what is more goes upstream or out of the
+    /// library.
     const FILES: usize = 5;
     const LINES: usize = 300;
 

@@ -56,8 +56,8 @@ fn compare(late: &[Value], hits: &[Vec<u64>], cycles: &[Vec<u64>]) -> Judged {
         }
         judged.delayed += 1;
         let explained = late.iter().find(|it| it["cycle"] == cycle);
-        // An emulated timer interrupt can be so late that the running thread may have delayed it: the
-        // culprit is named then, too, as a possible cause.
+        // An emulated timer interrupt can be so late that the running thread may have delayed it:
+        // the culprit is named then, too, as a possible cause.
         let names = |cause: &Value| cause["name"].as_str().is_some_and(|name| name.starts_with("culprit"));
         if explained.and_then(|it| it["causes"].as_array()).is_some_and(|causes| causes.iter().any(names)) {
             judged.named += 1;

@@ -1,7 +1,8 @@
 //! Guest machine that boots, runs a script, and returns its results.
 //!
-//! The serial port is the kernel's console and goes to a log. A virtio port carries the results: the output
-//! of the script, in sections that begin with a line `@ NAME`. Both files stay below `target/rt`.
+//! The serial port is the kernel's console and goes to a log. A virtio port carries the results:
+//! the output of the script, in sections that begin with a line `@ NAME`. Both files stay below
+//! `target/rt`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -23,7 +24,7 @@ pub(super) struct Image {
     pub(super) kernel: Kernel,
     /// Path of a static busybox.
     pub(super) busybox: PathBuf,
-    /// Path of our program; the experiments' stands beside it.
+    /// Path of our program; the experiments' is in the same folder.
     pub(super) onbeat: PathBuf,
 }
 
@@ -97,7 +98,7 @@ impl Image {
         self.boot_attended(boot, &mut |_| Ok(()))
     }
 
-    /// The same; `attend` is told each section of the results as it begins.
+    /// The same; `attend` gets each section of the results as it begins.
     ///
     /// # Errors
     /// Also those of `attend`.

@@ -8,11 +8,12 @@ use crate::messages::controller_manager::{
     HardwareComponentState, HardwareInterface, LifecycleState, NamedLifecycleState,
 };
 
-/// Type and plug-in that the component is told with.
+/// Reported type and plug-in of the component.
 const TYPE: &str = "system";
 const PLUGIN: &str = "onbeat/EtherCAT";
 
-/// Command interfaces, those of the active controller claimed; then those of outputs that are set from outside.
+/// Command interfaces, claimed for the active controller; then the interfaces of outputs that are
+/// set from outside.
 pub(super) fn commands(robot: &Description, active: u16) -> Vec<HardwareInterface> {
     let mut interfaces: Vec<HardwareInterface> = Vec::new();
     for (index, controller) in robot.controllers.iter().enumerate() {

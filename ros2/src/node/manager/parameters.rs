@@ -1,4 +1,5 @@
-//! Parameters of the controller manager: those that ros2_control's `spawner` sets and others read.
+//! Parameters of the controller manager: `spawner` of ros2_control sets them, and clients read
+//! them.
 
 use ipc::description::Description;
 
@@ -20,7 +21,7 @@ pub(super) struct Values {
 #[derive(Clone, Debug, PartialEq)]
 struct Controller {
     name: String,
-    /// Types that it may be given; the first is told.
+    /// Accepted types; the first one is reported.
     types: Vec<String>,
     /// Files that a spawner has named.
     params_file: Vec<String>,

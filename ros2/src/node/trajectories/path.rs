@@ -1,4 +1,5 @@
-//! The way of a trajectory that this node has given to the cycle, so that it can be asked where it is at a time.
+//! The way of a trajectory that this node has given to the cycle, so that it can be asked where it
+//! is at a time.
 //!
 //! The cycle makes the way of the points; here it is made again, of the same polynomials.
 
@@ -77,7 +78,7 @@ impl Path {
         self.entry = Some(Entry { start_ns, at });
     }
 
-    /// Gives points that came without velocities those that the cycle gives them.
+    /// Gives points without velocities the same velocities as the cycle does.
     fn smooth(&mut self, entry: &Point) {
         for index in 0..self.points.len().saturating_sub(1) {
             let before = index.checked_sub(1).map_or(entry, |before| &self.points[before]);
