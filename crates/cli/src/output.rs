@@ -44,8 +44,8 @@ pub(crate) fn shown(text: &str) -> Cow<'_, str> {
     shown.into()
 }
 
-/// Prints to standard output, and waits as long as it takes. A reader that has seen enough (`|
-/// head`) is no failure.
+/// Prints to standard output, and waits as long as it takes. A reader that ends early (`| head`) is
+/// no failure.
 ///
 /// # Errors
 /// An output that cannot take it, as a full disk.

@@ -98,8 +98,8 @@ pub(crate) fn packages(root: &Path, report: &mut Report) {
     report.step("cargo package", || package(root, &["--no-verify"]));
 }
 
-/// Packs them, and builds each of its package alone, on the packages of the others, as `cargo
-/// publish` does: that takes minutes.
+/// Packs them, and builds each from its package alone, on the packages of the others, as with
+/// `cargo publish`. This takes minutes.
 pub(crate) fn built_packages(root: &Path, report: &mut Report) {
     report.step("cargo package, each built", || package(root, &[]));
 }

@@ -75,8 +75,7 @@ pub struct BusJitter {
     pub trace: Envelope,
     /// Both sides of the covariance identity; `None` without two arrivals of consecutive cycles.
     pub identity: Option<Identity>,
-    /// Covariance of the first part of the series: a short run, for which the paper has its
-    /// estimate.
+    /// Covariance of the first part of the series: the short run of the paper's estimate.
     pub short: Option<Short>,
 }
 
@@ -104,9 +103,9 @@ impl BusJitter {
         worst.map(|worst| worst / self.period_ns as f64)
     }
 
-    /// Standard deviation of J over the whole series as the paper estimates that of a long run, ns:
-    /// from the measured periods of the whole, and the covariance of a short run, `sqrt(var(S) / 2
-    /// + cov)`.
+    /// Standard deviation of J over the whole series, estimated as in the paper for long runs, ns:
+    /// `sqrt(var(S) / 2 + cov)`, with the measured periods of the whole series and the covariance
+    /// of a short run.
     #[must_use]
     pub fn estimated_deviation(&self) -> Option<f64> {
         let (identity, short) = self.identity.zip(self.short)?;

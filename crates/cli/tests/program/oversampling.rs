@@ -1,5 +1,5 @@
-//! Samples of an oversampling terminal, as a user meets them: `onbeat io`, recordings, `run
-//! --json`.
+//! Samples of an oversampling terminal from the user's point of view: `onbeat io`, recordings,
+//! `run --json`.
 
 use std::fs::File;
 use std::io::BufReader;
