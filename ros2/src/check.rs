@@ -145,8 +145,8 @@ fn targets(
 /// that the message does not name.
 ///
 /// # Errors
-/// A signal that is not there, is not in its group, may not be commanded or is named twice; a value
-/// it cannot have.
+/// A signal that does not exist, is not in its group, may not be commanded or is named twice; an
+/// invalid value.
 pub(crate) fn outputs(
     message: &DynamicInterfaceGroupValues,
     robot: &Description,

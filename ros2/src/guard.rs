@@ -37,8 +37,8 @@ pub(crate) fn end_with_any_thread() {
 /// its leave.
 const LONGEST_END: Duration = Duration::from_millis(800);
 
-/// Sets `stop` at a signal, and ends the process if it has not ended by itself soon after: DDS
-/// waits for its threads, whatever they are doing.
+/// Sets `stop` at a signal, and ends the process if it does not exit soon after: DDS waits for its
+/// threads, whatever they are doing.
 ///
 /// # Errors
 /// No handler for a signal, or no thread.

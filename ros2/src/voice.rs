@@ -148,7 +148,7 @@ impl Voice {
     }
 }
 
-/// The text as a terminal may have it, in one line: names in it come from anybody on the network.
+/// The text in one line that is safe on a terminal: names in it come from any peer on the network.
 fn shown(text: &str) -> String {
     let letter = |letter: char| match letter.is_control() {
         true => letter.escape_default().to_string(),

@@ -66,7 +66,8 @@ impl Where {
         self.wire.iface.is_some()
     }
 
-    /// Arguments of `onbeat run` for the same bus; `None` where nothing says which it is.
+    /// Arguments of `onbeat run` for the same bus; `None` if neither a robot file nor an interface
+    /// is given.
     pub(crate) fn run_arguments(&self) -> Option<String> {
         let Self { cycle, wire } = self;
         let interface = wire.iface.as_ref().map(|name| match &wire.second_iface {
@@ -79,11 +80,10 @@ impl Where {
 }
 
 impl ToolBus {
-    /// Brings a bus to PreOp, does `work` with it, and takes it back to Init whether that went well
-    /// or not. The bus is what `robot` describes; without it the built-in robot, or whatever is
-    /// there where `place` says where to look. Other programs that want the interface see that it
-    /// is for `doing` this. The bus of a running cycle, named or found to have the interface, is
-    /// left as it is.
+    /// Brings a bus to PreOp, runs `work` with it, and takes it back to Init, also after an error.
+    /// The bus is described by `robot`; without a file it is the built-in robot, or the bus found
+    /// at `place`. Other programs that want the interface see that it is in use for `doing` this.
+    /// The bus of a running cycle, named or found on the interface, is left as it is.
     pub(crate) fn with<T>(
         doing: &str,
         robot: Option<&Path>,

@@ -18,7 +18,8 @@ use signal_hook::iterator::{Handle, Signals};
 use crate::failure::Failure;
 use crate::words::live_line::Voice;
 
-/// Signals that ask for a stop: by default each of them ends a program at once, whatever moves.
+/// Signals that request a stop. By default each of them ends a program at once, even while axes
+/// move.
 const ASKING: [i32; 11] = [
     SIGINT,
     SIGTERM,
@@ -33,7 +34,7 @@ const ASKING: [i32; 11] = [
     Signal::POWER.as_raw(),
 ];
 
-/// Signals this close together are one wish: `timeout` and process managers send theirs twice, and
+/// Signals this close together are one request: `timeout` and process managers send each twice, and
 /// a key may be held.
 const ONE_WISH: Duration = Duration::from_millis(300);
 

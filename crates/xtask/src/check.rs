@@ -62,7 +62,7 @@ pub(crate) fn clippy(root: &Path, report: &mut Report) {
     let arguments = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
     report.step("clippy", || Outcome::of(&mut command::cargo(root, &arguments)));
     report.step("clippy: ros2", || {
-        // What it depends on has been looked at above.
+        // Its dependencies were checked above.
         of_ros2(root, &["clippy", "--all-targets", "--", "--no-deps", "-D", "warnings"])
     });
     for features in ["", "diagnosis", "recording"] {
@@ -71,7 +71,7 @@ pub(crate) fn clippy(root: &Path, report: &mut Report) {
             one => format!("clippy: the library with the feature {one} alone"),
         };
         let alone = ["clippy", "--package", "onbeat", "--features", features];
-        // Its tests and examples without any, too. What it depends on has been looked at above.
+        // Without features also its tests and examples. Its dependencies were checked above.
         let targets = if features.is_empty() { "--all-targets" } else { "--lib" };
         report.step(&name, || {
             Outcome::of(command::cargo(root, &alone).args([targets, "--", "--no-deps", "-D", "warnings"]))

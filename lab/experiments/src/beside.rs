@@ -186,7 +186,7 @@ fn tuning(runs: &[Run], load: &str, name: &str) -> Option<Table> {
     with_printed(&caption, &printed, rows)
 }
 
-/// These rows, then the paper's; `None` where none of ours has a number.
+/// Our rows, then the paper's; `None` if none of ours has a number.
 fn with_printed(caption: &str, printed: &Figure, rows: Vec<Row>) -> Option<Table> {
     let some = rows.iter().flat_map(|row| &row.cells).any(|it| it != NONE);
     let paper = printed.table();

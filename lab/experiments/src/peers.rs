@@ -76,7 +76,7 @@ struct Killed(Child);
 
 impl Drop for Killed {
     fn drop(&mut self) {
-        // It may have ended by itself; either way it is gone afterwards.
+        // It may have exited already; either way it is gone afterwards.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }

@@ -109,11 +109,11 @@ impl Programs {
     }
 }
 
-/// Opens a file that is to be a recording or a report, a regular one: a FIFO would be waited for,
-/// and a device may have no end.
+/// Opens a file for a recording or a report, a regular one only: opening a FIFO would block, and a
+/// device may have no end.
 ///
 /// # Errors
-/// One that is no regular file, or cannot be opened.
+/// The file is not a regular one, or cannot be opened.
 pub fn open(path: &Path) -> io::Result<File> {
     if !fs::metadata(path)?.is_file() {
         return Err(io::Error::other("it is no regular file"));

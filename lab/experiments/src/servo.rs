@@ -201,7 +201,7 @@ fn sync_signals(sub_devices: &Value) -> Vec<SyncSignal> {
     all.flat_map(|of| [signal(of, "SYNC0", "sync0"), signal(of, "SYNC1", "sync1")]).flatten().collect()
 }
 
-/// Where the frame comes soonest and where latest behind SYNC0; `None` where no SubDevice has it.
+/// Earliest and latest position of the frame after SYNC0; `None` if no SubDevice has SYNC0.
 fn phase_in_words(signals: &[SyncSignal]) -> Option<String> {
     let sync0 = || signals.iter().filter(|it| it.signal == "SYNC0");
     let (first, last) =

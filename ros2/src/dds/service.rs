@@ -3,8 +3,10 @@
 //! * *cyclone* (rmw_cyclonedds): sixteen bytes before the message, in request and reply the same:
 //!   half of the client's GUID and the number of the request.
 //! * *enhanced* (rmw_fastrtps): the message alone; the *related sample identity* is in the header
-//!   of the sample (DDS-RPC 1.0, 7.8.2). Every request shows its own mapping: only the second comes
-//!   with a related sample identity. So clients of both can be served at once.
+//!   of the sample (DDS-RPC 1.0, 7.8.2).
+//!
+//! Every request shows its own mapping: only the second has a related sample identity. So clients
+//! of both can be served at once.
 
 use std::cell::RefCell;
 use std::rc::Rc;

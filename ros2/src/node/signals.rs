@@ -111,8 +111,7 @@ fn groups(robot: &Description) -> Vec<Group> {
     groups
 }
 
-/// Behind the name of an input: the interface that is 1 where the input came in with the cycle,
-/// else 0.
+/// After the name of an input: the interface with 1 if the input was received in the cycle, else 0.
 const FRESH: &str = ".fresh";
 
 /// Values of the groups, NaN for an input that has not come yet, then the freshness of their
@@ -272,7 +271,7 @@ mod tests {
             (&["lamp".to_owned()][..], &[1.0][..])
         );
         assert_eq!(sensors.interface_names, ["level", "count", "level.fresh", "count.fresh"]);
-        // An input that has not come yet is no number; one that came before keeps its value.
+        // An input not yet received is NaN; one received before keeps its value.
         assert!(sensors.values[0].is_nan() && sensors.values[1] == -3.0, "{sensors:?}");
         let message = group_values(&groups, &state(false), &robot, &[false, true, true, true], stamp);
         assert_eq!(message.interface_values[1].values, [2.5, -3.0, 0.0, 1.0]);

@@ -97,7 +97,7 @@ impl States {
         })
     }
 
-    /// Publishes what is due; of the joints only where `broadcasts` says so.
+    /// Publishes the due messages; of the joints only if `broadcasts` is true.
     pub(crate) fn poll(&mut self, moment: &mut Moment<'_>, now_ns: u64, broadcasts: bool) {
         let Some(robot) = moment.robot.as_deref_mut() else {
             return;

@@ -257,7 +257,7 @@ impl Node {
             self.participant.poll();
             self.wait(&mut ready, robot.is_some() && is_configured)?;
         }
-        // The cycle first: DDS may take its time.
+        // The cycle first: DDS may take long.
         drop(robot);
         self.lost("onbeat-ros2 ends");
         Ok(None)
@@ -308,9 +308,8 @@ impl Node {
 const LONGEST: Duration = Duration::from_millis(100);
 const PRESSED: Duration = Duration::from_millis(1);
 
-/// Adds a port to the poll. Ports come and go, and with them their descriptors, which leave the
-/// poll by themselves: each open one is added at every turn, and is there already except at the
-/// first.
+/// Adds a port to the poll. Ports are opened and closed; epoll removes a closed descriptor by
+/// itself. Each open port is added at every turn, and is already there except at the first.
 fn watch(poll: &Poll, channel: &Channel) -> std::io::Result<()> {
     let descriptor = channel.as_raw_fd();
     match poll.registry().register(&mut SourceFd(&descriptor), PORT, Interest::READABLE) {

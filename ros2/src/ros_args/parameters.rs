@@ -44,11 +44,11 @@ impl Assignment {
         Ok(Self { file: None, nodes, parameter })
     }
 
-    /// Sets the parameter, if it is one of this node. Returns a warning for one that this node does
-    /// not have, where a pattern names other nodes, too: it may be theirs.
+    /// Sets the parameter, if it belongs to this node. Returns a warning for an unknown parameter
+    /// if the pattern also matches other nodes: it may be theirs.
     ///
     /// # Errors
-    /// A parameter that this node does not have, or a value that it cannot have.
+    /// A parameter that this node does not have, or an invalid value.
     pub(crate) fn apply(&self, node: &NodeName, values: &mut Settings) -> Result<Option<String>, String> {
         let name = node.to_string();
         if !matches(&self.nodes, &name[1..].split('/').collect::<Vec<_>>()) {

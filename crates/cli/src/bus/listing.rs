@@ -1,5 +1,4 @@
-//! The objects a SubDevice says it has, as far as it says so: a failure of one of them does not
-//! hide the others.
+//! The objects that a SubDevice lists: an object that fails does not hide the others.
 
 use ethercat::main_device::{MailboxError, MailboxService};
 use ethercat::sdo_abort::AbortCode;

@@ -12,7 +12,7 @@ use crate::arguments::Wire;
 use crate::failure::Failure;
 use crate::output;
 
-/// The cycle of ours that runs in this process, if it lets this user in.
+/// The running cycle of Onbeat in this process, if it admits this user.
 pub(crate) fn cycle_of(owner: &Owner) -> Option<Client> {
     let here = std::env::var_os(ipc::client::VARIABLE).map(std::path::PathBuf::from);
     let named = here.and_then(|path| Client::open(&path).ok());

@@ -266,7 +266,7 @@ fn active(
     Err(Failure::new(format!("{found}, expected {expected}; {remedy}")))
 }
 
-/// Time axes may take to come to rest.
+/// Longest time for axes to stop.
 const REST: Duration = Duration::from_secs(10);
 
 /// Time that loops of axes are given to settle.

@@ -55,7 +55,7 @@ enum Said {
 }
 
 impl Voice {
-    /// Says something that stays; where there is no room any more it is counted.
+    /// Prints a line that stays; if the queue is full, the line is counted as lost.
     pub(crate) fn say(&self, line: &str) {
         self.tell(Severity::Ok, line);
     }

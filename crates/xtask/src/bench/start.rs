@@ -18,7 +18,7 @@ use crate::report::{Outcome, Report};
 const COUNTS: [usize; 4] = [6, 59, 200, 1000];
 /// Starts of each.
 const STARTS: usize = 9;
-/// Time that the simulator has to start, before it is looked for.
+/// Time for the simulator to start, before the run looks for it.
 const SIMULATOR_STARTS: Duration = Duration::from_secs(2);
 /// Seconds after which a peer is ended that has not said anything.
 const PEER_TIMEOUT: &str = "60";

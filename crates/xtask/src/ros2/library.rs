@@ -18,10 +18,10 @@ const SHA256: &str = "42683a88b9dc025d7d45771b88d20846443b4901ec4b045ca78b8dd316
 /// File in the prepared folder with what it was made of.
 const MADE_OF: &str = "MADE_OF";
 
-/// Prepares the library, unless it is there already, made of the same package and patches.
+/// Prepares the library, unless it was already made of the same package and patches.
 ///
 /// # Errors
-/// The package cannot be had or has another checksum, or a patch does not apply.
+/// The package cannot be fetched or has another checksum, or a patch does not apply.
 pub(crate) fn prepare(root: &Path) -> Result<(), String> {
     let patches = patches(&root.join("ros2/patches"))?;
     let parts: Vec<String> = patches.iter().map(|path| read(path)).collect::<Result<_, _>>()?;

@@ -153,7 +153,7 @@ impl Image {
         archive.program("init", INIT.as_bytes());
         archive.program("bin/busybox", &read(&self.busybox)?);
         archive.program("bin/onbeat", &read(&self.onbeat)?);
-        // At the paths of this machine, where the programs look for them.
+        // At the same paths as on this machine: the programs look for them there.
         for library in program::libraries(&self.onbeat) {
             let path = library.to_string_lossy();
             archive.folders_of(path.trim_start_matches('/'));

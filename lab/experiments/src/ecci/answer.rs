@@ -56,7 +56,7 @@ impl Process {
     /// Instants at which it saw the first signal change, once the cycle has closed its interface.
     ///
     /// # Errors
-    /// It failed, or says something else.
+    /// The process failed, or printed something else.
     pub(super) fn finish(mut self) -> Result<Vec<Instant>, Error> {
         let mut text = String::new();
         let read = self.said.read_to_string(&mut text);

@@ -103,7 +103,7 @@ impl Ros2 {
         }
     }
 
-    /// Takes note of the commands that came since the last look.
+    /// Records the commands received since the last look.
     ///
     /// # Errors
     /// One of the two processes has ended.

@@ -1,4 +1,4 @@
-//! A base that follows a path: where it shall be, and how it shall move.
+//! A base that follows a path: its set-points of position and velocity.
 
 use super::{Path, PathError};
 use crate::convolution::{ConvolutionProfile, PathLimits};
@@ -115,5 +115,5 @@ fn reference(path: &Path, heading: Heading, distance: Metres, velocity: MetresPe
     }
 }
 
-/// Places along the way where the wheels are looked at.
+/// Places along the path at which the wheels are checked.
 const SAMPLES: usize = 4096;

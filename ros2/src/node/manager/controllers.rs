@@ -123,8 +123,8 @@ impl Controllers {
         }
     }
 
-    /// Configures one. One that is active is as the robot file says, and stays so: a spawner may
-    /// come late.
+    /// Configures a controller. An active one is already configured by the robot file, and stays
+    /// active: a spawner may come late.
     pub(super) fn configure(&mut self, name: &str) -> Result<(), String> {
         let state = self.state_mut(name)?;
         if *state != State::Active {

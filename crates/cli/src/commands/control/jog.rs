@@ -155,7 +155,7 @@ struct Held {
     wanted: Wanted,
     last_key: Instant,
     speed: f64,
-    /// Keys come that may have waited: none counts until they have ended.
+    /// Keys arrive that may have waited: none counts until the queue is empty.
     late: bool,
 }
 

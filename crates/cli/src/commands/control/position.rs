@@ -290,7 +290,7 @@ const SHORTEST: Duration = Duration::from_millis(500);
 /// Longest motion.
 const LONGEST: Duration = Duration::from_secs(3600);
 
-/// Time axes may take to come to rest.
+/// Longest time for axes to stop.
 const REST: Duration = Duration::from_secs(10);
 
 #[cfg(test)]

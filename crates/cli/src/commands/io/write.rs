@@ -310,7 +310,7 @@ fn refused(cycle: &Cycle, before: &State, state: &State) -> Result<(), Failure> 
     Err(Failure::new(format!("the cycle refused the command: {why}")))
 }
 
-/// Time a command lasts, where the robot file lets it last as long: it is sent five times as often.
+/// Validity of a command, if the robot file allows that much: it is sent five times as often.
 const LASTS: Duration = Duration::from_millis(200);
 
 /// Time the cycle may take to take a request.

@@ -96,7 +96,7 @@ struct AxisOutcome<'a> {
 struct LockOutcome {
     #[serde(flatten)]
     lock: LockReport,
-    /// The reference clock's time less this host's; none where its time did not come.
+    /// The reference clock's time less this host's; `None` if its time was not received.
     difference_ns: Option<i64>,
     /// Time from SYNC0 without a shift to the passage of the cycle's frame at the reference clock.
     frame_phase_ns: Option<u64>,

@@ -28,7 +28,7 @@ pub(super) struct Service {
 }
 
 impl Service {
-    /// The one that the environment names; `None` where there is none.
+    /// The service manager named in the environment, if any.
     pub(super) fn of_this_process() -> Option<Self> {
         let socket = UnixDatagram::unbound().ok()?;
         socket.set_nonblocking(true).ok()?;

@@ -1,5 +1,5 @@
-//! Pages that look, and a bounded queue to each: what finds no room there is counted, and never
-//! waited for.
+//! Open pages, and a bounded queue to each. A message that does not fit is counted; its sender
+//! never waits.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -217,7 +217,7 @@ impl Page {
     fn send_documents(&mut self, slots: &[Document; SLOTS]) {
         for (has, newest) in self.has.iter_mut().zip(slots) {
             if *has != newest.version && newest.version > 0 {
-                // One that finds no room goes with the next look, or a newer one in its place.
+                // A row that does not fit is sent with the next look, or replaced by a newer one.
                 match self.queue.try_send(Message::Text(newest.text.clone())) {
                     Ok(()) => *has = newest.version,
                     Err(TrySendError::Full(_) | TrySendError::Closed(_)) => return,

@@ -73,8 +73,8 @@ pub(super) struct FrameRecorder {
 }
 
 impl FrameRecorder {
-    /// Begins a recording of what comes for `robot` on `interface`. Called before the thread gets
-    /// its priority, which the writer shall not have. A file that fails raises `stop`.
+    /// Begins a recording of the frames for `robot` on `interface`. Called before the thread gets
+    /// its priority, which the writer must not inherit. A file that fails raises `stop`.
     pub(super) fn create(
         path: &Path,
         robot: &RobotConfig,

@@ -68,7 +68,7 @@ impl Keyboard {
 
 const ESC: u8 = 0x1b;
 
-/// True if the rest of a key may be on its way: a slow line or a full buffer cuts its bytes apart.
+/// True if the rest of a key may follow: a slow line or a full buffer splits its bytes.
 fn ends_within_a_key(bytes: &[u8]) -> bool {
     let begin = bytes.iter().rposition(|&byte| byte == ESC);
     match begin.map_or(&[][..], |begin| &bytes[begin..]) {

@@ -150,7 +150,7 @@ pub(super) struct View {
     pub(super) help: bool,
 }
 
-/// Contents below the header where not all finds room.
+/// Contents below the header if not all of it fits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Page {
     #[default]

@@ -78,7 +78,7 @@ pub(crate) fn first_state(cycle: &Client, stop: &Stop) -> Result<Option<State>, 
 /// Time the first cycle of one that has just started may take.
 pub(super) const FIRST_CYCLE: Duration = Duration::from_secs(5);
 
-/// True if it may come yet.
+/// True if the cycle may still start.
 pub(super) fn is_absence(error: &FindError) -> bool {
     matches!(error, FindError::NoServer { .. } | FindError::Attach(AttachError::NoServer { .. }))
 }

@@ -26,8 +26,7 @@ pub(super) fn latency(order: FrameOrder, configuration: Configuration) -> Result
     Ok(network.way(period_ns, order, COMPUTING_NS, sampling).latency())
 }
 
-/// Delay of a frame in the SubDevice, there and back: as `onbeat analyse` has it where nothing is
-/// said.
+/// Delay of a frame in the SubDevice, there and back: the default of `onbeat analyse`.
 const FORWARD_NS: u64 = 1_000;
 
 /// Computing time of the MainDevice in a cycle, likewise; a controller process's answer is within.

@@ -29,7 +29,7 @@ pub(super) fn height(picture: &Picture) -> u16 {
 /// Lines of the short one.
 pub(super) const SHORT: u16 = 2;
 
-/// Draws it; in a few lines where it finds no more room.
+/// Draws it, in fewer lines if the space is small.
 pub(super) fn render(picture: &Picture, paused: bool, area: Rect, buffer: &mut Buffer) {
     let mut lines = vec![title(picture, paused)];
     lines.extend(bus(picture));
@@ -115,7 +115,7 @@ fn has_clocks(picture: &Picture) -> bool {
     clock.fresh || clock.frame_phase_ns != 0 || bus.clock_difference_ns != 0
 }
 
-/// The cycle against the reference clock; `None` where its time never came.
+/// Offset of the cycle to the reference clock; `None` if its time was never received.
 fn clock(picture: &Picture) -> Option<Line<'static>> {
     let it = &picture.state.clock;
     let follows = it.lock != LockState::Off as u8;
