@@ -199,8 +199,7 @@ fn names_with_a_path_in_the_text_are_declared() {
     assert!(missing.is_empty(), "{missing:#?}");
 }
 
-/// `--flag` in backticks is a flag of ours, or written somewhere in the source where another
-/// program is called.
+/// `--flag` in backticks is a flag of Onbeat, or is in the source where another program is called.
 #[test]
 fn flags_in_the_text_are_taken() {
     let sources = sources();

@@ -10,7 +10,7 @@ use std::process::Command;
 use serde_json::Value;
 use workspace::{crates, folder_of, text};
 
-/// Crates of ours that the tests of a crate import besides, where there are any.
+/// Crates of ours that only the tests of a crate import, if any.
 const IN_TESTS: &[(&str, &[&str])] = &[
     ("ethercat", &["simulator"]),
     ("rt", &["ipc", "testkit"]),

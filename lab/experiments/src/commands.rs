@@ -37,25 +37,21 @@ use cli::stop::Stop;
 pub(crate) enum Measure {
     /// Worth of priority, memory lock, CPU shield and spinning sleep each, unloaded and under load
     Tuning(tuning::Tuning),
-    /// Period jitter of the bus under load, seen by an independent observer at the other end of the
-    /// cable
+    /// Period jitter of the bus under load, seen by an independent observer at the other end of the cable
     Interference(interference::Interference),
-    /// Two periodic tasks on one CPU, next to their computed response times
+    /// Two periodic tasks on one CPU beside their computed response times
     Tasks(tasks::Tasks),
-    /// Our pacer next to cyclictest: the same priority, CPU and period, in turns
+    /// Our pacer beside cyclictest: the same priority, CPU and period, in turns
     Wakeup(wakeup::Wakeup),
     /// From an interrupt to user code: timers, frames, a GPIO line
     Interrupt(interrupt::Interrupt),
-    /// Cost of semaphores, mutexes, queues, pipes, futexes, eventfds and our own shared-memory
-    /// interface
+    /// Cost of semaphores, mutexes, queues, pipes, futexes, eventfds and our own shared-memory interface
     Ipc(ipc::Ipc),
-    /// A message through a port: from a real-time task to an ordinary one, and back, with each way
-    /// to wake it
+    /// A message through a port: from a real-time task to an ordinary one, and back, with each way to wake it
     Xddp(xddp::Xddp),
-    /// Cost to the cycle of sharing its state with 0 to 64 readers: shared memory next to mutexes
+    /// Cost to the cycle of sharing its state with 0, 1, 8 and 64 readers: our shared-memory interface beside mutexes
     Ecci(ecci::Ecci),
-    /// The service robot's five devices, each a real-time task and an ordinary one: periods,
-    /// responses, utilisation
+    /// The service robot's five devices, each a real-time task and an ordinary one: periods, responses, utilisation
     Devices(devices::Devices),
     /// A robot round an obstacle: the actuator's period in one ordinary process and through the IPC
     Navigation(navigation::Navigation),
@@ -188,11 +184,11 @@ pub(crate) struct Cells {
     #[command(flatten)]
     common: Common,
 
-    /// Resume the interrupted run in this folder, with its settings: measure the missing cells
+    /// Go on with the interrupted run in this folder: its settings, and those of its cells that are missing
     #[arg(long = "continue", value_name = "DIR", conflicts_with = "out")]
     continued: Option<PathBuf>,
 
-    /// The folder of --out has an interrupted run
+    /// The folder of --out has a run that goes on
     #[arg(long, hide = true, requires = "out")]
     resume: bool,
 }

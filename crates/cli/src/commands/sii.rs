@@ -67,7 +67,7 @@ impl Read {
         }
         let image = self.place.with("sii", |bus, position| bus.eeprom(position)?.image())?;
         let told = described(&image);
-        // Data that cannot be parsed is kept all the same: the user wants to see exactly that.
+        // What cannot be understood is kept all the same: that is what one wants to look at.
         let written = fs::File::create(&self.file).and_then(|mut file| file.write_all(&image));
         written.map_err(|error| Failure::new(format!("{}: {error}", self.file.display())))?;
         output::print(format!("{} bytes in {}: {told}\n", image.len(), self.file.display()))

@@ -276,8 +276,7 @@ fn many_clients_and_killed_ones_do_not_disturb_the_cycle() {
 fn events_are_printed_with_cycles_until_the_end() {
     let _shared = shared();
     let robot = Robot::start("events", &[]);
-    // The thread that takes them out of the ring looks some times in a second; the state is there
-    // at once.
+    // A thread takes events out of the ring a few times a second; the state is there at once.
     let started = Instant::now();
     loop {
         let ran = robot.ask(&["events"]);

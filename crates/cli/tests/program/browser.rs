@@ -23,7 +23,7 @@ pub(crate) struct Page {
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 impl Page {
-    /// An empty page; none where there is no Chromium, which is said.
+    /// An empty page; `None` without Chromium, which is printed.
     pub(crate) fn open(name: &str) -> Option<Self> {
         let program = ["chromium", "chromium-browser", "google-chrome"].into_iter().find(|program| {
             let mut version = Command::new(program);

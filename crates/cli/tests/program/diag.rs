@@ -328,7 +328,7 @@ fn absent_and_foreign_sub_devices_are_reported() {
     assert!(gone["clock_difference_ns"].is_null() && gone["sync0"].is_null(), "{gone}");
     assert_eq!(json(&["scan", "--cycle", &name, "--json"])[5]["state"], "no answer");
     assert!(ask(&["diag", "--cycle", &name]).contains("\n   5 drive-6  no answer "));
-    // The right one again, which comes back by itself.
+    // The right drive again, which recovers by itself.
     ask(&["fault", "--of", &name, "sii", "restore", "drive-6"]);
     ask(&["fault", "--of", &name, "power", "cycle", "drive-6"]);
     let is_back = (0..100).any(|_| {

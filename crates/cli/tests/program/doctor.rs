@@ -128,8 +128,8 @@ fn the_probe_has_the_requested_profile() {
     assert!(granted.contains("spin") || refusals > 0, "{granted}");
 }
 
-/// Every value that is changed is put back. Files that others may change at the same time are not
-/// looked at.
+/// Every changed value is restored. Files that other programs may change at the same time are not
+/// compared.
 // feature(doctor): `--fix` mends, `--restore` puts back
 #[test]
 fn what_is_mended_is_put_back() {
@@ -177,8 +177,7 @@ fn what_is_mended_is_put_back() {
     assert!(run_alone(&["doctor", "--restore"]).stdout.contains("Nothing to put back"));
 }
 
-/// A run that is killed cannot clean up behind itself: this test, like everything else, would stay
-/// off the CPU.
+/// A killed run cannot clean up: this test, like everything else, would stay off the CPU.
 // feature(hold): everything undone at the end, after Ctrl-C, and after a kill
 #[test]
 fn what_a_killed_run_left_behind_is_put_back() {
@@ -235,7 +234,7 @@ fn mending_without_the_right_changes_nothing() {
         return;
     }
     let program = env!("CARGO_BIN_EXE_onbeat");
-    // The program may lie where only root can go.
+    // Only root may have access to the folder of the program.
     let copy = std::env::temp_dir().join(format!("onbeat-doctor-{}", std::process::id()));
     fs::copy(program, &copy).expect("a copy of the program");
     let mut command = Command::new("setpriv");

@@ -336,7 +336,7 @@ fn a_script_with_errors_is_refused_whole() {
     let script =
         file("wrong-faults.txt", "1s power off drive-9\n\n0.5s frames loose 1%\n2s clear\n1s clear\n");
     let script = script.to_str().expect("UTF-8");
-    // An interface that is not there: it does not come so far.
+    // The script is refused before the missing interface is opened.
     let simulate = run(&["simulate", SIX_AXIS, "--iface", "no-such-nic", "--faults", script]);
     let run_ = run(&["run", SIX_AXIS, "--cycles", "10", "--faults", script]);
     for ran in [simulate, run_] {

@@ -274,7 +274,7 @@ fn a_recording_is_exported_as_csv_and_as_mcap() {
     assert!(!Path::new(&path("again.csv")).exists());
 }
 
-/// A file that is no recording stays, and so does one that is being written or read.
+/// A file that is no recording is kept, as is a file that is being written or read.
 #[test]
 fn no_file_is_lost_to_a_recording() {
     let folder = folder("not-lost");

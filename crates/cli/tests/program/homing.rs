@@ -1,4 +1,4 @@
-//! A drive that finds its mark by itself, asked through the IPC of a running program.
+//! A drive that homes by itself, commanded through the IPC of a running program.
 
 use std::io::Write;
 use std::time::{Duration, Instant};

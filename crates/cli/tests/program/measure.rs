@@ -49,7 +49,7 @@ fn tuning_measures_every_column_under_every_load_and_saves_it() {
     assert_eq!(loads_left(), Vec::<String>::new());
 }
 
-/// A load may end by itself only where there is no right to raw sockets.
+/// A load may end early only without the right to raw sockets.
 fn ended_loads(cell: &Value) -> Value {
     let allowed =
         |it: &&Value| it.as_str().is_some_and(|it| it.contains("CAP_NET_RAW") || it.contains("loopback"));

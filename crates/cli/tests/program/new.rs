@@ -205,7 +205,7 @@ fn an_impossible_draft_is_refused_and_leaves_no_file() {
     fs::write(path("broken.bin"), [7; 512]).unwrap();
     refused(&["--sii", &path("broken.bin")], "checksum");
     refused(&["--segment", "examples/six-axis.toml", "--period", "1us"], "50us to 1s");
-    // What is there stays as it is, unless it may be replaced.
+    // An existing file is kept, unless it may be replaced.
     fs::write(&output, "mine").unwrap();
     let six = ["new", "--segment", "examples/six-axis.toml", "-o", &output];
     assert!(run(&six).sentence().contains("is there already"));

@@ -20,7 +20,7 @@ struct Card {
 }
 
 impl Card {
-    /// With receive offload and deferral on; `None` where that cannot be had.
+    /// With receive offload and deferral on; `None` if they are not supported.
     fn new() -> Option<Self> {
         let testbed = Testbed::new().map_err(|skip| eprintln!("skipped: {skip}")).ok()?;
         let mut simulate = onbeat();

@@ -219,7 +219,7 @@ fn a_ring_at_two_interfaces_breaks_and_heals_in_a_run() {
     let said = ring.finished(&["scan"], &BOTH[..2]);
     assert!(said.sentence().contains("name its second interface, too (--second-iface)"), "{}", said.stderr);
     ring.fault("cable pull drive-2:1");
-    // Open at the start it comes up from both ends, and says where.
+    // A ring that is open at the start comes up from both ends; the run reports the place.
     let said = ring.finished(&["run", SIX_AXIS, "--cycles", "10"], &BOTH);
     assert_eq!(said.code, Some(0), "{}", said.stderr);
     let open = "the ring is open between SubDevice 1 \"drive-2\" port 1 and SubDevice 2 \"drive-3\" port 0";

@@ -198,7 +198,7 @@ fn switch(robot: &Robot, controller: u32) {
     let mut buffer = [0; requests::SIZE];
     let asked = requests::Request { id: 9, what: requests::Action::SwitchController(controller) };
     asked.encode(&mut buffer).expect("room");
-    // The axes may still come to rest.
+    // The axes may still be stopping.
     let started = Instant::now();
     let outcome = loop {
         requests.send_timeout(&buffer, Duration::from_secs(10)).expect("sent");

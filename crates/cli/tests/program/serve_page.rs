@@ -6,7 +6,7 @@ use crate::browser::Page;
 use crate::common::{Running, await_cycles, onbeat, shared};
 use crate::serve::Served;
 
-/// Pictures of the page stay where a person may look at them.
+/// Screenshots of the page are kept for a person to look at.
 fn picture(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name)
 }

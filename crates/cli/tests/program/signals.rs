@@ -261,7 +261,7 @@ fn io_force_wins_is_shown_and_ends_on_time_or_release() {
     let mut top = onbeat();
     top.arg("top").arg(&station.socket).arg("--once");
     assert!(finished(top).stdout.contains("false (forced)"));
-    // Released, it is again what its holder wants; the others stay.
+    // A released signal has its holder's value again; the others are unchanged.
     assert_eq!(station.said(&["release", "lamp red"]).trim_end(), "lamp red  true");
     station.said(&["release", "--all"]);
     station.await_value("ready seen", "true");

@@ -11,7 +11,7 @@ pub(crate) struct Tmux {
 }
 
 impl Tmux {
-    /// One of this size, which `sh` executes this in; `None` where tmux is missing, which is said.
+    /// A terminal of this size in which `sh` runs this; `None` without tmux, which is printed.
     pub(crate) fn start(name: &str, (columns, rows): (u16, u16), script: &str) -> Option<Self> {
         if !Command::new("tmux").arg("-V").output().is_ok_and(|it| it.status.success()) {
             eprintln!("skipped: it needs tmux (Debian: tmux)");

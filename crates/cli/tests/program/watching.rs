@@ -114,7 +114,7 @@ fn a_closed_reader_ends_a_watch_without_changes() {
         let mut child = command.stdout(Stdio::piped()).spawn().expect("the program");
         let mut reader = BufReader::new(child.stdout.take().expect("stdout"));
         assert!(reader.read_line(&mut String::new()).expect("a line") > 0);
-        // What else it has to say now fits into the pipe.
+        // The rest of its output fits into the pipe now.
         std::thread::sleep(Duration::from_millis(500));
         drop(reader);
         assert_eq!(end_of(child), Some(0), "{command:?}");

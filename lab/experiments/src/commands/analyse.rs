@@ -18,24 +18,21 @@ use cli::arguments::named;
 use cli::failure::Failure;
 use cli::output;
 
-/// Exit code 0: every task is proven to meet its deadline; 3: not every one; 1: the file cannot be
-/// analysed.
+/// Exit code 0: every task is proven to meet its deadline; 3: not every one; 1: the file cannot be analysed.
 #[derive(Args, Debug)]
 pub(crate) struct Analyse {
-    /// A task set (TOML), a recorded run (`onbeat run --record`), or a robot file, of which the bus
-    /// is analysed
+    /// A task set (TOML), a recorded run (`onbeat run --record`), or a robot file, of which the bus is analysed
     file: PathBuf,
 
     /// Print one JSON object instead of tables
     #[arg(long)]
     json: bool,
 
-    /// Take measured execution times this much longer; a measurement is no proof that nothing takes
-    /// longer
+    /// Take measured execution times this much longer; a measurement is no proof that nothing takes longer
     #[arg(long, value_name = "PERCENT", value_parser = percent, default_value = "20%")]
     margin: f64,
 
-    /// Draw a chart of the tasks from the critical instant on
+    /// Draw who runs when from the critical instant on
     #[arg(long, value_name = "OUT.svg|OUT.png")]
     gantt: Option<PathBuf>,
 
@@ -43,7 +40,7 @@ pub(crate) struct Analyse {
     #[arg(long)]
     steps: bool,
 
-    /// Assign new priorities
+    /// Give priorities anew
     #[arg(long, value_name = "HOW")]
     assign: Option<Assign>,
 
@@ -51,7 +48,7 @@ pub(crate) struct Analyse {
     #[arg(long, value_name = "POLICY", value_parser = policy())]
     policy: Option<Policy>,
 
-    /// Distribute the tasks over this many processors
+    /// Spread the tasks over this many processors anew
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=1024))]
     cpus: Option<u16>,
 

@@ -14,13 +14,11 @@ use cli::failure::Failure;
 
 #[derive(Args, Debug)]
 pub(crate) struct Interference {
-    /// Evaluate this recording of `onbeat simulate --record` instead of making one: of any MainDevice,
-    /// on any machine
+    /// Judge this recording of `onbeat simulate --record` instead of making one: of any MainDevice, on any machine
     #[arg(long, value_name = "FILE", conflicts_with_all = ["robot", "samples", "duration", "iface"])]
     recording: Option<PathBuf>,
 
-    /// Robot file; without one a coupler, a terminal whose first output changes with every cycle,
-    /// and an input terminal
+    /// Robot file; without one a coupler, a terminal whose first output changes with every cycle, and an input terminal
     #[arg(value_name = "ROBOT.toml")]
     robot: Option<PathBuf>,
 
@@ -28,9 +26,8 @@ pub(crate) struct Interference {
     #[arg(long, value_name = "TIME,...", value_parser = time, value_delimiter = ',', default_value = "1000us,500us,250us")]
     period: Vec<Duration>,
 
-    /// Loads, one after the other: none, cpu, k-lock, irq, memory, gpu, gpu-pinned, gpu-pageable;
-    /// dd, hackbench, ping, du; memory-sweep: bandwidth from little to all; gpu-sweep: copies of
-    /// 0.5 to 2.6 MB, pinned and not
+    /// Loads, one after the other: none, cpu, k-lock, irq, memory, gpu, gpu-pinned, gpu-pageable; dd, hackbench, ping, du;
+    /// memory-sweep: bandwidth from little to all; gpu-sweep: copies of 0.5 to 2.6 MB, pinned and not
     #[arg(
         long,
         value_name = "LOAD,...",
@@ -44,8 +41,7 @@ pub(crate) struct Interference {
     #[arg(long, value_name = "N", default_value = "1000000", value_parser = clap::value_parser!(u64).range(1..))]
     samples: u64,
 
-    /// Instead of --samples, how long each is; above 5 million cycles histograms are kept instead
-    /// of rows
+    /// Instead of --samples, how long each is; above 5 million cycles histograms are kept instead of rows
     #[arg(long, value_name = "TIME", value_parser = lasting)]
     duration: Option<Duration>,
 
@@ -57,8 +53,7 @@ pub(crate) struct Interference {
     #[arg(long, value_name = "N")]
     load_processes: Option<usize>,
 
-    /// Interface of the cycle, joined by a cable to --observer-iface; without them a veth pair is
-    /// made (needs root)
+    /// Interface of the cycle, joined by a cable to --observer-iface; without them a veth pair is made (needs root)
     #[arg(long, value_name = "NIC", requires = "observer_iface")]
     iface: Option<String>,
 
@@ -78,8 +73,7 @@ pub(crate) struct Interference {
     #[arg(long, value_name = "1-99", value_parser = clap::value_parser!(u8).range(1..=99))]
     priority: Option<u8>,
 
-    /// Reply that a cycle works with: with wait_for_reply frames leave at the release, before
-    /// anything is computed
+    /// Reply that a cycle works with: with wait_for_reply frames leave at the release, before anything is computed
     #[arg(long, value_name = "ORDER", value_parser = ["reply_of_last_cycle", "wait_for_reply"])]
     frame_order: Option<String>,
 

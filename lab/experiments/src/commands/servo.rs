@@ -23,8 +23,7 @@ pub(crate) struct Servo {
     #[arg(long, value_name = "TIME", value_parser = time)]
     period: Option<Duration>,
 
-    /// Requests of the cycle to the system instead of the robot file's profile: letters of PMCS, or
-    /// none
+    /// Requests of the cycle to the system instead of the robot file's profile: letters of PMCS, or none
     #[arg(long, value_name = "PMCS|none")]
     profile: Option<onbeat_experiments::tuning::Column>,
 

@@ -10,8 +10,7 @@ use cli::failure::Failure;
 
 #[derive(Args, Debug)]
 pub(crate) struct Tasks {
-    /// A task set as `onbeat analyse` reads them (TOML), or one of the papers': controllers,
-    /// service-robot
+    /// A task set as `onbeat analyse` reads them (TOML), or one of the papers': controllers, service-robot
     #[arg(value_name = "TASKS.toml|NAME", default_value = "controllers")]
     set: String,
 
@@ -23,8 +22,8 @@ pub(crate) struct Tasks {
     #[arg(long, value_name = "HOW", default_value = "both")]
     busy: How,
 
-    /// Toggle an output with each job, up from its start to its end: "frames" over a private cable,
-    /// or a GPIO line for each task, as gpiochip0:17,gpiochip0:18
+    /// Toggle an output with each job, up from its start to its end: "frames" over a private cable, or a GPIO line for each
+    /// task, as gpiochip0:17,gpiochip0:18
     #[arg(long, value_name = "frames|LINES", value_parser = outputs)]
     toggle: Option<Toggle>,
 
