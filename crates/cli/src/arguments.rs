@@ -194,7 +194,8 @@ pub(crate) fn a_period_at_least(option: &str, found: Duration, period: Duration)
     Err(Failure::new(format!("{option} {found}, expected at least {period}, the period of the cycle")))
 }
 
-/// Refuses a CPU of `option` that this machine does not have: what it is for would take place on any.
+/// Refuses a CPU of `option` that this machine does not have: what it is for would take place on
+/// any.
 pub(crate) fn check_cpu(option: &str, cpu: Option<usize>) -> Result<(), Failure> {
     let online = Cpus::online();
     match cpu.filter(|cpu| !online.is_empty() && !online.contains(*cpu)) {

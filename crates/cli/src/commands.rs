@@ -105,7 +105,8 @@ impl Command {
     }
 }
 
-/// The exit code for a command line that cannot be read: 2, as usual, but the doctor means something by that.
+/// The exit code for a command line that cannot be read: 2, as usual, but the doctor means
+/// something by that.
 pub(crate) fn usage_exit_code(command: Option<&std::ffi::OsStr>) -> u8 {
     if command.is_some_and(|name| name == "doctor") { doctor::COULD_NOT_WORK } else { 2 }
 }

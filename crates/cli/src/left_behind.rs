@@ -28,7 +28,8 @@ pub(crate) fn tell(say: impl Fn(&str)) {
     }
 }
 
-/// Without the privilege to look there is none to put anything back; such a run changes nothing either.
+/// Without the privilege to look there is none to restore anything either; such a run changes
+/// nothing.
 fn cannot(error: &io::Error, say: impl Fn(&str)) {
     if error.kind() != ErrorKind::PermissionDenied || rustix::process::geteuid().is_root() {
         say(&format!("what earlier runs left behind cannot be put back: {error}"));

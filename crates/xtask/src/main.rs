@@ -13,7 +13,7 @@
 //! | [`quick`] | the fast checks before a commit |
 //! | [`proofs`] | Miri and ThreadSanitizer over the lock-free code |
 //! | [`python`] | the Python package |
-//! | [`ros2`] | the ROS 2 node, a workspace of its own |
+//! | [`ros2`] | the ROS 2 node, a separate workspace |
 //! | [`mod@tests`] | the tests of the workspace |
 //! | [`rt`] | a PREEMPT_RT kernel in an emulated machine |
 //! | [`mod@bench`] | measurements |
@@ -136,7 +136,8 @@ fn main() -> ExitCode {
     report.close()
 }
 
-/// Runs everything CI runs. What only needs the processor is done while the tests, most of which wait for a robot, leave it idle.
+/// Runs everything CI runs. What only needs the processor is done while the tests, most of which
+/// wait for a robot, leave it idle.
 fn test(root: &Path, report: &mut Report) {
     setup::disk(root, report);
     std::thread::scope(|scope| {
@@ -162,7 +163,7 @@ fn test(root: &Path, report: &mut Report) {
         });
         let others = beside(scope, |report| {
             command::only_when_idle();
-            // Its clock counts instructions: what runs beside it does not change its times.
+            // Its clock counts instructions: parallel work does not change its times.
             rt::all(root, |name| name == rt::VIRTUAL, report);
             python = python::prepare(root, report);
             deny::all(root, report);
@@ -175,7 +176,7 @@ fn test(root: &Path, report: &mut Report) {
         [builds, others, installed].into_iter().for_each(|work| report.append(joined(work)));
     });
     std::thread::scope(|scope| {
-        // What they answer is judged, and not when.
+        // Their answers are checked, not their times.
         let guests = beside(scope, |report| rt::all(root, rt::is_untimed, report));
         fuzz::test(root, targets, FUZZED, report);
         report.append(joined(guests));
@@ -184,7 +185,7 @@ fn test(root: &Path, report: &mut Report) {
     rt::all(root, |name| name != rt::VIRTUAL && !rt::is_untimed(name), report);
 }
 
-/// Steps in a thread of their own, beside others.
+/// Steps in a separate thread, parallel to others.
 fn beside<'scope>(
     scope: &'scope Scope<'scope, '_>,
     steps: impl FnOnce(&mut Report) + Send + 'scope,

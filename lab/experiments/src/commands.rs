@@ -124,7 +124,7 @@ impl Common {
         self.conduct_cells(name, None, experiment)
     }
 
-    /// The same; `continues` of an experiment whose cells are kept.
+    /// The same; `continues` resumes an experiment with kept cells.
     fn conduct_cells(
         &self,
         name: &str,
@@ -237,7 +237,8 @@ fn time(text: &str) -> Result<Duration, String> {
     robot::duration::parse(text).map_err(|error| error.to_string())
 }
 
-/// Time from one turn of a measurement to the next, or that a turn takes: between them a stop is looked for.
+/// Time from one turn of a measurement to the next, or that a turn takes: between them a stop is
+/// looked for.
 fn turn(text: &str) -> Result<Duration, String> {
     match time(text)? {
         turn if turn <= LONGEST_TURN => Ok(turn),

@@ -64,7 +64,7 @@ pub enum CulpritError {
 pub type Intervals = Vec<(u64, u64)>;
 
 impl Culprit {
-    /// Runs the load on the calling thread, until its duration is over or `stop` returns true.
+    /// Runs the load on the calling thread, for its duration or until `stop` returns true.
     ///
     /// # Errors
     /// The name, CPU or priority is refused; the CPU was not occupied.

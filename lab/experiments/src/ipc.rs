@@ -68,7 +68,8 @@ impl Default for Ipc {
 /// Period of the sender, as in the paper.
 const PERIOD: Duration = Duration::from_millis(1);
 
-/// Calls in one timed batch: reading the clock twice costs more than one call of the cheapest mechanism.
+/// Calls in one timed batch: reading the clock twice costs more than one call of the cheapest
+/// mechanism.
 const BATCH: u32 = 64;
 
 impl Ipc {
@@ -110,7 +111,7 @@ impl Ipc {
         Ok(report)
     }
 
-    /// Tells how long it takes.
+    /// Prints how long it takes.
     fn plan(&self, mechanisms: usize, context: &Context) {
         let turns = self.interval * u32::try_from(2 * self.share() * (mechanisms + 1)).unwrap_or(u32::MAX);
         let mut cells = vec![turns; self.rounds.max(1)];
@@ -148,7 +149,8 @@ impl Ipc {
         Ok(Cell { name: String::new(), calls, same: turns(self.priority)?, higher: turns(self.higher)? })
     }
 
-    /// Sends messages periodically by each mechanism that a sender need not wait for, and by our port.
+    /// Sends messages periodically by each mechanism that a sender need not wait for, and by our
+    /// port.
     fn send(&self, mechanisms: &[Named], context: &Context, found: &mut Found) -> Result<(), Error> {
         let sending = Sending {
             messages: self.messages,
@@ -215,8 +217,8 @@ impl Ipc {
         self.samples.div_ceil(self.rounds.max(1))
     }
 
-    /// Begins the recordings of a mechanism: round trips at equal priorities and with a higher answering
-    /// thread, calls.
+    /// Begins the recordings of a mechanism: round trips at equal priorities and with a higher
+    /// answering thread, calls.
     fn begin(&self, context: &Context, cell: &Cell) -> Result<[Raw; 3], Error> {
         let slug = cell.name.replace(' ', "-");
         let begin = |suffix: &str, what: &str, columns: &[&str], callee: u8| {
@@ -388,7 +390,7 @@ struct Found {
 }
 
 impl Found {
-    /// Adds those of a further round.
+    /// Adds the times of a further round.
     fn add(&mut self, more: Self) {
         for (place, it) in more.ipc.into_iter().enumerate() {
             match self.ipc.get_mut(place) {

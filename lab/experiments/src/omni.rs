@@ -307,7 +307,7 @@ const LONGEST_PATH: Duration = Duration::from_secs(24 * 3600);
 /// Time to come to rest at the end.
 const SETTLE: Duration = Duration::from_secs(2);
 
-/// Time the run goes on beyond the path, for a slow start.
+/// Time that the run continues after the path, for a slow start.
 const LONGEST_START: Duration = Duration::from_secs(30);
 
 const CURVE: &str = "The path begins and ends at the paper's places; the curve between them, the velocities and the limits are ours.";

@@ -1,5 +1,5 @@
-//! Periodic tasks on one CPU: measured and computed response times, and outputs that they toggle (controllers paper, Tables 2,
-//! 3 and 6, Figures 3 and 7).
+//! Periodic tasks on one CPU: measured and computed response times, and outputs that they toggle
+//! (controllers paper, Tables 2, 3 and 6, Figures 3 and 7).
 
 pub(crate) mod job;
 mod outside;
@@ -48,10 +48,10 @@ pub struct Tasks {
 }
 
 impl Tasks {
-    /// A task set of the paper, by its name, or of a file.
+    /// A task set of the paper by its name, or of a file.
     ///
     /// # Errors
-    /// Those of [`read`].
+    /// The errors of [`read`].
     pub fn named(name: &str) -> Result<Self, Error> {
         Ok(Self {
             name: name.to_owned(),
@@ -276,7 +276,8 @@ impl Tasks {
         (self.computed(|place| of(place).percentile(0.5)), self.computed(|place| of(place).maximum()))
     }
 
-    /// Worst-case response times, from `wcet` by a task's index, or else the requested execution times.
+    /// Worst-case response times, from `wcet` by a task's index, or else the requested execution
+    /// times.
     fn computed(&self, wcet: impl Fn(usize) -> Option<u64>) -> Vec<ResponseTime> {
         fixed_priority::response_times(&task_set(&self.tasks, wcet))
     }
@@ -311,7 +312,7 @@ impl Tasks {
     }
 }
 
-/// Tables of what is seen outside beside the tasks' own stamps.
+/// Tables of the outside observations next to the tasks' own stamps.
 fn outside(busy: Busy, tasks: &[Measured], report: &mut Report) {
     let table = |caption: &str, rows: Vec<Row>| {
         Section::Table(Table {
@@ -399,7 +400,7 @@ struct Measured {
     seconds: Vec<f64>,
 }
 
-/// Times of a task as seen from outside, of the jobs whose edges were seen.
+/// Times of a task as observed from outside, of the jobs with observed edges.
 struct Outside {
     period: Durations,
     up: Durations,

@@ -1,4 +1,5 @@
-//! Our pacer compared with `cyclictest`: at the same priority, CPU and period, alternating in one run.
+//! Our pacer compared with `cyclictest`: at the same priority, CPU and period, alternating in one
+//! run.
 
 use std::time::Duration;
 
@@ -337,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn without_cyclictest_ours_still_stands() {
+    fn without_cyclictest_our_result_remains() {
         let mut found = found(&[[10, 10, 1]]);
         found.rounds[0][PEER].clear();
         assert_eq!((found.all().len(), found.not_worse()), (2, None));

@@ -1,4 +1,5 @@
-//! Time of a message through a port, between a real-time task and an ordinary one (service-robot paper, XDDP).
+//! Time of a message through a port, between a real-time task and an ordinary one (service-robot
+//! paper, XDDP).
 
 mod exchange;
 
@@ -48,7 +49,8 @@ impl Default for Xddp {
     }
 }
 
-/// Loads beside the ports, one process of each for each CPU: the paper's stress is on CPU and memory.
+/// Loads next to the ports, one process of each for each CPU: the paper's stress is on CPU and
+/// memory.
 const STRESS: [Load; 2] = [Load::Cpu, Load::Memory];
 
 /// Measured port.
@@ -62,7 +64,8 @@ impl Xddp {
     /// Runs the experiment. If it is stopped, it reports the ports it has.
     ///
     /// # Errors
-    /// The shared-memory interface, a thread or a load cannot be started, or a file cannot be written.
+    /// The shared-memory interface, a thread or a load cannot be started, or a file cannot be
+    /// written.
     pub fn run(&self, context: &Context) -> Result<Report, Error> {
         let surroundings = Surroundings::begin(context);
         let (mut cells, mut doubts) = (Vec::new(), Vec::new());

@@ -1,4 +1,4 @@
-//! The objects a SubDevice says it has, as far as it says so: a failure of one of them does not hide the others.
+//! The objects that a SubDevice lists: an object that fails does not hide the others.
 
 use ethercat::main_device::{MailboxError, MailboxService};
 use ethercat::sdo_abort::AbortCode;
@@ -188,7 +188,7 @@ mod tests {
 
     // feature(program): `sdo list` shows what came, with a note for each answer that was none
     #[test]
-    fn a_device_that_falls_silent_is_not_asked_for_ever_and_what_it_told_stays() {
+    fn silent_device_is_abandoned_and_its_replies_are_kept() {
         let mut asked = 0;
         let falls_silent = |service| {
             asked += 1;

@@ -85,8 +85,8 @@ impl ToolBus {
             .map_err(|error| self.refused(position, &doing, error))
     }
 
-    /// All objects and their entries, appended to `items` as they come (SDO information). An answer that is refused, cut short or not
-    /// given is listed too, and makes this fail at the end.
+    /// All objects and their entries, appended to `items` as they come (SDO information). An answer
+    /// that is refused, cut short or not given is listed too, and makes this fail at the end.
     pub(crate) fn list_objects(
         &mut self,
         position: u16,

@@ -12,7 +12,7 @@ use crate::arguments::Wire;
 use crate::failure::Failure;
 use crate::output;
 
-/// The cycle of ours that runs in this process, if it lets this user in.
+/// The running cycle of Onbeat in this process, if it admits this user.
 pub(crate) fn cycle_of(owner: &Owner) -> Option<Client> {
     let here = std::env::var_os(ipc::client::VARIABLE).map(std::path::PathBuf::from);
     let named = here.and_then(|path| Client::open(&path).ok());
@@ -46,8 +46,8 @@ impl RunningBus {
         Ok(Self { client, described, force: false })
     }
 
-    /// The bus of the cycle that has this interface, if it is one of ours that lets this user in, and nothing is asked
-    /// for that only an owner of the interface can do.
+    /// The bus of the cycle that owns this interface, if it is a cycle of Onbeat that admits this
+    /// user, and the requested work does not need the interface itself.
     pub(super) fn holding(wire: &Wire, owner: &Owner) -> Option<Self> {
         if wire.take_over || wire.capture.is_some() || wire.faults.any() {
             return None;
@@ -63,7 +63,8 @@ impl RunningBus {
         self.force = force;
     }
 
-    /// State of the bus now; with `errors` also the error counters, and receive times latched for it.
+    /// State of the bus now; with `errors` also the error counters, and receive times latched for
+    /// it.
     pub(crate) fn status(&mut self, errors: bool) -> Result<BusStatus, Failure> {
         match self.client.call(Service::Status { errors, receive_times: errors })? {
             Outcome::Status(status) => Ok(*status),

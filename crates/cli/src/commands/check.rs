@@ -85,7 +85,8 @@ fn summary(config: &RobotConfig, simulated: usize) -> String {
     )
 }
 
-/// Rights that a run with this file makes use of: root has them, the program by `setcap`, or the user by a group.
+/// Rights that a run with this file makes use of: root has them, the program by `setcap`, or the
+/// user by a group.
 fn rights(config: &RobotConfig) -> Vec<String> {
     let profile = config.cycle.profile.unwrap_or(Profile::NONE);
     let of_profile = [

@@ -144,8 +144,8 @@ enum Outcome {
     TooLate,
 }
 
-/// Asks for something, and waits for the answer. What wants axes at rest is asked again while those that have just come to their target still
-/// settle.
+/// Sends a request and waits for the answer. A request that needs stationary axes is repeated while
+/// axes that have just reached their target settle.
 fn ask(cycle: &Client, what: Action, within: Duration, stop: Option<&Stop>) -> Result<Outcome, Failure> {
     let begin = Instant::now();
     let mut port = open(cycle, what, within)?;
@@ -181,7 +181,8 @@ fn ask(cycle: &Client, what: Action, within: Duration, stop: Option<&Stop>) -> R
     }
 }
 
-/// Opens the port for a request. Where others bring the axes to rest, too, it is theirs for a moment only.
+/// Opens the port for a request. Where others bring the axes to rest, too, it is theirs for a
+/// moment only.
 fn open(cycle: &Client, what: Action, within: Duration) -> Result<Channel, Failure> {
     let begin = Instant::now();
     loop {
@@ -206,7 +207,7 @@ fn place<'a>(
     })
 }
 
-/// Sentence on an axis of these whose drive is not enabled, if one is not.
+/// Sentence on the first of these axes with a drive that is not enabled.
 fn powerless(axes: &[usize], description: &Description, state: &State) -> Option<String> {
     axes.iter().find_map(|&axis| {
         let (name, axis) = (&description.axes.get(axis)?.name, state.axes.get(axis)?);
@@ -269,7 +270,7 @@ fn active(
     Err(Failure::new(format!("{found}, expected {expected}; {remedy}")))
 }
 
-/// Time axes may take to come to rest.
+/// Longest time for axes to stop.
 const REST: Duration = Duration::from_secs(10);
 
 /// Time that loops of axes are given to settle.

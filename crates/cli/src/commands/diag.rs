@@ -104,7 +104,7 @@ impl Diag {
     }
 }
 
-/// Clears the counters, and says whose were not.
+/// Clears the counters and reports the SubDevices where that failed.
 fn clear(place: &Place) -> Result<(), Failure> {
     place.with(|bus| {
         bus.clear_errors()?;

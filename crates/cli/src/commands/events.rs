@@ -1,4 +1,4 @@
-//! `onbeat events`: events of a running cycle, and those that are kept over restarts.
+//! `onbeat events`: events of a running cycle, and events kept over restarts.
 
 use std::path::PathBuf;
 use std::time::{Duration, UNIX_EPOCH};

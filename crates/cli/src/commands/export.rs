@@ -114,7 +114,7 @@ fn mcap(reader: &mut Reader, file: File) -> Result<u64, Stopped> {
     Ok(rows)
 }
 
-/// Events and late cycles of a recording, by their cycles: they may stand behind the rows of those.
+/// Events and late cycles of a recording, by cycle: a mark may follow the row of its cycle.
 fn marks(path: &Path) -> Result<BTreeMap<i64, [String; 2]>, Stopped> {
     let mut reader = RecordingReader::open(BufReader::new(File::open(path)?))?;
     while reader.next_row()?.is_some() {}

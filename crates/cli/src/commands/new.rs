@@ -206,7 +206,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn xml_is_told_from_an_image_in_any_encoding() {
+    fn xml_is_distinguished_from_an_image_in_any_encoding() {
         let wide: Vec<u8> = b"\xFF\xFE<?xml".iter().flat_map(|&byte| [byte, 0]).collect();
         for text in [&b"<?xml version=\"1.0\"?>"[..], b"\xEF\xBB\xBF<EtherCATInfo>", b"  \n<!-- -->", &wide]
         {

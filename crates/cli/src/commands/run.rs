@@ -337,7 +337,8 @@ impl Run {
     }
 }
 
-/// The error of what the command line says; with the `period` that was typed, where that is what the file does not go with.
+/// The error of what the command line says; with the `period` that was typed, where that is what
+/// the file does not go with.
 fn of_the_command_line(error: FileError, period: Option<Duration>) -> FileError {
     let FileError { mut found, mut remedy, .. } = error;
     if let Some(period) = period {

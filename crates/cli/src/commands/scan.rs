@@ -1,4 +1,4 @@
-//! `onbeat scan`: who is on the bus.
+//! `onbeat scan`: lists the SubDevices on the bus.
 
 use std::path::PathBuf;
 

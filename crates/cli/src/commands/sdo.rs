@@ -93,7 +93,7 @@ pub(super) struct Place {
     place: Where,
 }
 
-/// Anything but a robot file, which stands in this place in other commands.
+/// Anything but a robot file: other commands take the robot file in this position.
 fn sub_device(text: &str) -> Result<String, &'static str> {
     match text.ends_with(".toml") {
         true => Err(
@@ -104,7 +104,8 @@ fn sub_device(text: &str) -> Result<String, &'static str> {
 }
 
 impl Place {
-    /// Does `work` with the SubDevice; others who want the interface are told that it is for `doing` this.
+    /// Does `work` with the SubDevice. Other programs that want the interface see that it is in use
+    /// for `doing` this.
     pub(super) fn with<T>(
         &self,
         doing: &str,
@@ -221,7 +222,8 @@ fn read_value(bus: &mut ToolBus, position: u16, told: &mut DictionaryItem) {
     *value = Some(read.unwrap_or_else(|| "?".to_owned()));
 }
 
-/// An error code in words: of an axis (0x603F), or in the error history (0x1003), whose upper half is the maker's.
+/// Meaning of an error code: of an axis (0x603F), or in the error history (0x1003), with a
+/// manufacturer's upper half.
 fn error_words(object: ObjectAddress, value: &ObjectValue) -> Option<String> {
     let ObjectValue::Integer(value) = *value else { return None };
     let of_axis = object::of_first_axis(object.index) == object::ERROR_CODE;
@@ -243,7 +245,8 @@ fn dictionary_type(
     Ok(entry.and_then(|entry| ObjectType::from_data_type(entry.data_type)))
 }
 
-/// A value in JSON: numbers, true and false as such, strings as they are, bytes as the text that is shown.
+/// A value in JSON: numbers, true and false as such, strings as they are, bytes as the text that is
+/// shown.
 fn number_or(text: &str, value: ObjectValue) -> Value {
     match value {
         ObjectValue::Bool(value) => value.into(),

@@ -6,14 +6,15 @@
 //! | [`bus`] | threads that ask the bus for its state and its events |
 //! | [`channels`] | values of a state that the scope shows, by number |
 //! | [`picture`] | documents that the page gets |
-//! | [`hub`] | pages that look, and a bounded queue to each |
+//! | [`hub`] | open pages, and a bounded queue to each |
 //! | [`session`] | the WebSocket of a page |
-//! | [`http`] | the page, the metrics, and who may have them |
+//! | [`http`] | the page, the metrics, and access checks |
 //! | [`metrics`] | metrics for Prometheus, as [`exposition`] writes them |
-//! | [`requests`] | which requests are answered, and the wishes of a page |
+//! | [`requests`] | which requests are answered, and the messages of a page |
 //! | [`places`] | bounded number of connections; the oldest incomplete request gives way |
 //!
-//! Nothing here reaches the cycle but the reads of the shared-memory interface, and requests for the state of the bus.
+//! Nothing here reaches the cycle but the reads of the shared-memory interface, and requests for
+//! the state of the bus.
 
 mod bus;
 mod channels;

@@ -160,5 +160,5 @@ fn described(image: &[u8]) -> String {
 /// Byte of the station alias, word 4.
 const ALIAS: usize = 8;
 
-/// Byte of the checksum over those before it.
+/// Byte of the checksum over the preceding bytes.
 const CHECKSUM: usize = 14;

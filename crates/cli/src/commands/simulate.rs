@@ -105,7 +105,7 @@ impl Simulate {
         let script = script.unwrap_or_default();
         let (mut segment, handle) = FaultySegment::new(segment, server.faults(), &script);
         let on_demand = OnDemand::begin(&robot, self.control.as_deref(), &mut segment, &handle, &targets)?;
-        // SubDevices answer on time, whatever else the machine does; so these get the cycle's priority.
+        // SubDevices must answer on time under any load: these threads get the cycle's priority.
         let scheduling = segment::scheduling(&robot);
         let profile = RealTimeProfile { scheduling, cpu: self.cpu, ..RealTimeProfile::ORDINARY };
         let granted = Granted::ask(&profile);

@@ -7,7 +7,8 @@ use ipc::bus::{BusStatus, ErrorCounters, WorkingCounter};
 
 use onbeat::sub_devices::Described;
 
-/// The cycle and its frames, then a line for each SubDevice that is not as it should be, or has counted errors.
+/// The cycle and its frames, then a line for each SubDevice that is not as it should be, or has
+/// counted errors.
 pub(crate) fn text(found: &[Described], status: &BusStatus) -> String {
     let BusStatus { cycle, phase, frames_sent, frames_lost, .. } = status;
     let mut text = format!("cycle {cycle}, {phase}: {frames_sent} frames sent, {frames_lost} lost");

@@ -32,7 +32,7 @@ pub(crate) struct Finding {
 }
 
 impl<'a> Diagnosis<'a> {
-    /// Judges the bus; of error counters, what was counted since `before`.
+    /// Evaluates the bus. Of error counters only the increase since `before` counts.
     pub(crate) fn new(
         found: &'a [Described],
         status: BusStatus,
@@ -301,7 +301,8 @@ fn examined<'a>(it: &'a Described, now: &SubDeviceStatus, before: Option<ErrorCo
     }
 }
 
-/// The port that a SubDevice hangs on and the one by which frames come in: as they are now, or else as it was found.
+/// The upstream port of a SubDevice and the port by which frames enter: the present topology, or
+/// else the one found at the start.
 fn place(it: &Described, now: &SubDeviceStatus) -> (Option<Upstream>, u8) {
     if let Some([above, own]) = now.cable {
         let upstream = above.position.zip(above.port).map(|(position, port)| Upstream { position, port });

@@ -147,12 +147,13 @@ fn the_bus_of_a_robot_file() {
         (ran.code, serde_json::from_str::<Value>(&ran.stdout).unwrap())
     };
     let (code, found) = bus(&[]);
-    // Ethernet 14 + 4, EtherCAT 2, NOP 16, FRMW 20, BRD 14, two FPRD 16 + 13, one LRW of six drives 12 + 6 x 24.
+    // Ethernet 14 + 4, EtherCAT 2, NOP 16, FRMW 20, BRD 14, two FPRD 16 + 13, one LRW of six drives
+    // 12 + 6 x 24.
     assert_eq!((code, &found["bus"]["frame_bytes"]), (Some(0), &serde_json::json!([255])));
     assert_eq!(found["bus"]["wire_ns"], (255 + 20) * 80);
     assert_eq!(found["bus"]["round_trip_ns"], (255 + 8) * 80 + 6_000);
     assert_eq!(found["bus"]["shortest_period_ns"], (255 + 8) * 80 + 6_000 + 100_000);
-    // With somebody missing an LWR and an LRD of 12 bytes each for every drive, and no LRW.
+    // With a SubDevice missing, an LWR and an LRD of 12 bytes each for every drive, and no LRW.
     let spread = 255 - (12 + 6 * 24) + 6 * 2 * (12 + 12);
     assert_eq!(found["bus"]["somebody_missing"]["frame_bytes"], serde_json::json!([spread]));
     assert_eq!(found["latency"][0]["total_ns"], serde_json::json!([1_000_000, 2_000_000]));

@@ -1,4 +1,4 @@
-//! A controller in a process of its own, as a user meets it.
+//! A controller in a separate process, from the user's point of view.
 
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -58,7 +58,7 @@ fn control(ipc: &Path) {
 
 // feature(ipc): `run --controller external`, `kind = "external"`
 #[test]
-fn a_process_moves_the_axes_and_its_answers_are_in_table_and_json() {
+fn a_controller_process_moves_axes_and_is_reported() {
     let _alone = alone();
     for json in [true, false] {
         let ipc = socket("moves");
@@ -102,7 +102,7 @@ fn without_a_process_the_axes_stay_disabled_and_the_run_is_well() {
 
 // feature(ipc): `run --controller external`, `kind = "external"`
 #[test]
-fn a_process_that_goes_stops_the_axes_while_the_bus_stays_in_op_and_the_run_says_so() {
+fn a_killed_process_stops_the_axes_and_the_bus_stays_in_op() {
     let _alone = alone();
     let text = include_str!("../../../../examples/six-axis.toml");
     let from = text.find("[controller]").expect("a controller");
@@ -148,7 +148,7 @@ fn a_process_that_goes_stops_the_axes_while_the_bus_stays_in_op_and_the_run_says
 
 // feature(ipc): the first answer that is refused for a reason is told while the run goes on
 #[test]
-fn a_process_that_answers_wrong_is_told_so_once() {
+fn wrong_answers_of_a_process_are_reported_once() {
     let _alone = alone();
     let ipc = socket("wrong");
     let program = start("examples/six-axis.toml", &ipc, &["--cycles", "1500"]);

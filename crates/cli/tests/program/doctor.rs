@@ -109,9 +109,9 @@ fn the_verdict_is_a_sentence_with_its_doubts() {
     );
 }
 
-/// The probe asks for what it is told to, and gives it back.
+/// The probe requests the named profile, and gives it back.
 #[test]
-fn the_probe_has_the_profile_that_is_asked_for() {
+fn the_probe_has_the_requested_profile() {
     let probe = |profile| {
         let ran =
             run_alone(&["doctor", "--for", "1ms", "--probe-time", "100ms", "--profile", profile, "--json"]);
@@ -128,7 +128,8 @@ fn the_probe_has_the_profile_that_is_asked_for() {
     assert!(granted.contains("spin") || refusals > 0, "{granted}");
 }
 
-/// Every value that is changed is put back. Files that others may change at the same time are not looked at.
+/// Every changed value is restored. Files that other programs may change at the same time are not
+/// compared.
 // feature(doctor): `--fix` mends, `--restore` puts back
 #[test]
 fn what_is_mended_is_put_back() {
@@ -176,7 +177,7 @@ fn what_is_mended_is_put_back() {
     assert!(run_alone(&["doctor", "--restore"]).stdout.contains("Nothing to put back"));
 }
 
-/// A run that is killed cannot clean up behind itself: this test, like everything else, would stay off the CPU.
+/// A killed run cannot clean up: this test, like everything else, would stay off the CPU.
 // feature(hold): everything undone at the end, after Ctrl-C, and after a kill
 #[test]
 fn what_a_killed_run_left_behind_is_put_back() {
@@ -223,7 +224,7 @@ fn allowed_cpus() -> String {
     line.expect("a list of CPUs").trim().to_owned()
 }
 
-/// A user who must not change the machine gets an error, and nothing is changed.
+/// A user without the right to change the machine gets an error, and nothing is changed.
 #[test]
 fn mending_without_the_right_changes_nothing() {
     if !rustix::process::geteuid().is_root() {
@@ -233,7 +234,7 @@ fn mending_without_the_right_changes_nothing() {
         return;
     }
     let program = env!("CARGO_BIN_EXE_onbeat");
-    // The program may lie where only root can go.
+    // Only root may have access to the folder of the program.
     let copy = std::env::temp_dir().join(format!("onbeat-doctor-{}", std::process::id()));
     fs::copy(program, &copy).expect("a copy of the program");
     let mut command = Command::new("setpriv");
@@ -293,7 +294,8 @@ fn severity(object: &Value, name: &str) -> String {
     check["severity"].as_str().expect("a severity").to_owned()
 }
 
-/// The kernel's own files and answers, not ours: an address, IPv6, a raw socket, a bridge, a pulled cable.
+/// The kernel's own files and answers, not ours: an address, IPv6, a raw socket, a bridge, a pulled
+/// cable.
 // feature(doctor): other users of the interface
 #[test]
 fn other_users_of_an_interface_are_seen() {

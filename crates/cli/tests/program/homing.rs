@@ -1,4 +1,4 @@
-//! A drive that finds its mark by itself, asked through the IPC of a running program.
+//! A drive that homes by itself, commanded through the IPC of a running program.
 
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -10,7 +10,8 @@ use onbeat::ipc::state::{State, StopReason};
 
 use crate::common::{Running, await_cycles, file, onbeat, shared, until};
 
-/// One drive, 3 rad before the limit switch and 6 rad before the index pulse that its method looks for.
+/// One drive, 3 rad before the limit switch and 6 rad before the index pulse that its method looks
+/// for.
 const ROBOT: &str = r#"
 name = "homing"
 
@@ -81,7 +82,8 @@ impl Robot {
         until(&self.ipc, what, is)
     }
 
-    /// The same, again while it is not possible: a host that stood still is an outage, and the axis comes to rest first.
+    /// Repeats the request while it is not possible: a host stall is an outage, and the axis stops
+    /// first.
     fn ask_in_time(&mut self, what: Action) -> Result<(), Refusal> {
         let started = Instant::now();
         loop {
@@ -128,7 +130,7 @@ impl Robot {
 
 // feature(axes): homing by the drive (CiA 402 mode 6), without a step afterwards; errors, time-outs, called off
 #[test]
-fn an_axis_is_homed_through_the_port_and_stands_at_its_mark() {
+fn an_axis_is_homed_through_the_port() {
     let _shared = shared();
     let mut robot = Robot::start("homing", ROBOT);
     let before = robot.until("any", |_| true).axes[0];
@@ -145,16 +147,16 @@ fn an_axis_is_homed_through_the_port_and_stands_at_its_mark() {
     assert_eq!(robot.ask_in_time(Action::Home(0)), Ok(()));
     let again = robot.until("homed", |state| state.axes[0].homed).axes[0];
     assert!((again.position - 1.25).abs() < 0.01, "{again:?}");
-    // Disabled drives home nobody.
+    // A disabled drive does not home its axis.
     assert_eq!(robot.ask(Action::Disable), Ok(()));
     assert_eq!(robot.ask(Action::Home(0)), Err(Refusal::NotEnabled));
     robot.interrupt();
 }
 
 #[test]
-fn a_homing_that_fails_says_so_at_the_port_and_in_the_state_until_it_is_reset() {
+fn a_failed_homing_is_reported_until_reset() {
     let _shared = shared();
-    // The switch at 3 rad stands before the index pulse.
+    // The switch at 3 rad is before the index pulse.
     let text = ROBOT.replace("method = 17, ", "method = 34, ");
     let mut robot = Robot::start("homing-error", &text);
     assert_eq!(robot.ask(Action::Home(0)), Err(Refusal::Fault));
@@ -173,7 +175,7 @@ fn a_homing_that_fails_says_so_at_the_port_and_in_the_state_until_it_is_reset() 
 }
 
 #[test]
-fn who_ends_the_command_home_brings_the_axis_to_rest() {
+fn ending_the_home_command_stops_the_axis() {
     let _shared = shared();
     let text = ROBOT.replace("[-3.0, 3.0]", "[-3000.0, 3.0]");
     let robot = Robot::start("homing-off", &text);

@@ -33,7 +33,7 @@ fn memory(state: &Path, robot: &str) -> serde_json::Value {
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text:?}"))
 }
 
-/// As a person does who has measured the position: here the simulated drive begins at 0.
+/// Like an operator after measuring the position: here the simulated drive begins at 0.
 fn accept(state: &Path, robot: &str) {
     let mut memory = memory(state, robot);
     memory["at_rest"] = 0.into();
@@ -141,7 +141,7 @@ fn a_memory_that_cannot_be_written_is_named_by_enable() {
 
 // feature(program): `events --kept` shows the first cause of a stop, and who reset, over restarts
 #[test]
-fn first_cause_and_who_reset_are_kept() {
+fn first_cause_and_user_of_a_reset_are_kept() {
     let _shared = shared();
     let (name, state) = ("kept-history", folder("kept-history"));
     let drive = include_str!("../../../../examples/first-drive.toml");

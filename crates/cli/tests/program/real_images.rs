@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::common::{file, run};
 
-/// The folder of the images, or `None` with a message where it is not there.
+/// The folder of the images; `None` with a message if it is missing.
 fn images() -> Option<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/real/sii");
     if folder.join("akd.bin").exists() {

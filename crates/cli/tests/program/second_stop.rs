@@ -1,4 +1,5 @@
-//! An axis that only holds its load: the first stop waits and says what to do, the second one disables it.
+//! An axis that only holds its load: the first stop waits and says what to do, the second one
+//! disables it.
 
 use std::fs::File;
 use std::path::Path;
@@ -9,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::common::{file, folder, onbeat, shared};
 
-/// A run whose standard error is read while it runs.
+/// A run with its standard error read meanwhile.
 struct Loaded {
     child: Child,
     errors: std::path::PathBuf,

@@ -1,4 +1,4 @@
-//! Program under measurement: it starts on a cable of its own, then runs rounds on request.
+//! Program under measurement: it starts on a separate cable, then runs rounds on request.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -41,9 +41,9 @@ impl Round {
 }
 
 impl Contestant {
-    /// Starts `program`, which gets interface and load as arguments. A program that needs a bus to start is
-    /// first brought up against `onbeat simulate`; then the reflector takes over the far end. `by_xdp` has an XDP program
-    /// on the near end.
+    /// Starts `program`, which gets interface and load as arguments. A program that needs a bus to
+    /// start is first brought up against `onbeat simulate`; then the reflector takes over the far
+    /// end. `by_xdp` has an XDP program on the near end.
     ///
     /// # Errors
     /// The missing part, or the program's answer instead of `ready`.

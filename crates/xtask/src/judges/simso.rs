@@ -1,4 +1,5 @@
-//! SimSo, a simulator of real-time scheduling, simulates the task sets that `onbeat analyse` analyses.
+//! SimSo, a simulator of real-time scheduling, simulates the task sets that `onbeat analyse`
+//! analyses.
 
 use std::path::Path;
 use std::process::Command;

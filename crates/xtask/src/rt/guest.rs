@@ -1,7 +1,8 @@
 //! Guest machine that boots, runs a script, and returns its results.
 //!
-//! The serial port is the kernel's console and goes to a log. A virtio port carries the results: the output
-//! of the script, in sections that begin with a line `@ NAME`. Both files stay below `target/rt`.
+//! The serial port is the kernel's console and goes to a log. A virtio port carries the results:
+//! the output of the script, in sections that begin with a line `@ NAME`. Both files stay below
+//! `target/rt`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -23,7 +24,7 @@ pub(super) struct Image {
     pub(super) kernel: Kernel,
     /// Path of a static busybox.
     pub(super) busybox: PathBuf,
-    /// Path of our program; the experiments' stands beside it.
+    /// Path of our program; the experiments' is in the same folder.
     pub(super) onbeat: PathBuf,
 }
 
@@ -98,7 +99,7 @@ impl Image {
         self.boot_attended(boot, &mut |_| Ok(()))
     }
 
-    /// The same; `attend` is told each section of the results as it begins.
+    /// The same; `attend` gets each section of the results as it begins.
     ///
     /// # Errors
     /// Also those of `attend`.
@@ -153,7 +154,7 @@ impl Image {
         archive.program("init", INIT.as_bytes());
         archive.program("bin/busybox", &read(&self.busybox)?);
         archive.program("bin/onbeat", &read(&self.onbeat)?);
-        // At the paths of this machine, where the programs look for them.
+        // At the same paths as on this machine: the programs look for them there.
         for library in program::libraries(&self.onbeat) {
             let path = library.to_string_lossy();
             archive.folders_of(path.trim_start_matches('/'));

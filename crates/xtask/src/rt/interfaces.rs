@@ -1,4 +1,5 @@
-//! Drivers on the kernel's I2C, SPI and GPIO: `crates/devices/tests/linux_interfaces.rs`, inside the guest.
+//! Drivers on the kernel's I2C, SPI and GPIO: `crates/devices/tests/linux_interfaces.rs`, inside
+//! the guest.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,9 +18,9 @@ const TESTS: [&str; 6] = [
     "kernel_spi_carries_words_and_no_encoder_means_no_motion",
 ];
 
-/// Modules of each interface, by the name under which the script loads them. The script itself loads
-/// `i2c-stub`, which needs its chip as a parameter. Debian's kernel has neither `gpio-sim` nor
-/// `gpio-mockup`: the test itself is a chip on USB.
+/// Modules of each interface, by the name under which the script loads them. The script itself
+/// loads `i2c-stub`, which needs its chip as a parameter. Debian's kernel has neither `gpio-sim`
+/// nor `gpio-mockup`: the test itself is a chip on USB.
 const MODULES: [(&str, &[&str]); 3] =
     [("i2c", &["i2c-dev"]), ("spi", &["parport_pc", "spi-lm70llp"]), ("gpio", &["uhid", "hid-cp2112"])];
 

@@ -1,5 +1,5 @@
-//! Response as the paper's Table 1 has it: the real-time task sends its command through the channel and waits for the driver's
-//! answer in every period.
+//! Response as the paper's Table 1 has it: the real-time task sends its command through the channel
+//! and waits for the driver's answer in every period.
 
 use std::io::ErrorKind;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,7 +21,8 @@ use super::subject::{Compute, Drive, Subject};
 use crate::socket_folder::SocketFolder;
 use crate::{Context, Error};
 
-/// Instants of one command: its begin, computed, sent, read by the ordinary task, carried out by the driver, back, taken.
+/// Instants of one command: its begin, computed, sent, read by the ordinary task, carried out by
+/// the driver, back, taken.
 pub(super) type Stamps = [u64; 7];
 
 /// Commands of one device.

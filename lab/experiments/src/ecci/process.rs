@@ -1,4 +1,5 @@
-//! Event to answer: a controller in the cycle's thread beside one in a process of its own, which is woken with the request.
+//! Event to answer: a controller in the cycle's thread compared to one in a separate process, which
+//! is woken with the request.
 
 use std::sync::atomic::Ordering;
 use std::thread;

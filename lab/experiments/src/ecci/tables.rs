@@ -44,8 +44,8 @@ fn requests(cells: &[Cell]) -> Section {
     })
 }
 
-/// Change from no reader to each number of readers, and of our interface beside the same load that does not
-/// read it, with the noise.
+/// Change from no reader to each number of readers, and of our interface under the same load
+/// without readers of it, with the noise.
 fn changes(cells: &[Cell]) -> Section {
     let row = |name: String, change: &dyn Fn(Mark) -> Option<Change>| {
         let one = |mark| {

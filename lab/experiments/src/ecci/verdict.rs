@@ -1,4 +1,4 @@
-//! Verdict on the change of a cost with the number of readers, judged by its noise.
+//! Verdict on the change of a cost with the number of readers, relative to its noise.
 
 use super::way::Way;
 use super::{Cell, PASSES};
@@ -103,7 +103,8 @@ fn beside_the_load(cells: &[Cell]) -> String {
     )
 }
 
-/// Change of a mark of our interface from the cell with as many threads that read another interface.
+/// Change of a mark of our interface from the cell with as many threads that read another
+/// interface.
 pub(super) fn beside_its_load(cells: &[Cell], cell: &Cell, mark: Mark) -> Option<Change> {
     let unread = cells.iter().find(|other| other.way == Way::IpcUnread && other.readers == cell.readers)?;
     Change::between(unread, cell, mark)
@@ -149,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn each_way_gets_a_line_and_our_ipc_is_told_apart_from_the_load() {
+    fn each_mechanism_has_a_line_and_our_ipc_is_apart_from_load() {
         let cells = [
             cell(Way::Ipc, 0, [1_000, 1_100]),
             cell(Way::Ipc, 64, [1_050, 1_060]),
@@ -172,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn the_price_of_being_read_is_told_apart_from_a_price_for_each_reader() {
+    fn cost_of_a_first_reader_is_apart_from_cost_per_reader() {
         let with = |most| {
             let cells = [
                 cell(Way::Ipc, 0, [600, 600]),
@@ -197,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cell_without_requests_is_not_judged() {
+    fn a_cell_without_requests_has_no_verdict() {
         let empty = [Cell::new(Way::Plain, 0), Cell::new(Way::Plain, 64)];
         assert_eq!(lines(&empty), ["plain mutex cache: too few requests for a verdict."]);
     }

@@ -125,7 +125,7 @@ fn identity_table(cells: &[&Cell], at: &str) -> Table {
     }
 }
 
-/// The paper's estimate for runs too long to keep their edges, beside what it estimates.
+/// The paper's estimate for runs too long to keep their edges, next to the estimated quantity.
 fn estimate_table(cells: &[&Cell], at: &str) -> Table {
     let row = |cell: &&Cell| {
         let it = &cell.judgement.jitter;

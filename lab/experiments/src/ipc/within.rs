@@ -1,5 +1,5 @@
-//! Semaphore and mutex within two periodic tasks (controllers paper, Table 4): the response of tau1, and its part beyond that of
-//! tasks which share nothing.
+//! Semaphore and mutex within two periodic tasks (controllers paper, Table 4): the response of
+//! tau1, and its part beyond that of tasks which share nothing.
 
 use std::time::Duration;
 

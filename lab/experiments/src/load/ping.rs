@@ -1,6 +1,6 @@
-//! Network load: echo requests (RFC 792) to 127.0.0.1, each as soon as the previous one was answered, or
-//! after 10 ms, as `ping -f 127.0.0.1` sends them; or with 100 000 of them sent ahead and 10 bytes of data, as the humanoid paper's
-//! `ping -l 100000 -s 10 -f localhost`.
+//! Network load: echo requests (RFC 792) to 127.0.0.1, each as soon as the previous one was
+//! answered, or after 10 ms, as `ping -f 127.0.0.1` sends them; or with 100 000 of them sent ahead
+//! and 10 bytes of data, as the humanoid paper's `ping -l 100000 -s 10 -f localhost`.
 
 use std::net::SocketAddrV4;
 use std::os::fd::OwnedFd;

@@ -190,7 +190,8 @@ fn pictures(load: &str, cells: &[&Measured]) -> Vec<Section> {
     ]
 }
 
-/// Plot with one line a cell, each over its own time: under load some have far fewer cycles than others.
+/// Plot with one line a cell, each over its own time: under load some have far fewer cycles than
+/// others.
 fn trace(caption: &str, cells: &[&Measured], samples: &[Samples]) -> Plot {
     let mut all = Plot::default();
     for (cell, it) in cells.iter().zip(samples) {
@@ -226,9 +227,9 @@ fn doubts(report: &mut Report, cells: &[Measured]) {
 /// Selector of a number.
 type Of<T, N> = fn(&T) -> N;
 
-/// Values: `period_ns`, `duration_ns`, and `cells`: each `column` (letters or `none`), `load`, `granted`
-/// (letters), `refused`, `samples`, `wakeup_latency_ns` and `t_period_ns` (each `minimum` and, by share,
-/// `maximum`, `average`, `standard_deviation`), the counts, `machine`, `recording`.
+/// Values: `period_ns`, `duration_ns`, and `cells`: each `column` (letters or `none`), `load`,
+/// `granted` (letters), `refused`, `samples`, `wakeup_latency_ns` and `t_period_ns` (each `minimum`
+/// and, by share, `maximum`, `average`, `standard_deviation`), the counts, `machine`, `recording`.
 fn values(settings: &Tuning, cells: &[Measured]) -> Map<String, Value> {
     let cells: Vec<Value> = cells
         .iter()
@@ -297,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trace_stands_over_its_own_time() {
+    fn a_trace_is_drawn_over_its_own_time() {
         let often: Vec<CycleRecord> =
             (0..1000).map(|it| CycleRecord::begin(it, it * 1_000_000, it * 1_000_000)).collect();
         let (rare, often) = (measured(rare(5_000), "PM"), measured(often, "PM"));

@@ -146,8 +146,8 @@ impl Move {
     }
 }
 
-/// Shortest time, s, of a motion of degree five from rest to rest that keeps within a velocity, an acceleration and a jerk. Of a way
-/// and a time of 1 the peaks are 15/8, 10/sqrt(3) and 60.
+/// Shortest time, s, of a motion of degree five from rest to rest that keeps within a velocity, an
+/// acceleration and a jerk. Of a way and a time of 1 the peaks are 15/8, 10/sqrt(3) and 60.
 fn shortest(way: f64, [velocity, acceleration, jerk]: [f64; 3]) -> f64 {
     let times = [
         1.875 * way / velocity,
@@ -157,7 +157,7 @@ fn shortest(way: f64, [velocity, acceleration, jerk]: [f64; 3]) -> f64 {
     times.into_iter().fold(0.0, f64::max)
 }
 
-/// Checks that no motion is under way: this one begins at rest.
+/// Checks that no motion is under way: this one begins at standstill.
 fn still(state: &State) -> Result<(), Failure> {
     match state.control.trajectory_status {
         TrajectoryStatus::Executing => Err(Failure::new(
@@ -291,7 +291,7 @@ const SHORTEST: Duration = Duration::from_millis(500);
 /// Longest motion.
 const LONGEST: Duration = Duration::from_secs(3600);
 
-/// Time axes may take to come to rest.
+/// Longest time for axes to stop.
 const REST: Duration = Duration::from_secs(10);
 
 #[cfg(test)]

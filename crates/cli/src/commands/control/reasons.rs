@@ -107,7 +107,7 @@ fn without_homing(axis: u32, state: &State, description: &Description) -> Failur
     ))
 }
 
-/// Axes whose drives did not carry out a quick stop, for the answer to their reset.
+/// Names of axes with a drive that ignored a quick stop, for the answer to their reset.
 pub(super) fn ignored_quick_stops(cycle: &Client) -> Vec<String> {
     cycle
         .state()

@@ -97,7 +97,8 @@ impl Page {
         };
         let place = " ".repeat(NAMES + 13);
         let head = format!("{:<NAMES$}{}", finding.name, finding.found);
-        // The colours are not letters: the head is wrapped as if the severity were spaces, which it then replaces.
+        // The colours are not letters: the head is wrapped as if the severity were spaces, which it
+        // then replaces.
         let lines = self.wrapped(&head, &" ".repeat(13), &place);
         let mut text = format!("  {severity} {mark} {}", lines.trim_start());
         if in_full {

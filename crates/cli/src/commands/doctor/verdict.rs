@@ -20,8 +20,8 @@ pub(super) struct Verdict {
 }
 
 impl Verdict {
-    /// A cycle must start before half of its period is over: the other half is for its work. It does not hold when one
-    /// starts after the whole of it.
+    /// The margin is used up when a cycle starts after half of its period: the other half is for
+    /// its work. The machine does not hold the cycle if one starts after the whole period.
     pub(super) fn new(probed: &Probed, findings: &[Finding]) -> Self {
         let Some(worst) = probed.latency.max_ns.filter(|_| probed.cycles > 0) else {
             return Self {
@@ -110,7 +110,8 @@ const SUSPECTS: [&str; 8] = [
     "interrupts",
 ];
 
-/// No event in n independent trials: with 95 % confidence its probability is below 3/n (the rule of three).
+/// No event in n independent trials: with 95 % confidence its probability is below 3/n (the rule of
+/// three).
 fn confidence(probed: &Probed, holds: bool) -> String {
     let duration = seconds(probed.seconds);
     if !holds {
@@ -202,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_period_is_the_edge_of_a_margin_and_a_whole_one_the_end() {
+    fn margins_end_at_half_a_period_and_at_a_whole_one() {
         let words = |max_ns| Verdict::new(&probed(max_ns), &[]).words;
         assert!(words(125_000).starts_with("holds with a margin of 125.0 us"), "{}", words(125_000));
         assert!(words(125_001).starts_with("holds, but just"), "{}", words(125_001));

@@ -160,7 +160,8 @@ impl Force {
             cycle.attached.force(place, value, self.lasting).map_err(Failure::new)?;
         }
         let Some(asked) = cycle.first(stop)? else { return Ok(()) };
-        // The cycle takes it when the next one begins; it may have been forced before, at another value.
+        // The cycle takes it when the next one begins; it may have been forced before, at another
+        // value.
         let taken = |state: &State| state.cycle >= asked.cycle + 2;
         if !cycle.await_state(taken, stop)? {
             return Err(Failure::new(
@@ -193,7 +194,8 @@ impl Release {
 }
 
 impl Cycle {
-    /// Waits for a state that is as wanted, and prints the signals with names; false if that does not come.
+    /// Waits for a state that is as wanted, and prints the signals with names; false if that does
+    /// not come.
     fn await_state(&self, wanted: impl Fn(&State) -> bool, stop: &Stop) -> Result<bool, Failure> {
         let begin = Instant::now();
         while !stop.is_requested() && begin.elapsed() < TIMEOUT {
@@ -216,8 +218,8 @@ impl Cycle {
     }
 }
 
-/// Places of a signal, each with its value: of one with elements one for all, or as many with commas between; of an array of
-/// bytes in a form its bytes.
+/// Places of a signal, each with its value: of one with elements one for all, or as many with
+/// commas between; of an array of bytes in a form its bytes.
 fn each<'a>(
     cycle: &Cycle,
     name: &str,
@@ -313,7 +315,7 @@ fn refused(cycle: &Cycle, before: &State, state: &State) -> Result<(), Failure> 
     Err(Failure::new(format!("the cycle refused the command: {why}")))
 }
 
-/// Time a command lasts, where the robot file lets it last as long: it is sent five times as often.
+/// Validity of a command, if the robot file allows that much: it is sent five times as often.
 const LASTS: Duration = Duration::from_millis(200);
 
 /// Time the cycle may take to take a request.
@@ -325,7 +327,7 @@ mod tests {
 
     // feature(signals): `onbeat io set`, `force`, `release`
     #[test]
-    fn a_value_that_the_entry_does_not_hold_is_refused_with_those_it_does() {
+    fn a_value_out_of_range_is_refused_with_the_range() {
         let of = |value_type: &str, kind, range| SignalDescription {
             name: "it".to_owned(),
             value_type: value_type.parse().unwrap(),

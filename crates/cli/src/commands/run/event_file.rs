@@ -1,4 +1,5 @@
-//! `run --events`: a file of events, a JSON object a line, of bounded size. A thread of its own writes.
+//! `run --events`: a file of events, a JSON object a line, of bounded size. A separate thread
+//! writes.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};

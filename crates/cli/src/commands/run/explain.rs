@@ -42,8 +42,8 @@ impl Explain {
         fs::create_dir_all(folder).map_err(|error| cannot_write(folder, &error))
     }
 
-    /// Writes the worst cycles where they were asked for; says how many and where. A folder that takes nothing any more is
-    /// given up.
+    /// Writes the worst cycles if that was requested; returns how many and where. A folder that can
+    /// no longer be written is given up.
     pub(super) fn export(&self, explanation: &Explanation) -> Result<Option<String>, Failure> {
         let Some(folder) = &self.explain_out else { return Ok(None) };
         let mut files = Vec::new();

@@ -103,7 +103,7 @@ impl Log {
         self.write(self.line("notice", severity, sentence, json!({})));
     }
 
-    /// Tells and takes a late cycle.
+    /// Logs and keeps a late cycle.
     pub(super) fn late(&self, late: &LateCycle) {
         let sentence = late.to_string();
         let time = self.times.moment(Instant::from_nanos(late.start_ns), late.cycle).time();

@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_table_has_a_line_for_each_watched_task_and_no_number_where_nothing_can_be_seen() {
+    fn table_has_a_line_per_watched_task_and_dashes_without_counts() {
         let task = |name: &str, means: &str| TaskDiagnostics {
             name: name.to_owned(),
             watched: Some(Watched {

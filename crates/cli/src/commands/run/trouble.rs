@@ -14,7 +14,7 @@ use robot::RobotConfig;
 
 use crate::failure::Failure;
 
-/// Those named behind them.
+/// Most findings named after the listed causes.
 const MOST_NAMED: usize = 12;
 
 /// States of the SubDevices and the axes when the run came to its end.
@@ -38,7 +38,8 @@ impl Standing<'_> {
         it.is_none_or(|it| it.silent_for(self.robot.cycle.period).is_none())
     }
 
-    /// Findings, each a sentence with its exit code; of many alike the first, and the names of the rest.
+    /// Findings, each a sentence with its exit code; of many alike the first, and the names of the
+    /// rest.
     pub(super) fn verdict(&self, findings: &[Finding]) -> Result<(), Failure> {
         let mut verdict = Ok(());
         for alike in findings.chunk_by(|one, next| kind(one) == kind(next)) {
@@ -56,7 +57,7 @@ impl Standing<'_> {
         Failure::new(self.sentence(finding)).or_code(finding.exit_code())
     }
 
-    /// Places of those that are not named one by one.
+    /// Positions of the findings that are not listed one by one.
     fn names(&self, rest: &[Finding]) -> String {
         let names: Vec<String> = rest.iter().filter_map(|it| self.place_of(it)).take(MOST_NAMED).collect();
         let more = match rest.len() - names.len() {
@@ -204,7 +205,7 @@ impl Standing<'_> {
     }
 }
 
-/// Those of one kind are named together.
+/// Kind of a finding; findings of one kind are named together.
 fn kind(finding: &Finding) -> &'static str {
     match finding {
         Finding::Overrun { .. }

@@ -111,7 +111,7 @@ impl Screen<'_> {
         }
     }
 
-    /// Lines of the bus with their title; none where nothing was told of it.
+    /// Lines of the bus with their title; 0 without a report on the bus.
     fn bus_lines(&self) -> usize {
         match bus::rows(self.picture) {
             0 => 0,
