@@ -114,7 +114,7 @@ impl Drop for Stop {
 }
 
 const STOPPING: &str = "stopping: the axes come to rest, then the bus goes to Init; a second signal brakes as fast as the \
-                        limits allow, a third ends at once";
+                        limits allow and disables a drive that only holds its load, a third ends at once";
 const HURRYING: &str = "hurrying: all ends within 2 s, or when the slowest brake holds; a third signal ends at once, and leaves \
                         the drives to their watchdogs";
 const SUSPENDING: &str = "not suspended: a cycle that stands still gives its axes no commands, and their drives' watchdogs \
