@@ -54,8 +54,7 @@ impl Leg {
     /// True of a position that is not the end of this motion.
     fn misses(&self, position: f64) -> bool {
         let distance = (self.to - position).abs();
-        // NaN is no arrival.
-        !(distance <= NEAR.max(NEAR_SHARE * (self.to - self.from).abs()))
+        distance.is_nan() || distance > NEAR.max(NEAR_SHARE * (self.to - self.from).abs())
     }
 }
 
