@@ -293,6 +293,9 @@ fn a_permission_that_returns_enables_nothing() {
     };
     assert!(stops(100..400, StopReason::NotPermitted));
     assert!(stops(420..600, StopReason::AwaitsStart));
+    let named = |it: &[AxisReport; 2]| it[0].interlock.is_some_and(|it| it.interlock == 0 && it.permits);
+    assert!(seen[420..600].iter().all(named), "the interlock that took the permission: {:?}", seen[500][0]);
+    assert_eq!(seen[750][0].interlock, None);
     assert!(moves(&seen[750][0]), "{:?}", seen[750][0]);
     assert!(stops(950..1_100, StopReason::NotPermitted));
     assert!(stops(1_120..1_400, StopReason::AwaitsStart));

@@ -17,12 +17,14 @@
 //!   is still pushed forward moves nothing.
 //! * *Enable* is the start request of axes that wait for one ([`StopReason::AwaitsStart`]).
 //! * After *reset faults* drives that were requested to be enabled are enabled again, and hold. A
-//!   controller that moves without commands, such as a sinusoid, moves them again.
+//!   controller that moves without commands, such as a sinusoid, moves them again. The
+//!   drive of an unreferenced axis stays as it is until *enable*.
 
 mod modes;
 mod orders;
 mod requests;
 mod rest;
+mod unreferenced;
 
 use control::controller::{
     AcceptedRequest, AxisCommand, AxisReport, Controller, ControllerOutput, CycleInfo, ExternalCommand,
@@ -97,6 +99,8 @@ pub struct ControllerManager {
     /// Axes with a stop or fault that was present when the request in progress began, and still is:
     /// that request acknowledges no other.
     acknowledges: Vec<bool>,
+    /// Axes with a drive that was not enabled when the last reset began.
+    off: Vec<bool>,
     /// Cycles for which all axes have been at standstill.
     standing: u32,
     /// Members have axes in different modes.
@@ -134,6 +138,7 @@ impl ControllerManager {
             shown: vec![AxisReport::default(); axes.len()],
             last: vec![AxisSetpoint::default(); axes.len()],
             acknowledges: vec![false; axes.len()],
+            off: vec![false; axes.len()],
             standing: 0,
             deaf: nothing.clone(),
             is_deaf: false,
@@ -185,8 +190,9 @@ impl ControllerManager {
         let doing = self.job.map(|job| job.doing);
         let early = self.job.is_some_and(|job| job.cycles <= ANSWER_CYCLES);
         let in_time = self.job.is_some_and(|job| job.since <= FAULT_TIME);
-        let axes = commands.iter_mut().zip(&self.shown).zip(&self.acknowledges);
-        for ((command, report), acknowledges) in axes {
+        self.unwanted = !commands.is_empty();
+        let axes = commands.iter_mut().zip(&self.shown).zip(&self.acknowledges).zip(&mut self.off);
+        for (((command, report), acknowledges), off) in axes {
             let wanted = match doing {
                 // A stop is acknowledged once. A drive may take longer to leave its fault.
                 Some(_) if *acknowledges && (early || in_time && is_in_fault(report)) => {
@@ -197,10 +203,10 @@ impl ControllerManager {
                 Some(doing) if doing.brings_to_rest() && report.homing => Request::Halt,
                 _ => command.request,
             };
-            command.request = wanted;
+            self.unwanted &= wanted == Request::Disable;
+            command.request = Self::leave_off(off, report, wanted);
             command.home_again = false;
         }
-        self.unwanted = !commands.is_empty() && commands.iter().all(|it| it.request == Request::Disable);
         if let Some(Job { doing: Doing::Homing { axis, begun, before }, cycles, .. }) = self.job {
             let by_hand = self.axes.get(axis).is_some_and(|it| it.homing == HomedBy::Hand);
             // Until the place was taken: a reply may be lost.

@@ -122,6 +122,67 @@ fn an_interlock_that_does_not_permit_refuses_at_once() {
     assert_ne!(bench.reply(enable), Some(Err(Refusal::Interlock)), "it permits again");
 }
 
+// feature(program): a reset is refused while an interlock of kind "enable" does not permit
+#[test]
+fn a_missing_permission_refuses_the_reset() {
+    let mut bench = bench();
+    let cause = |permits| Some(InterlockCause { interlock: 0, level: InputLevel::Low, permits });
+    bench.troubles[0] = Trouble::Latched;
+    bench.reports[0].stop = Some(StopReason::NotPermitted);
+    bench.reports[0].interlock = cause(false);
+    bench.run(10);
+    let reset = bench.request(Action::ResetFaults);
+    bench.run(20);
+    assert_eq!(bench.reply(reset), Some(Err(Refusal::Interlock)));
+    bench.troubles[0] = Trouble::None;
+    bench.reports[0].stop = None;
+    let reset = bench.request(Action::ResetFaults);
+    bench.run(20);
+    assert_eq!(bench.reply(reset), Some(Ok(())), "it permits");
+}
+
+// feature(axes): a reset enables no drive of an unreferenced axis, and leaves one that is enabled as it is
+#[test]
+fn a_reset_leaves_the_drive_of_an_unreferenced_axis_off() {
+    let mut bench = bench();
+    bench.troubles[0] = Trouble::Latched;
+    let unreferenced = Some(StopReason::UnreferencedRestart);
+    bench.reports[0].stop = unreferenced;
+    bench.reports[0].feedback.phase = AxisPhase::HoldingAt(Radians(0.0));
+    bench.run(10);
+    let reset = bench.request(Action::ResetFaults);
+    bench.run(150);
+    assert_eq!(bench.reply(reset), Some(Err(Refusal::Held)));
+    assert_eq!(bench.reports[0].state, Some(State::OperationEnabled), "it was enabled");
+    // Its drive restarts.
+    bench.troubles[0] = Trouble::Deaf;
+    bench.reports[0].state = Some(State::SwitchOnDisabled);
+    bench.run(10);
+    let reset = bench.request(Action::ResetFaults);
+    bench.run(3);
+    // Supervision would still hold it.
+    bench.commands[0].request = Request::Disable;
+    bench.troubles[0] = Trouble::Latched;
+    bench.reports[0].stop = unreferenced;
+    bench.run(500);
+    assert_eq!(bench.reply(reset), Some(Err(Refusal::Held)));
+    assert_eq!(bench.reports[0].state, Some(State::SwitchOnDisabled), "a refused reset enables it");
+    assert_eq!(bench.reports[1].state, Some(State::OperationEnabled), "the other one stays enabled");
+    assert!(bench.manager.output().control.enabled, "it is still to be enabled");
+    // A drive that still brakes is not disabled.
+    bench.troubles[0] = Trouble::Deaf;
+    bench.reports[0].state = Some(State::QuickStopActive);
+    bench.run(2);
+    assert_eq!(bench.commands[0].request, Request::QuickStop);
+    bench.reports[0].state = Some(State::SwitchOnDisabled);
+    bench.troubles[0] = Trouble::Latched;
+    // Enabled and held, it may look for its home, or be jogged.
+    let enable = bench.request(Action::Enable);
+    bench.run(600);
+    assert_eq!(bench.reply(enable), Some(Err(Refusal::Held)));
+    assert_eq!(bench.reports[0].state, Some(State::OperationEnabled));
+}
+
 #[test]
 fn a_brake_that_contradicts_refuses_the_reset() {
     for reason in [StopReason::BrakeNotOpen, StopReason::BrakeNotClosed] {

@@ -6,6 +6,7 @@ mod brake;
 mod bus;
 mod clock;
 mod controller;
+mod counts;
 mod cycle;
 mod encoder;
 mod frame;

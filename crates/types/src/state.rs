@@ -208,7 +208,7 @@ codes! {
         AccelerationLimit = 21, "set-points beyond the written limits of acceleration or jerk";
         /// Power, safe torque off, main power or a permission took its torque; its return moves
         /// nothing without a start request.
-        AwaitsStart = 22, "its drive lost its torque (power, STO or a permission): the axis waits for a start request";
+        AwaitsStart = 22, "power, STO or a permission was missing: the axis waits for a start request";
         /// Unreferenced at the start of the run: its position memory is missing, is of another
         /// drive or scale, or does not match.
         UnreferencedMemory = 23, "unreferenced: its position memory is missing, of another drive or scale, or does not match";

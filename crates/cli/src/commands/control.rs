@@ -107,7 +107,7 @@ impl Control {
         match ask(&cycle, what, self.within, Some(&stop))? {
             Outcome::Done => {
                 ignored.into_iter().for_each(output::say_or_give_up);
-                reasons::remaining(&cycle, what);
+                reasons::remaining(&cycle, what)?;
                 output::print("done\n")
             }
             Outcome::Ended if matches!(what, Action::Home(_)) => {
@@ -222,10 +222,16 @@ fn powerless(axes: &[usize], description: &Description, state: &State) -> Option
 
 /// Sentence on an axis of these that supervision holds, if one is.
 fn held_axis(axes: &[usize], description: &Description, state: &State) -> Option<String> {
-    axes.iter().find_map(|&axis| {
-        let (name, axis) = (&description.axes.get(axis)?.name, state.axes.get(axis)?);
+    axes.iter().find_map(|&place| {
+        let (name, axis) = (&description.axes.get(place)?.name, state.axes.get(place)?);
         let why = words::why_stopped(axis, state, description)?;
         let reason = StopReason::from_code(axis.stop);
+        let has_its_own_remedy = |it: StopReason| {
+            it.is_unreferenced() || matches!(it, StopReason::AwaitsStart | StopReason::NotPermitted)
+        };
+        if reason.is_some_and(has_its_own_remedy) {
+            return words::hindrance(place, state, description).map(|it| format!("axis {it}"));
+        }
         if let Some(remedy) = reason.and_then(|it| words::waits_for(it, name)) {
             return Some(format!("axis \"{name}\": {why}; {remedy}"));
         }

@@ -222,7 +222,7 @@ fn a_run_begins_without_an_optional_drive_which_joins() {
         rest = &rest[at..];
     }
     // Power that returns moves nothing: its axis needs a start request.
-    let waits = "supervision stopped axis \"axis-6\": its drive lost its torque (power, STO or a permission): the axis waits for a start request";
+    let waits = "supervision stopped axis \"axis-6\": power, STO or a permission was missing: the axis waits for a start request";
     assert!(ran.code == Some(3) && ran.stderr.contains(waits), "{}", ran.stderr);
 }
 

@@ -273,9 +273,19 @@ fn a_measured_position_makes_an_unreferenced_axis_ready() {
     assert_eq!(robot.ask(Action::Disable), Ok(()));
     // The fault ends, the stop does not.
     assert_eq!(robot.ask(Action::ResetFaults), Err(Refusal::Held));
-    robot.until("enabled and held", |state| {
+    robot.until("disabled and held", |state| {
         state.axes[0].drive_state == 2 && state.axes[0].stop == unreferenced
     });
+    // A start of its drive is for a homing or a jog, and is said.
+    let (code, text) = control(&robot, &["enable"]);
+    let first = "type `onbeat control disable`, then measure its position";
+    assert!(code == Some(1) && text.contains("enabled and held: slide: "), "{text}");
+    assert!(text.contains(first), "{text}");
+    robot.until("enabled", |state| state.axes[0].drive_state == 5);
+    assert_eq!(robot.ask(Action::Disable), Ok(()));
+    // A refused reset leaves it off, whatever was enabled before.
+    let (code, text) = control(&robot, &["reset"]);
+    assert!(code == Some(1) && text.contains("not reset: slide: "), "{text}");
     let here = robot.until("unreferenced", |state| state.axes[0].fresh).axes[0].position;
     refused(&robot, f64::NAN, "no finite number");
     refused(&robot, here + 0.5, "differ by more than position_tolerance");
@@ -291,6 +301,10 @@ fn a_measured_position_makes_an_unreferenced_axis_ready() {
     }
     let (code, text) = accept(&robot, here + 0.01);
     assert!(code == Some(0) && text.contains("rad accepted"), "{text}");
+    let (code, text) = control(&robot, &["enable"]);
+    let known = "its position is known again; type `onbeat control reset`";
+    assert!(code == Some(1) && text.contains(known), "{text}");
+    assert_eq!(robot.ask(Action::Disable), Ok(()));
     assert_eq!(robot.ask(Action::ResetFaults), Ok(()));
     assert_eq!(robot.ask(Action::Enable), Ok(()));
     let ready = robot.until("ready", |state| state.axes[0].drive_state == 5).axes[0];

@@ -210,7 +210,7 @@ fn faults_of_a_crash_are_reset_three_times_on_a_wire() {
         let ran = run("0x7500");
         assert!(ran.stderr.contains(waits), "{number}: {}", ran.stderr);
         // Neither the drive in fault nor another one was enabled by the controller that wants it.
-        let held = "axis \"axis-3\" is held: its drive lost its torque (power, STO or a permission)";
+        let held = "axis \"axis-3\" is held: power, STO or a permission was missing";
         assert!(ran.code == Some(3) && ran.stderr.contains(held), "{number}: {}", ran.stderr);
         let waiting = ran.stderr.lines().filter(|it| it.contains("the axis waits for a start request"));
         let stopped = waiting.filter(|it| it.starts_with("onbeat: supervision stopped axis")).count();

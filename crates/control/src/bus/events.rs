@@ -486,6 +486,11 @@ pub fn stop_reason(reason: StopReason, with: Option<usize>, because: Cause, name
         {
             format!("{reason} ({} {level})", names.interlock(interlock))
         }
+        Cause { interlock: Some(InterlockCause { interlock, .. }), .. }
+            if reason == StopReason::AwaitsStart =>
+        {
+            format!("{reason} ({})", names.interlock(interlock))
+        }
         _ if reason == StopReason::AfterSetUp => reason.words().to_owned(),
         Cause { interlock: Some(InterlockCause { interlock, level, permits: false }), .. } => {
             format!("{} {level}", names.interlock(interlock))

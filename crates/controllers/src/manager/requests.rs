@@ -157,8 +157,13 @@ impl ControllerManager {
         if let Some(job) = self.job.take() {
             self.reply(job.from, Err(Refusal::Replaced));
         }
-        if doing == Doing::Enabling {
-            self.enabled = true;
+        match doing {
+            Doing::Enabling => {
+                self.enabled = true;
+                self.off.fill(false);
+            }
+            Doing::Resetting => self.note_off(),
+            _ => {}
         }
         if matches!(doing, Doing::Enabling | Doing::Resetting) {
             self.hold = MemberHold::default();
@@ -248,9 +253,10 @@ impl ControllerManager {
             Doing::Resetting => {
                 let fails = |report: &&AxisReport| is_in_fault(report) || is_latched(report);
                 // A forbidding interlock keeps its stop, even if others are reset.
-                let forbidden = |report: &&AxisReport| is_latched(report) && is_forbidden(report);
+                let kept = |report: &&AxisReport| is_latched(report) && is_forbidden(report);
                 let (all, kept) =
-                    (reports.iter().filter(fails).count(), reports.iter().filter(forbidden).count());
+                    (reports.iter().filter(fails).count(), reports.iter().filter(kept).count());
+                let forbidden = reports.iter().any(is_forbidden);
                 // A reset readies neither an unreferenced axis nor an axis with a brake that
                 // contradicts.
                 let needs_more = |report: &AxisReport| {
@@ -263,8 +269,8 @@ impl ControllerManager {
                 let later = late_enough(job.cycles) && !self.acknowledges.contains(&true);
                 let stays = job.since > FAULT_TIME;
                 match settled {
-                    true if all == 0 => Some(Ok(())),
-                    true if kept > 0 && (all == kept || job.since > HELD) => Some(Err(Refusal::Interlock)),
+                    true if all == 0 && !forbidden => Some(Ok(())),
+                    true if forbidden && (all == kept || job.since > HELD) => Some(Err(Refusal::Interlock)),
                     _ if (later || stays) && reports.iter().any(is_in_fault) => Some(Err(Refusal::Fault)),
                     _ if held || later => Some(Err(Refusal::Held)),
                     _ => None,

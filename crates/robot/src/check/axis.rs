@@ -12,7 +12,7 @@ use types::AxisMode;
 
 use super::brake::Brakes;
 use super::repeat::{Repetition, repetitions};
-use super::{Checked, encoder, homing, in_every_cycle, jog, stops, unknown_name, watchdog};
+use super::{Checked, counts, encoder, homing, in_every_cycle, jog, stops, unknown_name, watchdog};
 use crate::error::Problem;
 use crate::field::Number;
 use crate::model::{
@@ -34,6 +34,7 @@ pub(super) fn axes(axes: &mut Vec<Axis>, bus: &Bus, cycle: &Cycle, entries: Plac
         check_stop_deceleration(&entry, place.key("limits"))?;
         check_feedback_velocity(&entry, place)?;
         entry.jog = Some(jog::limits(entry.jog_keys, &entry.limits, place.key("jog"))?);
+        counts::check(&entry, place)?;
         encoder::check_memory(&entry, cycle, place)?;
         entry.homing = homing::homing(entry.homing_settings.as_mut(), &entry.limits, place.key("homing"))?;
         for (step, repetition) in repetitions(&entry.name, entry.count, entry.first, place)?.enumerate() {

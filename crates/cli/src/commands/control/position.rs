@@ -50,6 +50,14 @@ struct Leg {
     to: f64,
 }
 
+impl Leg {
+    /// True of a position that is not the end of this motion.
+    fn misses(&self, position: f64) -> bool {
+        let distance = (self.to - position).abs();
+        distance.is_nan() || distance > NEAR.max(NEAR_SHARE * (self.to - self.from).abs())
+    }
+}
+
 impl Move {
     pub(super) fn execute(&self, cycle: &Client, within: Duration, stop: &Stop) -> Result<(), Failure> {
         let Some(state) = first_state(cycle, stop)? else {
@@ -87,6 +95,7 @@ impl Move {
                 send(&port, &order)?;
             }
         }
+        arrived(cycle, &legs)?;
         output::print("done\n")
     }
 
@@ -155,6 +164,28 @@ fn shortest(way: f64, [velocity, acceleration, jerk]: [f64; 3]) -> f64 {
         (60.0 * way / jerk).cbrt(),
     ];
     times.into_iter().fold(0.0, f64::max)
+}
+
+/// Checks that the axes are at their positions, which a trajectory without tolerances does not.
+fn arrived(cycle: &Client, legs: &[Leg]) -> Result<(), Failure> {
+    let begin = Instant::now();
+    loop {
+        let state = cycle.state().read().map_err(Failure::new)?;
+        let missed = legs.iter().find_map(|leg| {
+            let axis = state.axes.get(leg.axis as usize)?;
+            leg.misses(axis.position).then_some((leg, axis))
+        });
+        let Some((leg, axis)) = missed else { return Ok(()) };
+        if begin.elapsed() >= ARRIVAL {
+            let name = &cycle.description().axes[leg.axis as usize].name;
+            return Err(Failure::new(format!(
+                "axis \"{name}\" is at {:.4} rad after the motion, expected {:.4} rad: check its drive, its scale \
+                 and its load",
+                axis.position, leg.to
+            )));
+        }
+        std::thread::sleep(LOOK);
+    }
 }
 
 /// Checks that no motion is under way: this one begins at standstill.
@@ -291,6 +322,14 @@ const SHORTEST: Duration = Duration::from_millis(500);
 /// Longest motion.
 const LONGEST: Duration = Duration::from_secs(3600);
 
+/// Time in which an axis reaches its last set-point.
+const ARRIVAL: Duration = Duration::from_secs(2);
+
+/// Distance from the target, rad, that counts as arrived, and the same as a share of the motion:
+/// the loop of a drive may leave an error under load.
+const NEAR: f64 = 0.01;
+const NEAR_SHARE: f64 = 0.05;
+
 /// Longest time for axes to stop.
 const REST: Duration = Duration::from_secs(10);
 
@@ -317,6 +356,13 @@ mod tests {
             let top = shares.iter().copied().fold(0.0, f64::max);
             assert!((0.99..1.001).contains(&top), "{way}: {shares:?}");
         }
+    }
+
+    #[test]
+    fn an_axis_that_did_not_move_misses_its_target() {
+        let leg = Leg { axis: 0, from: 0.0, to: 0.5 };
+        assert!(!leg.misses(0.499) && !leg.misses(0.52));
+        assert!(leg.misses(0.0) && leg.misses(0.4) && leg.misses(f64::NAN));
     }
 
     #[test]

@@ -107,7 +107,7 @@ fn severity(notice: &Notice) -> Severity {
         | Notice::State(_)
         | Notice::Fault { .. }
         | Notice::WrongAnswer { .. }
-        | Notice::HoldsLoad(_)
+        | Notice::HoldsLoad(..)
         | Notice::NotPutBack(_) => Severity::Warning,
         _ => Severity::Ok,
     }
