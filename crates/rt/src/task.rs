@@ -13,7 +13,7 @@
 //! Releases are on the fixed grid of a [`crate::pacer`]. Every job leaves a
 //! [`record::CycleRecord`], release, start and end, in a bounded [ring](Records) for a reader of
 //! all of them, and a line of numbers, [`Live`], for an occasional reader. A task exchanges data
-//! with others through [`ipc`]'s channels; it allocates nothing, takes no lock, and its one system
+//! with others through `ipc`'s channels; it allocates nothing, takes no lock, and its one system
 //! call is the sleep.
 //!
 //! ```
