@@ -462,11 +462,24 @@ impl Axes {
     /// Time the slowest brake takes to hold its axis, after the steps that stop it where its drive
     /// does not carry out a quick stop.
     pub(crate) fn longest_engage_time(&self) -> Duration {
-        let time = |axis: &Axis| axis.engage_time().0 + axis.quick_stop_time().0;
-        let longest = |longest: f64, axis: &Axis| longest.max(time(axis));
-        // Times of brakes are finite and not negative; a time too long for a duration counts as
-        // infinite.
-        Duration::try_from_secs_f64(self.axes.iter().fold(0.0, longest)).unwrap_or(Duration::MAX)
+        self.longest(|axis| axis.engage_time().0 + axis.quick_stop_time().0)
+    }
+
+    /// True while the feedback of a brake may still show that it does not close without torque.
+    pub(crate) fn any_pending(&self) -> bool {
+        self.axes.iter().any(Axis::is_pending)
+    }
+
+    /// Time in which the feedback of all brakes shows whether they are closed without torque.
+    pub(crate) fn longest_time_to_show(&self) -> Duration {
+        self.longest(|axis| axis.time_to_show().0)
+    }
+
+    /// Longest of these times in s, which are finite and not negative; one that is too long for a
+    /// duration counts as infinite.
+    fn longest(&self, time: impl Fn(&Axis) -> f64) -> Duration {
+        let longest = self.axes.iter().map(time).fold(0.0, f64::max);
+        Duration::try_from_secs_f64(longest).unwrap_or(Duration::MAX)
     }
 
     /// True if no drive was sent another target than on the cycle before, and none a velocity or

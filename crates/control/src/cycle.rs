@@ -414,6 +414,8 @@ impl<L: Link, C: Clock> Cycle<L, C> {
             powered: self.axes.any_powered(),
             loaded: self.axes.any_keeps_load(),
             brakes: self.axes.longest_engage_time(),
+            pending: self.axes.any_pending(),
+            showing: self.axes.longest_time_to_show(),
             down: phase == BringUpPhase::Down,
         };
         let before = self.phase;
@@ -472,7 +474,10 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         if self.cycles_in_op == 0
             || matches!(
                 self.phase,
-                ShutdownPhase::Disabling { .. } | ShutdownPhase::ToInit { .. } | ShutdownPhase::Ended
+                ShutdownPhase::Disabling { .. }
+                    | ShutdownPhase::Closing { .. }
+                    | ShutdownPhase::ToInit { .. }
+                    | ShutdownPhase::Ended
             )
         {
             let quickly = self.phase.stops_quickly(self.bus_now());

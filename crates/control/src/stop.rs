@@ -71,6 +71,8 @@ pub(crate) enum ShutdownPhase {
     },
     /// The drives take the torque off; drives that still move, by a quick stop.
     Disabling { since: Instant },
+    /// Without torque, until the feedback of the brakes has shown whether they are closed.
+    Closing { since: Instant },
     /// The SubDevices go to Init.
     ToInit { since: Instant },
     /// Over.
@@ -98,6 +100,10 @@ pub(crate) struct Situation {
     pub(crate) loaded: bool,
     /// Time the slowest brake takes: until it holds, its drive keeps the torque.
     pub(crate) brakes: Duration,
+    /// The feedback of a brake may still show that it does not close without torque.
+    pub(crate) pending: bool,
+    /// Time that the feedback of the slowest brake takes to show it.
+    pub(crate) showing: Duration,
     /// The bus is down.
     pub(crate) down: bool,
 }
@@ -107,12 +113,14 @@ impl ShutdownPhase {
     pub(crate) fn step(self, now: Instant, situation: Situation) -> Self {
         let Situation { requested, hurried, failed, braking, standing, powered, brakes, down, .. } =
             situation;
+        let Situation { pending, showing, .. } = situation;
         let (hurried_on_host, waits) = (situation.hurried_on_host, situation.loaded && !hurried);
         let disabled = HURRIED_RAMP.saturating_add(QUICK_STOP_TIMEOUT).saturating_add(brakes);
+        let closed = disabled.saturating_add(showing);
         match self {
             Self::Ended => Self::Ended,
             _ if down => Self::Ended,
-            Self::ToInit { .. } if hurried_on_host >= disabled.saturating_add(HURRIED_INIT) => Self::Ended,
+            Self::ToInit { .. } if hurried_on_host >= closed.saturating_add(HURRIED_INIT) => Self::Ended,
             Self::ToInit { since } if hurried && now.since(since) >= HURRIED_INIT => Self::Ended,
             Self::ToInit { since } if now.since(since) >= TO_INIT_TIMEOUT => Self::Ended,
             Self::ToInit { .. } => self,
@@ -138,7 +146,15 @@ impl ShutdownPhase {
                 let timeout =
                     if hurried { QUICK_STOP_TIMEOUT } else { DISABLE_TIMEOUT }.saturating_add(brakes);
                 let late = now.since(since) >= timeout || hurried_on_host >= disabled;
-                if !powered || late { Self::ToInit { since: now } } else { self }
+                match powered {
+                    true if !late => self,
+                    false if pending => Self::Closing { since: now },
+                    _ => Self::ToInit { since: now },
+                }
+            }
+            Self::Closing { since } => {
+                let late = now.since(since) >= showing || hurried_on_host >= closed;
+                if !pending || late { Self::ToInit { since: now } } else { self }
             }
         }
     }
@@ -209,6 +225,8 @@ mod tests {
         powered: true,
         loaded: false,
         brakes: Duration::ZERO,
+        pending: false,
+        showing: Duration::ZERO,
         down: false,
     };
 
@@ -328,6 +346,27 @@ mod tests {
             until_changed(disabling, 1, closing),
             (4_000, ShutdownPhase::ToInit { since: at(4_000) })
         );
+    }
+
+    #[test]
+    fn a_pending_brake_is_waited_for_without_torque() {
+        let showing = Duration::from_millis(150);
+        let asked = Situation { requested: true, powered: false, pending: true, showing, ..CALM };
+        for hurried in [false, true] {
+            let asked = Situation { hurried, ..asked };
+            let closing = ShutdownPhase::Disabling { since: at(0) }.step(at(1), asked);
+            assert_eq!(closing, ShutdownPhase::Closing { since: at(1) });
+            let (now, phase) = until_changed(closing, 2, asked);
+            assert_eq!((now, phase), (151, ShutdownPhase::ToInit { since: at(151) }));
+            let shown = closing.step(at(60), Situation { pending: false, ..asked });
+            assert_eq!(shown, ShutdownPhase::ToInit { since: at(60) });
+            let failed = closing.step(at(60), Situation { failed: true, ..asked });
+            assert_eq!(failed, ShutdownPhase::ToInit { since: at(60) });
+        }
+        let late = Situation { hurried_on_host: Duration::from_millis(1_750), ..asked };
+        let closing = ShutdownPhase::Closing { since: at(0) };
+        assert_eq!(closing.step(at(1), late), ShutdownPhase::ToInit { since: at(1) });
+        assert!(!closing.stops_quickly(at(1)));
     }
 
     #[test]

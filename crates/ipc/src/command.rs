@@ -174,6 +174,16 @@ impl Writer {
     /// # Errors
     /// The cycle has ended, or the command has another number of axes or signals.
     pub fn send(&mut self, command: &Command) -> Result<u64, SendError> {
+        self.send_at(command, now_ns())
+    }
+
+    /// The same at another time than the current one: a cycle in virtual time has a host clock of
+    /// its own.
+    ///
+    /// # Errors
+    /// Those of [`Self::send`].
+    #[doc(hidden)]
+    pub fn send_at(&mut self, command: &Command, stamp_ns: u64) -> Result<u64, SendError> {
         let Rows { axes, signals, .. } = self.rows;
         let wrong = |found: usize, expected: usize| found != 0 && found != expected;
         if wrong(command.axes.len(), axes) {
@@ -188,7 +198,7 @@ impl Writer {
         self.sequence += 1;
         encode(command, self.rows, &mut self.scratch);
         self.scratch[0] = self.sequence;
-        self.scratch[1] = now_ns();
+        self.scratch[1] = stamp_ns;
         self.cell.publish(&self.scratch);
         Ok(self.sequence)
     }

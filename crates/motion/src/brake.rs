@@ -13,7 +13,7 @@ use types::state::StopReason;
 use types::{BrakeFeedback, DigitalOutput};
 
 use crate::units::Seconds;
-use feedback::FeedbackWatch;
+use feedback::{FEEDBACK_CYCLES, FeedbackWatch};
 
 pub use feedback::{BrakeCause, BrakeFault, BrakeReading, FEEDBACK_TIME, InputReading};
 
@@ -104,6 +104,21 @@ impl Brake {
     #[must_use]
     pub const fn times(&self) -> BrakeTimes {
         self.times
+    }
+
+    /// Time from the end of the torque until its feedback has shown whether it is closed, in cycles
+    /// of this period.
+    #[must_use]
+    pub fn time_to_show(&self, period: Seconds) -> Seconds {
+        // Twice, as some cycles may be lost.
+        let lasts = FEEDBACK_TIME.0.max(f64::from(FEEDBACK_CYCLES) * period.0);
+        self.times.engage + Seconds(2.0 * lasts + f64::from(FEEDBACK_CYCLES) * period.0)
+    }
+
+    /// True while its feedback may still show that it does not close without torque.
+    #[must_use]
+    pub fn is_pending(&self) -> bool {
+        self.watch.is_pending()
     }
 
     /// One cycle, `elapsed` after the last. A drive that has lost its torque closes the brake at

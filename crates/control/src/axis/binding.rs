@@ -877,6 +877,17 @@ impl Axis {
         self.safety.engage_time()
     }
 
+    /// Time in which the feedback of its brake shows whether that is closed without torque.
+    pub(super) fn time_to_show(&self) -> Seconds {
+        self.safety.time_to_show()
+    }
+
+    /// True while that feedback may still show that the brake does not close. A drive with an
+    /// outage for long is not waited for.
+    pub(super) fn is_pending(&self) -> bool {
+        !self.safety.gives_up_after(self.missed) && self.safety.is_pending()
+    }
+
     /// Numbers the inputs of its brake from `first`, and returns the number of the next.
     pub(super) fn number_brake_inputs(&mut self, first: usize) -> usize {
         self.safety.number_brake_inputs(first)

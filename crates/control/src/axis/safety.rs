@@ -31,6 +31,7 @@ pub(super) struct AxisSafety {
     help: QuickStopHelp,
     /// Cycles for which set-points restart at the actual position: that has just jumped.
     anchored: u8,
+    period: Seconds,
     /// Cycles of an outage after which the drive of the axis is commanded to a quick stop.
     outage_cycles: u64,
     /// Cycles after which that quick stop has ended, and the axis is not waited for.
@@ -78,6 +79,7 @@ impl AxisSafety {
             seen: Seen::default(),
             help: QuickStopHelp::None,
             anchored: 0,
+            period,
             outage_cycles,
             give_up_cycles,
         })
@@ -362,6 +364,18 @@ impl AxisSafety {
     /// Time its brake takes to hold it.
     pub(super) fn engage_time(&self) -> Seconds {
         self.brake.as_ref().map_or(Seconds::ZERO, |brake| brake.brake.times().engage)
+    }
+
+    /// Time in which the feedback of its brake, if any, shows whether that is closed, once the
+    /// torque has ended.
+    pub(super) fn time_to_show(&self) -> Seconds {
+        let shown = self.brake.as_ref().filter(|it| it.reading.shows());
+        shown.map_or(Seconds::ZERO, |it| it.brake.time_to_show(self.period))
+    }
+
+    /// True while that feedback may still show that the brake does not close.
+    pub(super) fn is_pending(&self) -> bool {
+        self.brake.as_ref().is_some_and(|it| it.brake.is_pending())
     }
 
     /// Time supervision takes from here to bring the axis to rest.

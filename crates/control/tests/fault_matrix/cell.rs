@@ -78,7 +78,7 @@ impl Fault {
 
     /// True if there is a load on the second axis while it moves.
     pub(crate) fn has_load(self) -> bool {
-        matches!(self, Self::NoStopLoad | Self::NoStopBrakeLoad | Self::BrakeStuckOpen)
+        matches!(self, Self::NoStopLoad | Self::NoStopBrakeLoad | Self::BrakeStuckOpen | Self::OwnBrakeOpen)
     }
 
     /// True if the second drive has a brake.
@@ -86,11 +86,16 @@ impl Fault {
         matches!(self, Self::NoStopBrake | Self::NoStopBrakeLoad) || self.sticks().is_some()
     }
 
+    /// True if the second drive powers its brake itself.
+    pub(crate) fn drive_powers_brake(self) -> bool {
+        self == Self::OwnBrakeOpen
+    }
+
     /// Place in which the brake of the second drive sticks. Behind the drives are two terminals: an
     /// output powers its coil, and an input shows whether it is closed.
     pub(crate) fn sticks(self) -> Option<Sticking> {
         match self {
-            Self::BrakeStuckOpen => Some(Sticking::Open),
+            Self::BrakeStuckOpen | Self::OwnBrakeOpen => Some(Sticking::Open),
             Self::BrakeStuckShut => Some(Sticking::Closed),
             _ => None,
         }
@@ -245,6 +250,8 @@ pub(crate) enum Fault {
     /// The brake of the second axis stays open, whatever is commanded, and its feedback shows
     /// that. The axis holds a load.
     BrakeStuckOpen,
+    /// The same with a brake that the drive powers while it is enabled.
+    OwnBrakeOpen,
     /// The brake of the second axis closes, and stays closed; there is no load.
     BrakeStuckShut,
     /// Another MainDevice brings the same SubDevices up and runs its own cycle, for good. In the
@@ -253,7 +260,7 @@ pub(crate) enum Fault {
 }
 
 impl Fault {
-    pub(crate) const ALL: [Self; 36] = [
+    pub(crate) const ALL: [Self; 37] = [
         Self::Loss,
         Self::Delay,
         Self::Duplicate,
@@ -288,6 +295,7 @@ impl Fault {
         Self::NoStopLoad,
         Self::NoStopBrakeLoad,
         Self::BrakeStuckOpen,
+        Self::OwnBrakeOpen,
         Self::BrakeStuckShut,
         Self::SecondMaster,
     ];

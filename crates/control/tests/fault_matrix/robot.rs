@@ -172,7 +172,7 @@ fn segment(cell: Cell) -> (Segment, Vec<ServoRecord>, [Shown; 3]) {
         let mut drive = ServoDrive::new(&description).unwrap();
         drive.set_encoder(0, encoder(cell, number));
         if sticks && number == SECOND {
-            drive.set_brake(0, brake.clone(), false);
+            drive.set_brake(0, brake.clone(), cell.fault.drive_powers_brake());
         }
         let counts = |radians: f64| (radians * COUNTS_PER_RADIAN) as i64;
         for (index, sub_index, value) in [
@@ -192,18 +192,21 @@ fn segment(cell: Cell) -> (Segment, Vec<ServoRecord>, [Shown; 3]) {
     });
     let mut sub_devices = Vec::from(drives);
     if sticks {
-        sub_devices.extend(terminals(brake));
+        sub_devices.extend(terminals(cell, brake));
     }
     (Segment::new(sub_devices), records, all_shown)
 }
 
-/// Terminals with an output that powers the coil of a brake, and an input that is on while it is
-/// closed.
-fn terminals(brake: ShaftBrake) -> [SubDevice; 2] {
+/// Terminals with an output that powers the coil of a brake, unless the drive does, and an input
+/// that is on while it is closed.
+fn terminals(cell: Cell, brake: ShaftBrake) -> [SubDevice; 2] {
     let terminal = |sii: SiiDescription, application| {
         SubDevice::new(EscDescription::default(), sii.image().emit(), application)
     };
-    let outputs = DigitalOutputs::new(1, Wires::new()).unwrap().with_coil(0, brake.clone());
+    let mut outputs = DigitalOutputs::new(1, Wires::new()).unwrap();
+    if !cell.fault.drive_powers_brake() {
+        outputs = outputs.with_coil(0, brake.clone());
+    }
     let contact = Contact { input: 0, brake, shows: BrakeInput::Closed, inverted: false };
     let inputs = DigitalInputs::new(1, Wires::new()).unwrap().with_contact(contact);
     [
@@ -314,7 +317,9 @@ pub(crate) fn axes(cell: Cell) -> Vec<AxisConfiguration> {
             let closed = |_| FeedbackInput { sub_device: INPUTS, channel: 1, inverted: false };
             axis.brake = cell.fault.has_brake().then(|| BrakeConfiguration {
                 times: BRAKE,
-                output: sticks.map(|_| DigitalOutput { sub_device: OUTPUTS, channel: 1 }),
+                output: sticks
+                    .filter(|_| !cell.fault.drive_powers_brake())
+                    .map(|_| DigitalOutput { sub_device: OUTPUTS, channel: 1 }),
                 feedback: BrakeFeedback { released: None, closed: sticks.map(closed) },
             });
         }

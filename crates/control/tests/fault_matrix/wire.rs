@@ -223,7 +223,7 @@ impl Wire {
                 self.second = Some(SecondMaster::new(self.clock.now(), self.cell));
             }
             Fault::TurnOffInOp => self.count_from_elsewhere(),
-            Fault::BrakeStuckOpen | Fault::BrakeStuckShut => {
+            Fault::BrakeStuckOpen | Fault::OwnBrakeOpen | Fault::BrakeStuckShut => {
                 self.stick(self.cell.fault.sticks().unwrap_or_default());
             }
             Fault::HalfTurnOff
@@ -279,6 +279,7 @@ impl Wire {
             | Fault::RefusedState
             | Fault::SiiGarbage
             | Fault::BrakeStuckOpen
+            | Fault::OwnBrakeOpen
             | Fault::BrakeStuckShut => {
                 if self.cell.is_in_op() {
                     HEALS
@@ -376,7 +377,9 @@ impl Wire {
                 Fault::RefusedState => self.segment.sub_device_mut(1).unwrap().refuse_state(None),
                 Fault::SiiGarbage => self.segment.sub_device_mut(1).unwrap().set_sii(self.sii.clone()),
                 Fault::SecondMaster => self.second_left = self.second.take(),
-                Fault::BrakeStuckOpen | Fault::BrakeStuckShut => self.stick(Sticking::Free),
+                Fault::BrakeStuckOpen | Fault::OwnBrakeOpen | Fault::BrakeStuckShut => {
+                    self.stick(Sticking::Free)
+                }
                 _ => {}
             }
         }
@@ -513,6 +516,7 @@ impl Wire {
             | Fault::NoStopLoad
             | Fault::NoStopBrakeLoad
             | Fault::BrakeStuckOpen
+            | Fault::OwnBrakeOpen
             | Fault::BrakeStuckShut
             | Fault::SecondMaster => vec![(due, bytes)],
         }

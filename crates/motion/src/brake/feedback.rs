@@ -64,6 +64,12 @@ impl BrakeReading {
         inputs.into_iter().flatten().all(|it| it.level != InputLevel::Unknown)
     }
 
+    /// True if it has an input, and all its inputs have been read.
+    #[must_use]
+    pub fn shows(&self) -> bool {
+        (self.released.is_some() || self.closed.is_some()) && self.is_read()
+    }
+
     /// Input that does not show an open brake.
     pub(super) fn not_open(&self) -> Option<BrakeCause> {
         self.other_than(true)
@@ -98,6 +104,8 @@ pub(super) struct FeedbackWatch {
     cycles: u32,
     /// Time for which the feedback has shown what was commanded.
     agrees_for: Seconds,
+    /// True while it is unknown whether the brake closes without torque.
+    is_pending: bool,
     fault: Option<BrakeFault>,
 }
 
@@ -124,6 +132,8 @@ impl FeedbackWatch {
             InputLevel::Lost => is_reached,
             _ => true,
         });
+        let is_closed = expected == Some(false) && cause.is_none();
+        self.is_pending = reading.shows() && !is_closed;
         let Some((open, cause)) = expected.zip(cause) else {
             (self.contradicts_for, self.cycles) = (Seconds::ZERO, 0);
             return;
@@ -150,6 +160,11 @@ impl FeedbackWatch {
         self.agrees_for >= FEEDBACK_TIME
     }
 
+    /// True while the feedback may still show that the brake does not close without torque.
+    pub(super) fn is_pending(&self) -> bool {
+        self.is_pending && self.fault.is_none_or(|it| it.reason != StopReason::BrakeNotClosed)
+    }
+
     pub(super) const fn fault(&self) -> Option<BrakeFault> {
         self.fault
     }
@@ -160,7 +175,7 @@ impl FeedbackWatch {
 pub const FEEDBACK_TIME: Seconds = Seconds(0.02);
 
 /// The least cycles of a contradiction: from an output to the input that shows its effect.
-const FEEDBACK_CYCLES: u32 = 5;
+pub(super) const FEEDBACK_CYCLES: u32 = 5;
 
 #[cfg(test)]
 mod tests;
