@@ -218,11 +218,16 @@ fn powerless(axes: &[usize], description: &Description, state: &State) -> Option
 /// Sentence on an axis of these that supervision holds, if one is.
 fn held_axis(axes: &[usize], description: &Description, state: &State) -> Option<String> {
     axes.iter().find_map(|&axis| {
-        let (name, axis) = (&description.axes.get(axis)?.name, state.axes.get(axis)?);
+        let (described, axis) = (description.axes.get(axis)?, state.axes.get(axis)?);
+        let name = &described.name;
         let why = words::why_stopped(axis, state, description)?;
         let reason = StopReason::from_code(axis.stop);
         if let Some(remedy) = reason.and_then(|it| words::waits_for(it, name)) {
             return Some(format!("axis \"{name}\": {why}; {remedy}"));
+        }
+        if reason.is_some_and(StopReason::is_unreferenced) {
+            let remedy = words::unreferenced(described.referencing);
+            return Some(format!("axis \"{name}\" is stopped: {why}; {remedy}"));
         }
         Some(format!("axis \"{name}\" is stopped: {why}; correct that, then `onbeat control reset`"))
     })

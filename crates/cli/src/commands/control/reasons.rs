@@ -101,6 +101,13 @@ fn without_homing(axis: u32, state: &State, description: &Description) -> Failur
             "axis \"{name}\" is unreferenced, and has no homing in the robot file: {remedy}"
         ));
     }
+    let limited = described.filter(|it| it.position_limits.is_some());
+    if limited.and_then(|it| it.referencing).is_some_and(|it| it.by_measurement) {
+        return Failure::new(format!(
+            "axis \"{name}\" needs no homing: its absolute encoder gives its position; correct homing.offset in the \
+             robot file if that position is wrong"
+        ));
+    }
     Failure::new(format!(
         "axis \"{name}\" has no homing in the robot file: `onbeat control set-position {name} VALUE` sets its \
          position, with its drive disabled; an absolute encoder needs none"
