@@ -298,7 +298,8 @@ fn common_cable(event: &CycleEvent, others: &[CycleEvent]) -> Option<[CableEnd; 
     let is_one = |position| place(&event.what) == Some(position);
     let is_among = |position| is_one(position) || others.iter().any(|it| place(&it.what) == Some(position));
     let upstream = |it: &CycleEvent| it.cable.and_then(|ends| ends[0].position).map(usize::from);
-    others.iter().all(|it| upstream(it).is_some_and(is_among)).then_some(first)
+    let is_behind = |it: &CycleEvent| it.cable == event.cable || upstream(it).is_some_and(is_among);
+    others.iter().all(is_behind).then_some(first)
 }
 
 /// The cable behind which that is of which a sentence speaks.

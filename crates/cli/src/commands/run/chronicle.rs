@@ -213,9 +213,15 @@ impl Chronicle {
 
     /// Names those who are newly lost, in one line for each cause: a cable cut takes many.
     fn tell_lost(&mut self, status: &Status, now: Instant) {
-        let newly = |it: &Option<Lost>| it.is_some_and(|lost| !lost.reported && lost.is_long(now));
-        let mut positions: Vec<usize> =
-            (0..self.lost.len()).filter(|&position| newly(&self.lost[position])).collect();
+        let is_new = |it: &&Lost| !it.reported;
+        let mut new = self.lost.iter().flatten().filter(is_new);
+        if !new.any(|it| it.is_long(now)) {
+            return;
+        }
+        // One without process data is found to be lost later than those behind it.
+        let mut positions: Vec<usize> = (0..self.lost.len())
+            .filter(|&position| self.lost[position].as_ref().is_some_and(|it| is_new(&it)))
+            .collect();
         while let Some(&first) = positions.first() {
             let state = |position: usize| {
                 status.sub_devices.get(position).map(|it| (it.al_status, it.al_status_code))
