@@ -517,7 +517,10 @@ pub fn stop_reason(
                 None if reason == StopReason::AwaitsStart => "; type `onbeat control enable`".to_owned(),
                 None => String::new(),
             };
-            format!("{}{with}{remedy}", reason.words())
+            let moved = because.moved.map_or_else(String::new, |[before, now]| {
+                format!(", from {} to {} rad", Rounded(before.0), Rounded(now.0))
+            });
+            format!("{}{moved}{with}{remedy}", reason.words())
         }
     }
 }

@@ -103,11 +103,11 @@ fn severity(notice: &Notice) -> Severity {
         | Notice::NoIpc(_)
         | Notice::NoTrace(_)
         | Notice::Recording(_)
-        | Notice::State(_)
         | Notice::Fault { .. }
         | Notice::WrongAnswer { .. }
         | Notice::HoldsLoad(_)
         | Notice::NotPutBack(_) => Severity::Warning,
+        Notice::State(_) => Severity::Error,
         _ => Severity::Ok,
     }
 }
