@@ -278,6 +278,8 @@ fn a_measured_position_makes_an_unreferenced_axis_ready() {
     });
     let here = robot.until("unreferenced", |state| state.axes[0].fresh).axes[0].position;
     refused(&robot, f64::NAN, "no finite number");
+    let (_, text) = accept(&robot, f64::NAN);
+    assert!(!text.contains("Type the name"), "{text}");
     refused(&robot, here + 0.5, "differ by more than position_tolerance");
     let (code, text) = control(&robot, &["set-position", "slide", "0.5"]);
     assert!(code == Some(1) && text.contains("it is unreferenced; home it on a switch"), "{text}");

@@ -430,11 +430,11 @@ fn of_bus(
                 error_register,
                 data: Bytes(manufacturer.into()),
             },
-            Error,
+            if code == 0 { Good } else { Error },
             format!(
                 "{} sends an emergency: {}, error register {error_register:#04x}, {manufacturer:02x?}",
                 who(position),
-                error_code(code)
+                if code == 0 { "its error is reset (0x0000)".to_owned() } else { error_code(code) }
             ),
         ),
         BusEvent::Mailbox(_) => return None,
@@ -590,6 +590,11 @@ mod tests {
         let expected =
             "SubDevice 1 \"drive-2\" does not answer any more: check its power and the cable to it";
         assert_eq!((told.severity, told.sentence.as_str()), (Error, expected));
+        let (error_register, manufacturer) = (0, [0; 5]);
+        let reset = BusEvent::Emergency { position: 1, error_code: 0, error_register, manufacturer };
+        let told = of(Happening::Bus(reset));
+        let expected = "SubDevice 1 \"drive-2\" sends an emergency: its error is reset (0x0000), ";
+        assert!(told.severity == Good && told.sentence.starts_with(expected), "{}", told.sentence);
         let told = of(Happening::DriveFault { axis: 0, position: 0, code: 0x2310 });
         let start = "axis \"drive-1\" at SubDevice 0 \"drive-1\" is in fault: 0x2310: ";
         assert!(told.sentence.starts_with(start), "{}", told.sentence);

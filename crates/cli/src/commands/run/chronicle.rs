@@ -242,9 +242,12 @@ impl Chronicle {
             }
         }
         let why = match state {
-            Some((state, code)) if state != AlStatus::in_state(AlState::Op) => {
-                format!("left Op for {state}, AL status code {code}")
-            }
+            Some((state, code)) if state != AlStatus::in_state(AlState::Op) => match code {
+                AlStatusCode::NO_ERROR => {
+                    format!("in {state} without an AL status code, as after a loss of power")
+                }
+                code => format!("left Op for {state}, AL status code {code}"),
+            },
             _ => self.interface.look(None).unwrap_or("check power and cables").to_owned(),
         };
         let event = |&position: &usize| {
