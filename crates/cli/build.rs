@@ -1,5 +1,6 @@
-//! Makes the program smaller where this machine's linker can, and its C library can load what that makes: relocations
-//! packed (DT_RELR), and functions of the same instructions kept once. A program for another machine is linked as usual.
+//! Makes the program smaller where this machine's linker can, and its C library can load what that
+//! makes: relocations packed (DT_RELR), and functions of the same instructions kept once. A program
+//! for another machine is linked as usual.
 
 use std::env;
 use std::fs;

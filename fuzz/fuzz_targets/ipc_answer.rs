@@ -1,9 +1,10 @@
-//! A controller process, in any language, may write anything into its region of answers at any time: the cycle's side never
-//! panics, waits beyond the time it is given or reads elsewhere; what it takes for an answer has the robot's axes and
-//! outputs, known codes and finite numbers; and what was looked at once is not told again.
+//! A controller process, in any language, may write anything into its answer region at any time.
+//! The cycle's side never panics, waits beyond its time-out or reads elsewhere. An accepted answer
+//! has the robot's axes and outputs, known codes and finite numbers. An answer is returned as new
+//! only once.
 //!
-//! The input is a schedule: each byte says what happens next - a whole answer is published, anything is stored anywhere, the
-//! cycle asks, waits, looks.
+//! The input is a schedule: each byte selects the next step - publish a whole answer, store
+//! anything anywhere, send a request, wait, read.
 #![no_main]
 
 #[path = "../shared/ipc_peer.rs"]

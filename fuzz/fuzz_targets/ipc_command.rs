@@ -1,9 +1,10 @@
-//! A holder of the command lease, now or before, in any language, may write anything into its region at any time: the
-//! cycle's side never panics, waits or reads elsewhere, what it takes for a command has no more axes and signals than the robot, and
-//! nobody is heard any more once the cycle has looked after the end of the lease.
+//! A present or former holder of the command lease, in any language, may write anything into its
+//! region at any time. The cycle's side never panics, waits or reads elsewhere. An accepted command
+//! has no more axes and signals than the robot. No command of a holder is accepted after the cycle
+//! has seen the end of its lease.
 //!
-//! The input is a schedule of several holders: each byte says what happens next - the lease is given back, the next one
-//! takes it, one of them writes a whole command, one of them stores anything anywhere, the cycle looks.
+//! The input is a schedule of several holders: each byte selects the next step - return the lease,
+//! give it to the next holder, write a whole command, store anything anywhere, read as the cycle.
 #![no_main]
 
 #[path = "../shared/ipc_peer.rs"]
@@ -76,7 +77,7 @@ fn look(schedule: &mut Schedule<'_>, ends: &mut Endpoints, command: &mut Command
         );
         schedule.is_past = true;
     }
-    // What was looked at once is not told again.
+    // A command is returned as new only once.
     assert!(matches!(ends.command.newest(command), Read::Nothing | Read::Same));
 }
 

@@ -1,8 +1,9 @@
-//! Any bytes at the server: what parses re-emits to the same bytes, nothing ends the server's thread, and the next visitor is let
-//! in as ever.
+//! Any bytes at the server: a parsed message re-emits to the same bytes, nothing ends the server's
+//! thread, and the next client is accepted as always.
 //!
-//! The input is a row of messages: a length, then as many bytes. Where a line ends in them, the same bytes go to the bus
-//! as lines: what comes back are replies, and the next client is served.
+//! The input is a series of messages: a length, then as many bytes. If a line ends in them, the
+//! same bytes go to the bus as lines: the output consists of replies, and the next client is
+//! served.
 #![no_main]
 
 #[allow(dead_code)] // This target never waits for the reply to a single request.
@@ -32,7 +33,7 @@ struct Ipc {
     server: Server,
     /// Attached for as long.
     attached: Client,
-    /// Connection that opens those to the bus.
+    /// Connection that opens the bus connections.
     visitor: OwnedFd,
     /// Room for a reply: on the stack AddressSanitizer would mark it again for each input.
     reply: Vec<u8>,
@@ -79,17 +80,18 @@ fuzz_target!(|bytes: &[u8]| {
     while let [length, behind @ ..] = rest {
         let (message, after) = behind.split_at(behind.len().min(usize::from(*length)));
         rest = after;
-        // An empty message is the end; the server hangs up after what it refuses as no request, or for want of room.
+        // An empty message is the end; the server closes the connection after a refused request, or
+        // when it has no space.
         if message.is_empty() || rustix::net::send(&line, message, SendFlags::NOSIGNAL).is_err() {
             break;
         }
-        // Without room for descriptors the kernel closes received descriptors. The fuzzer's own timer
-        // interrupts.
+        // Without space for descriptors the kernel closes received ones. The fuzzer's timer
+        // interrupts the call.
         match rustix::io::retry_on_intr(|| rustix::net::recv(&line, &mut ipc.reply, RecvFlags::empty())) {
             Ok((length @ 8.., _)) => {
                 let reply = &ipc.reply[..length];
                 assert_eq!(&reply[..4], b"onbd", "{length} bytes");
-                // Version, Malformed, Failed; a force that cannot be is refused, and its visitor stays.
+                // Version, Malformed, Failed; after an impossible force the connection stays open.
                 refused = matches!(reply[6], 1 | 2 | 7);
                 assert!(refused || Request::parse(message).is_ok(), "{message:?} was taken for a request");
             }

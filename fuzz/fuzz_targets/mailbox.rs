@@ -1,5 +1,5 @@
-//! Any bytes as a mailbox: no panic, the header re-emits byte for byte, and what parses as CoE re-emits to
-//! the same message.
+//! Any bytes as a mailbox: no panic, the header re-emits byte for byte, and a parsed CoE message
+//! re-emits to the same bytes.
 #![no_main]
 
 use ethercat::wire::coe::{

@@ -1,5 +1,5 @@
-//! Any bytes as a recording: no panic, what is read is written and read again the same, and its report - as text, Markdown, JSON
-//! and HTML - is made of it, or refused.
+//! Any bytes as a recording: no panic; a parsed recording is written and parsed again the same; its
+//! report - as text, Markdown, JSON and HTML - is made or refused.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

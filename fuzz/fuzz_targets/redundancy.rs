@@ -1,8 +1,9 @@
-//! Any two replies to the two copies of any frame: no panic, what does not answer changes nothing, and every working counter grows by
-//! what it grew by in each of them, once.
+//! Any two replies to the two copies of any frame: no panic, a frame that is no reply changes
+//! nothing, and every working counter grows once by its growth in each of them.
 //!
-//! The input is a byte, and with an even one three frames of one length: a reply, a frame as it was sent, and another reply to it. With
-//! an odd one it is a row of datagrams whose headers are right, and changes of the two replies to them.
+//! The input is a byte, and with an even one three frames of one length: a reply, a frame as it was
+//! sent, and another reply to it. With an odd one it is a series of datagrams with right headers,
+//! and changes of the two replies to them.
 #![no_main]
 
 use ethercat::link::MAXIMUM_FRAME_LENGTH;
@@ -64,7 +65,8 @@ fn look(mut frame: Vec<u8>, how: u8, reply: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// A frame of the datagrams in `bytes`, and what is behind them: six bytes of a header each, and its data.
+/// A frame of the datagrams in `bytes`, and what is behind them: six bytes of a header each, and
+/// its data.
 fn built(bytes: &[u8]) -> (Vec<u8>, &[u8]) {
     let mut buffer = [0; MAXIMUM_FRAME_LENGTH];
     let mut builder = FrameBuilder::new(&mut buffer, MacAddress::MAIN_DEVICE);

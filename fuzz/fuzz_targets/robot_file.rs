@@ -1,4 +1,5 @@
-//! Any text as a robot file: no panic, an error is one sentence with its place, and of a file that is taken every number is finite.
+//! Any text as a robot file: no panic, an error is one sentence with its place, and an accepted
+//! file has only finite numbers.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,5 @@
-//! Any bytes as what a laser range finder says, in any pieces: no panic, no memory that grows for ever, and after all of it
-//! the next whole reply is still read.
+//! Any bytes as replies of a laser range finder, in any pieces: no panic, no unbounded memory, and
+//! after all of it the next complete reply is still read.
 #![no_main]
 
 use devices::scip::{Replies, Reply, Session};

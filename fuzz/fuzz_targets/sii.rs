@@ -1,5 +1,6 @@
-//! Any bytes as an SII image: no panic, the whole parse and the word-wise reader agree, and what parses
-//! re-emits to the same image. As `onbeat new` does, it becomes a robot file, with any answers to the questions about its objects.
+//! Any bytes as an SII image: no panic, the whole parse and the word-wise reader agree, and a
+//! parsed image re-emits to the same bytes. As in `onbeat new`, it becomes a robot file, with any
+//! answers to the questions about its objects.
 #![no_main]
 
 use core::time::Duration;

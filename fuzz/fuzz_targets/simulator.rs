@@ -1,5 +1,5 @@
-//! Any frames and any times at a segment with a digital output and a servo drive whose mailbox is open:
-//! no panic, nothing hangs, and what comes back is as long as what went in and has its headers.
+//! Any frames and any times at a segment with a digital output and a servo drive with an open
+//! mailbox: no panic, no endless loop, and a reply has the length and the headers of its frame.
 //!
 //! The input is a row of commands: a byte that says what to do, and what that needs.
 #![no_main]
@@ -29,7 +29,7 @@ fuzz_target!(|bytes: &[u8]| {
         rest = match what {
             // A whole frame as it is.
             0 => frame(&mut segment, now, behind, false),
-            // The datagrams of a frame whose headers are right.
+            // The datagrams of a frame with right headers.
             1..=0xBF => frame(&mut segment, now, behind, true),
             // Up to four steps of an application.
             0xC0..=0xF7 => {
@@ -58,7 +58,8 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-/// Passes the frame whose length the first two bytes of `bytes` give, and returns what is behind it.
+/// Passes the frame with the length in the first two bytes of `bytes`, and returns the bytes behind
+/// it.
 fn frame<'a>(segment: &mut Segment, now: Instant, bytes: &'a [u8], right_headers: bool) -> &'a [u8] {
     let [low, high, behind @ ..] = bytes else { return &[] };
     let length = usize::from(u16::from_le_bytes([*low, *high])) % MAXIMUM_FRAME_LENGTH;

@@ -1,5 +1,5 @@
-//! Any text as a task set, analysed with a bounded effort: no panic, no response shorter than its execution time, and where a
-//! processor is said to be schedulable no response is found to be too long.
+//! Any text as a task set, analysed with a bounded effort: no panic, no response shorter than its
+//! execution time, and on a processor reported as schedulable no response is too long.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

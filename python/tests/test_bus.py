@@ -62,7 +62,7 @@ def test_states_working_counters_and_error_counters_are_those_of_now(start: Star
         bus.clear_errors(timeout=TIMEOUT)
         latches = bus.latches(0, timeout=TIMEOUT)
         assert len(latches) == 2 and latches[0].rising == onbeat.LatchEdge(time_ns=None, is_new=False)
-        with pytest.raises(onbeat.BusError, match="tells no latch times"):
+        with pytest.raises(onbeat.BusError, match="reports no latch times"):
             bus.latches(99, timeout=TIMEOUT)
 
 

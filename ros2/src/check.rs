@@ -1,5 +1,5 @@
-//! Checks of messages before they are passed to the cycle: numbers, names, sizes, in the terms of the sender. Limits are the
-//! cycle's: it clamps what is beyond one, and reports that.
+//! Checks of messages before they are passed to the cycle: numbers, names, sizes, in the terms of
+//! the sender. Limits are the cycle's: it clamps what is beyond one, and reports that.
 
 use ipc::command::{AxisTarget, ToolPose};
 use ipc::description::{ArmDescription, AxisDescription, Description, SignalDescription};
@@ -78,8 +78,8 @@ impl Quantity {
     }
 }
 
-/// Targets from a JointState; `quantity` is that of the active controller, and selects the field. Joints
-/// that are not named get no command.
+/// Targets from a JointState; `quantity` is that of the active controller, and selects the field.
+/// Joints that are not named get no command.
 ///
 /// # Errors
 /// A part of the message that the robot cannot do.
@@ -141,10 +141,12 @@ fn targets(
     Ok(targets)
 }
 
-/// Values of outputs that are commanded from outside, in their order, from a message; `None` of those it does not name.
+/// Values of outputs commanded from outside, in their order, from a message; `None` for outputs
+/// that the message does not name.
 ///
 /// # Errors
-/// A signal that is not there, is not in its group, may not be commanded or is named twice; a value it cannot have.
+/// A signal that does not exist, is not in its group, may not be commanded or is named twice; an
+/// invalid value.
 pub(crate) fn outputs(
     message: &DynamicInterfaceGroupValues,
     robot: &Description,

@@ -9,7 +9,7 @@ pub(crate) fn monotonic_ns() -> u64 {
     to_ns(clock_gettime(ClockId::Monotonic)).max(0) as u64
 }
 
-/// Difference of the two clocks. It changes when the wall clock is set, so it is read anew each time.
+/// Difference of the two clocks. It changes when the wall clock is set, so each use reads it again.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WallClock {
     offset_ns: i64,

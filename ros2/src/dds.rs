@@ -1,4 +1,5 @@
-//! DDS in the form that ROS 2 uses: one participant with its nodes, their topics and their services.
+//! DDS in the form that ROS 2 uses: one participant with its nodes, their topics and their
+//! services.
 //!
 //! | module | contents |
 //! |---|---|
@@ -11,8 +12,8 @@
 //! | [`type_description`] | the types themselves |
 //! | [`fence`] | sockets that are closed to other computers |
 //!
-//! Readers and writers carry bytes; a message is decoded at its use, so that a malformed one causes an
-//! error there and nowhere else.
+//! Readers and writers carry bytes; a message is decoded at its use, so that a malformed one causes
+//! an error there and nowhere else.
 
 mod fence;
 mod graph;
@@ -63,8 +64,8 @@ impl DdsError {
 pub(crate) enum Quality {
     /// Lost samples are sent again; the last few are kept for that.
     Reliable,
-    /// Lost samples are not sent again: the next one is newer. A reader of this quality matches every
-    /// writer.
+    /// Lost samples are not sent again: the next one is newer. A reader of this quality matches
+    /// every writer.
     BestEffort,
     /// Reliable, and readers that join later get the last sample.
     Latched,
@@ -107,7 +108,7 @@ impl Quality {
 pub(crate) enum Reach<'a> {
     /// This one, over whichever of its interfaces a peer prefers.
     ThisHost,
-    /// Those that are reached over the interfaces with these addresses.
+    /// Peers reached over the interfaces with these addresses.
     Networks(&'a [IpAddr]),
     /// All.
     All,
@@ -123,7 +124,7 @@ pub(crate) struct Participant {
     subscriber: rustdds::Subscriber,
     /// Nodes and their readers and writers; the first is that of the program.
     nodes: Vec<(NodeName, NodeEntitiesInfo)>,
-    /// Node whose readers and writers are being made.
+    /// Node that the next readers and writers belong to.
     current: usize,
     info_writer: Writer,
 }
@@ -174,8 +175,8 @@ impl Participant {
         &self.nodes[0].0
     }
 
-    /// Begins another node in the namespace of the first: until [`Participant::end_node`] readers and writers are its own.
-    /// Returns its full name.
+    /// Begins another node in the namespace of the first: until [`Participant::end_node`] readers
+    /// and writers are its own. Returns its full name.
     pub(crate) fn begin_node(&mut self, name: &'static str) -> String {
         let node = self.node().sibling(name);
         let full_name = node.to_string();
@@ -212,8 +213,8 @@ impl Participant {
         self.write_dds(&topic, &name::dds_type(kind, "msg"), quality, Duration::ZERO)
     }
 
-    /// Publishes under names of DDS, waiting at most `wait` where the last samples are not acknowledged
-    /// yet.
+    /// Publishes under names of DDS, waiting at most `wait` where the last samples are not
+    /// acknowledged yet.
     fn write_dds(
         &mut self,
         topic: &str,
@@ -252,8 +253,8 @@ impl Participant {
         Ok(Reader { inner })
     }
 
-    /// Serves `service`; `kind` is its type, as `std_srvs/srv/Trigger`, and may be one of the services of
-    /// an action, as `control_msgs/action/FollowJointTrajectory_SendGoal`.
+    /// Serves `service`; `kind` is its type, as `std_srvs/srv/Trigger`, and may be one of the
+    /// services of an action, as `control_msgs/action/FollowJointTrajectory_SendGoal`.
     ///
     /// # Errors
     /// Errors of DDS.
@@ -275,7 +276,7 @@ impl Participant {
         Ok(Service::new(reader, writer, Rc::clone(&self.replies), mapping))
     }
 
-    /// Sends the replies whose readers have become known.
+    /// Sends the replies with a reader discovered since.
     pub(crate) fn poll(&self) {
         self.replies.borrow_mut().poll();
     }
@@ -285,7 +286,8 @@ impl Participant {
         self.replies.borrow().is_waiting()
     }
 
-    /// Announces the readers and writers of these nodes to other nodes: once, after all of them were made.
+    /// Announces the readers and writers of these nodes to other nodes: once, after all of them
+    /// were made.
     pub(crate) fn announce(&self) {
         let participant = Gid::from(self.participant.guid());
         let mut nodes: Vec<NodeEntitiesInfo> = self.nodes.iter().map(|(_, info)| info.clone()).collect();
@@ -322,11 +324,11 @@ fn writer(
 mod tests {
     use super::*;
 
-    /// Matching rules of other readers and writers: a writer that is not reliable matches no reliable
-    /// reader, and a reliable reader matches no writer that is not.
+    /// Matching rules of other readers and writers: a writer that is not reliable matches no
+    /// reliable reader, and a reliable reader matches no writer that is not.
     // feature(ros2): qualities of service are those ROS has under their names
     #[test]
-    fn qualities_are_those_that_ros_has_under_their_names() {
+    fn qualities_have_the_names_that_ros_uses() {
         let wait = Duration::from_millis(5);
         let reliable = Reliability::Reliable { max_blocking_time: wait };
         let rows = [

@@ -1,7 +1,7 @@
 //! Protection of the machine against a failing DDS. RustDDS stores the announcements and fragments
-//! of its peers without bound. So the process has a memory limit of its own, ends when it is
-//! reached (the watchdog starts it again before), and is the first to be killed when the machine
-//! runs out of memory, before the cycle. It also ends in time when it is told to.
+//! of its peers without bound. So the process has a separate memory limit, ends when it is reached
+//! (the watchdog restarts it before), and is the first to be killed when the machine runs out of
+//! memory, before the cycle. It also ends in time on request.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -23,8 +23,9 @@ pub(crate) fn bound_memory() {
     let _ = fs::write("/proc/self/oom_score_adj", "1000");
 }
 
-/// Ends the process when any thread panics. A node without a DDS thread would look alive and receive
-/// nothing; when the process ends, its commands go stale, and its supervisor can restart it.
+/// Ends the process when any thread panics. A node without a DDS thread would look alive and
+/// receive nothing; when the process ends, its commands go stale, and its supervisor can restart
+/// it.
 pub(crate) fn end_with_any_thread() {
     std::panic::set_hook(Box::new(|info| {
         eprintln!("onbeat-ros2: a defect: {info}");
@@ -32,11 +33,12 @@ pub(crate) fn end_with_any_thread() {
     }));
 }
 
-/// Time for an orderly end: commands and ports are given back to the cycle, the participant takes its leave.
+/// Time for an orderly end: commands and ports are given back to the cycle, the participant takes
+/// its leave.
 const LONGEST_END: Duration = Duration::from_millis(800);
 
-/// Sets `stop` at a signal, and ends the process if it has not ended by itself soon after: DDS waits for its threads, whatever
-/// they are doing.
+/// Sets `stop` at a signal, and ends the process if it does not exit soon after: DDS waits for its
+/// threads, whatever they are doing.
 ///
 /// # Errors
 /// No handler for a signal, or no thread.

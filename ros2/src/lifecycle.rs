@@ -1,9 +1,9 @@
-//! Life of a managed node (design.ros2.org, "Managed nodes"): its states, and the transitions between them, with the numbers and
-//! labels of lifecycle_msgs and rcl_lifecycle.
+//! Life of a managed node (design.ros2.org, "Managed nodes"): its states, and the transitions
+//! between them, with the numbers and labels of lifecycle_msgs and rcl_lifecycle.
 //!
 //! | state | of this node |
 //! |---|---|
-//! | unconfigured | no cycle, or nothing is told of it |
+//! | unconfigured | no cycle, or its state is not published |
 //! | inactive | the robot's states are published; nothing moves it from here |
 //! | active | commands and goals are passed on |
 //! | finalized | as unconfigured, for good |
@@ -12,7 +12,7 @@
 
 use std::collections::VecDeque;
 
-/// State of a node; the numbers are those of lifecycle_msgs/State.
+/// State of a node, with the numbers of lifecycle_msgs/State.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum State {
@@ -125,7 +125,7 @@ pub(crate) struct Lifecycle {
 }
 
 impl Lifecycle {
-    /// A node without a cycle; with `autostart` it becomes active by itself, without waiting to be told.
+    /// A node without a cycle. With `autostart` it becomes active without a transition request.
     pub(crate) fn new(autostart: bool) -> Self {
         let sought = if autostart { Active } else { Unconfigured };
         Self { state: Unconfigured, sought, made: VecDeque::new() }
@@ -151,7 +151,7 @@ impl Lifecycle {
         })
     }
 
-    /// Transitions that can be asked for now.
+    /// Transitions that can be requested now.
     pub(crate) fn available(&self) -> impl Iterator<Item = &'static Transition> + use<> {
         let state = self.state;
         TRANSITIONS.iter().filter(move |it| it.from == state)
@@ -187,7 +187,7 @@ impl Lifecycle {
         self.sought = self.state;
     }
 
-    /// Goes on to the state that is sought, now that there is a cycle.
+    /// Continues to the requested state, now that there is a cycle.
     pub(crate) fn rise(&mut self) {
         if self.state == Unconfigured
             && matches!(self.sought, Inactive | Active)
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_follows_its_cycle_and_returns_to_the_state_it_was_brought_to() {
+    fn a_node_follows_its_cycle_and_returns_to_its_last_state() {
         let mut life = Lifecycle::new(true);
         life.rise();
         assert_eq!((life.state(), made(&mut life)), (Active, vec![1, 10, 3, 30]));
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_that_does_not_start_by_itself_waits_to_be_told() {
+    fn a_node_without_autostart_waits_for_a_transition() {
         let mut life = Lifecycle::new(false);
         life.rise();
         assert_eq!((life.state(), made(&mut life)), (Unconfigured, vec![]));

@@ -14,7 +14,7 @@
 //! | [`node`] | all publishers, subscriptions and services |
 //! | [`voice`], [`clock`] | log and time |
 //! | [`guard`] | protection of the machine against a failing DDS |
-//! | [`watchdog`] | restart of a node whose DDS no longer hears |
+//! | [`watchdog`] | restart of a node with a DDS that no longer receives |
 #![forbid(unsafe_code)]
 
 mod check;

@@ -1,5 +1,5 @@
-//! Supported ROS 2 messages, field for field as in their definitions (Jazzy); CDR has no names, so the
-//! order counts.
+//! Supported ROS 2 messages, field for field as in their definitions (Jazzy); CDR has no names, so
+//! the order counts.
 //!
 //! | module | packages |
 //! |---|---|

@@ -17,8 +17,9 @@
 //! | [`signals`] | ~/gpio_states, and the signals that are a sensor's |
 //! | [`diagnostics`] | /diagnostics |
 //!
-//! Each part is a struct with its readers and writers, made from [`Endpoints`], and a `poll` that is called
-//! at every turn with the [`Moment`]. No part blocks: one thread runs all of them, and DDS has its own.
+//! Each part is a struct with its readers and writers, made from [`Endpoints`], and a `poll` that
+//! is called at every turn with the [`Moment`]. No part blocks: one thread runs all of them, and
+//! DDS has its own.
 
 #[cfg(test)]
 mod bench;
@@ -75,7 +76,8 @@ impl Endpoints<'_> {
         self.participant.serve(service, kind, self.mapping)
     }
 
-    /// Whole name of an action: a rule may name it, or one of the services and topics that it is made of.
+    /// Whole name of an action: a rule may name it, or one of the services and topics that it is
+    /// made of.
     pub(crate) fn action(&self, name: &str) -> String {
         self.participant.node().resolve(name, Role::Service)
     }
@@ -83,7 +85,8 @@ impl Endpoints<'_> {
 
 /// Context of a part of the node at one turn.
 pub(crate) struct Moment<'a> {
-    /// Robot; `None` while no cycle runs, and for what is published and moved also while the node is not configured.
+    /// Robot; `None` while no cycle runs, and for what is published and moved also while the node
+    /// is not configured.
     pub(crate) robot: Option<&'a mut Robot>,
     pub(crate) settings: &'a mut Settings,
     pub(crate) voice: &'a Voice,
@@ -109,7 +112,7 @@ impl Timer {
         true
     }
 
-    /// Makes it due at a time of its own.
+    /// Makes it due at this time.
     pub(crate) fn again_at(&mut self, due_ns: u64) {
         self.due_ns = due_ns;
     }

@@ -12,12 +12,13 @@ use crate::dds::service::Mapping;
 use crate::ros_args::RosArguments;
 use crate::ros_args::parameters::Assignment;
 
-/// ROS 2 node for a running cycle: topics, services, actions and parameters, without a ROS installation.
+/// ROS 2 node for a running cycle: topics, services, actions and parameters, without a ROS
+/// installation.
 #[derive(Debug, Parser)]
 #[command(name = "onbeat-ros2", version, after_help = AFTER_HELP)]
 pub(crate) struct Options {
-    /// Shared-memory interface to attach to: its socket, or the name of the robot. By default the one
-    /// running cycle.
+    /// Shared-memory interface to attach to: its socket, or the name of the robot. By default the
+    /// one running cycle.
     #[arg(long, value_name = "SOCKET")]
     pub(crate) ipc: Option<PathBuf>,
 
@@ -25,12 +26,13 @@ pub(crate) struct Options {
     #[arg(long, env = "ROS_DOMAIN_ID", default_value_t = 0, value_parser = clap::value_parser!(u16).range(0..=232))]
     pub(crate) domain: u16,
 
-    /// Address of an interface over which other hosts may watch and command the robot; may be given more than
-    /// once. By default only programs on this host can.
+    /// Address of an interface over which other hosts may watch and command the robot; may be given
+    /// more than once. By default only programs on this host can.
     #[arg(long, value_name = "ADDRESS", conflicts_with = "all_interfaces")]
     pub(crate) network: Vec<IpAddr>,
 
-    /// Use every interface of this machine: any host on one of its networks can then command the robot.
+    /// Use every interface of this machine: any host on one of its networks can then command the
+    /// robot.
     #[arg(long)]
     pub(crate) all_interfaces: bool,
 
@@ -46,8 +48,8 @@ pub(crate) struct Options {
     #[arg(long, value_enum, default_value_t)]
     pub(crate) service_mapping: Mapping,
 
-    /// Initial value of a parameter: NAME:=VALUE; may be given more than once. See docs/ros2.md for their
-    /// names.
+    /// Initial value of a parameter: NAME:=VALUE; may be given more than once. See docs/ros2.md for
+    /// their names.
     #[arg(short = 'p', long = "param", value_name = "NAME:=VALUE")]
     pub(crate) parameters: Vec<String>,
 

@@ -20,7 +20,8 @@ pub(crate) struct Robot {
     commands: Commands,
 }
 
-/// Lease of the command region while commands are sent, and the time at which the last one goes stale.
+/// Lease of the command region while commands are sent, and the time at which the last one goes
+/// stale.
 #[derive(Default)]
 struct Commands {
     lease: Option<Writer>,
@@ -30,8 +31,8 @@ struct Commands {
     motion_stale_ns: u64,
 }
 
-/// Time for which the lease is kept after the last command has gone stale: a client that commands ten times
-/// a second keeps it, and another program gets it soon.
+/// Time for which the lease is kept after the last command has gone stale: a client that commands
+/// ten times a second keeps it, and another program gets it soon.
 const KEEP_LEASE_NS: u64 = 1_000_000_000;
 
 impl Robot {
@@ -130,8 +131,8 @@ impl Robot {
         self.send(Command { axes, ..lasting(seconds) })
     }
 
-    /// Sets outputs, for `seconds`. Motion that is commanded goes on, no longer than it was to hold: all of a command goes
-    /// stale at once.
+    /// Sets outputs for `seconds`. A commanded motion continues, but no longer than before: a
+    /// command expires as a whole.
     ///
     /// # Errors
     /// The reason against the command, as text.

@@ -1,4 +1,5 @@
-//! Arguments of ROS 2, as `ros2 run` and launch files pass them to every node: those between `--ros-args` and `--`, or the end.
+//! Arguments of ROS 2, as `ros2 run` and launch files pass them to every node: between `--ros-args`
+//! and `--`, or the end.
 //!
 //! | argument | meaning |
 //! |---|---|
@@ -109,7 +110,8 @@ impl RosArguments {
         Ok(())
     }
 
-    /// Level of a logger: that of the longest of its own and its parents' names, or that of all; `None` if none is given.
+    /// Level of a logger: of the longest match among its own and its parents' names, or the common
+    /// one; `None` if none is given.
     pub(crate) fn level_of(&self, logger: &str) -> Option<u32> {
         let of = |name: &str| {
             let rest = logger.strip_prefix(name);

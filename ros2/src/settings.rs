@@ -1,5 +1,5 @@
-//! Parameters: they can be read and changed while the program runs, by `ros2 param`, or at the start by
-//! `-p NAME:=VALUE` and by files ([`crate::ros_args::parameters`]).
+//! Parameters: they can be read and changed while the program runs, by `ros2 param`, or at the
+//! start by `-p NAME:=VALUE` and by files ([`crate::ros_args::parameters`]).
 
 use crate::messages::parameter::{
     FloatingPointRange, ListParametersResult, Parameter, ParameterDescriptor, ParameterValue, kind,
@@ -28,7 +28,7 @@ pub(crate) struct Settings {
     pub(crate) signals_rate: f64,
     /// True if the velocity that the wheels are sent is published on CONTROLLER/cmd_vel_out.
     pub(crate) publish_limited_velocity: bool,
-    /// True if the node becomes active without being told.
+    /// True if the node becomes active without a request.
     pub(crate) autostart: bool,
     /// True if the pose of the base is published on /tf, too.
     pub(crate) publish_tf: bool,
@@ -229,8 +229,8 @@ pub(crate) fn describe(name: &str) -> ParameterDescriptor {
     descriptor
 }
 
-/// Names that equal one of `prefixes`; all if there are none. No name here has parts, so the depth in the
-/// request hides none.
+/// Names that equal one of `prefixes`; all if there are none. No name here has parts, so the depth
+/// in the request hides none.
 pub(crate) fn list(prefixes: &[String]) -> ListParametersResult {
     let wanted = |name: &str| prefixes.is_empty() || prefixes.iter().any(|prefix| prefix == name);
     let names = ENTRIES.iter().filter(|entry| wanted(entry.name)).map(|entry| entry.name.to_owned());

@@ -1,6 +1,6 @@
-//! Log on standard error and on /rosout. A peer that sends nonsense a thousand times a second must not fill
-//! either, so each kind of message is logged at most once in two seconds, with the number of those left
-//! out.
+//! Log on standard error and on /rosout. A peer that sends nonsense a thousand times a second must
+//! not fill either, so each kind of message is logged at most once in two seconds, with the number
+//! of omitted ones.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -70,7 +70,8 @@ impl Voice {
         LoggerLevel { name, level }
     }
 
-    /// Sets the level of this logger: 10 debug, 20 information, 30 warnings, 40 errors, 50 none of them; 0 the default.
+    /// Sets the level of this logger: 10 debug, 20 information, 30 warnings, 40 errors, 50 none of
+    /// them; 0 the default.
     ///
     /// # Errors
     /// Another logger, or another level.
@@ -147,7 +148,7 @@ impl Voice {
     }
 }
 
-/// The text as a terminal may have it, in one line: names in it come from anybody on the network.
+/// The text in one line that is safe on a terminal: names in it come from any peer on the network.
 fn shown(text: &str) -> String {
     let letter = |letter: char| match letter.is_control() {
         true => letter.escape_default().to_string(),
@@ -186,7 +187,7 @@ mod tests {
 
     // feature(ros2): `~/get_logger_levels`, `~/set_logger_levels`
     #[test]
-    fn the_level_of_this_logger_is_told_and_set_and_no_others() {
+    fn the_level_of_only_this_logger_is_reported_and_set() {
         let voice = voice("/cell/onbeat");
         let level = |name: &str, level| LoggerLevel { name: name.into(), level };
         assert_eq!(voice.level_of("cell.onbeat".into()), level("cell.onbeat", 20));
@@ -200,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn control_characters_of_a_name_from_the_network_are_shown_escaped() {
+    fn control_characters_in_network_names_are_escaped() {
         assert_eq!(shown("no joint `\u{1b}[2J\n\u{9b}ä`"), "no joint `\\u{1b}[2J\\n\\u{9b}ä`");
     }
 

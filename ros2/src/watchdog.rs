@@ -1,8 +1,8 @@
-//! Watchdog for a DDS that no longer hears anybody. A thread of RustDDS ends for good when a
-//! suspension (SIGSTOP, Ctrl-Z, a sleeping machine) interrupts its wait, and the node would look
-//! alive afterwards. What others can make RustDDS store is not bounded either. The watchdog then
-//! replaces the process by a fresh one with the same arguments: its commands go stale as those of a
-//! node that was killed.
+//! Watchdog for a DDS that no longer receives. A thread of RustDDS ends for good when a suspension
+//! (SIGSTOP, Ctrl-Z, a sleeping machine) interrupts its wait, and the node would look alive
+//! afterwards. The memory that peers can make RustDDS use is not bounded either. The watchdog then
+//! replaces the process by a fresh one with the same arguments: its commands expire like the
+//! commands of a killed node.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -42,7 +42,7 @@ const RESTARTS: &str = "ONBEAT_ROS2_RESTARTS";
 /// Names of the threads of one participant, as far as the kernel keeps them.
 const DDS_THREADS: [&str; 2] = ["RustDDS discove", "RustDDS Partici"];
 
-/// True while there is a participant, whose threads have to run.
+/// True while there is a participant: its threads have to run.
 static IS_JOINED: AtomicBool = AtomicBool::new(false);
 
 /// Turns of the node's own loop.
@@ -130,7 +130,7 @@ impl Look {
     }
 }
 
-/// Numbers of the lines whose names end like this.
+/// Numbers in the lines with names that end like this.
 fn fields<'a>(status: &'a str, name: &'a str) -> impl Iterator<Item = u64> + 'a {
     let named = status.lines().filter_map(|line| line.split_once(':'));
     let wanted = named.filter(move |(key, _)| key.ends_with(name));
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_that_go_on_are_left_alone() {
+    fn running_threads_are_left_alone() {
         let mut watch = Watch::default();
         for number in 0..100 {
             // One of them wakes at every fourth look only.

@@ -37,7 +37,7 @@ pub(crate) struct Wire {
     #[arg(long, value_name = "NIC", conflicts_with = "segment")]
     pub(crate) iface: Option<String>,
 
-    /// Second end of a ring: the SubDevices' line goes on from the last OUT to this interface, and may break anywhere
+    /// Second end of a ring, at the OUT port of the last SubDevice; the ring survives one break
     #[arg(long, value_name = "NIC", requires = "iface")]
     pub(crate) second_iface: Option<String>,
 
@@ -62,7 +62,7 @@ pub(crate) struct Wire {
 }
 
 /// Heading the help lists them under.
-const FAULTS: &str = "Faults put on the link, to see what they do";
+const FAULTS: &str = "Faults injected into the link, for tests";
 
 /// Kinds of links, with their help.
 pub(crate) fn link_kind() -> impl TypedValueParser<Value = LinkKind> {
@@ -72,7 +72,7 @@ pub(crate) fn link_kind() -> impl TypedValueParser<Value = LinkKind> {
         (
             LinkKind::XdpPolled,
             "xdp-polled",
-            "AF_XDP that asks the driver for replies, without its interrupts",
+            "AF_XDP that polls the driver for replies, without its interrupts",
         ),
         (LinkKind::Auto, "auto", "xdp if the interface's driver runs its program itself, else packet"),
     ])
@@ -159,13 +159,13 @@ impl RunningCycle {
         let Some(interface) = &self.iface else { return Ok(Which(self.cycle.as_deref()).find()?) };
         let owner = ethercat_linux::link::owner(interface).map_err(|error| {
             let why = match error.kind() {
-                ErrorKind::NotFound => "there is none of this name".to_owned(),
+                ErrorKind::NotFound => "no interface has this name".to_owned(),
                 _ => error.to_string(),
             };
-            Failure::new(format!("interface {interface}: {why}; `ip link` lists those there are"))
+            Failure::new(format!("interface {interface}: {why}; `ip link` lists the interfaces"))
         })?;
         let found = owner.as_ref().and_then(running::cycle_of).ok_or_else(|| {
-            let found = owner.map_or("found nobody".to_owned(), |owner| format!("{owner} has it"));
+            let found = owner.map_or("found no process".to_owned(), |owner| format!("{owner} has it"));
             Failure::new(format!(
                 "interface {interface}: {found}, expected a running cycle that lets this user in"
             ))
@@ -194,7 +194,8 @@ pub(crate) fn a_period_at_least(option: &str, found: Duration, period: Duration)
     Err(Failure::new(format!("{option} {found}, expected at least {period}, the period of the cycle")))
 }
 
-/// Refuses a CPU of `option` that this machine does not have: what it is for would take place on any.
+/// Refuses a CPU of `option` that this machine does not have: what it is for would take place on
+/// any.
 pub(crate) fn check_cpu(option: &str, cpu: Option<usize>) -> Result<(), Failure> {
     let online = Cpus::online();
     match cpu.filter(|cpu| !online.is_empty() && !online.contains(*cpu)) {

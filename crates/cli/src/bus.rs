@@ -45,7 +45,7 @@ pub(crate) struct OwnBus {
     stop: Stop,
 }
 
-/// Arguments that need a bus of one's own.
+/// Arguments that need exclusive use of a bus.
 const OF_OWN: [&str; 8] =
     ["iface", "segment", "capture", "loss", "late", "duplicate", "reorder", "corrupt"];
 
@@ -66,7 +66,8 @@ impl Where {
         self.wire.iface.is_some()
     }
 
-    /// Arguments of `onbeat run` for the same bus; `None` where nothing says which it is.
+    /// Arguments of `onbeat run` for the same bus; `None` if neither a robot file nor an interface
+    /// is given.
     pub(crate) fn run_arguments(&self) -> Option<String> {
         let Self { cycle, wire } = self;
         let interface = wire.iface.as_ref().map(|name| match &wire.second_iface {
@@ -79,10 +80,10 @@ impl Where {
 }
 
 impl ToolBus {
-    /// Brings a bus to PreOp, does `work` with it, and takes it back to Init whether that went well or
-    /// not. The bus is what `robot` describes; without it the built-in robot, or whatever is there where
-    /// `place` says where to look. Other programs that want the interface see that it is for `doing` this. The bus of a
-    /// running cycle, named or found to have the interface, is left as it is.
+    /// Brings a bus to PreOp, runs `work` with it, and takes it back to Init, also after an error.
+    /// The bus is described by `robot`; without a file it is the built-in robot, or the bus found
+    /// at `place`. Other programs that want the interface see that it is in use for `doing` this.
+    /// The bus of a running cycle, named or found on the interface, is left as it is.
     pub(crate) fn with<T>(
         doing: &str,
         robot: Option<&Path>,
@@ -151,7 +152,8 @@ impl ToolBus {
                 Eeprom::of(&mut bus.link, position)
             }
             Self::Running(_) => Err(Failure::new(
-                "the bus is that of a running cycle, expected one that nobody runs: an SII is read and written in Init; end the cycle first",
+                "a running cycle uses the bus, expected no cycle: an SII is read and written in \
+                 Init; end the cycle first",
             )),
         }
     }
@@ -208,9 +210,9 @@ fn simulated(robot: &str) -> String {
     let names: Vec<String> = running.iter().map(|it| format!("\"{}\"", it.name())).collect();
     let instead = match &names[..] {
         [] => "--iface NIC takes a real one".to_owned(),
-        names => format!("--cycle NAME asks that of a running cycle: {}", names.join(", ")),
+        names => format!("--cycle NAME uses the bus of a running cycle: {}", names.join(", ")),
     };
-    format!("on a simulated bus of its own, robot \"{robot}\"; {instead}")
+    format!("on a separate simulated bus, robot \"{robot}\"; {instead}")
 }
 
 /// Says how to take the bus from another MainDevice.
@@ -274,7 +276,7 @@ mod tests {
 
     // feature(program): an interrupted SDO and a lost interface are told as such
     #[test]
-    fn who_interrupts_an_sdo_is_told_so() {
+    fn interrupted_sdo_is_reported() {
         static CUT: AtomicBool = AtomicBool::new(false);
         let (mut bus, stop) = bus(&CUT);
         assert_eq!(bus.upload(0, STATUSWORD).unwrap().len(), 2);
@@ -302,7 +304,7 @@ mod tests {
 
     // feature(program): an interrupted SDO and a lost interface are told as such
     #[test]
-    fn an_interface_that_goes_down_is_told_so() {
+    fn downed_interface_is_reported() {
         static CUT: AtomicBool = AtomicBool::new(false);
         let (mut bus, _stop) = bus(&CUT);
         CUT.store(true, Ordering::Relaxed);

@@ -31,11 +31,11 @@ pub(crate) enum Command {
     /// Run a robot: bring up its bus, enable its axes, follow its controller, measure its timing
     #[command(after_help = run::HOW_IT_ENDS)]
     Run(run::Run),
-    /// Check a robot file: all its errors at once, doubtful values, what it asks of the machine; nothing is started
+    /// Check a robot file without a run: errors, doubtful values, what it requires of the machine
     Check(check::Check),
-    /// Draft a robot file from the SubDevices on a bus, or from SII images: their data, and marks where it is missing
+    /// Draft a robot file from the SubDevices on a bus or from SII images; gaps are marked
     New(new::New),
-    /// Check whether this machine can hold a real-time cycle: what was found, what is wanted, why, how to fix it
+    /// Check whether this machine can hold a real-time cycle, and how to fix what it finds
     Doctor(doctor::Doctor),
     /// Show a running cycle in this terminal: axes, bus health, timing, commands, tasks and channels
     Top(top::Top),
@@ -54,10 +54,10 @@ pub(crate) enum Command {
     Control(control::Control),
     /// Answer as a robot's SubDevices on a network interface, for any MainDevice
     Simulate(simulate::Simulate),
-    /// Have a fault take place on a simulator's SubDevices: power, cables, frames, mailboxes, clocks, drives
+    /// Inject a fault into a simulator: power, cables, frames, mailboxes, clocks, drives
     #[command(after_help = fault::forms())]
     Fault(fault::Fault),
-    /// Show who is on the bus, with identities, states and process data
+    /// Show the SubDevices on the bus: identities, states, process data
     Scan(scan::Scan),
     /// Show where on the bus a fault is: damaged frames, lost links, states, working counters, clocks
     Diag(diag::Diag),
@@ -71,7 +71,7 @@ pub(crate) enum Command {
     Completions(completions::Completions),
     /// Show tables and plots of a recorded run or an experiment (the program onbeat-measure)
     Report(measure::Elsewhere),
-    /// Prove from their times whether tasks meet their deadlines, and how far off they are (the program onbeat-measure)
+    /// Prove from measured times whether tasks meet their deadlines (program onbeat-measure)
     Analyse(measure::Elsewhere),
     /// Make a measurement as a paper made it, with its tables and plots (the program onbeat-measure)
     Measure(measure::Elsewhere),
@@ -105,7 +105,8 @@ impl Command {
     }
 }
 
-/// The exit code for a command line that cannot be read: 2, as usual, but the doctor means something by that.
+/// The exit code for a command line that cannot be read: 2, as usual, but the doctor means
+/// something by that.
 pub(crate) fn usage_exit_code(command: Option<&std::ffi::OsStr>) -> u8 {
     if command.is_some_and(|name| name == "doctor") { doctor::COULD_NOT_WORK } else { 2 }
 }

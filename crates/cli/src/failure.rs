@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use control::verdict::COULD_NOT_RUN;
 
-/// One sentence for people: the place, the expected, the found, and what to do. And the exit code: 1 unless the
-/// command has given others a meaning. Several of them are one, with the highest code.
+/// One sentence for people: the place, the expected, the found, and what to do. And the exit code:
+/// 1 unless the command has given others a meaning. Several of them are one, with the highest code.
 #[derive(Debug)]
 pub struct Failure {
     sentence: String,
@@ -46,7 +46,8 @@ impl Failure {
         }
     }
 
-    /// Lines for standard error: the name of the program stands before each sentence; what is indented belongs to the one before.
+    /// Lines for standard error: the name of the program precedes each sentence. An indented line
+    /// belongs to the line before.
     #[must_use]
     pub fn lines(&self) -> String {
         let named =

@@ -1,4 +1,5 @@
-//! The journal of systemd, where standard error is its stream: priorities of lines, and entries with fields.
+//! The journal of systemd, where standard error is its stream: priorities of lines, and entries
+//! with fields.
 
 use std::borrow::Cow;
 use std::io;
@@ -9,7 +10,8 @@ use std::sync::OnceLock;
 use ipc::bus::Severity;
 use serde_json::Value;
 
-/// Fields of an entry beside its message: names in capital letters and underscores. One may come several times.
+/// Fields of an entry in addition to its message: names in capital letters and underscores. A name
+/// may occur several times.
 pub(crate) type Fields = Vec<(String, String)>;
 
 /// True if standard error is the journal's (`$JOURNAL_STREAM`, systemd.exec(5)).
@@ -30,7 +32,8 @@ pub(crate) fn with_priority(severity: Severity, lines: &str) -> Cow<'_, str> {
     lines.lines().map(|line| format!("<{priority}>{line}")).collect::<Vec<_>>().join("\n").into()
 }
 
-/// Adds an event's values to fields, each as `ONBEAT_` and its name; a value that is there already is not repeated.
+/// Adds an event's values to fields, each as `ONBEAT_` and its name; a value that is there already
+/// is not repeated.
 pub(crate) fn add(fields: &mut Fields, event: &Value) {
     for (name, value) in event.as_object().into_iter().flatten() {
         // They are the priority and the message.
@@ -45,7 +48,8 @@ pub(crate) fn add(fields: &mut Fields, event: &Value) {
     }
 }
 
-/// Sends an entry with fields; false where standard error is not the journal's, or it does not take it.
+/// Sends an entry with fields; false where standard error is not the journal's, or it does not take
+/// it.
 pub(crate) fn send(severity: Severity, message: &str, fields: &Fields) -> bool {
     static SOCKET: OnceLock<Option<UnixDatagram>> = OnceLock::new();
     let socket = SOCKET.get_or_init(|| connected(Path::new("/run/systemd/journal/socket")).ok());
@@ -59,7 +63,8 @@ fn connected(path: &Path) -> io::Result<UnixDatagram> {
     Ok(socket)
 }
 
-/// An entry in the journal's native protocol: a field a line, or with its length before it where it has several lines.
+/// An entry in the journal's native protocol: a field a line, or with its length before it where it
+/// has several lines.
 fn entry(severity: Severity, message: &str, fields: &Fields) -> Vec<u8> {
     let priority = priority(severity).to_string();
     let own = [("PRIORITY", priority.as_str()), ("SYSLOG_IDENTIFIER", "onbeat"), ("MESSAGE", message)];

@@ -12,7 +12,7 @@ pub(crate) fn put_back(say: impl Fn(&str)) {
                 say(&format!("put back first: {journal}"));
                 journal.failures.iter().for_each(|failure| say(&failure.to_string()));
             }
-            refused.iter().for_each(|error| say(&format!("an earlier run's changes stay: {error}")));
+            refused.iter().for_each(|error| say(&format!("an earlier run's changes remain: {error}")));
         }
         Err(error) => cannot(&error, say),
     }
@@ -28,7 +28,8 @@ pub(crate) fn tell(say: impl Fn(&str)) {
     }
 }
 
-/// Without the privilege to look there is none to put anything back; such a run changes nothing either.
+/// Without the privilege to look there is none to restore anything either; such a run changes
+/// nothing.
 fn cannot(error: &io::Error, say: impl Fn(&str)) {
     if error.kind() != ErrorKind::PermissionDenied || rustix::process::geteuid().is_root() {
         say(&format!("what earlier runs left behind cannot be put back: {error}"));

@@ -1,4 +1,5 @@
-//! The program `onbeat`: from the command line to the library [`onbeat`](https://docs.rs/onbeat), and words for people.
+//! The program `onbeat`: from the command line to the library [`onbeat`](https://docs.rs/onbeat),
+//! and words for people.
 //!
 //! | module | contents |
 //! |---|---|
@@ -76,7 +77,7 @@ fn by_arguments<A: Parser>(act: fn(A) -> Result<(), Failure>) -> ExitCode {
                 let code = commands::usage_exit_code(std::env::args_os().nth(1).as_deref());
                 return ExitCode::from(code);
             }
-            // The help or the version that was asked for.
+            // The requested help or version.
             return output::judged(printed).map_or_else(|failure| ended(&failure), |()| ExitCode::SUCCESS);
         }
     };

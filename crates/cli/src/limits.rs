@@ -1,4 +1,5 @@
-//! Limits of the process (getrlimit(2)) under which nothing here can work: reported, where the system would end it without a word.
+//! Limits of the process (getrlimit(2)) under which nothing here can work: reported, where the
+//! system would end it without a word.
 
 use rustix::process::{Resource, getrlimit};
 

@@ -24,11 +24,11 @@ const PRINT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time from one look to the next while something is waited for.
 pub(crate) const LOOK: Duration = Duration::from_millis(20);
 
-/// Time an output may take nothing once the user has asked for a stop.
+/// Longest time an output may block after a stop was requested.
 const AFTER_STOP: Duration = Duration::from_millis(500);
 
-/// The text as a terminal may have it. Names come from files, buses and other programs: their control characters, and those that turn
-/// the direction of others, are written as JSON escapes them; lines and tabs stay.
+/// Text that is safe on a terminal. Names come from files, buses and other programs. Their control
+/// and bidirectional-override characters are written as JSON escapes; line feeds and tabs stay.
 pub(crate) fn shown(text: &str) -> Cow<'_, str> {
     let is_escaped = |letter: char| robot::is_unseen(letter) && !matches!(letter, '\n' | '\t');
     if !text.contains(is_escaped) {
@@ -44,7 +44,8 @@ pub(crate) fn shown(text: &str) -> Cow<'_, str> {
     shown.into()
 }
 
-/// Prints to standard output, and waits as long as it takes. A reader that has seen enough (`| head`) is no failure.
+/// Prints to standard output, and waits as long as it takes. A reader that ends early (`| head`) is
+/// no failure.
 ///
 /// # Errors
 /// An output that cannot take it, as a full disk.
@@ -52,7 +53,8 @@ pub fn print(text: impl Display) -> Result<(), Failure> {
     judged(write(&shown(&text.to_string())))
 }
 
-/// The same for a text with control sequences of the program's own, in which others are escaped already.
+/// The same for a text with control sequences of the program's own, in which others are escaped
+/// already.
 ///
 /// # Errors
 /// As [`print()`].
@@ -86,7 +88,8 @@ pub fn print_or_give_up(text: String) -> Result<(), Failure> {
     }
 }
 
-/// The same, until the user asks for a stop: an output that takes nothing does not keep the program from stopping.
+/// The same, until the user asks for a stop: an output that takes nothing does not keep the program
+/// from stopping.
 ///
 /// # Errors
 /// As [`print()`].
@@ -96,7 +99,7 @@ pub(crate) fn print_until_stop(text: String, stop: &Stop) -> Result<(), Failure>
     printer.finish(stop)
 }
 
-/// Standard output of a program that has more to do: a thread of its own writes to it.
+/// Standard output of a program that has other work: a separate thread writes to it.
 pub(crate) struct Printer {
     texts: SyncSender<String>,
     thread: OutputThread<io::Result<()>>,
@@ -123,7 +126,7 @@ impl Printer {
         }
     }
 
-    /// Waits until all is printed, or the user has asked for a stop and it takes nothing.
+    /// Waits until all is printed, or until a stop was requested and the output blocks.
     ///
     /// # Errors
     /// As [`print()`].
@@ -140,12 +143,14 @@ impl Printer {
     }
 }
 
-/// True once the reader of standard output is gone (`| head`), also while there is nothing to print.
+/// True once the reader of standard output is gone (`| head`), also while there is nothing to
+/// print.
 pub(crate) fn is_closed() -> bool {
     gone(Some(Timespec::default()))
 }
 
-/// From now on the program ends, as one that has done its work, once the reader of standard output is gone.
+/// From now on the program ends, as one that has done its work, once the reader of standard output
+/// is gone.
 pub(crate) fn end_when_closed() {
     let watch = || {
         while !gone(None) {}
@@ -193,7 +198,7 @@ fn write(text: &str) -> io::Result<()> {
 pub(crate) fn judged(outcome: io::Result<()>) -> Result<(), Failure> {
     match outcome {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::new(format!(
-            "standard output: {error}; what was to be printed is not whole: make room, or print elsewhere"
+            "standard output: {error}; the output is incomplete: free some disk space, or print elsewhere"
         ))),
         _ => Ok(()),
     }

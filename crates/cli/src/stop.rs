@@ -1,4 +1,5 @@
-//! Ctrl-C, SIGTERM and their like ask for an orderly stop; asked again and again, the program ends at once.
+//! Ctrl-C, SIGTERM and their like ask for an orderly stop; asked again and again, the program ends
+//! at once.
 
 use std::process::exit;
 use std::sync::Arc;
@@ -17,7 +18,8 @@ use signal_hook::iterator::{Handle, Signals};
 use crate::failure::Failure;
 use crate::words::live_line::Voice;
 
-/// Signals that ask for a stop: by default each of them ends a program at once, whatever moves.
+/// Signals that request a stop. By default each of them ends a program at once, even while axes
+/// move.
 const ASKING: [i32; 11] = [
     SIGINT,
     SIGTERM,
@@ -32,10 +34,11 @@ const ASKING: [i32; 11] = [
     Signal::POWER.as_raw(),
 ];
 
-/// Signals this close together are one wish: `timeout` and process managers send theirs twice, and a key may be held.
+/// Signals this close together are one request: `timeout` and process managers send each twice, and
+/// a key may be held.
 const ONE_WISH: Duration = Duration::from_millis(300);
 
-/// Repeats that go on for longer than this are a new wish.
+/// A signal repeated after this time counts as a new request.
 const PERSISTENT: Duration = Duration::from_secs(1);
 
 /// Exit code of a program that was ended by force, as a shell reports one that Ctrl-C ended.
@@ -61,8 +64,8 @@ impl Stop {
         Ok(Self { handle, signals })
     }
 
-    /// For a run: the first signal asks for a stop, the second hurries it, the third ends the program. What the next one
-    /// would do is said.
+    /// For a run: the first signal asks for a stop, the second hurries it, the third ends the
+    /// program. What the next one would do is said.
     pub(crate) fn listen_for_a_run(voice: Voice) -> Result<Self, Failure> {
         let handle = StopHandle::new();
         let asked = handle.clone();
@@ -71,7 +74,7 @@ impl Stop {
             if wish.signal == SIGTSTP {
                 return voice.say(SUSPENDING);
             }
-            // First what is asked: whoever speaks may be stopped.
+            // Set the request before printing: the printing thread may be stopped.
             match wish.number {
                 1 => asked.stop(),
                 2 => asked.hurry(),
@@ -91,7 +94,7 @@ impl Stop {
         });
     }
 
-    /// True if a stop was asked for.
+    /// True if a stop was requested.
     pub fn is_requested(&self) -> bool {
         self.handle.is_requested()
     }
@@ -113,15 +116,15 @@ impl Drop for Stop {
     }
 }
 
-const STOPPING: &str = "stopping: the axes come to rest, then the bus goes to Init; a second signal brakes as fast as the \
-                        limits allow, a third ends at once";
-const HURRYING: &str = "hurrying: all ends within 2 s, or when the slowest brake holds; a third signal ends at once, and leaves \
-                        the drives to their watchdogs";
-const SUSPENDING: &str = "not suspended: a cycle that stands still gives its axes no commands, and their drives' watchdogs \
-                          would throw them out of Op; Ctrl-C stops in order";
+const STOPPING: &str = "stopping: the axes stop, then the bus goes to Init; a second signal brakes \
+    as fast as the limits allow and disables a drive that only holds its load, a third ends at once";
+const HURRYING: &str = "hurrying: the run ends within 2 s, or when the slowest brake holds; a \
+    third signal ends at once, and the drives stop by their watchdogs";
+const SUSPENDING: &str = "not suspended: a suspended cycle sends its axes no commands, and the \
+    watchdogs of their drives would expire; Ctrl-C ends the run cleanly";
 
-/// From now on a file that may not grow any more (RLIMIT_FSIZE) is an error of writing it, and no death, also for a program that handles
-/// no signals.
+/// From now on a file that may not grow any more (RLIMIT_FSIZE) is an error of writing it, and no
+/// death, also for a program that handles no signals.
 pub(crate) fn survive_file_limits() {
     // Where signals cannot be caught everybody dies of them, as before.
     let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
@@ -177,7 +180,7 @@ impl Wishes {
         let close = self.last.is_some_and(|(last, at)| {
             (last == SIGTSTP) == suspends && now.saturating_duration_since(at) <= ONE_WISH
         });
-        // Who goes on pressing means it.
+        // A user who keeps pressing means it.
         let fresh = self.begun.is_some_and(|begun| now.saturating_duration_since(begun) < PERSISTENT);
         self.last = Some((signal, now));
         if close && fresh {
@@ -195,7 +198,7 @@ mod tests {
 
     // feature(program): SIGQUIT, SIGXCPU, SIGUSR1 and others that would end it stop in order, as SIGTERM does; a second one hurries, a third ends, signals close together are one; Ctrl-Z suspends nothing
     #[test]
-    fn signals_close_together_are_one_wish_and_ctrl_z_counts_for_none() {
+    fn close_signals_count_once_and_ctrl_z_not_at_all() {
         let mut wishes = Wishes::default();
         let begin = Instant::now();
         let mut at = |milliseconds, signal| {
@@ -215,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn who_listens_again_has_not_been_asked() {
+    fn a_new_listener_has_no_pending_stop() {
         let first = Stop::listen().unwrap();
         first.after(Duration::ZERO);
         while !first.is_requested() {

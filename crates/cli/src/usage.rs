@@ -33,7 +33,8 @@ fn name_the_word(error: &mut Error, typed: &[OsString]) {
     );
 }
 
-/// Drops the advice to give an option behind `--`: no command has a use for it there. A number below 0 is told its place.
+/// Drops clap's advice to put an option behind `--`, which no command here can use. For a number
+/// below 0, says where it belongs.
 fn drop_two_dashes(error: &mut Error, words: &[String]) {
     let Some(wrong) = error.get(ContextKind::InvalidArg).map(ToString::to_string) else { return };
     if !wrong.starts_with('-') || error.remove(ContextKind::Suggested).is_none() {
@@ -55,7 +56,8 @@ fn advise(error: &mut Error, advice: String) {
     error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![advice.into()]));
 }
 
-/// Drops suggestions for a word of a few letters that are other words: they have a letter or two in common with it.
+/// Drops suggestions for a word of a few letters that are other words: they have a letter or two in
+/// common with it.
 fn drop_far_words(error: &mut Error) {
     for (wrong, suggested) in [
         (ContextKind::InvalidArg, ContextKind::SuggestedArg),
@@ -80,13 +82,15 @@ fn drop_far_words(error: &mut Error) {
     }
 }
 
-/// True of the beginning of another word, of a slip of the finger, and of a word long enough for clap to compare.
+/// True of the beginning of another word, of a slip of the finger, and of a word long enough for
+/// clap to compare.
 fn is_near(word: &str, other: &str) -> bool {
     let [word, other] = [word, other].map(|it| it.trim_start_matches('-'));
     word.chars().count() > 3 || other.starts_with(word) || robot::nearest(word, [other]).is_some()
 }
 
-/// Names an option by what it is called here, in place of one that is spelled as it was before, or elsewhere.
+/// Names an option by what it is called here, in place of one that is spelled as it was before, or
+/// elsewhere.
 fn name_the_usual(error: &mut Error, words: &[String], program: &Command) {
     for (wrong, right) in [("--duration", "--for"), ("--time", "--for")] {
         if is_wrong(error, wrong) && takes(program, words, &right[2..]) {
@@ -102,7 +106,7 @@ fn takes(program: &Command, words: &[String], option: &str) -> bool {
     command.get_arguments().any(|it| it.get_long() == Some(option))
 }
 
-/// Says how an object is given with its sub-index, which other tools take as a word of its own.
+/// Says how to give an object with its sub-index, which other tools take as a separate word.
 fn name_the_sub_index(error: &mut Error, words: &[String]) {
     let Some(wrong) = error.get(ContextKind::InvalidArg).map(ToString::to_string) else { return };
     let object = words.windows(2).find(|it| is_index(&it[0]) && it[1] == wrong).map(|it| &it[0]);
@@ -111,7 +115,7 @@ fn name_the_sub_index(error: &mut Error, words: &[String]) {
     }
 }
 
-/// Says where the robot file stands in a command that takes it without an option.
+/// Says where the robot file belongs in a command that takes it without an option.
 fn name_the_place_of_the_robot(error: &mut Error) {
     let takes_one =
         error.get(ContextKind::Usage).is_some_and(|usage| usage.to_string().contains("[ROBOT.toml]"));

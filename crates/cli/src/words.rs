@@ -19,12 +19,12 @@ pub fn sub_device_count(count: usize) -> String {
     if count == 1 { "1 SubDevice".to_owned() } else { format!("{count} SubDevices") }
 }
 
-/// Number of letters a line of this terminal holds; where there is none, that of `COLUMNS`, if it has one.
+/// Width of this terminal in letters; without a terminal the value of `COLUMNS`, if it is set.
 pub(crate) fn columns(terminal: &impl std::os::fd::AsFd) -> Option<usize> {
     let size = rustix::termios::tcgetwinsize(terminal);
     let of_terminal = size.ok().map(|size| usize::from(size.ws_col)).filter(|&columns| columns > 0);
     of_terminal.or_else(|| std::env::var("COLUMNS").ok()?.parse().ok().filter(|&columns| columns > 0))
 }
 
-/// Number of letters a line has where neither a terminal nor `COLUMNS` says.
+/// Width in letters without a terminal and without `COLUMNS`.
 pub(crate) const USUAL_COLUMNS: usize = 80;

@@ -318,7 +318,7 @@ impl Axes {
                     cause.or_else(before)
                 }
                 Some(StopReason::SetUp) => self.manual.set_up_by(place),
-                Some(StopReason::AfterSetUp) => {
+                Some(StopReason::AfterSetUp | StopReason::AwaitsStart) => {
                     report.interlock.map(|it| InterlockCause { permits: true, ..it })
                 }
                 _ => None,

@@ -353,7 +353,7 @@ fn latch_inputs_are_read_through_the_cycle() {
         other => panic!("{other:?}"),
     };
     assert_eq!(text(3), "it may only look");
-    assert!(text(4).starts_with("SubDevice 99 tells no latch times"), "{outcomes:?}");
+    assert!(text(4).starts_with("SubDevice 99 reports no latch times"), "{outcomes:?}");
 }
 
 // feature(diagnosis): error counters and links of a running bus, and clearing them through its cycle, which who may only look may not

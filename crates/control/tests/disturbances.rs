@@ -86,7 +86,7 @@ fn full_watch() -> Option<Watch> {
     watch.add(task.subject());
     let tried = watch.read().remove(0);
     if tried.means != Means::Tracepoints {
-        eprintln!("skipped: {}", tried.missing.join("; "));
+        testkit::skip!("{}", tried.missing.join("; "));
         return None;
     }
     Some(watch)
@@ -321,7 +321,7 @@ fn without_tracepoints_a_sleep_is_found_all_the_same() {
     let ordinary = || Settings::every("reader", PERIOD * 200).with_profile(RealTimeProfile::ORDINARY);
     let calm = watched(&watch, ordinary(), 3, |_| (), || ());
     if calm.means != Means::SoftwareEvents {
-        return eprintln!("skipped: {}", calm.missing.join("; "));
+        return testkit::skip!("{}", calm.missing.join("; "));
     }
     assert_eq!((calm.counts.sleeps, calm.counts.blocking_calls), (0, 0), "{calm:#?}");
     let (tell, told) = std::sync::mpsc::channel();

@@ -96,6 +96,10 @@ struct Ran {
 }
 
 fn run_seen(name: &str, interlock: Interlock, cycles: u64, acts: &[(u64, Act)]) -> Ran {
+    run_all(name, &[interlock], cycles, acts)
+}
+
+fn run_all(name: &str, interlocks: &[Interlock], cycles: u64, acts: &[(u64, Act)]) -> Ran {
     let signal = Signal {
         name: "door closed".to_owned(),
         sub_device: 2,
@@ -107,14 +111,14 @@ fn run_seen(name: &str, interlock: Interlock, cycles: u64, acts: &[(u64, Act)]) 
         flow: Flow::Input,
     };
     let folder = IpcFolder::new(&format!("interlock-{name}"));
-    let (ipc, _server, client) =
-        ipc_of(&folder, rules(2), std::slice::from_ref(&signal), std::slice::from_ref(&interlock));
+    let (ipc, _server, client) = ipc_of(&folder, rules(2), std::slice::from_ref(&signal), interlocks);
     let clock = VirtualClock::default();
     clock.advance(Duration::from_secs(1000));
     let wires = Wires::new();
     // Events of cycle 0 are before all cycles.
     let low = acts.iter().any(|(at, act)| *at == 0 && matches!(act, Act::Low));
-    wires.set_levels(if interlock.inverted || low { 0 } else { 1 << (CHANNEL - 1) });
+    let is_inverted = interlocks.iter().any(|it| it.inverted && it.channel == CHANNEL);
+    wires.set_levels(if is_inverted || low { 0 } else { 1 << (CHANNEL - 1) });
     let (cut, cuts) = channel();
     let direct = DirectLink::new(segment(&wires), clock.clone(), Duration::from_micros(60));
     let (see, seen) = channel();
@@ -127,11 +131,11 @@ fn run_seen(name: &str, interlock: Interlock, cycles: u64, acts: &[(u64, Act)]) 
     let names = PartNames {
         sub_devices: vec!["x".to_owned(), "y".to_owned(), "inputs-1".to_owned()],
         axes: vec!["x".to_owned(), "y".to_owned()],
-        interlocks: vec![interlock.clone()],
+        interlocks: interlocks.to_vec(),
         period: PERIOD,
         ..PartNames::default()
     };
-    let cycle = cycle.with_interlocks(&[interlock]).unwrap().with_ipc(ipc);
+    let cycle = cycle.with_interlocks(interlocks).unwrap().with_ipc(ipc);
     assert_eq!(cycle.run(&StopHandle::new()).failure, None);
     let (mut allowed, mut stops) = (Vec::new(), Vec::new());
     for event in std::iter::from_fn(|| observer.next_event()) {
@@ -242,6 +246,27 @@ fn stop_signal_stops_and_disables_until_a_reset() {
 
 // feature(axes): interlocks: stop signals and permissions, fail-safe
 #[test]
+fn of_two_interlocks_of_an_axis_the_stricter_counts() {
+    let hatch = Interlock {
+        name: "hatch".to_owned(),
+        channel: 1,
+        inverted: true,
+        ..interlock(InterlockKind::Enable)
+    };
+    for (kind, stop) in
+        [(InterlockKind::Stop, StopReason::Interlock), (InterlockKind::Enable, StopReason::NotPermitted)]
+    {
+        let door = interlock(kind);
+        for both in [[door.clone(), hatch.clone()], [hatch.clone(), door]] {
+            let seen = run_all("two", &both, 700, &[(300, Act::Low)]).seen;
+            assert!(moves(&seen[290][0]), "{kind:?}: both permit");
+            let last = &seen.last().unwrap()[0];
+            assert_eq!((last.stop, enabled(last)), (Some(stop), false), "{kind:?}");
+        }
+    }
+}
+
+#[test]
 fn a_reset_while_the_stop_signal_is_on_changes_nothing() {
     let acts = [(300, Act::Low), (500, Act::Reset), (800, Act::High)];
     let (seen, _) = run(interlock(InterlockKind::Stop), 1_200, &acts);
@@ -268,6 +293,9 @@ fn a_permission_that_returns_enables_nothing() {
     };
     assert!(stops(100..400, StopReason::NotPermitted));
     assert!(stops(420..600, StopReason::AwaitsStart));
+    let named = |it: &[AxisReport; 2]| it[0].interlock.is_some_and(|it| it.interlock == 0 && it.permits);
+    assert!(seen[420..600].iter().all(named), "the interlock that took the permission: {:?}", seen[500][0]);
+    assert_eq!(seen[750][0].interlock, None);
     assert!(moves(&seen[750][0]), "{:?}", seen[750][0]);
     assert!(stops(950..1_100, StopReason::NotPermitted));
     assert!(stops(1_120..1_400, StopReason::AwaitsStart));

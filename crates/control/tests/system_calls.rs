@@ -49,11 +49,11 @@ fn af_xdp_cycle_makes_one_call_per_frame_and_one_sleep() {
 fn one_system_call_a_frame(test: &str, kind: LinkKind) {
     let testbed = match Testbed::new() {
         Ok(testbed) => testbed,
-        Err(skip) => return eprintln!("skipped: {skip}"),
+        Err(skip) => return testkit::skip!("{skip}"),
     };
     match testbed.inside(Side::Near, || near(kind)) {
         Err(error @ (OpenError::XdpUnsupported { .. } | OpenError::XdpNotPermitted { .. })) => {
-            return eprintln!("skipped: {error}");
+            return testkit::skip!("{error}");
         }
         link => drop(link.unwrap()),
     }
@@ -68,7 +68,7 @@ fn one_system_call_a_frame(test: &str, kind: LinkKind) {
     });
     let calls = match trace {
         Ok(trace) => trace.calls(),
-        Err(skip) => return eprintln!("skipped: {skip}"),
+        Err(skip) => return testkit::skip!("{skip}"),
     };
     let count = |name: &str| calls.get(name).copied().unwrap_or(0);
     // Process data, and at most one service frame; the last mark may cut one off.
@@ -83,7 +83,7 @@ fn one_system_call_a_frame(test: &str, kind: LinkKind) {
 fn a_controller_process_adds_one_wake_and_one_wait_a_cycle() {
     let calls = match Trace::of_test("external_under_strace", |strace| strace) {
         Ok(trace) => trace.calls(),
-        Err(skip) => return eprintln!("skipped: {skip}"),
+        Err(skip) => return testkit::skip!("{skip}"),
     };
     let count = |name: &str| calls.get(name).copied().unwrap_or(0);
     assert_eq!(count("clock_nanosleep"), CYCLES, "{calls:?}");

@@ -32,7 +32,8 @@ impl AxisSettings {
         }
     }
 
-    /// Clamps `position` to the limits; from `here`, an axis outside its limits goes no farther out.
+    /// Clamps `position` to the limits; from `here`, an axis outside its limits goes no farther
+    /// out.
     pub(crate) fn within(&self, position: Radians, here: Radians) -> Radians {
         self.position_limits.map_or(position, |(lowest, highest)| {
             Radians(position.0.clamp(lowest.0.min(here.0), highest.0.max(here.0)))
@@ -40,8 +41,9 @@ impl AxisSettings {
     }
 }
 
-/// The axis with this index is asked for `asked`, and gets `possible`: clamped, unless the two differ by a rounding only, as
-/// of a speed of exactly the limit that comes from other units.
+/// Compares the `asked` value of the axis with this index with the `possible` one. Differences by
+/// rounding only do not count as clamped, such as a speed of exactly the limit that was converted
+/// from other units.
 pub(crate) fn clamped(limit: Limit, axis: Option<usize>, asked: f64, possible: f64) -> Option<Clamped> {
     ((asked - possible).abs() > asked.abs() * ROUNDED).then_some(Clamped { limit, axis })
 }

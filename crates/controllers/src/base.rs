@@ -14,11 +14,11 @@ use motion::{AxisPhase, AxisSetpoint, MetresPerSecond, Radians, RadiansPerSecond
 
 use crate::axis::{clamped, elapsed};
 
-/// A base whose wheels, in mode CSV, follow the commanded twist.
+/// A base with wheels in mode CSV that follow the commanded twist.
 ///
-/// A twist beyond the limits of the base or its wheels is scaled down in all its parts alike: the base
-/// keeps to its arc. Velocity, acceleration and jerk of the base are bounded. Without a fresh twist it
-/// comes to rest; and while one wheel's drive is not enabled or stopped, the others come to rest too.
+/// A twist beyond the limits of the base or its wheels is scaled down in all parts alike: the base
+/// keeps its arc. Velocity, acceleration and jerk of the base are bounded. Without a fresh twist
+/// the base stops. If one wheel's drive is not enabled or stopped, the other wheels stop too.
 #[derive(Clone, Debug)]
 pub struct BaseController {
     base: Base,
@@ -42,8 +42,8 @@ enum Base {
 }
 
 impl BaseController {
-    /// A differential drive on the axes of its `[left, right]` wheels, with `wheel_limit` as the highest
-    /// speed of each.
+    /// A differential drive on the axes of its `[left, right]` wheels, with `wheel_limit` as the
+    /// highest speed of each.
     ///
     /// # Errors
     /// A limit that is not finite and above 0.
@@ -134,8 +134,8 @@ impl BaseController {
         if asked.is_finite() { self.within(self.motion.within(asked)) } else { Twist::default() }
     }
 
-    /// Twist scaled down in all its parts alike until no wheel exceeds its limit; without y where the base cannot move
-    /// sideways.
+    /// Twist scaled down in all its parts alike until no wheel exceeds its limit; without y where
+    /// the base cannot move sideways.
     fn within(&self, twist: Twist) -> Twist {
         let y = match self.base {
             Base::Differential(_) => MetresPerSecond::ZERO,
@@ -149,7 +149,7 @@ impl BaseController {
 }
 
 impl Base {
-    /// Speeds of the wheels in a twist, in their order; 0 for those that the base has not.
+    /// Speeds of the wheels in a twist, in their order; 0 for wheels that the base does not have.
     fn wheels(&self, twist: Twist) -> [RadiansPerSecond; 4] {
         match self {
             Self::Differential(odometry) => {
@@ -176,7 +176,7 @@ impl Controller for BaseController {
             AxisPhase::Following => true,
         });
         if !wheels().any(|report| report.feedback.phase == AxisPhase::Following) {
-            // No axis moves the wheels, so there is nothing to bring to rest.
+            // No axis moves the wheels, so there is nothing to stop.
             self.motion.halt();
             self.aim = Twist::default();
         }
@@ -241,7 +241,7 @@ mod tests {
     }
 
     proptest! {
-        /// Wheels of both kinds of bases stay within their limit, on the arc that was asked for.
+        /// Wheels of both kinds of bases stay within their limit, on the requested arc.
         #[test]
         fn no_wheel_is_faster_than_its_limit_and_the_way_stays_the_same(
             x in -2.0..2.0, y in -2.0..2.0, yaw in -3.0..3.0, limit in 0.1..30.0,
@@ -264,7 +264,7 @@ mod tests {
         }
     }
 
-    /// A base on two wheels drops what would move it sideways, and one at rest stays at rest.
+    /// A base on two wheels drops sideways motion, and a base at standstill stays there.
     #[test]
     fn a_base_on_two_wheels_is_not_moved_sideways() {
         let [drive, omni] = bases(RadiansPerSecond(5.0));

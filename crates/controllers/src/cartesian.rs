@@ -12,11 +12,13 @@ use motion::{AxisPhase, Radians, TrajectoryPoint};
 
 use crate::axis::elapsed;
 
-/// Moves the axes of an arm, in mode CSP, so that its tool goes to the commanded pose on a straight line.
+/// Moves the axes of an arm, in mode CSP, so that its tool reaches the commanded pose on a straight
+/// line.
 ///
-/// A line is planned before it begins, some cycles long ([`Line`]), and then followed with bounded velocity, acceleration
-/// and jerk of every joint. A target that cannot be reached so is refused once, and the arm stays. Another target, a
-/// stop, or a drive that falls out brings the tool to rest on the line; from there it goes on.
+/// A line is planned before it begins, some cycles long ([`Line`]), and then followed with bounded
+/// velocity, acceleration and jerk of every joint. An unreachable target is refused once, and the
+/// arm stays. Another target, a stop, or a drive that drops out stops the tool on the line; it
+/// continues from there.
 #[derive(Clone, Debug)]
 pub struct Cartesian {
     /// Index of the axis of each joint, from base to tool.
@@ -26,7 +28,8 @@ pub struct Cartesian {
     stage: Stage,
     /// Set-point of each joint.
     points: Vec<TrajectoryPoint>,
-    /// True for a joint whose set-point stands whatever the line says: its drive has not followed all along.
+    /// True for a joint with a set-point that ignores the line, because its drive has not followed
+    /// all along.
     left: Vec<bool>,
     commanded: Option<ToolPose>,
     /// Target taken up, or refused, last.
@@ -40,7 +43,7 @@ enum Stage {
     Rest,
     Planning,
     Moving,
-    /// Coming to rest on the line.
+    /// Stopping on the line.
     Braking,
 }
 
@@ -78,7 +81,8 @@ impl Cartesian {
         })
     }
 
-    /// Takes the phases of the drives; set-points of those that do not follow begin where they are.
+    /// Takes the phases of the drives. Set-points of drives that do not follow begin at their
+    /// positions.
     fn look(&mut self, reports: &[AxisReport]) -> Drives {
         let mut following = 0;
         for ((axis, point), left) in self.axes.iter().zip(&mut self.points).zip(&mut self.left) {
@@ -125,14 +129,14 @@ impl Cartesian {
         }
     }
 
-    /// True for the target taken up last, bit by bit: one that is no number is the same again, too.
+    /// True for the target taken up last. Compared bit by bit, so that a NaN equals itself.
     fn is_aim(&self, pose: ToolPose) -> bool {
         let bits =
             |pose: ToolPose| (pose.position.map(|it| it.0.to_bits()), pose.orientation.map(f64::to_bits));
         self.aim.is_some_and(|aim| bits(aim) == bits(pose))
     }
 
-    /// Stands: a target that is still asked for is taken up again.
+    /// Rests: a target that is still commanded is taken up again.
     fn rest(&mut self) {
         self.stage = Stage::Rest;
         self.aim = None;
@@ -149,7 +153,7 @@ impl Cartesian {
         });
     }
 
-    /// Goes on along the line.
+    /// Continues along the line.
     fn follow(&mut self, info: &CycleInfo) {
         if !matches!(self.stage, Stage::Moving | Stage::Braking) {
             return;

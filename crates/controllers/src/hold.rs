@@ -24,7 +24,7 @@ pub(crate) fn hold(report: &AxisReport, command: &mut AxisCommand) {
     hold_set_point(report, command);
 }
 
-/// Keeps axes in place that are shown as held, whatever is requested of their drives.
+/// Holds the position of axes that are shown as held, for any request to their drives.
 pub(crate) fn hold_set_points(reports: &[AxisReport], commands: &mut [AxisCommand]) {
     reports.iter().zip(commands).for_each(|(report, command)| hold_set_point(report, command));
 }

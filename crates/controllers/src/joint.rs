@@ -11,8 +11,9 @@ use motion::{AxisPhase, AxisSetpoint, NewtonMetres, Radians, RadiansPerSecond, T
 
 use crate::axis::{AxisSettings, clamped, elapsed};
 
-/// Moves axes in modes CSP and IP to the commanded positions, by jerk-limited motions that a new position changes
-/// at any time. In mode PP the drive makes the motion. An axis without a command goes on to its last commanded position.
+/// Moves axes in modes CSP and IP to the commanded positions, by jerk-limited motions that a new
+/// position changes at any time. In mode PP the drive makes the motion. An axis without a command
+/// continues to its last commanded position.
 #[derive(Clone, Debug)]
 pub struct JointPosition {
     axes: Vec<AxisSettings>,
@@ -40,7 +41,7 @@ impl JointPosition {
         })
     }
 
-    /// Gives an axis whose drive makes its own way its target; to rest it is halted.
+    /// Sends an axis in a profile mode its target, or halts it to stop it.
     fn head_for(&mut self, index: usize, here: Radians, command: &mut AxisCommand, stopping: bool) {
         let settings = &self.axes[index];
         match self.targets[index] {
@@ -121,8 +122,9 @@ impl Controller for JointPosition {
     }
 }
 
-/// Turns axes in modes CSV, PV, CSP or IP at the commanded velocities, which they reach with bounded acceleration and jerk.
-/// An axis without a command comes to rest. An axis in CSP or IP is sent the positions on its way, and comes to rest at its position limits.
+/// Turns axes in modes CSV, PV, CSP or IP at the commanded velocities, which they reach with
+/// bounded acceleration and jerk. An axis without a command stops. An axis in CSP or IP is sent the
+/// positions on its way, and stops at its position limits.
 #[derive(Clone, Debug)]
 pub struct JointVelocity {
     axes: Vec<AxisSettings>,
@@ -137,7 +139,7 @@ pub struct JointVelocity {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Aim {
     velocity: RadiansPerSecond,
-    /// Position limit it leads to, if the axis is to come to rest there.
+    /// Position limit it leads to, if the axis has to stop there.
     wall: Option<Radians>,
     /// False while that limit is too far away to be planned for.
     planned: bool,
@@ -160,7 +162,7 @@ impl JointVelocity {
         })
     }
 
-    /// Velocity asked of an axis, within its limit.
+    /// Commanded velocity of an axis, within its limit.
     fn wanted(&mut self, index: usize) -> RadiansPerSecond {
         let settings = &self.axes[index];
         let limit = settings.velocity_limit.0;
@@ -187,14 +189,14 @@ impl JointVelocity {
         }
     }
 
-    /// Position limit that a velocity leads to: an axis that is sent positions comes to rest there.
+    /// Position limit that a velocity leads to: an axis that is sent positions stops there.
     fn wall(&self, index: usize, velocity: RadiansPerSecond) -> Option<Radians> {
         let (lowest, highest) = self.axes[index].position_limits?;
         if self.modes[index] != CyclicMode::Position || velocity == RadiansPerSecond::ZERO {
             return None;
         }
         let end = if velocity.0 > 0.0 { highest } else { lowest };
-        // From outside its limits it goes no farther out.
+        // From outside its limits it moves no farther out.
         Some(self.axes[index].within(end, self.motion.points()[index].position))
     }
 
@@ -223,7 +225,8 @@ impl Controller for JointVelocity {
                 continue;
             };
             command.request = Request::Enable;
-            // In CSV only the velocity matters: the axis may be at another position than the motion.
+            // In CSV only the velocity matters: the axis may be at another position than the
+            // motion.
             if let AxisPhase::HoldingAt(position) = report.feedback.phase {
                 begin(&mut self.motion, index, position);
                 self.aims[index] = Aim::default();
@@ -245,7 +248,8 @@ impl Controller for JointVelocity {
     }
 }
 
-/// Gives axes in modes CST and TQ the commanded torques, within their limits. An axis without a command gets none.
+/// Gives axes in modes CST and TQ the commanded torques, within their limits. An axis without a
+/// command gets none.
 #[derive(Clone, Debug)]
 pub struct JointEffort {
     axes: Vec<(AxisSettings, NewtonMetres)>,
@@ -312,7 +316,7 @@ fn fresh_targets(axes: &[AxisSettings], command: &ExternalCommand, targets: &mut
     }
 }
 
-/// Starts the motion of an axis at rest at `position`.
+/// Starts the motion of an axis at standstill at `position`.
 pub(crate) fn begin(motion: &mut OnlineMotion, index: usize, position: Radians) {
     // A position that is not a finite number comes from no drive: the axis stays in place.
     let _ = motion.begin(index, TrajectoryPoint { position, ..TrajectoryPoint::default() });
@@ -328,7 +332,7 @@ mod tests {
 
     // feature(axes): `joint_position` gives an axis in pp its destination, and halts it to bring it to rest
     #[test]
-    fn an_axis_whose_drive_makes_its_own_way_gets_destinations_and_is_halted() {
+    fn profile_mode_axis_gets_destinations_and_is_halted() {
         let settings = AxisSettings {
             axis: 0,
             profile: true,

@@ -1,26 +1,30 @@
 //! Several controllers, one of which is active, and the requests to a running cycle.
 //!
-//! A [`ControllerManager`] answers the ports `control` and `stop` ([`ipc::message::control`]) and passes port `trajectory` to the
-//! active controller.
+//! A [`ControllerManager`] answers the ports `control` and `stop` ([`ipc::message::control`]) and
+//! passes port `trajectory` to the active controller.
 //!
-//! * Controllers are switched only while all axes are at rest. The new one is shown
+//! * Controllers are switched only while all axes are at standstill. The new one is shown
 //!   [`AxisPhase::HoldingAt`] in its first cycle, as after enabling, and so starts at the present
 //!   positions. Axes it does not move are held, in their own modes.
-//! * A controller may have its axes in another mode of operation than their own ([`Member::in_mode`]). They are held until their drives show
-//!   it; if one does not take it, all go back to the modes of the controller before.
-//! * One request is processed at a time; *stop*, *disable* and *deactivate* replace the one in progress.
+//! * A controller may have its axes in another mode of operation than their own
+//!   ([`Member::in_mode`]). They are held until their drives show it; if one does not take it, all
+//!   go back to the modes of the controller before.
+//! * One request is processed at a time; *stop*, *disable* and *deactivate* replace the one in
+//!   progress.
 //! * After *deactivate* no controller is active, and all axes are held until one is switched to.
-//! * After *stop*, and after *reset faults* or *enable* that ended a stop, the active controller ignores the
-//!   command valid then, until another is given or it goes stale: a joystick that still says "ahead" moves
-//!   nothing.
+//! * After *stop*, and after *reset faults* or *enable* that ended a stop, the active controller
+//!   ignores the command valid then, until another one arrives or it becomes stale: a joystick that
+//!   is still pushed forward moves nothing.
 //! * *Enable* is the start request of axes that wait for one ([`StopReason::AwaitsStart`]).
-//! * After *reset faults* drives that were requested to be enabled are enabled again, and hold. A controller
-//!   that moves by itself, such as a sinusoid, moves them again.
+//! * After *reset faults* drives that were requested to be enabled are enabled again, and hold. A
+//!   controller that moves without commands, such as a sinusoid, moves them again. The
+//!   drive of an unreferenced axis stays as it is until *enable*.
 
 mod modes;
 mod orders;
 mod requests;
 mod rest;
+mod unreferenced;
 
 use control::controller::{
     AcceptedRequest, AxisCommand, AxisReport, Controller, ControllerOutput, CycleInfo, ExternalCommand,
@@ -47,7 +51,7 @@ use crate::trajectory::JointTrajectory;
 pub struct ManagedAxis {
     /// Its own mode of operation.
     pub mode: AxisMode,
-    /// Highest speed; an axis is at rest below a hundredth of it.
+    /// Highest speed; below a hundredth of it an axis is at standstill.
     pub velocity_limit: RadiansPerSecond,
     /// Homing by request.
     pub homing: HomedBy,
@@ -75,12 +79,12 @@ pub struct ControllerManager {
     /// It is that cycle: axes that follow are shown as held.
     shows_held: bool,
     enabled: bool,
-    /// The active controller wants no axis enabled.
+    /// The active controller enables no axis.
     unwanted: bool,
     job: Option<Job>,
-    /// A request brings the axes to rest in this cycle.
+    /// A request stops the axes in this cycle.
     rests: bool,
-    /// The active controller does not bring its axes to rest: they are held.
+    /// The active controller does not stop its axes: they are held.
     hold: rest::MemberHold,
     /// Request that was accepted in this cycle.
     accepted: Option<AcceptedRequest>,
@@ -92,10 +96,12 @@ pub struct ControllerManager {
     shown: Vec<AxisReport>,
     /// Set-points of the previous cycle.
     last: Vec<AxisSetpoint>,
-    /// Axes whose stop or fault was there when the request in progress began, and still is: that
-    /// request acknowledges no other.
+    /// Axes with a stop or fault that was present when the request in progress began, and still is:
+    /// that request acknowledges no other.
     acknowledges: Vec<bool>,
-    /// Cycles for which all axes have been at rest.
+    /// Axes with a drive that was not enabled when the last reset began.
+    off: Vec<bool>,
+    /// Cycles for which all axes have been at standstill.
     standing: u32,
     /// Members have axes in different modes.
     changes_modes: bool,
@@ -108,8 +114,8 @@ pub struct ControllerManager {
 }
 
 impl ControllerManager {
-    /// A manager whose first member is active at the start; `members` must not be empty. With `enable` the
-    /// drives are enabled at the start, otherwise on request.
+    /// A manager with the first member active at the start; `members` must not be empty. With
+    /// `enable` the drives are enabled at the start, otherwise on request.
     #[must_use]
     pub fn new(axes: &[ManagedAxis], members: Vec<Member>, enable: bool) -> Self {
         let nothing = ExternalCommand { axes: vec![None; axes.len()], ..ExternalCommand::default() };
@@ -132,6 +138,7 @@ impl ControllerManager {
             shown: vec![AxisReport::default(); axes.len()],
             last: vec![AxisSetpoint::default(); axes.len()],
             acknowledges: vec![false; axes.len()],
+            off: vec![false; axes.len()],
             standing: 0,
             deaf: nothing.clone(),
             is_deaf: false,
@@ -147,7 +154,8 @@ impl ControllerManager {
         Self { control: vec![control], trajectory: Some(trajectory), ..self }
     }
 
-    /// Adds the port for requests that bring the axes to rest, behind that of all ([`ControllerManager::with_ports`]).
+    /// Adds the port for requests that stop the axes, after the port for all requests
+    /// ([`ControllerManager::with_ports`]).
     #[must_use]
     pub fn with_stop_port(mut self, stop: Box<dyn Port>) -> Self {
         self.control.push(stop);
@@ -177,27 +185,28 @@ impl ControllerManager {
         self.shows_held = std::mem::take(&mut self.entering);
     }
 
-    /// Sets the requests to the drives, which override those of the controller.
+    /// Sets the requests to the drives, which override the controller's requests.
     fn request(&mut self, commands: &mut [AxisCommand]) {
         let doing = self.job.map(|job| job.doing);
         let early = self.job.is_some_and(|job| job.cycles <= ANSWER_CYCLES);
         let in_time = self.job.is_some_and(|job| job.since <= FAULT_TIME);
-        let axes = commands.iter_mut().zip(&self.shown).zip(&self.acknowledges);
-        for ((command, report), acknowledges) in axes {
+        self.unwanted = !commands.is_empty();
+        let axes = commands.iter_mut().zip(&self.shown).zip(&self.acknowledges).zip(&mut self.off);
+        for (((command, report), acknowledges), off) in axes {
             let wanted = match doing {
                 // A stop is acknowledged once. A drive may take longer to leave its fault.
                 Some(_) if *acknowledges && (early || in_time && is_in_fault(report)) => {
                     Request::FaultReset
                 }
                 _ if !self.enabled => Request::Disable,
-                // The drive moves the axis, not a controller that could bring it to rest.
+                // The drive moves the axis, so no controller could stop it.
                 Some(doing) if doing.brings_to_rest() && report.homing => Request::Halt,
                 _ => command.request,
             };
-            command.request = wanted;
+            self.unwanted &= wanted == Request::Disable;
+            command.request = Self::leave_off(off, report, wanted);
             command.home_again = false;
         }
-        self.unwanted = !commands.is_empty() && commands.iter().all(|it| it.request == Request::Disable);
         if let Some(Job { doing: Doing::Homing { axis, begun, before }, cycles, .. }) = self.job {
             let by_hand = self.axes.get(axis).is_some_and(|it| it.homing == HomedBy::Hand);
             // Until the place was taken: a reply may be lost.
@@ -209,8 +218,9 @@ impl ControllerManager {
         }
     }
 
-    /// Notes the axes whose stop or fault the request in progress acknowledges. What comes during the
-    /// request needs another one: power, safe torque off or an axis that was stopped meanwhile.
+    /// Notes the axes with a stop or fault that the request in progress acknowledges. Later stops
+    /// and faults need another request: power, safe torque off or an axis that was stopped
+    /// meanwhile.
     fn note_acknowledged(&mut self) {
         let job = self.job.filter(|job| matches!(job.doing, Doing::Enabling | Doing::Resetting));
         let Some(Job { doing, cycles, .. }) = job else { return self.acknowledges.fill(false) };
@@ -227,7 +237,7 @@ impl ControllerManager {
         }
     }
 
-    /// Counts the cycles for which all axes are at rest.
+    /// Counts the cycles for which all axes are at standstill.
     fn watch_standing(&mut self, commands: &[AxisCommand]) {
         let mut stand = true;
         for (number, (command, report)) in commands.iter().zip(&self.shown).enumerate() {
@@ -370,7 +380,8 @@ impl Member {
         Self { kind, axes: axes.to_vec(), mode: None }
     }
 
-    /// The same, moving its axes in this mode of operation, to which they are brought when it becomes active.
+    /// The same, moving its axes in this mode of operation, to which they are brought when it
+    /// becomes active.
     #[must_use]
     pub fn in_mode(self, mode: AxisMode) -> Self {
         Self { mode: Some(mode), ..self }
@@ -410,7 +421,7 @@ impl std::fmt::Debug for Member {
     }
 }
 
-/// Id of a message that cannot be read, as far as it goes.
+/// Id of an invalid message, if it is long enough; else 0.
 fn id_of(bytes: &[u8]) -> u64 {
     bytes.get(8..16).and_then(<[u8]>::first_chunk).map_or(0, |id| u64::from_le_bytes(*id))
 }
@@ -435,7 +446,7 @@ fn awaits_start(report: &AxisReport, all: &[AxisReport]) -> bool {
 /// Index of no controller.
 const NONE: usize = usize::MAX;
 
-/// Cycles without motion after which axes are at rest.
+/// Cycles without motion after which axes are at standstill.
 const STANDING_CYCLES: u32 = 10;
 
 /// Set-points nearer than this are the same.

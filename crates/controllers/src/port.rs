@@ -8,7 +8,8 @@ pub trait Port: Send {
     /// Binds the port to the real-time thread; called there once, before the first message is read.
     fn bind(&mut self);
 
-    /// Reads the oldest message, cut to `buffer`, and returns its length; `None` where there is none.
+    /// Reads the oldest message, cut to `buffer`, and returns its length; `None` where there is
+    /// none.
     fn receive(&mut self, buffer: &mut [u8]) -> Option<usize>;
 
     /// Sends a message.

@@ -1,7 +1,7 @@
 //! Short queue without allocation.
 
-/// Up to `N` items, oldest first. When it is full the newest is dropped: its user empties it in every
-/// cycle.
+/// Up to `N` items, oldest first. When it is full the newest is dropped: its user empties it in
+/// every cycle.
 #[derive(Clone, Debug)]
 pub(crate) struct Queue<T, const N: usize> {
     items: [Option<T>; N],

@@ -10,7 +10,7 @@ use motion::{
 
 use crate::axis::{AxisSettings, clamped, elapsed};
 
-/// Swings each axis about the position at which it was enabled, and brings it to rest when it stops.
+/// Swings each axis about the position at which it was enabled, and stops it at the end.
 #[derive(Clone, Debug)]
 pub struct Sinusoid {
     swings: Vec<Swing>,
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn positions_begin_where_the_axis_stands_and_never_step() {
+    fn positions_begin_at_the_axis_and_never_step() {
         let mut swing = swing();
         assert!(swing.advance(CYCLE, false, AxisPhase::NotEnabled).is_none());
         let mut last = position(&mut swing, false, AxisPhase::HoldingAt(Radians(5.0)));
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_of_the_axis_that_bounds_the_swing_is_reported_while_it_does() {
+    fn axis_limit_on_the_swing_is_reported_while_it_applies() {
         let mut swing = swing();
         position(&mut swing, false, AxisPhase::HoldingAt(Radians(0.0)));
         assert!((0..6_000).all(|_| {
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_drive_that_falls_out_begins_anew_where_it_stands() {
+    fn drive_that_drops_out_restarts_at_its_position() {
         let mut swing = swing();
         position(&mut swing, false, AxisPhase::HoldingAt(Radians(0.0)));
         (0..1_000).for_each(|_| {

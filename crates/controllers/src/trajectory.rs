@@ -1,13 +1,14 @@
 //! Controller that follows trajectories through points.
 //!
 //! Orders arrive as [`ipc::message::trajectory::Order`]s, their results leave as [`Report`]s; the
-//! [`crate::ControllerManager`] carries both. Memory for two trajectories is reserved: one is followed while the next
-//! one arrives or waits for its start.
+//! [`crate::ControllerManager`] carries both. Memory for two trajectories is reserved: one is
+//! followed while the next one arrives or waits for its start.
 //!
-//! Between points the path is a polynomial of degree five where both points give accelerations, of degree
-//! three where they give velocities. Points that give neither are passed with velocities derived from their
-//! neighbours so that an axis turns back only at points. The first segment leads from the set-points at the
-//! start, with their velocity and acceleration, to the first point that is still to come.
+//! Between points the path is a polynomial of degree five where both points give accelerations, of
+//! degree three where they give velocities. Points that give neither are passed with velocities
+//! derived from their neighbours so that an axis turns back only at points. The first segment leads
+//! from the set-points at the start, with their velocity and acceleration, to the first point that
+//! is still to come.
 
 mod program;
 
@@ -58,7 +59,7 @@ pub struct JointTrajectory {
     course: Option<Execution>,
     /// First segment of each row of `now`.
     entry: Vec<Segment>,
-    /// Report to send once the axes rest.
+    /// Report to send once the axes are at standstill.
     ending: Option<Report>,
     highest_id: u64,
     last_release_ns: u64,
@@ -72,7 +73,7 @@ pub struct JointTrajectory {
 enum Source {
     /// None: its drive does not follow.
     Off,
-    /// Holding, or coming to rest.
+    /// Holding, or stopping.
     Rest,
     /// The trajectory.
     Along,
@@ -159,7 +160,7 @@ impl JointTrajectory {
         self.reports.pop()
     }
 
-    /// Gives up the current trajectory and the waiting one: the axes come to rest.
+    /// Gives up the current trajectory and the waiting one: the axes stop.
     pub fn give_up(&mut self, why: Abort) {
         self.drop_next(Outcome::Aborted(why), Rejection::Stopping);
         if self.course.is_some() {
@@ -210,8 +211,8 @@ impl JointTrajectory {
         Ok(start_ns)
     }
 
-    /// Finds the first segment of `next` from the present set-points, into `entry` of its rows; returns the
-    /// progress there.
+    /// Finds the first segment of `next` from the present set-points, into `entry` of its rows;
+    /// returns the progress there.
     fn enter(&mut self, start_ns: u64, release_ns: u64) -> Result<Execution, Refused> {
         let Self { next, points, settings, .. } = self;
         let since = release_ns.saturating_sub(start_ns);
@@ -264,7 +265,7 @@ impl JointTrajectory {
             self.leave(Report::new(self.now.id, Outcome::Aborted(Abort::Replaced)));
         }
         if let Some(ending) = self.ending.take() {
-            // The next trajectory takes over before rest: the cancellation is reported now.
+            // The next trajectory takes over before standstill: the cancellation is reported now.
             self.reports.push(ending);
         }
         std::mem::swap(&mut self.now, &mut self.next);
@@ -281,7 +282,7 @@ impl JointTrajectory {
         self.reported = (self.now.id, TrajectoryStatus::Executing, 0);
     }
 
-    /// Leaves the trajectory: its axes come to rest. Cancellation is reported when they rest, all else at
+    /// Leaves the trajectory: its axes stop. Cancellation is reported at standstill, all else at
     /// once.
     fn leave(&mut self, report: Report) {
         self.course = None;
@@ -290,7 +291,7 @@ impl JointTrajectory {
             if self.sources[axis] == Source::Along {
                 self.sources[axis] = Source::Rest;
                 if self.rest.begin(axis, self.points[axis]).is_err() {
-                    // The motion ahead is unknown: the set-point stands, and the drive brakes.
+                    // The motion ahead is unknown: the set-point is held, and the drive brakes.
                     begin(&mut self.rest, axis, self.points[axis].position);
                 }
             }
@@ -476,7 +477,8 @@ impl Controller for JointTrajectory {
     }
 }
 
-/// Largest distance of the axes from a trajectory's point at time 0, rad: the plan assumes them there.
+/// Largest distance of the axes from a trajectory's point at time 0, rad: the plan assumes them
+/// there.
 const START_WINDOW: f64 = 0.05;
 
 /// Delay up to which a late trajectory still has to begin at the present positions.

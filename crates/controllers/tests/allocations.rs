@@ -1,4 +1,5 @@
-//! A counting allocator sees a controller manager with every controller: commands, trajectories, requests, switching, stopping.
+//! A counting allocator sees a controller manager with every controller: commands, trajectories,
+//! requests, switching, stopping.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 use std::sync::Arc;
@@ -97,8 +98,8 @@ fn cartesian() -> Cartesian {
     Cartesian::new(&[0, 1], line).unwrap()
 }
 
-/// Two axes in each mode: 0, 1 in CSP, 2 to 5 in CSV; torques go to an axis of which only the command is
-/// checked.
+/// Two axes in each mode: 0, 1 in CSP, 2 to 5 in CSV. Torques are sent to an axis with only a check
+/// of the command.
 fn members() -> Vec<Member> {
     let plain =
         |controller: Box<dyn Controller>, axes: &[usize]| Member::new(MemberKind::Plain(controller), axes);
@@ -238,7 +239,8 @@ fn no_controller_asks_for_memory_once_it_is_made() {
                 slid += (feedback.position - before).0.abs();
             }
         }
-        // A new command every fifth of a second, except for some cycles after a stop, until the last requests.
+        // A new command every fifth of a second, except for some cycles after a stop, until the
+        // last requests.
         if number % 200 == 0 && number < 13_700 && (number < 1500 || number % 1500 > 450) {
             let way = if number % 400 == 0 { 1.0 } else { -1.0 };
             command.freshness = if number % 1400 == 0 { Freshness::Stale } else { Freshness::Fresh };
@@ -273,7 +275,8 @@ fn no_controller_asks_for_memory_once_it_is_made() {
     }
     assert!(slid > 0.2 && refused > 0, "{slid} {refused}");
     assert_eq!(allocations::calls(), 0, "calls of the allocator");
-    // 8 stops, 8 switches, reset, home, disable, enable; two trajectories accepted, one of them succeeded.
+    // 8 stops, 8 switches, reset, home, disable, enable; two trajectories accepted, one of them
+    // succeeded.
     assert_eq!(sent.load(Ordering::Relaxed), 20 + 3, "all of it happened");
     assert!(moved[..4].iter().all(|moved| *moved > 0.2), "{moved:?}");
     assert_eq!(manager.output().control.active, 8);

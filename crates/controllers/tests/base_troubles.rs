@@ -1,5 +1,5 @@
-//! Bases with hand-played axes: wheels that fail or report nothing, twists beyond the limits, and joints
-//! that are stopped.
+//! Bases with scripted axes: wheels that fail or report nothing, twists beyond the limits, and
+//! joints that are stopped.
 use crate::rig;
 
 use control::controller::{
@@ -108,7 +108,7 @@ fn mecanum(limits: TwistLimits, wheel_limit: f64) -> Played<BaseController> {
 }
 
 #[test]
-fn a_twist_is_held_to_the_limits_of_the_base_in_each_of_its_parts() {
+fn each_part_of_a_twist_is_clamped_to_base_limits() {
     for (asked, wanted) in [
         ((0.9, 0.0, 0.0), (0.35, 0.0, 0.0)),
         ((0.0, 0.0, -2.7), (0.0, 0.0, -1.5)),
@@ -159,7 +159,7 @@ fn with_a_wheel_that_falls_out_the_others_come_to_rest_softly() {
 }
 
 #[test]
-fn a_base_that_is_enabled_again_begins_at_rest() {
+fn re_enabled_base_begins_at_standstill() {
     let mut base = differential(limits());
     base.ask(0.3, 0.0, 0.0);
     base.run(2_000);
@@ -209,7 +209,8 @@ fn a_cycle_that_is_stopped_brings_base_and_joints_to_rest() {
     assert_eq!(joint.commands[0].setpoint.torque, NewtonMetres::ZERO);
 }
 
-/// The feedback of one wheel arrives a cycle later than the other's: the base has not turned in between.
+/// The feedback of one wheel arrives a cycle later than the other's: the base has not turned in
+/// between.
 #[test]
 fn odometry_waits_until_it_knows_all_wheels() {
     let mut base = differential(limits());

@@ -1,5 +1,5 @@
-//! Bases with simulated drives: the twist is followed, wheels and odometry agree, and without a twist they
-//! come to rest.
+//! Bases with simulated drives: the twist is followed, wheels and odometry agree, and without a
+//! twist they stop.
 use crate::rig;
 
 use control::controller::Freshness;
@@ -50,7 +50,7 @@ fn hold() -> Member {
     Member::new(MemberKind::Plain(Box::new(Hold)), &[0, 1])
 }
 
-/// Commands a twist for `seconds`, then none, until the base rests.
+/// Commands a twist for `seconds`, then none, until the base is at standstill.
 fn drive(twist: (f64, f64, f64), seconds: u64, wheels: usize, member: Member) -> Log {
     Rig::new(wheels, CyclicMode::Velocity).run(vec![member], move |world| {
         let (x, y, yaw) = if world.cycles < seconds * 1000 { twist } else { (0.0, 0.0, 0.0) };
@@ -59,7 +59,8 @@ fn drive(twist: (f64, f64, f64), seconds: u64, wheels: usize, member: Member) ->
     })
 }
 
-/// Pose of a base whose wheels made these small displacements (x, y, yaw), each along the mean heading.
+/// Pose of a base after its wheels made these small displacements (x, y, yaw), each along the mean
+/// heading.
 fn placed(moved: impl Iterator<Item = [f64; 3]>) -> [f64; 3] {
     moved.fold([0.0; 3], |[x, y, yaw], [ahead, left, turn]| {
         let (sin, cos) = (yaw + turn / 2.0).sin_cos();
@@ -112,8 +113,9 @@ fn a_base_on_mecanum_wheels_moves_ahead_aside_and_about_at_once() {
 }
 
 #[test]
-fn what_is_too_fast_is_slowed_down_along_the_same_arc_and_within_the_limits() {
-    // Straight ahead 0.35 m/s is the limit; the outer wheel would have to turn at 6 rad/s, 4 are allowed.
+fn too_fast_twist_slows_down_along_the_same_arc() {
+    // Straight ahead 0.35 m/s is the limit; the outer wheel would have to turn at 6 rad/s, 4 are
+    // allowed.
     let log = drive((0.9, 0.0, 2.7), 3, 2, differential());
     let twist = log.cycles[2500].output.twist;
     assert!((twist.yaw.0 / twist.x.0 - 3.0).abs() < 0.05, "{twist:?}");
@@ -128,7 +130,7 @@ fn what_is_too_fast_is_slowed_down_along_the_same_arc_and_within_the_limits() {
 }
 
 #[test]
-fn without_a_fresh_twist_it_comes_to_rest_softly() {
+fn stale_twist_stops_the_base_smoothly() {
     for freshness in [Freshness::Stale, Freshness::Never] {
         let log = Rig::new(2, CyclicMode::Velocity).run(vec![differential()], move |world| {
             world.twist(0.3, 0.0, 0.0);
@@ -186,7 +188,7 @@ fn a_wheel_that_is_stopped_stops_the_others() {
 }
 
 #[test]
-fn odometry_goes_on_while_another_controller_is_active() {
+fn odometry_continues_while_another_controller_is_active() {
     use ipc::message::control::Action;
     let log = Rig::new(2, CyclicMode::Velocity).run(vec![hold(), differential()], |world| {
         match world.cycles {

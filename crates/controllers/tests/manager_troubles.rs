@@ -1,5 +1,5 @@
-//! Requests while something is wrong: drives in fault, drives that ignore requests, axes that are blocked
-//! or pushed, and a cycle that is being stopped.
+//! Requests while something is wrong: drives in fault, drives that ignore requests, axes that are
+//! blocked or pushed, and a cycle that is being stopped.
 use crate::rig;
 
 use control::controller::{AxisReport, AxisTarget, Controller, CycleInfo, Freshness, InterlockCause};
@@ -69,7 +69,7 @@ fn a_drive_that_does_not_follow_is_not_waited_for_for_ever() {
     assert_eq!(bench.reply(disable), None);
     bench.run(200);
     assert_eq!(bench.reply(disable), Some(Err(Refusal::TimedOut)));
-    // Nor is an axis that never rests: it is disabled all the same.
+    // Nor for an axis that never stops: it is disabled all the same.
     let mut bench = self::bench();
     bench.troubles[0] = Trouble::Coasts(1.0);
     let disable = bench.request(Action::Disable);
@@ -81,7 +81,7 @@ fn a_drive_that_does_not_follow_is_not_waited_for_for_ever() {
 }
 
 #[test]
-fn a_fault_is_reset_and_one_that_stays_is_told() {
+fn fault_is_reset_and_persistent_fault_is_reported() {
     let mut bench = bench();
     bench.troubles[1] = Trouble::Fault;
     bench.run(10);
@@ -120,6 +120,67 @@ fn an_interlock_that_does_not_permit_refuses_at_once() {
     let enable = bench.request(Action::Enable);
     bench.run(2);
     assert_ne!(bench.reply(enable), Some(Err(Refusal::Interlock)), "it permits again");
+}
+
+// feature(program): a reset is refused while an interlock of kind "enable" does not permit
+#[test]
+fn a_missing_permission_refuses_the_reset() {
+    let mut bench = bench();
+    let cause = |permits| Some(InterlockCause { interlock: 0, level: InputLevel::Low, permits });
+    bench.troubles[0] = Trouble::Latched;
+    bench.reports[0].stop = Some(StopReason::NotPermitted);
+    bench.reports[0].interlock = cause(false);
+    bench.run(10);
+    let reset = bench.request(Action::ResetFaults);
+    bench.run(20);
+    assert_eq!(bench.reply(reset), Some(Err(Refusal::Interlock)));
+    bench.troubles[0] = Trouble::None;
+    bench.reports[0].stop = None;
+    let reset = bench.request(Action::ResetFaults);
+    bench.run(20);
+    assert_eq!(bench.reply(reset), Some(Ok(())), "it permits");
+}
+
+// feature(axes): a reset enables no drive of an unreferenced axis, and leaves one that is enabled as it is
+#[test]
+fn a_reset_leaves_the_drive_of_an_unreferenced_axis_off() {
+    let mut bench = bench();
+    bench.troubles[0] = Trouble::Latched;
+    let unreferenced = Some(StopReason::UnreferencedRestart);
+    bench.reports[0].stop = unreferenced;
+    bench.reports[0].feedback.phase = AxisPhase::HoldingAt(Radians(0.0));
+    bench.run(10);
+    let reset = bench.request(Action::ResetFaults);
+    bench.run(150);
+    assert_eq!(bench.reply(reset), Some(Err(Refusal::Held)));
+    assert_eq!(bench.reports[0].state, Some(State::OperationEnabled), "it was enabled");
+    // Its drive restarts.
+    bench.troubles[0] = Trouble::Deaf;
+    bench.reports[0].state = Some(State::SwitchOnDisabled);
+    bench.run(10);
+    let reset = bench.request(Action::ResetFaults);
+    bench.run(3);
+    // Supervision would still hold it.
+    bench.commands[0].request = Request::Disable;
+    bench.troubles[0] = Trouble::Latched;
+    bench.reports[0].stop = unreferenced;
+    bench.run(500);
+    assert_eq!(bench.reply(reset), Some(Err(Refusal::Held)));
+    assert_eq!(bench.reports[0].state, Some(State::SwitchOnDisabled), "a refused reset enables it");
+    assert_eq!(bench.reports[1].state, Some(State::OperationEnabled), "the other one stays enabled");
+    assert!(bench.manager.output().control.enabled, "it is still to be enabled");
+    // A drive that still brakes is not disabled.
+    bench.troubles[0] = Trouble::Deaf;
+    bench.reports[0].state = Some(State::QuickStopActive);
+    bench.run(2);
+    assert_eq!(bench.commands[0].request, Request::QuickStop);
+    bench.reports[0].state = Some(State::SwitchOnDisabled);
+    bench.troubles[0] = Trouble::Latched;
+    // Enabled and held, it may look for its home, or be jogged.
+    let enable = bench.request(Action::Enable);
+    bench.run(600);
+    assert_eq!(bench.reply(enable), Some(Err(Refusal::Held)));
+    assert_eq!(bench.reports[0].state, Some(State::OperationEnabled));
 }
 
 #[test]
@@ -195,7 +256,7 @@ fn a_stop_by_supervision_is_acknowledged_by_a_reset() {
 }
 
 #[test]
-fn while_the_cycle_is_stopped_nothing_is_begun_and_what_is_being_done_is_given_up() {
+fn stopped_cycle_begins_nothing_and_aborts_running_goals() {
     let mut bench = bench();
     target(&mut bench, 0, 2.0);
     bench.run(300);
@@ -217,7 +278,7 @@ fn axes_stand_when_they_do_and_when_they_are_asked_to() {
     bench.troubles[0] = Trouble::Stuck;
     bench.run(200);
     let first = bench.request(Action::SwitchController(1));
-    // Commanded to rest, and pushed.
+    // Commanded to stop, and pushed.
     let mut pushed = self::bench();
     pushed.troubles[0] = Trouble::Coasts(0.1);
     pushed.run(200);
@@ -229,14 +290,14 @@ fn axes_stand_when_they_do_and_when_they_are_asked_to() {
 }
 
 #[test]
-fn a_controller_that_is_switched_to_begins_where_the_axes_were_sent_last() {
+fn switched_controller_starts_at_last_set_points() {
     let mut bench =
         Bench::new(&[CyclicMode::Position; 2], vec![positions(&[0, 1]), positions(&[0, 1]), hold()]);
     target(&mut bench, 0, 1.25);
     bench.run(1_500);
     bench.command.axes[0] = None;
-    // Under its load the axis stands a little beside its set-point: a start at the feedback would pull it
-    // down.
+    // Under its load the axis deviates a little from its set-point: a start at the feedback would
+    // pull it down.
     bench.troubles[0] = Trouble::Stuck;
     bench.reports[0].feedback.position -= Radians(0.02);
     bench.run(20);
@@ -252,7 +313,7 @@ fn a_controller_that_is_switched_to_begins_where_the_axes_were_sent_last() {
 }
 
 #[test]
-fn a_command_that_is_given_anew_after_a_stop_counts() {
+fn repeated_command_after_a_stop_counts() {
     let mut bench = bench();
     target(&mut bench, 0, 2.0);
     bench.run(300);
@@ -262,7 +323,7 @@ fn a_command_that_is_given_anew_after_a_stop_counts() {
     let rest = bench.reports[0].feedback.position;
     bench.run(300);
     assert_eq!(bench.reports[0].feedback.position, rest, "the old one does not");
-    // The command goes stale, and the same one is given once more.
+    // The command becomes stale, and the same one arrives once more.
     bench.command.freshness = Freshness::Stale;
     bench.run(10);
     bench.command.freshness = Freshness::Fresh;
@@ -285,7 +346,7 @@ fn base() -> Member {
 }
 
 #[test]
-fn odometry_hears_of_wheels_that_something_else_turns() {
+fn odometry_sees_wheels_turned_from_outside() {
     let mut bench = Bench::new(&[CyclicMode::Velocity; 2], vec![hold(), base()]);
     bench.troubles = vec![Trouble::Coasts(2.0); 2];
     bench.run(1_000);
@@ -325,7 +386,7 @@ fn homing_a_wheel_moves_its_position_and_not_the_base() {
     }
 }
 
-/// Wants no axis enabled, as a controller process that is not there.
+/// Enables no axis, as a controller process that is missing.
 struct Idle;
 
 impl Controller for Idle {
@@ -335,7 +396,7 @@ impl Controller for Idle {
 }
 
 #[test]
-fn drives_that_their_controller_wants_disabled_are_not_shown_as_asked_to_be_enabled() {
+fn drives_their_controller_disables_are_not_shown_as_requested() {
     let idle = Member::new(MemberKind::Plain(Box::new(Idle)), &[0, 1]);
     let mut bench = Bench::new(&[CyclicMode::Position; 2], vec![hold(), idle]);
     bench.run(10);
@@ -347,7 +408,8 @@ fn drives_that_their_controller_wants_disabled_are_not_shown_as_asked_to_be_enab
     assert_eq!(bench.reports[0].state, Some(State::SwitchOnDisabled));
 }
 
-/// One of two drives does not take the mode: both are in those of the controller before, which goes on, and moves nothing meanwhile.
+/// One of two drives does not take the mode: both return to the modes of the previous controller,
+/// which continues, and moves nothing meanwhile.
 // feature(axes): a controller whose mode of operation a drive does not take is not switched to; its axes go back to the modes of the one before
 #[test]
 fn a_mode_that_a_drive_does_not_take_ends_the_switch() {

@@ -25,7 +25,7 @@ fn hold(axes: usize) -> Member {
 
 // feature(axes): enable, disable, reset, switch, home, stop
 #[test]
-fn drives_are_enabled_and_disabled_when_somebody_asks() {
+fn drives_are_enabled_and_disabled_on_request() {
     let mut ids = [0; 3];
     let rig = Rig { enable: false, ..Rig::new(2, CyclicMode::Position) };
     let log = rig.run(vec![positions(&[0, 1])], move |world| {
@@ -90,7 +90,7 @@ fn positions_are_reached_and_bent_on_the_way_within_the_limits() {
 
 // feature(axes): `joint_velocity` of CSP axes: by positions, to rest at a position limit
 #[test]
-fn an_axis_of_positions_turns_at_velocities_and_rests_at_its_limits() {
+fn position_axis_follows_velocities_and_stops_at_its_limits() {
     let axes = [0, 1].map(|axis| (settings(axis), CyclicMode::Position));
     let velocities = Member::new(MemberKind::Plain(Box::new(JointVelocity::new(&axes).unwrap())), &[0, 1]);
     let turn = |world: &mut rig::World, axis, velocity| {
@@ -102,11 +102,11 @@ fn an_axis_of_positions_turns_at_velocities_and_rests_at_its_limits() {
                 turn(world, 0, 2.0);
                 turn(world, 1, 1.0);
             }
-            // Slower on the way, faster again, let go of.
+            // Slower on the way, faster again, then without a command.
             500 => turn(world, 1, 0.3),
             700 => turn(world, 1, 99.0),
             900 => world.command.axes[1] = None,
-            // The first one has been at its limit for long, and comes back.
+            // The first axis has been at its limit for long, and returns.
             3000 => turn(world, 0, -4.0),
             // Soon in the way of the other limit, slower just before it.
             4300 => turn(world, 0, -1.0),
@@ -132,7 +132,7 @@ fn an_axis_of_positions_turns_at_velocities_and_rests_at_its_limits() {
 
 /// The limit is farther away than can be planned for: two hours.
 #[test]
-fn a_slow_axis_with_a_far_limit_turns_and_rests_there_in_the_end() {
+fn slow_axis_turns_and_stops_at_its_far_limit() {
     let far = AxisSettings { position_limits: Some((Radians(-0.2), Radians(1e4))), ..settings(0) };
     let slow = JointVelocity::new(&[(far, CyclicMode::Position)]).unwrap();
     let member = Member::new(MemberKind::Plain(Box::new(slow)), &[0]);
@@ -191,7 +191,7 @@ fn velocities_and_torques_are_obeyed_within_their_limits() {
 
 // feature(axes): enable, disable, reset, switch, home, stop
 #[test]
-fn a_controller_is_switched_to_at_rest_only_and_begins_where_the_axes_are() {
+fn controller_switches_only_at_standstill_and_starts_at_axes() {
     let mut ids = [0; 4];
     let log = Rig::new(2, CyclicMode::Position).run(
         vec![positions(&[0, 1]), hold(2), positions(&[1])],
@@ -225,7 +225,7 @@ fn a_controller_is_switched_to_at_rest_only_and_begins_where_the_axes_are() {
 
 // feature(axes): enable, disable, reset, switch, home, stop
 #[test]
-fn after_a_stop_the_command_that_held_moves_nothing_until_it_changes() {
+fn command_held_through_a_stop_moves_nothing_until_changed() {
     let mut id = 0;
     let log = Rig::new(1, CyclicMode::Position).run(vec![positions(&[0])], move |world| {
         match world.cycles {
@@ -265,7 +265,7 @@ fn without_a_controller_the_axes_are_held_whatever_is_commanded() {
                 world.target(0, AxisTarget::Position(Radians(-1.0)));
                 world.target(1, AxisTarget::Velocity(RadiansPerSecond(1.0)));
             }
-            // A stop is heard without a controller, too.
+            // A stop works without a controller, too.
             1500 => ids[2] = world.request(Action::Stop),
             2000 => {
                 assert_eq!(world.reply(ids[2]), Some(Ok(())));
@@ -290,7 +290,7 @@ fn without_a_controller_the_axes_are_held_whatever_is_commanded() {
 }
 
 #[test]
-fn an_axis_that_supervision_stopped_holds_until_faults_are_reset() {
+fn axis_stopped_by_supervision_holds_until_fault_reset() {
     let mut ids = [0; 2];
     let rig = Rig { following_error: Some(1e-5), ..Rig::new(2, CyclicMode::Position) };
     let log = rig.run(vec![positions(&[0, 1])], move |world| {
@@ -315,7 +315,7 @@ fn an_axis_that_supervision_stopped_holds_until_faults_are_reset() {
 }
 
 #[test]
-fn an_axis_is_homed_at_rest_where_it_stands() {
+fn axis_is_homed_at_standstill_at_its_position() {
     let mut ids = [0; 4];
     let homing = Homing::CurrentPosition { position: Radians(1.5) };
     let rig = Rig { homing, ..Rig::new(2, CyclicMode::Position) };
@@ -433,7 +433,7 @@ fn one_thing_is_done_at_a_time_and_a_stop_comes_first() {
 
 // feature(axes): `mode` of a controller: its axes are brought to that mode of operation when it is switched to, profile modes among them, enabled and at rest
 #[test]
-fn a_controller_that_is_switched_to_has_its_axes_in_its_mode_without_a_jump() {
+fn switched_controller_changes_mode_of_its_axes_without_a_jump() {
     use AxisMode::{
         CyclicPosition, CyclicTorque, CyclicVelocity, ProfilePosition, ProfileTorque, ProfileVelocity,
     };

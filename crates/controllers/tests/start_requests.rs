@@ -1,5 +1,5 @@
-//! Start requests through the manager, on simulated drives: what a request was not made for is not
-//! acknowledged by it.
+//! Start requests through the manager, on simulated drives: a request acknowledges only the
+//! conditions it was made for.
 use crate::rig;
 
 use control::controller::{AxisReport, AxisTarget};

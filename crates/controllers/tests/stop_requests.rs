@@ -11,8 +11,8 @@ const ASKED: u64 = 500;
 const AT_REST: u64 = 3_000;
 const AGAIN: u64 = 8_000;
 
-/// Positions of the axis, from cycle to cycle, of a controller that gets the request `what`, and then `then`
-/// later; the replies are all right.
+/// Positions of the axis, from cycle to cycle, of a controller that gets the request `what`, and
+/// then `then` later; the replies are all right.
 fn run(mode: CyclicMode, obeys: bool, what: Action, then: Action) -> Log {
     let members = vec![Headstrong::member(obeys, 1), Member::new(MemberKind::Plain(Box::new(Hold)), &[0])];
     Rig::new(1, mode).run(members, move |world| {

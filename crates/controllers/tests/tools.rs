@@ -1,4 +1,5 @@
-//! The tool of an arm under the controller manager, with hand-played axes: straight lines, changed targets, stops, drives that fall out.
+//! The tool of an arm under the controller manager, with scripted axes: straight lines, changed
+//! targets, stops, drives that drop out.
 use crate::rig;
 
 use control::controller::{AxisTarget, Controller, Freshness};
@@ -35,7 +36,7 @@ fn cartesian() -> Cartesian {
 /// Bent: no joint near a singular pose.
 const BENT: [f64; 6] = [0.3, -0.5, 0.9, 0.4, 0.8, -0.2];
 
-/// An arm that stands bent, its tool's controller active.
+/// A bent arm with its tool controller active.
 fn bent() -> Bench {
     let all = [0, 1, 2, 3, 4, 5];
     let positions = JointPosition::new(&all.map(settings)).unwrap();
@@ -64,7 +65,7 @@ fn tool(joints: &[f64]) -> [f64; 3] {
     arm().forward(joints).position.to_array()
 }
 
-/// The tool's pose at these joints, moved by so much.
+/// The tool's pose at these joints, moved by `by`.
 fn target(joints: &[f64], by: [f64; 3]) -> ToolPose {
     let pose = arm().forward(joints);
     let at: [f64; 3] = pose.position.to_array();
@@ -134,7 +135,7 @@ fn the_tool_goes_to_one_pose_after_another_on_straight_lines() {
 
 // feature(axes): `cartesian`: a refused target is counted once, and the arm holds
 #[test]
-fn a_target_that_cannot_be_reached_is_refused_once_and_nothing_moves() {
+fn unreachable_target_is_refused_once_and_nothing_moves() {
     let mut bench = bent();
     let mut refused = Vec::new();
     let still = joints(&bench);
@@ -154,7 +155,7 @@ fn a_target_that_cannot_be_reached_is_refused_once_and_nothing_moves() {
 }
 
 #[test]
-fn a_stop_ends_on_the_line_and_the_command_of_before_is_not_obeyed_again() {
+fn stop_ends_on_the_line_and_old_command_is_not_repeated() {
     let mut bench = bent();
     let there = target(&BENT, [0.0, 0.2, -0.1]);
     bench.command.pose = Some(there);

@@ -76,7 +76,7 @@ fn a_trajectory_is_followed_through_its_points_and_succeeds() {
 }
 
 #[test]
-fn velocities_and_accelerations_shape_the_way_and_axes_may_come_in_any_order() {
+fn velocities_shape_the_path_and_axes_come_in_any_order() {
     let mut all = vec![
         point(1, 0, 0.0, &[0.0, 0.0], &[0.0, 0.0]),
         point(1, 1, 0.5, &[0.4, -0.5], &[1.5, -1.0]),
@@ -119,13 +119,14 @@ fn another_trajectory_takes_over_without_a_step() {
     });
     assert_eq!(outcomes(&log, 1), [Outcome::Accepted, Outcome::Aborted(Abort::Replaced)]);
     assert_eq!(outcomes(&log, 2), [Outcome::Accepted, Outcome::Succeeded]);
-    // In the middle of the first one the axis turns at 1.5 rad/s: a stop and start anew would show as 1500 rad/s^2.
+    // In the middle of the first one the axis turns at 1.5 rad/s: a stop and restart would show as
+    // 1500 rad/s^2.
     assert!(log.fastest(0) > 1.4 && log.hardest(0) < 40.0, "{} {}", log.fastest(0), log.hardest(0));
 }
 
 // feature(axes): `joint_trajectory`: followed, taken over, called off, tolerances, refusals
 #[test]
-fn called_off_it_comes_to_rest_and_says_so_when_it_rests() {
+fn cancelled_trajectory_stops_and_reports_at_standstill() {
     let mut canceled = None;
     let log = rig().run(vec![member()], move |world| {
         match world.cycles {
@@ -147,7 +148,7 @@ fn called_off_it_comes_to_rest_and_says_so_when_it_rests() {
 
 // feature(axes): `joint_trajectory`: followed, taken over, called off, tolerances, refusals
 #[test]
-fn an_axis_that_is_too_far_off_on_the_way_ends_it_at_rest() {
+fn path_tolerance_violation_ends_trajectory_at_standstill() {
     let mut tight = begin(1, &[0, 1], 1);
     let tolerance = Tolerance::Within(1e-6);
     let axes = [

@@ -1,5 +1,5 @@
-//! Interrupted trajectories: axes that fail, starts that cannot be reached any more, orders that cancel
-//! others, and invalid points.
+//! Interrupted trajectories: axes that fail, starts that cannot be reached any more, orders that
+//! cancel others, and invalid points.
 use crate::rig;
 
 use control::controller::Controller;
@@ -39,7 +39,7 @@ fn status(bench: &Bench) -> (u64, TrajectoryStatus) {
 
 // feature(axes): trajectories and requests that something comes between: faults, deaf drives, limits, another homing
 #[test]
-fn an_axis_that_falls_out_ends_the_trajectory_and_the_others_come_to_rest() {
+fn axis_that_drops_out_ends_trajectory_and_stops_the_others() {
     for stopped in [false, true] {
         let mut bench = bench();
         bench.send(&begin(1, &[0, 1], 1), &points(1, &[(1.0, &[1.0, 0.8])]));
@@ -77,7 +77,7 @@ fn carry(bench: &mut Bench, axis: usize, to: f64) {
 }
 
 #[test]
-fn a_start_that_cannot_be_reached_any_more_when_it_comes_moves_nothing() {
+fn start_out_of_reach_at_its_time_moves_nothing() {
     let mut bench = bench();
     let start_ns = later(&bench, 300);
     bench.send(&Begin { start_ns, ..begin(1, &[0], 1) }, &points(1, &[(0.5, &[0.4])]));
@@ -112,7 +112,7 @@ fn a_start_that_cannot_be_reached_leaves_alone_what_is_followed() {
 }
 
 #[test]
-fn a_trajectory_for_an_axis_that_is_off_is_not_taken_and_one_that_waits_fails_at_its_start() {
+fn trajectory_for_disabled_axis_is_refused_or_fails_at_start() {
     let mut bench = bench();
     let start_ns = later(&bench, 100);
     bench.send(&Begin { start_ns, ..begin(1, &[0, 2], 1) }, &points(1, &[(1.0, &[0.5, 0.5])]));
@@ -141,7 +141,7 @@ fn while_the_axes_are_stopped_no_trajectory_is_taken() {
     bench.send(&begin(1, &[0], 1), &points(1, &[(1.0, &[0.5])]));
     bench.run(20);
     assert_eq!(bench.outcomes(1), [Rejected(Rejection::Stopping)]);
-    // Nor one whose orders arrived while another request was in progress.
+    // Nor a trajectory with orders that arrived while another request was in progress.
     for asked in [Action::Stop, Action::Disable] {
         let mut bench = self::bench();
         bench.send(&begin(1, &[0], 1), &points(1, &[(1.0, &[1.0])]));
@@ -187,7 +187,7 @@ fn orders_are_called_off_by_their_id_or_all_at_once() {
 }
 
 #[test]
-fn a_trajectory_takes_the_place_of_whatever_was_before_it_and_each_hears_of_it_once() {
+fn trajectory_replaces_the_previous_and_each_is_notified_once() {
     let mut bench = bench();
     let start_ns = later(&bench, 200);
     bench.send(&Begin { start_ns, ..begin(1, &[0], 1) }, &points(1, &[(1.0, &[0.5])]));
@@ -198,7 +198,7 @@ fn a_trajectory_takes_the_place_of_whatever_was_before_it_and_each_hears_of_it_o
     bench.run(500);
     assert_eq!(bench.outcomes(1), [Accepted, Aborted(Abort::Replaced)]);
     assert_eq!(bench.outcomes(2), [Rejected(Rejection::Interrupted)]);
-    // Also one that is cancelled and not at rest yet.
+    // Also one that is cancelled and still moving.
     bench.order(&Order::Cancel { id: 3 });
     bench.run(20);
     bench.send(&begin(4, &[0], 1), &points(4, &[(1.0, &[0.0])]));
@@ -279,7 +279,7 @@ fn a_goal_is_waited_for_as_long_as_it_may_take() {
 }
 
 #[test]
-fn of_an_axis_of_which_nothing_is_known_nothing_is_judged_and_its_goal_is_not_reached() {
+fn axis_without_feedback_is_not_checked_nor_at_its_goal() {
     let mut bench = bench();
     bench.send(&begin(1, &[0], 1), &points(1, &[(1.0, &[0.5])]));
     bench.run(300);
@@ -306,7 +306,7 @@ fn of_an_axis_of_which_nothing_is_known_nothing_is_judged_and_its_goal_is_not_re
 }
 
 #[test]
-fn orders_of_another_id_are_not_heard() {
+fn orders_with_another_id_are_ignored() {
     let mut bench = bench();
     bench.order(&Order::Begin(begin(1, &[0], 1)));
     bench.order(&Order::Point(point(99, 0, 1.0, &[0.3], &[])));
@@ -363,7 +363,7 @@ fn one_that_has_begun_without_us_is_joined_on_its_way() {
 }
 
 #[test]
-fn an_axis_outside_its_limits_may_come_in_and_none_may_go_out_on_its_way() {
+fn trajectory_may_enter_but_not_leave_position_limits() {
     let mut bench = bench();
     carry(&mut bench, 0, 3.5);
     bench.send(&begin(1, &[0], 1), &points(1, &[(1.0, &[2.5])]));

@@ -1,9 +1,9 @@
-//! Devices of the service robot: sonar, laser range finder, LED strip, IMU and actuators, each with a
-//! real-time task and an ordinary task joined by a channel.
+//! Devices of the service robot: sonar, laser range finder, LED strip, IMU and actuators, each with
+//! a real-time task and an ordinary task joined by a channel.
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`scip`], [`imu`], [`sonar`], [`led`], [`motor`] | protocols, registers, filters: bytes and numbers, no I/O |
+//! | [`scip`], [`imu`], [`sonar`], [`led`], [`motor`] | protocols, registers, filters: no I/O |
 //! | [`pair`] | real-time task, ordinary task, and the channel between them |
 //! | [`task`] | messages between the two tasks of each device, and the real-time work |
 //! | [`driver`] | drivers of the ordinary tasks: serial port, I2C, GPIO, SPI |

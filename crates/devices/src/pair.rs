@@ -5,7 +5,7 @@
 //! | [`datagram`] | messages between the two |
 //! | [`real_time`] | real-time task: works on numbers, never uses a driver, never waits |
 //! | [`ordinary`] | ordinary task: owns the driver, waits for the device, retries |
-//! | [`status`] | status of a device, for people and programs |
+//! | [`status`] | status of a device, for users and programs |
 
 pub mod datagram;
 pub mod ordinary;

@@ -13,8 +13,8 @@ use crate::task::actuators::WheelLimits;
 pub struct Peripheral {
     /// Name of the device and of its real-time task.
     pub name: String,
-    /// Name of its published port. The two tasks are joined by another port, with `.device` appended to the
-    /// name.
+    /// Name of its published port. The two tasks are joined by another port, with `.device`
+    /// appended to the name.
     pub port: String,
     /// Period of the real-time task.
     pub period: Duration,
@@ -112,9 +112,11 @@ impl Kind {
     }
 }
 
-/// The five devices of the service robot, simulated, with the paper's parts and periods: sonar 30 ms, laser range finder 200 ms, LED strip
-/// with words of 24 bits 20 ms, IMU (myAHRS+) 10 ms, DC motors behind a converter of 10 bits with encoders of 12 bits 10 ms. Ours are the
-/// number of LEDs and the converter's full scale. Priorities are rate monotonic, the shorter the period the higher, from `priority` down.
+/// The five devices of the service robot, simulated, with the paper's parts and periods: sonar 30
+/// ms, laser range finder 200 ms, LED strip with words of 24 bits 20 ms, IMU (myAHRS+) 10 ms, DC
+/// motors behind a converter of 10 bits with encoders of 12 bits 10 ms. The number of LEDs and the
+/// converter's full scale are our choice. Priorities are rate monotonic, the shorter the period the
+/// higher, from `priority` down.
 #[must_use]
 pub fn service_robot(profile: RealTimeProfile, priority: u8) -> Vec<Peripheral> {
     // The right motor and its encoder are mounted the other way round.

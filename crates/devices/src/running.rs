@@ -51,7 +51,7 @@ use crate::task::led_strip::LedStripWork;
 use crate::task::range_finder::RangeFinderWork;
 use crate::task::sonar::SonarWork;
 
-/// Devices whose ports are made, and whose tasks are not started yet.
+/// Devices with their ports; their tasks are not started yet.
 pub struct Prepared {
     pairs: Vec<Pair>,
     measured: bool,
@@ -64,7 +64,7 @@ struct Pair {
     world: Port,
 }
 
-/// Devices whose tasks run. Dropped, all of them end.
+/// Devices with running tasks. Dropped, all of them end.
 #[derive(Debug)]
 pub struct Running {
     tasks: Vec<Task>,
@@ -78,7 +78,7 @@ struct Ordinary {
     status: Shared,
     exchanges: Option<Exchanges>,
     thread: Option<JoinHandle<()>>,
-    /// A range finder that is not there has a thread of its own.
+    /// Simulated range finder on its own thread.
     _fake: Option<fake::range_finder::RangeFinder>,
 }
 
@@ -119,7 +119,7 @@ pub enum StartError {
 }
 
 impl Prepared {
-    /// Makes two ports for each device: one for the world, and one that joins its two tasks.
+    /// Makes two ports for each device: one for clients, and one that joins its two tasks.
     ///
     /// # Errors
     /// A port that cannot be made: two devices must not have the same.
@@ -144,10 +144,11 @@ impl Prepared {
         Self { measured: true, ..self }
     }
 
-    /// Starts all tasks; the real-time ones are released together. `ipc` is the socket of the open IPC; `say` is called with
-    /// people what becomes of the devices. Call it from an ordinary thread: the ordinary tasks inherit its scheduling.
+    /// Starts all tasks; the real-time ones are released together. `ipc` is the socket of the open
+    /// IPC; `say` is called with messages about the devices. Call it from an ordinary thread: the
+    /// ordinary tasks inherit its scheduling.
     ///
-    /// A device that does not answer is no error: its ordinary task says so and tries again.
+    /// A device that does not answer is no error: its ordinary task reports it and tries again.
     ///
     /// # Errors
     /// A thread that cannot be made, or an IPC that does not answer.
@@ -178,7 +179,7 @@ impl Prepared {
     }
 }
 
-/// Messages that find room in a channel.
+/// Messages that fit into a channel.
 const DEPTH: usize = 8;
 
 /// From the moment all tasks are there to their first release.
@@ -291,7 +292,7 @@ impl Start<'_> {
         }
     }
 
-    /// Makes the real-time task, and what will make the ordinary one.
+    /// Makes the real-time task, and the closure that makes the ordinary one.
     fn join<W, D>(
         &self,
         pair: Pair,
@@ -328,8 +329,8 @@ impl Start<'_> {
     }
 }
 
-/// Age from which a sample is stale: three periods; a tenth of a second at least, for an ordinary task waits for
-/// its turn.
+/// Age from which a sample is stale: three periods; a tenth of a second at least, for an ordinary
+/// task waits for its turn.
 fn timeout(period: Duration) -> Duration {
     (3 * period).max(Duration::from_millis(100))
 }
@@ -352,8 +353,8 @@ impl Running {
         self.ordinary.iter().map(|it| it.status.lock().clone()).collect()
     }
 
-    /// Takes what was noted of exchanges with devices since it was last asked, in the same order: begin and end,
-    /// CLOCK_MONOTONIC ns. Nothing unless [`Prepared::measured`].
+    /// Takes the exchanges with devices recorded since the last call, in the same order: begin and
+    /// end, CLOCK_MONOTONIC ns. Nothing unless [`Prepared::measured`].
     #[must_use]
     pub fn exchanges(&self) -> Vec<Vec<[u64; 2]>> {
         let take = |exchanges: &Exchanges| {
@@ -371,16 +372,17 @@ impl Drop for Running {
     }
 }
 
-/// Time the ordinary tasks have to end: a driver may hang in its device, and then ends with the process.
+/// Time for the ordinary tasks to end: a driver may hang in its device, and then ends with the
+/// process.
 const LAST_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Joins those of these threads that end within `limit`, all together; how many did not.
+/// Joins the threads that end within `limit`, all together. Returns how many did not.
 fn join_within(threads: impl Iterator<Item = JoinHandle<()>>, limit: Duration) -> usize {
     let end = MonotonicClock.now() + limit;
     let mut left: Vec<_> = threads.collect();
     loop {
         let (done, others): (Vec<_>, Vec<_>) = left.into_iter().partition(JoinHandle::is_finished);
-        // One that panicked has said so.
+        // A panic has been reported by its thread.
         done.into_iter().for_each(|thread| drop(thread.join()));
         left = others;
         if left.is_empty() || MonotonicClock.now() >= end {
@@ -397,7 +399,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_task_that_hangs_in_its_device_is_given_up_and_the_others_are_joined() {
+    fn hung_device_task_is_abandoned_and_the_others_are_joined() {
         let (hold, held) = mpsc::channel::<()>();
         let ended = Arc::new(AtomicBool::new(false));
         let other = Arc::clone(&ended);

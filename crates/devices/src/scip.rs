@@ -1,4 +1,5 @@
-//! SCIP 2.0, the protocol of Hokuyo's laser range finders: bytes in, replies out, without I/O or clock.
+//! SCIP 2.0, the protocol of Hokuyo's laser range finders: bytes in, replies out, without I/O or
+//! clock.
 //!
 //! | module | contents |
 //! |---|---|
@@ -9,9 +10,10 @@
 //! | [`session`] | from a sensor in unknown state to a stream of scans |
 //! | [`sensor_clock`] | the sensor's time stamps on the host's clock |
 //!
-//! Source: Hokuyo, *Communication Protocol Specification for SCIP2.0 Standard*, C-42-03320B; sections are cited as (n).
-//! Not supported: SS, CR, HS and DB (bit rate, motor speed, sensitivity, malfunction simulation),
-//! multi-echo extensions of later models (ND, HD, ME), and SCIP 1.1 except for the command that leaves it.
+//! Source: Hokuyo, *Communication Protocol Specification for SCIP2.0 Standard*, C-42-03320B;
+//! sections are cited as (n). Not supported: SS, CR, HS and DB (bit rate, motor speed, sensitivity,
+//! malfunction simulation), multi-echo extensions of later models (ND, HD, ME), and SCIP 1.1 except
+//! for the command that leaves it.
 
 pub mod command;
 pub mod encoding;

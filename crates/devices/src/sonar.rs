@@ -1,14 +1,14 @@
-//! Ultrasonic distance sensor of the kind HC-SR04: from edges of a line to a distance, without I/O or
-//! clock.
+//! Ultrasonic distance sensor of the kind HC-SR04: from edges of a line to a distance, without I/O
+//! or clock.
 //!
 //! | module | contents |
 //! |---|---|
 //! | [`echo`] | outcome of a ping from the line's edges, and its distance |
 //! | [`median`] | median filter |
 //!
-//! The sensor takes a pulse of 10 us, sends eight periods of 40 kHz, and holds its echo line high from then
-//! until the echo comes, or for some 38 ms without an echo. Source: the maker's data sheet (Elec Freaks,
-//! *HC-SR04*): 2 cm to 4 m, within 15 degrees.
+//! The sensor takes a pulse of 10 us, sends eight periods of 40 kHz, and holds its echo line high
+//! from then until the echo comes, or for some 38 ms without an echo. Source: the maker's data
+//! sheet (Elec Freaks, *HC-SR04*): 2 cm to 4 m, within 15 degrees.
 
 pub mod echo;
 pub mod median;

@@ -1,5 +1,5 @@
-//! Allocation test of the real-time tasks of all five devices: a counting allocator watches while samples
-//! arrive, ports are read, valid and invalid requests are sent, and devices fail.
+//! Allocation test of the real-time tasks of all five devices: a counting allocator watches while
+//! samples arrive, ports are read, valid and invalid requests are sent, and devices fail.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says so by a panic")]
 
 mod support;
@@ -24,7 +24,7 @@ fn watch(robot: &Robot) {
     allocations::watch_threads(&numbers);
 }
 
-/// A single test, so that nothing else runs beside it.
+/// A single test, so that no other test runs in parallel.
 // feature(devices): their real-time tasks neither allocate nor call the system
 #[test]
 fn the_real_time_tasks_of_devices_neither_allocate_nor_free() {

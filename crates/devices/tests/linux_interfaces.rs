@@ -1,6 +1,6 @@
-//! Drivers on the kernel's own interfaces, where the kernel can simulate the hardware: `i2c-stub`, an SPI
-//! controller on a parallel port, a GPIO chip over `uhid`. `cargo xtask rt` boots a kernel that has them;
-//! elsewhere these tests report what they need.
+//! Drivers on the kernel's own interfaces, where the kernel can simulate the hardware: `i2c-stub`,
+//! an SPI controller on a parallel port, a GPIO chip over `uhid`. `cargo xtask rt` boots a kernel
+//! that has them; elsewhere these tests report what they need.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says so by a panic")]
 
 mod support;
@@ -22,7 +22,7 @@ use onbeat_devices::{Kind, WheelDrives};
 use support::cp2112::Expander;
 use support::{Robot, TIMEOUT, only};
 
-/// Bus whose registers are memory: `modprobe i2c-dev; modprobe i2c-stub chip_addr=0x68,0x20`.
+/// Bus with registers in memory: `modprobe i2c-dev; modprobe i2c-stub chip_addr=0x68,0x20`.
 fn stub() -> Option<PathBuf> {
     let found = fs::read_dir("/sys/class/i2c-dev").ok()?.flatten().find(|bus| {
         fs::read_to_string(bus.path().join("name")).is_ok_and(|name| name.trim() == "SMBus stub driver")
@@ -30,7 +30,7 @@ fn stub() -> Option<PathBuf> {
     Some(PathBuf::from("/dev").join(found.file_name()))
 }
 
-/// Registers of a unit, written and read beside its driver.
+/// Registers of a unit, written and read in parallel to its driver.
 struct Unit(LinuxI2CDevice);
 
 impl Unit {
@@ -62,7 +62,7 @@ impl Unit {
 
 // feature(devices): drivers on the kernel's own I2C, GPIO (but no echo) and SPI, in `cargo xtask rt`
 #[test]
-fn an_imu_behind_the_kernels_i2c_is_set_up_read_lost_and_found_again() {
+fn kernel_i2c_imu_is_set_up_read_lost_and_found_again() {
     let Some(bus) = stub() else {
         return eprintln!(
             "skipped: needs an I2C bus of i2c-stub (modprobe i2c-dev; modprobe i2c-stub chip_addr=0x68,0x20)"
@@ -114,7 +114,7 @@ fn an_imu_behind_the_kernels_i2c_is_set_up_read_lost_and_found_again() {
 
 // feature(devices): myAHRS+ over I2C: raw data, roll, pitch, yaw, or its quaternion
 #[test]
-fn a_myahrs_behind_the_kernels_i2c_tells_its_orientation_and_what_it_says_is_not_valid_is_not_used() {
+fn kernel_i2c_myahrs_gives_orientation_and_skips_invalid_data() {
     let Some(bus) = stub() else {
         return eprintln!(
             "skipped: needs an I2C bus of i2c-stub (modprobe i2c-dev; modprobe i2c-stub chip_addr=0x68,0x20)"
@@ -160,7 +160,7 @@ fn a_myahrs_behind_the_kernels_i2c_tells_its_orientation_and_what_it_says_is_not
 }
 
 #[test]
-fn an_address_nobody_answers_at_is_named_with_its_bus() {
+fn silent_address_is_named_with_its_bus() {
     let Some(bus) = stub() else {
         return eprintln!(
             "skipped: needs an I2C bus of i2c-stub (modprobe i2c-dev; modprobe i2c-stub chip_addr=0x68,0x20)"
@@ -173,14 +173,14 @@ fn an_address_nobody_answers_at_is_named_with_its_bus() {
     assert!(status.opened == 0 && status.samples == 0 && status.failures > 0, "{status:?}");
 }
 
-/// Tests lines and trigger only: the kernel samples this chip's inputs every tenth tick, too rarely for an
-/// echo.
+/// Tests lines and trigger only: the kernel samples this chip's inputs every tenth tick, too rarely
+/// for an echo.
 // feature(devices): drivers on the kernel's own I2C, GPIO (but no echo) and SPI, in `cargo xtask rt`
 #[test]
-fn a_sonars_lines_are_requested_and_triggered_and_an_echo_that_does_not_come_is_told() {
+fn sonar_lines_are_triggered_and_missing_echo_is_reported() {
     let expander = match Expander::plug_in() {
         Ok(expander) => expander,
-        Err(why) => return eprintln!("skipped: needs a GPIO chip over uhid, {why}"),
+        Err(why) => return testkit::skip!("needs a GPIO chip over uhid, {why}"),
     };
     let begin = Instant::now();
     let chip = loop {
@@ -188,7 +188,7 @@ fn a_sonars_lines_are_requested_and_triggered_and_an_echo_that_does_not_come_is_
             break chip;
         }
         if begin.elapsed() > Duration::from_secs(10) {
-            return eprintln!("skipped: needs the kernel's driver hid-cp2112");
+            return testkit::skip!("needs the kernel's driver hid-cp2112");
         }
         std::thread::sleep(Duration::from_millis(10));
     };
@@ -222,7 +222,7 @@ fn a_sonars_lines_are_requested_and_triggered_and_an_echo_that_does_not_come_is_
     drop(others);
 }
 
-/// Sonar on lines whose edges raise interrupts, and whose wall moves away.
+/// Sonar on lines with edges that raise interrupts, and with a wall that moves away.
 // feature(devices): an echo of a sonar measured by the kernel's edges, in `cargo xtask rt --arch aarch64`
 #[test]
 fn an_echo_is_measured_by_the_kernels_edges_near_and_far() {
@@ -240,7 +240,7 @@ fn an_echo_is_measured_by_the_kernels_edges_near_and_far() {
     let robot = Robot::start("echo", &only(Kind::Sonar { gpio: Some(lines), temperature: 293.15 }));
     robot.wait_for(|it| it.said("sonar: a sonar that answers"));
     let sonar = robot.ipc.port("sonar").unwrap();
-    // A stamp may be late: several messages in a row must say it.
+    // A stamp may be late: only several consecutive messages count.
     let wall = |is_it: fn(f64) -> bool| {
         let in_a_row = std::cell::Cell::new(0);
         robot.until(&sonar, |bytes| {
@@ -262,7 +262,7 @@ fn an_echo_is_measured_by_the_kernels_edges_near_and_far() {
 #[test]
 fn a_strip_behind_the_kernels_spi_takes_frame_after_frame() {
     let Some(bus) = std::env::var_os("ONBEAT_TEST_SPI").map(PathBuf::from) else {
-        return eprintln!("skipped: needs an SPI bus nobody listens on (ONBEAT_TEST_SPI=/dev/spidevB.C)");
+        return testkit::skip!("needs an SPI bus nobody listens on (ONBEAT_TEST_SPI=/dev/spidevB.C)");
     };
     let strip =
         Kind::LedStrip { spi: Some(bus.clone()), chip: types::LedChip::Apa102, leds: 30, brightness: 8 };
@@ -279,13 +279,13 @@ fn a_strip_behind_the_kernels_spi_takes_frame_after_frame() {
     assert_eq!(status.device, bus.display().to_string());
 }
 
-/// Without a connection. The controller has the converter's mode only, and its driver in Linux 6.1 does not survive
-/// another: encoders in their own mode are not tried.
+/// Without a connection. The controller has the converter's mode only, and its driver in Linux 6.1
+/// does not survive another: encoders in their own mode are not tried.
 // feature(devices): DC motors by an SPI converter (MCP4912, MCP4922), SPI absolute encoders (AS5045)
 #[test]
-fn words_of_a_converter_and_of_encoders_go_through_the_kernels_spi_and_without_encoders_nothing_moves() {
+fn kernel_spi_carries_words_and_no_encoder_means_no_motion() {
     let Some(bus) = std::env::var_os("ONBEAT_TEST_SPI").map(PathBuf::from) else {
-        return eprintln!("skipped: needs an SPI bus nobody listens on (ONBEAT_TEST_SPI=/dev/spidevB.C)");
+        return testkit::skip!("needs an SPI bus nobody listens on (ONBEAT_TEST_SPI=/dev/spidevB.C)");
     };
     let mut wire = Spi::new(&bus);
     wire.open(mcp49x2::SPEED, Mode::RestsLow).unwrap();

@@ -68,7 +68,8 @@ fn the_five_pairs_tell_the_world_what_their_devices_measure() {
         (turns && it.positions[0] > 0.0 && it.positions[1] < 0.0).then_some(())
     });
 
-    // Where the machine stands still the motors are stopped, which is a failure, and go on.
+    // Where the machine stalls the motors are stopped, which counts as a failure, and then
+    // continue.
     let works =
         |it: &DeviceStatus| it.stage == Stage::Working && (it.failures == 0 || it.name == "actuators");
     robot.wait_for(|it| it.running.status().iter().all(works));
@@ -82,7 +83,7 @@ fn near(found: [f64; 2], left: f64, right: f64) -> bool {
     (found[0] - left).abs() < 0.4 && (found[1] - right).abs() < 0.4
 }
 
-/// A myAHRS+, and DC motors whose left motor and right encoder are wired the other way round.
+/// A myAHRS+, and DC motors with the left motor and the right encoder wired the other way round.
 fn wired_otherwise() -> Vec<Peripheral> {
     let unit = types::ImuUnit::MyAhrs;
     let mut parts = only(Kind::Imu { unit, output: types::ImuOutput::Quaternion, i2c: None });
@@ -102,7 +103,7 @@ fn wired_otherwise() -> Vec<Peripheral> {
 // feature(devices): myAHRS+ over I2C: raw data, roll, pitch, yaw, or its quaternion
 // feature(devices): DC motors by an SPI converter (MCP4912, MCP4922), SPI absolute encoders (AS5045)
 #[test]
-fn a_myahrs_tells_its_heading_and_dc_motors_turn_their_wheels_and_stop_when_nobody_asks_any_more() {
+fn myahrs_gives_heading_and_dc_motors_stop_without_commands() {
     let robot = Robot::start("wired", &wired_otherwise());
     let (imu, wheels) = (robot.ipc.port("imu").unwrap(), robot.ipc.port("wheels").unwrap());
     let fresh = |it: &[u8]| Some(Imu::decode(it).unwrap()).filter(|it| !it.head.stale);
@@ -118,7 +119,7 @@ fn a_myahrs_tells_its_heading_and_dc_motors_turn_their_wheels_and_stop_when_nobo
         WheelRequest { velocities, holds_ms }.encode(&mut request).unwrap();
         wheels.send_timeout(&request, TIMEOUT).unwrap();
     };
-    // A busy machine may have them stopped meanwhile: they go on by themselves.
+    // A busy machine may stop them meanwhile: they resume by themselves.
     ask([4.0, -3.0], 60_000);
     let turned = robot.until(&wheels, |it| {
         Some(Wheels::decode(it).unwrap()).filter(|it| !it.head.stale && near(it.velocities, 4.0, -3.0))
@@ -132,7 +133,7 @@ fn a_myahrs_tells_its_heading_and_dc_motors_turn_their_wheels_and_stop_when_nobo
 }
 
 #[test]
-fn an_mpu_6050_tells_gravity_and_simulated_drives_turn_as_they_are_asked() {
+fn mpu_6050_gives_gravity_and_drives_turn_as_commanded() {
     let mut parts = only(Kind::mpu6050(None));
     parts.extend(only(Kind::Actuators { drives: WheelDrives::Simulated, limits: WheelLimits::default() }));
     let robot = Robot::start("plain", &parts);
@@ -154,7 +155,7 @@ fn an_mpu_6050_tells_gravity_and_simulated_drives_turn_as_they_are_asked() {
 
 // feature(devices): SCIP 2.0 over a (pseudo-)terminal: recorded replies, damage, garbage, unplugging
 #[test]
-fn a_range_finder_that_is_pulled_out_and_put_back_is_found_again_and_old_scans_are_marked_stale() {
+fn replugged_range_finder_is_found_and_old_scans_are_stale() {
     let sensor = RangeFinder::plug_in(Settings::default()).unwrap();
     // A stable name, as udev provides one.
     let link = std::env::temp_dir().join(format!("onbeat-laser-{}", std::process::id()));
@@ -184,7 +185,7 @@ fn a_range_finder_that_is_pulled_out_and_put_back_is_found_again_and_old_scans_a
 }
 
 #[test]
-fn half_lines_wrong_sums_and_latency_cost_single_scans_and_are_said() {
+fn partial_lines_wrong_sums_and_latency_cost_single_scans() {
     let faults = Faults {
         in_pieces: true,
         wrong_sum_in: 4,
@@ -210,7 +211,7 @@ fn half_lines_wrong_sums_and_latency_cost_single_scans_and_are_said() {
 }
 
 #[test]
-fn silence_and_garbage_are_reported_once_and_the_sensor_works_when_it_recovers() {
+fn silence_and_garbage_are_reported_once_until_recovery() {
     let mute = Faults { mute: true, ..Faults::default() };
     let sensor = RangeFinder::plug_in(Settings { faults: mute, ..Settings::default() }).unwrap();
     let robot = Robot::start("mute", &range_finder_at(sensor.path().to_owned()));
@@ -227,7 +228,7 @@ fn silence_and_garbage_are_reported_once_and_the_sensor_works_when_it_recovers()
 
 // feature(devices): devices this machine does not have
 #[test]
-fn devices_this_machine_does_not_have_are_named_and_their_tasks_go_on_with_stale_marks() {
+fn missing_devices_are_named_and_their_tasks_continue_stale() {
     let nowhere = PathBuf::from("/dev/onbeat-no-such-device");
     let mut peripherals = range_finder_at(nowhere.clone());
     peripherals.extend(only(Kind::mpu6050(Some((nowhere.clone(), 0x68)))));

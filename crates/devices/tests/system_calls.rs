@@ -1,5 +1,5 @@
-//! System calls of the real-time tasks of all five devices by strace, with all ports in use: one a period,
-//! the sleep.
+//! System calls of the real-time tasks of all five devices by strace, with all ports in use: one a
+//! period, the sleep.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says so by a panic")]
 
 mod support;
@@ -14,10 +14,10 @@ const JOBS: u64 = 50;
 
 // feature(devices): their real-time tasks neither allocate nor call the system
 #[test]
-fn the_real_time_tasks_of_devices_make_no_system_call_but_their_sleep() {
+fn real_time_device_tasks_only_make_the_sleep_system_call() {
     let trace = match Trace::of_test("devices_under_strace", |strace| strace) {
         Ok(trace) => trace,
-        Err(skip) => return eprintln!("skipped: {skip}"),
+        Err(skip) => return testkit::skip!("{skip}"),
     };
     let told: Vec<(&str, i32, u64)> = trace.stdout.lines().filter_map(task).collect();
     assert_eq!(told.len(), 5, "{}", trace.stdout);
@@ -25,8 +25,8 @@ fn the_real_time_tasks_of_devices_make_no_system_call_but_their_sleep() {
         let calls = trace.calls_of(number);
         let slept = calls.get("clock_nanosleep").copied().unwrap_or(0);
         assert_eq!(calls.len(), 1, "{name}: {calls:?}");
-        // A job at either end may be cut off by a mark; one that overran its next release did not sleep for
-        // it.
+        // A mark may cut off a job at either end; a job that overran its next release did not sleep
+        // for it.
         assert!(
             jobs >= JOBS && slept <= jobs + 2 && slept + jobs / 2 >= jobs,
             "{name}: {jobs} jobs, {calls:?}"

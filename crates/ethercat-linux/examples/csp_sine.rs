@@ -26,7 +26,8 @@ fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Enables the drive where it stands, swings it so many times, and disables it.
+/// Enables the drive at its position, moves it `swings` times to one side and back, and disables
+/// it.
 pub(crate) fn csp_sine(bus: &mut Bus, swings: f64) -> anyhow::Result<RunReport> {
     bus.bring_up(&Configuration::scan())?;
     let mode = ModeOfOperation::from(CyclicMode::Position).number();
@@ -53,7 +54,7 @@ pub(crate) fn csp_sine(bus: &mut Bus, swings: f64) -> anyhow::Result<RunReport> 
         }
         let offset = (AMPLITUDE * (TAU * time / SWING).sin()) as i32;
         if !follows {
-            // Begins, or goes on after a gap, where the drive stands.
+            // Begins, or continues after a gap, at the position of the drive.
             start = drive.holds_at().wrapping_sub(offset);
         }
         let done = time >= swings * SWING;
@@ -65,7 +66,7 @@ pub(crate) fn csp_sine(bus: &mut Bus, swings: f64) -> anyhow::Result<RunReport> 
         let output = drive.update(io.is_fresh(position).then_some(input), command);
         io.set(controlword, output.controlword.0);
         io.set(target, output.target_position);
-        // The run ends by itself when the drive stays out of Op.
+        // The run ends when the drive stays out of Op.
         let faulted = drive.state().is_some_and(State::is_faulted);
         if faulted || done && drive.state() != Some(State::OperationEnabled) {
             io.stop();

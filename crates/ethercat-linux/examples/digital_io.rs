@@ -1,7 +1,7 @@
-//! A button on the third SubDevice lights a lamp on the second, every millisecond:
-//! `cargo run -p onbeat-ethercat-linux --example digital_io -- enp3s0`.
-//! `onbeat simulate examples/conveyor.toml --iface NIC` is such a bus, for the other end of the cable.
-//! Ctrl-C ends it; the terminals' watchdogs then take the lamp back.
+//! A button on the third SubDevice lights a lamp on the second, every millisecond: `cargo run -p
+//! onbeat-ethercat-linux --example digital_io -- enp3s0`. `onbeat simulate examples/conveyor.toml
+//! --iface NIC` simulates such a bus at the other end of the cable. Ctrl-C ends the program; the
+//! terminals' watchdogs then switch the lamp off.
 
 use std::time::Duration;
 

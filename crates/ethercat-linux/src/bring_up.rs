@@ -30,14 +30,15 @@ pub struct Pump<'a, L: ?Sized, C> {
 }
 
 impl<L: Link + ?Sized, C: Clock> Pump<'_, L, C> {
-    /// Listens for another MainDevice on the wire, before the first frame is sent: 50 ms where it is quiet. On a wire
-    /// that others can reach, call it before [`Pump::bring_up`], which takes their SubDevices to Init.
+    /// Listens for another MainDevice on the wire, before the first frame is sent: 50 ms on a quiet
+    /// wire. On a wire that others can reach, call it before [`Pump::bring_up`], which takes their
+    /// SubDevices to Init.
     ///
     /// Frames that a killed process left on the wire come to an end and are no MainDevice.
     ///
     /// # Errors
-    /// [`BringUpError::OtherMainDevice`] where replies to frames of another keep coming, a link that fails, a
-    /// request to stop.
+    /// [`BringUpError::OtherMainDevice`] if replies to another's frames keep coming, a link that
+    /// fails, a request to stop.
     pub fn listen(&mut self) -> Result<(), BringUpError> {
         let mut heard: Option<Heard> = None;
         let mut frame = [0; MAXIMUM_FRAME_LENGTH];
@@ -64,7 +65,8 @@ impl<L: Link + ?Sized, C: Clock> Pump<'_, L, C> {
         Ok(())
     }
 
-    /// Brings the bus to PreOp, all SubDevices identified and configured. `on_event` is called with each event.
+    /// Brings the bus to PreOp, all SubDevices identified and configured. `on_event` is called with
+    /// each event.
     ///
     /// If that fails the bus is taken back to Init before this returns.
     ///
@@ -105,7 +107,7 @@ impl<L: Link + ?Sized, C: Clock> Pump<'_, L, C> {
         })
     }
 
-    /// Goes on until `look` returns something: it is shown every event, and the MainDevice whenever there
+    /// Runs until `look` returns a value: it gets every event, and the MainDevice whenever there
     /// are no more.
     ///
     /// # Errors
@@ -149,7 +151,8 @@ impl<L: Link + ?Sized, C: Clock> Pump<'_, L, C> {
         }
     }
 
-    /// Waits for a frame, and takes all that are there: those that came while this thread did not run are not lost.
+    /// Waits for a frame, and takes all waiting ones: frames that came while this thread did not
+    /// run are not lost.
     fn receive(&mut self, frame: &mut [u8], timeout: Duration) -> Result<(), BringUpError> {
         let mut timeout = timeout;
         for _ in 0..FRAMES_AT_ONCE {
@@ -187,19 +190,23 @@ const LONGEST_SLEEP: Duration = Duration::from_millis(50);
 /// Delays of this thread up to this one count as time of the bus.
 const LATE: Duration = Duration::from_millis(2);
 
-/// Frames taken before more are sent: as many as may be under way, so that a flood of foreign ones takes a bounded time.
+/// Frames taken before more are sent: as many as may be under way, so that a flood of foreign ones
+/// takes a bounded time.
 const FRAMES_AT_ONCE: usize = 64;
 
 /// A wire without a frame for this time has no other MainDevice, unless its cycle is longer.
 const QUIET: Duration = Duration::from_millis(50);
 
-/// The same once a frame was received: the next one distinguishes a slow cycle from what a dead process has left.
+/// The same once a frame was received: the next one distinguishes a slow cycle from frames left by
+/// a dead process.
 const QUIET_AGAIN: Duration = Duration::from_millis(250);
 
-/// Time by which the frames of a dead process have come, SubDevices simulated on a busy machine included.
+/// Time in which the frames of a dead process arrive, also from SubDevices simulated on a busy
+/// machine.
 const KEEPS_COMING: Duration = Duration::from_millis(50);
 
-/// Time the whole bus may take to PreOp, or on to Op; each step has its own shorter time-out and its own error.
+/// Longest time of the whole bus to PreOp, or from there to Op; each step has a shorter time-out
+/// and a separate error.
 pub const BRING_UP_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Time a bus may take to Init.
@@ -219,7 +226,7 @@ pub enum BringUpError {
         per_second(*frames, *time)
     )]
     OtherMainDevice {
-        /// Source address of the replies: its own, with bit 1 of the first byte set by the SubDevices.
+        /// Source address of the replies, with bit 1 of the first byte set by the SubDevices.
         address: MacAddress,
         /// Number that were received.
         frames: u32,

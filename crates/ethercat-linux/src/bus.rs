@@ -22,19 +22,20 @@ pub use error::{Error, SdoError};
 pub use run::{Io, RunReport};
 pub use sub_device::SubDeviceOnBus;
 
-/// An EtherCAT segment and its MainDevice, for programs that block: [`Bus::bring_up`] takes it to PreOp, [`Bus::run`] to Op.
+/// An EtherCAT segment and its MainDevice, for programs that block: [`Bus::bring_up`] takes it to
+/// PreOp, [`Bus::run`] to Op.
 ///
-/// | state | what can be asked |
+/// | state | available calls |
 /// |---|---|
 /// | Init | [`Bus::bring_up`] |
 /// | PreOp | [`Bus::sub_devices`], SDOs and process data by [`Bus::subdevice`], [`Bus::set_safe`] |
 /// | Op | within [`Bus::run`]: process data by [`Io`] |
 ///
-/// It goes back to Init at the end of each run and when it is dropped. Any number of them live side
-/// by side, each on a link of its own, and each runs on the thread that calls it; no thread, signal
-/// handler or global is its own but the threads of its link. How that thread is scheduled is the
-/// caller's, before [`Bus::run`]. A run is late by milliseconds without a real-time priority; its
-/// own CPU and locked memory are set the same way ([`rt::scheduling`]):
+/// The bus goes back to Init at the end of each run and on drop. Any number of buses can exist in
+/// parallel, each on a separate link, and each runs on the thread that calls it. The bus creates no
+/// thread but its link's, and no signal handler or global. The caller sets the scheduling of that
+/// thread before [`Bus::run`]. Without a real-time priority a run is late by milliseconds; a
+/// dedicated CPU and locked memory are set the same way ([`rt::scheduling`]):
 ///
 /// ```no_run
 /// use onbeat_ethercat_linux::rt::scheduling::{Scheduling, schedule};
@@ -60,7 +61,7 @@ impl Bus {
     /// A bus at a network interface, which no other program of Onbeat may have. Needs CAP_NET_RAW.
     ///
     /// # Errors
-    /// [`Error::Open`], with what to do.
+    /// [`Error::Open`], with a remedy.
     pub fn open(interface: &str) -> Result<Self, Error> {
         Self::open_by(interface, LinkKind::Packet)
     }
@@ -68,7 +69,7 @@ impl Bus {
     /// The same, by another kind of link; AF_XDP needs CAP_BPF and CAP_NET_ADMIN, too.
     ///
     /// # Errors
-    /// [`Error::Open`], with what to do.
+    /// [`Error::Open`], with a remedy.
     pub fn open_by(interface: &str, kind: LinkKind) -> Result<Self, Error> {
         let link = InterfaceLink::open_as_owner(interface, kind, PacketLink::CARRIER_TIMEOUT, DOING)?;
         let mut bus = Self::on(link);
@@ -76,8 +77,8 @@ impl Bus {
         Ok(bus)
     }
 
-    /// A bus that is a ring: its first IN at one interface, its last OUT at a second one. Any one cable may break and heal while it runs, and may be
-    /// broken at the start ([`Link::ring`]).
+    /// A bus that is a ring: its first IN at one interface, its last OUT at a second one. Any one
+    /// cable may break and heal while it runs, and may be broken at the start ([`Link::ring`]).
     ///
     /// ```no_run
     /// use onbeat_ethercat_linux::{Bus, Configuration};
@@ -89,7 +90,8 @@ impl Bus {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Open`], with what to do; [`Error::Ring`] where the interfaces are no ends of one ring.
+    /// [`Error::Open`], with a remedy; [`Error::Ring`] if the interfaces are not the ends of one
+    /// ring.
     pub fn open_ring(first: &str, second: &str) -> Result<Self, Error> {
         Self::open_ring_by(first, second, LinkKind::Packet)
     }
@@ -97,7 +99,7 @@ impl Bus {
     /// The same, by another kind of link.
     ///
     /// # Errors
-    /// As those of [`Bus::open_ring`].
+    /// The errors of [`Bus::open_ring`].
     pub fn open_ring_by(first: &str, second: &str, kind: LinkKind) -> Result<Self, Error> {
         if first == second {
             return Err(RingError::SameInterface { interface: first.to_owned() }.into());
@@ -111,7 +113,8 @@ impl Bus {
         Ok(bus)
     }
 
-    /// Both ends of the cable at which its ring is open; `None` where that is closed, or the bus is no ring or not up.
+    /// Both ends of the cable at which its ring is open; `None` if the ring is closed, or the bus
+    /// is no ring or not up.
     #[must_use]
     pub fn ring_break(&self) -> Option<[CableEnd; 2]> {
         match self.link.ring()? {
@@ -128,8 +131,9 @@ impl Bus {
         Self::on(SimulatedLink::new(segment))
     }
 
-    /// A bus on a link of one's own: one with faults, a capture, another kind of wire. Other MainDevices on that wire are not
-    /// listened for; so it can take an interface's SubDevices from them, which [`Bus::open`] leaves to them.
+    /// A bus on a custom link: one with faults, a capture, another kind of wire. It does not listen
+    /// for other MainDevices on that wire, so it can take an interface's SubDevices from them;
+    /// [`Bus::open`] does not.
     #[must_use]
     pub fn on(link: impl Link + Send + 'static) -> Self {
         let (main_device, stop) = (None, StopHandle::default());
@@ -144,10 +148,11 @@ impl Bus {
         }
     }
 
-    /// Brings the bus to PreOp: counts and identifies the SubDevices, configures them, resolves their process data. One that is
-    /// up goes to Init first. Blocks for as long as the SubDevices take, which may be seconds.
+    /// Brings the bus to PreOp: counts and identifies the SubDevices, configures them, resolves
+    /// their process data. A bus that is up goes to Init first. Blocks as long as the SubDevices
+    /// take, which may be seconds.
     ///
-    /// The clocks' epoch and the first generation number are set here where `configuration` leaves them 0.
+    /// Sets the clocks' epoch and the first generation number if they are 0 in `configuration`.
     ///
     /// # Errors
     /// On failure the bus has been taken back to Init.
@@ -190,11 +195,13 @@ impl Bus {
         SubDeviceOnBus { bus: self, position }
     }
 
-    /// The value that an output has when a run ends, until Init takes it away. Zero unless it is set.
+    /// The value that an output has when a run ends, until Init takes it away. Zero unless it is
+    /// set.
     ///
-    /// It stays from run to run, as long as [`Bus::bring_up`] finds the same SubDevices (serial numbers included) in the same places,
-    /// with the same outputs. Where one of them is another, all safe values of the bus are zero again: set them after each
-    /// [`Bus::bring_up`] that may find another bus.
+    /// It stays from run to run, as long as [`Bus::bring_up`] finds the same SubDevices (serial
+    /// numbers included) in the same places, with the same outputs. If one of them differs, all
+    /// safe values of the bus are zero again: set them after each [`Bus::bring_up`] that may find
+    /// another bus.
     pub fn set_safe<T: ProcessValue>(&mut self, output: Output<T>, value: T) {
         if let Some(image) = self.safe.get_mut(output.position()) {
             output.field().set(image, value);
@@ -235,7 +242,7 @@ impl Bus {
         Ok(work(&mut Pump { main_device, link: &mut *self.link, clock: &MonotonicClock, stop })?)
     }
 
-    /// To Init, whatever happens on the way.
+    /// To Init, also after errors on the way.
     fn take_down(&mut self) {
         // A bus that does not answer has its watchdogs.
         let _ = self.pump(|pump| pump.take_down());
@@ -256,7 +263,7 @@ impl fmt::Debug for Bus {
 }
 
 /// Shown to other programs that want the interface.
-const DOING: &str = "a program with a bus of its own";
+const DOING: &str = "a program with its own bus";
 
 /// Ends a run from any thread, or from a signal handler of the program's own.
 #[derive(Clone, Debug, Default)]
@@ -265,8 +272,9 @@ pub struct StopHandle {
 }
 
 impl StopHandle {
-    /// Ends the bring-up or run that goes on, or else the next one. Each takes one request, and only where that ended it: one that
-    /// comes as it ends or fails for another reason is left to the next.
+    /// Ends the current bring-up or run, or else the next one. Each takes one request, and only if
+    /// the request ended it: one that arrives as it ends, or fails for another reason, is left to
+    /// the next.
     pub fn stop(&self) {
         // Relaxed here and below: nothing but the flag itself is passed through it.
         self.requested.store(true, Ordering::Relaxed);

@@ -10,17 +10,19 @@ use rt::clock::Clock;
 
 use crate::link::Link;
 
-/// Frames taken from the link in one cycle: several times what a cycle sends, so that a flood of foreign
-/// frames takes a bounded time.
+/// Frames taken from the link in one cycle: several times the frames of a cycle, so that a flood of
+/// foreign frames takes a bounded time.
 const FRAMES_A_CYCLE: usize = 256;
 
-/// Time beyond the end of a cycle that its replies are waited for before Op is asked for: a machine that does much else answers late, and
-/// ten cycles in a row must be whole. Below half of a usual watchdog's time, so that outputs keep coming.
+/// Time beyond the end of a cycle to wait for its replies before Op is requested: a busy machine
+/// answers late, and ten consecutive cycles must be complete. Below half of a usual watchdog's
+/// time, so that outputs keep coming.
 const BEFORE_OP: Duration = Duration::from_millis(40);
 
-/// Hands the frames that are there to the MainDevice, and waits for those with process data until `end`, a little longer before Op is
-/// asked for, when nothing moves. `now` is the clock as the caller has read it last: it is read again for a wait only, and `waited` is called
-/// with the time after it. `buffer` is the place for a frame, where the link has none.
+/// Passes the received frames to the MainDevice, and waits for process data until `end`, a little
+/// longer before Op is requested, when nothing moves. `now` is the clock as the caller has read it
+/// last: it is read again for a wait only, and `waited` is called with the time after it. `buffer`
+/// holds a frame if the link has no memory for it.
 ///
 /// # Errors
 /// The link's error; the frames are then still out.
@@ -69,7 +71,8 @@ fn latest(main_device: &MainDevice, now: Instant, end: Instant) -> Instant {
     if is_before_op { end.max(now + BEFORE_OP) } else { end }
 }
 
-/// Sends all that is due at `now`; `sent` gets each frame's outcome: one that the link did not take counts as lost.
+/// Sends all frames due at `now`; `sent` gets each frame's outcome: a frame that the link refused
+/// counts as lost.
 pub fn transmit<L: Link + ?Sized>(
     main_device: &mut MainDevice,
     link: &mut L,

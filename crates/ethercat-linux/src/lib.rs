@@ -15,16 +15,16 @@
 //! # Ok::<(), onbeat_ethercat_linux::Error>(())
 //! ```
 //!
-//! [`Bus::open`] needs the capability CAP_NET_RAW and an interface that is up; [`Bus::simulated`]
-//! needs neither, and SubDevices such as those of the crate `onbeat-simulator`; [`Bus::on`] takes
-//! any [`Link`](link::Link). Objects are resolved and checked once, before the cycle: a wrong
-//! index, direction or type is an [`Error`] that names what is there. A run ends by [`Io::stop`] or
-//! a [`StopHandle`], or with an error, as when a SubDevice stays out of Op for a second; however it
-//! ends, outputs are made safe and the bus goes to Init. The programs in `examples/` scan a bus,
-//! read and write objects, and swing a servo drive.
+//! [`Bus::open`] needs the capability CAP_NET_RAW and an interface that is up. [`Bus::simulated`]
+//! needs neither, but SubDevices such as the ones of the crate `onbeat-simulator`. [`Bus::on`]
+//! takes any [`Link`](link::Link). Objects are resolved and checked once, before the cycle: a wrong
+//! index, direction or type is an [`Error`] that names the existing ones. A run ends by
+//! [`Io::stop`] or a [`StopHandle`], or with an error, such as a SubDevice out of Op for a second.
+//! In every case the outputs are set to their safe values and the bus goes to Init. The programs in
+//! `examples/` scan a bus, read and write objects, and move a servo drive.
 //!
-//! The crate installs no signal handler, prints nothing, and has no state but its values: buses on several interfaces run side
-//! by side, and one bus runs again and again.
+//! The crate installs no signal handler, prints nothing, and has no global state: buses on several
+//! interfaces run in parallel, and one bus can run repeatedly.
 //!
 //! | module | part |
 //! |---|---|

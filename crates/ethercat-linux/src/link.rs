@@ -1,4 +1,4 @@
-//! Links: the wire, the simulated wire, and what can be wrapped around either.
+//! Links: the wire, the simulated wire, and wrappers around either.
 
 mod capture;
 mod direct;
@@ -46,8 +46,8 @@ pub trait Link {
     /// The operating system's error; an expired timeout is not an error.
     fn receive(&mut self, buffer: &mut [u8], timeout: Duration) -> io::Result<Option<usize>>;
 
-    /// Takes the next received frame if one is there, and calls `take` with it: in `buffer`, or where a link that has frames in memory of its
-    /// own found it. True if one was there.
+    /// Takes the next received frame if one is waiting, and calls `take` with it: in `buffer`, or
+    /// in the link's memory if it has some. True if there was one.
     ///
     /// # Errors
     /// As [`Link::receive`].

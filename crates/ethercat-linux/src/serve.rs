@@ -48,7 +48,8 @@ pub enum ServeError {
     },
     /// The interface was removed.
     #[error(
-        "interface {interface}: it was removed while SubDevices answered on it; make it anew and start again"
+        "interface {interface}: it was removed while SubDevices answered on it; create it again \
+         and start again"
     )]
     Gone {
         /// The interface.
@@ -69,10 +70,11 @@ pub enum ServeError {
 pub struct Arrival {
     /// Its number among all frames that came, from 0.
     pub frame: u64,
-    /// When the kernel took it from the driver, ns of CLOCK_REALTIME (SO_TIMESTAMPNS). On a veth pair that is inside the
-    /// sender's own system call; behind a network card it is after the interrupt, in the receive softirq.
+    /// Time at which the kernel took it from the driver, ns of CLOCK_REALTIME (SO_TIMESTAMPNS). On
+    /// a veth pair that is inside the sender's system call; behind a network card it is after the
+    /// interrupt, in the receive softirq.
     pub stamp_ns: u64,
-    /// Frames the kernel has had no room for so far, modulo 2^32.
+    /// Frames that the kernel had no space for so far, modulo 2^32.
     pub dropped: u32,
 }
 
@@ -95,7 +97,8 @@ struct Port {
     interface: String,
 }
 
-/// The socket as a link, which never waits. Replies that the interface does not take are counted, and no error.
+/// The socket as a link, which never waits. Replies that the interface refuses are counted; they
+/// are no error.
 struct FarEnd<'s> {
     socket: &'s PacketSocket,
     is_stamped: bool,
@@ -140,8 +143,9 @@ impl Server {
         })
     }
 
-    /// The same for both ends of a ring. A thread beside, of the caller's priority, looks every few milliseconds whether the
-    /// interfaces have a carrier: the SubDevice at one that has none closes its port.
+    /// The same for both ends of a ring. A second thread, of the caller's priority, checks the
+    /// carrier of both interfaces every few milliseconds: the SubDevice at one without a carrier
+    /// closes its port.
     ///
     /// # Errors
     /// As [`Server::open`].
@@ -152,7 +156,8 @@ impl Server {
         Ok(Self { ports, cables: Some(cables), changes: Vec::new(), tell_overload: None })
     }
 
-    /// Faults of the wire, as a MainDevice sees them: none until they are set. The next run has them, a ring at both its ends.
+    /// Faults of the wire, as a MainDevice sees them: none until they are set. The next run has
+    /// them; on a ring, at both ends.
     pub fn faults(&mut self) -> FaultControl {
         let (control, changes) = FaultControl::of(self.ports.len());
         self.changes = changes;
@@ -165,20 +170,22 @@ impl Server {
         self.tell_overload = Some(tell);
     }
 
-    /// Passes every frame through `segment` and sends it back, and gives the segment the time at least
-    /// every 250 us, until `stop` is set. While frames are waiting each costs two system calls.
+    /// Passes every frame through `segment` and sends it back, and advances the segment's time at
+    /// least every 250 us, until `stop` is set. While frames are waiting each costs two system
+    /// calls.
     ///
-    /// Only frames of EtherCAT's own EtherType come in, whatever DL control says of others.
+    /// Only frames of EtherCAT's EtherType come in, whatever DL control sets for others.
     ///
     /// # Errors
-    /// [`ServeError::Gone`] if the interface is removed, [`ServeError::Receive`] if it fails. One that goes down and
-    /// comes back is no error.
+    /// [`ServeError::Gone`] if the interface is removed, [`ServeError::Receive`] if it fails. An
+    /// interface that goes down and comes back is no error.
     pub fn run(&mut self, segment: &mut dyn Segment, stop: &AtomicBool) -> Result<Served, ServeError> {
         self.serve(segment, stop, false, &mut |_, _, _| ())
     }
 
-    /// As [`Server::run`], with a kernel time stamp for each frame, which is when it comes to the segment: `watch` sees the segment, the arrival, and the frame
-    /// as it went back, after it went back. It must not block.
+    /// As [`Server::run`], with a kernel time stamp for each frame, which is its time of arrival at
+    /// the segment: after sending the reply, `watch` gets the segment, the arrival and the reply.
+    /// It must not block.
     ///
     /// # Errors
     /// As [`Server::run`], and if the kernel cannot stamp.
@@ -275,7 +282,7 @@ impl Server {
     }
 }
 
-/// When a frame came that was taken just now: at its stamp, ns of CLOCK_REALTIME, or now without one.
+/// Time of arrival of a frame taken just now: its stamp, ns of CLOCK_REALTIME, or now without one.
 fn came(clock: &MonotonicClock, stamp_ns: u64) -> Instant {
     let now = clock.now();
     if stamp_ns == 0 {
@@ -294,8 +301,8 @@ impl Port {
         Ok(Self { socket: Interface::open(interface)?.socket, interface: interface.into() })
     }
 
-    /// An interface that went down may come up again, one that was removed will not; both say so once, and the second
-    /// goes down first.
+    /// An interface that went down may come up again, a removed one will not. Both report this
+    /// once, and the second goes down first.
     fn survive_gone(&self) -> Result<(), ServeError> {
         let fail = |source| ServeError::Receive { interface: self.interface.clone(), source };
         match self.socket.interface_is_gone().map_err(fail)? {

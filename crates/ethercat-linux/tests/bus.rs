@@ -23,7 +23,7 @@ use support::{Outputs, recorder, recorder_of, segment, servo, station};
 
 const PERIOD: Duration = Duration::from_millis(2);
 
-/// A bus, and what reaches its SubDevices.
+/// A bus, and the control of its segment.
 fn bus(devices: Vec<SubDevice>) -> (Bus, SegmentControl<Segment>) {
     let link = SimulatedLink::new(segment(devices));
     let control = link.control();
@@ -49,7 +49,7 @@ fn cycles(count: u64) -> impl FnMut(&mut Io<'_>) {
 
 // feature(bus): two runs after each other, two buses at once, one request to stop for each run
 #[test]
-fn a_bus_runs_again_and_again_and_each_run_takes_one_request_to_stop() {
+fn each_run_takes_one_stop_request() {
     let (buttons, lamps) = (Wires::new(), Wires::new());
     let (mut bus, control) = bus(station(&buttons, &lamps));
     for round in 0..3_u8 {
@@ -81,7 +81,7 @@ fn a_bus_runs_again_and_again_and_each_run_takes_one_request_to_stop() {
     assert!(bus.run(PERIOD, cycles(5)).unwrap().cycles == 5);
 }
 
-/// A link that asks to stop and fails, once for each handle it is given.
+/// A link that requests a stop and fails, once for each handle it gets.
 struct Asking(SimulatedLink<Segment>, Arc<Mutex<Option<StopHandle>>>);
 
 impl Link for Asking {
@@ -105,7 +105,7 @@ fn assert_one_request_is_left(bus: &mut Bus) {
 
 // feature(bus): a request to stop is not lost where a bring-up or a run ends for another reason
 #[test]
-fn a_request_to_stop_outlives_a_bring_up_that_fails_for_another_reason() {
+fn stop_request_outlives_a_failed_bring_up() {
     let asks = Arc::new(Mutex::new(None));
     let link = SimulatedLink::new(segment(station(&Wires::new(), &Wires::new())));
     let mut bus = Bus::on(Asking(link, Arc::clone(&asks)));
@@ -116,7 +116,7 @@ fn a_request_to_stop_outlives_a_bring_up_that_fails_for_another_reason() {
 
 // feature(bus): a request to stop is not lost where a bring-up or a run ends for another reason
 #[test]
-fn a_request_to_stop_outlives_a_run_that_ends_for_another_reason() {
+fn stop_request_outlives_a_run_ended_otherwise() {
     let (mut bus, _) = bus(station(&Wires::new(), &Wires::new()));
     let stop = bus.stop_handle();
     bus.bring_up(&Configuration::scan()).unwrap();
@@ -186,7 +186,7 @@ fn a_handle_of_another_bus_reads_zero_and_writes_nothing() {
     assert!(seen.lock().unwrap().iter().flatten().all(|&outputs| outputs == 0), "{seen:?}");
 }
 
-/// A bus in PreOp that sets its outputs to 0x0F in Op, and is to leave them as 0xA0.
+/// A bus in PreOp that sets its outputs to 0x0F in Op, and has to leave them as 0xA0.
 fn with_safe_outputs() -> (Bus, Outputs, impl FnMut(&mut Io<'_>)) {
     let (device, seen) = recorder();
     let mut bus = Bus::simulated(segment(vec![device]));
@@ -234,7 +234,7 @@ fn safe_values_stay_from_run_to_run_on_the_same_bus() {
 
 // feature(bus): safe values stay from run to run on the same bus, and are zero on another
 #[test]
-fn safe_values_are_zero_again_where_another_subdevice_or_mapping_comes_up() {
+fn safe_values_are_zero_again_on_a_changed_bus() {
     for (product_code, outputs) in [(5, 4), (6, 8)] {
         let (mut bus, control) = bus(vec![recorder().0]);
         bus.bring_up(&Configuration::scan()).unwrap();
@@ -258,7 +258,7 @@ fn outputs_are_safe_before_init_when_the_program_panics() {
             control(io);
             left -= 1;
             if left == 0 {
-                // Without the message, whose backtrace takes longer than a watchdog waits.
+                // Without the message: its backtrace takes longer than the watchdog time.
                 resume_unwind(Box::new("as the test wants it"));
             }
         })
@@ -333,7 +333,7 @@ fn objects_are_checked_when_they_are_resolved_and_read() {
 
 // feature(bus): errors to match on: SubDevice, AL status code, object, type
 #[test]
-fn a_refused_state_is_told_with_its_subdevice_its_code_and_its_text() {
+fn refused_state_error_has_subdevice_code_and_text() {
     let mut devices = station(&Wires::new(), &Wires::new());
     devices[2].refuse_state(Some((AlState::Op, AlStatusCode::NO_VALID_OUTPUTS)));
     let (mut bus, control) = bus(devices);
@@ -367,7 +367,7 @@ impl<L: Link> Link for HeldUp<L> {
 
 // feature(bus): the counts of a run are those in Op
 #[test]
-fn overruns_on_the_way_to_op_are_not_those_of_the_run() {
+fn overruns_before_op_do_not_count_for_the_run() {
     let hold_up = Arc::new(AtomicBool::new(false));
     let link = SimulatedLink::new(segment(station(&Wires::new(), &Wires::new())));
     let mut bus = Bus::on(HeldUp(link, Arc::clone(&hold_up)));
@@ -402,7 +402,7 @@ impl<L: Link> Link for Cable<L> {
 
 // feature(bus): a lost bus ends the run, a lost SubDevice is an event
 #[test]
-fn a_bus_without_any_reply_is_lost_and_comes_up_again_when_it_is_back() {
+fn silent_bus_is_lost_and_comes_up_again() {
     let cut = Arc::new(AtomicBool::new(false));
     let link = SimulatedLink::new(segment(station(&Wires::new(), &Wires::new())));
     let mut bus = Bus::on(Cable(link, Arc::clone(&cut)));
@@ -416,7 +416,7 @@ fn a_bus_without_any_reply_is_lost_and_comes_up_again_when_it_is_back() {
     });
     let error = run.unwrap_err();
     assert!(matches!(error, Error::Lost { after } if after > Duration::from_secs(1)), "{error}");
-    // One second of cycles, fewer where the machine stands still.
+    // One second of cycles, fewer after a host stall.
     assert!((100..2000).contains(&in_op), "{in_op} cycles");
     let silent = Configuration { reply_timeout: Duration::from_millis(5), ..Configuration::scan() };
     assert!(matches!(bus.bring_up(&silent), Err(Error::Bus(_))));
@@ -425,7 +425,7 @@ fn a_bus_without_any_reply_is_lost_and_comes_up_again_when_it_is_back() {
     bus.run(PERIOD, cycles(3)).unwrap();
 }
 
-/// Runs until the end or for so many cycles in Op; the third SubDevice falls out in the 50th.
+/// Runs until the end or for `most` cycles in Op; the third SubDevice leaves in the 50th.
 fn run_with_a_fall(continues: bool, most: u64, fall: fn(&mut Segment)) -> Result<RunReport, Error> {
     let (mut bus, control) = bus(station(&Wires::new(), &Wires::new()));
     if continues {
@@ -469,7 +469,7 @@ fn a_subdevice_that_stays_out_of_op_ends_the_run() {
 
 // feature(bus): a lost bus ends the run, a lost SubDevice is an event
 #[test]
-fn a_subdevice_that_falls_out_is_told_and_the_others_go_on() {
+fn lost_subdevice_is_reported_and_the_others_continue() {
     let (buttons, lamps) = (Wires::new(), Wires::new());
     let (mut bus, control) = bus(station(&buttons, &lamps));
     bus.bring_up(&Configuration::scan()).unwrap();

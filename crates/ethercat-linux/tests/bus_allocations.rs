@@ -1,4 +1,4 @@
-//! A counting allocator sees the cycle of a bus: from Op on it asks for nothing.
+//! A counting allocator watches the cycle of a bus: from Op on it allocates nothing.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 mod support;
@@ -27,7 +27,7 @@ fn calls(leaks: bool) -> u64 {
     let (mut cycles, before) = (0, allocations::own_calls());
     let run = bus.run(Duration::from_millis(1), |io| {
         cycles += 1;
-        // The first is on the way up still.
+        // The first is still part of the bring-up.
         allocations::watch((2..500).contains(&cycles));
         io.set(lamp, io.get(button));
         if cycles == 100 && leaks {
@@ -49,7 +49,8 @@ fn a_bus_in_op_allocates_nothing() {
     assert_eq!(calls(true), 2, "the counter counts");
 }
 
-/// Allocator calls in the cycles of a run in Op of a ring that is broken and healed meanwhile; datagrams without the data of all.
+/// Allocator calls in the cycles of a run in Op of a ring that breaks and heals; number of
+/// incomplete datagrams.
 fn calls_on_a_ring() -> (u64, u64) {
     let (buttons, lamps) = (Wires::new(), Wires::new());
     let mut devices = station(&buttons, &lamps);

@@ -1,4 +1,4 @@
-//! The way to PreOp of a thread that stands still now and then, as on a machine that does much else. In virtual time.
+//! Bring-up to PreOp by a thread that stalls now and then, as on a busy machine. In virtual time.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 mod support;
@@ -21,7 +21,7 @@ use rt::clock::{Clock, VirtualClock};
 use simulator::application::{NoApplication, sii};
 use simulator::{EscDescription, Segment, SubDevice};
 
-/// A segment that answers at once, behind a thread that stands still before every so many a frame is taken.
+/// A segment that answers at once; the thread stalls before every `every`th frame is taken.
 struct Stalling {
     clock: VirtualClock,
     segment: Segment,
@@ -60,7 +60,8 @@ fn coupler() -> SubDevice {
     SubDevice::new(EscDescription::default(), sii.image().emit(), Box::new(NoApplication))
 }
 
-/// Brings a bus with more datagrams than one frame takes up behind a thread that stands still for so long before every so many a frame is taken; frames lost.
+/// Brings up a bus with more datagrams than one frame holds, with such stalls; returns the number
+/// of frames lost.
 fn bring_up(every: usize, stall: Duration) -> u64 {
     let clock = VirtualClock::default();
     clock.sleep_until(clock.now() + Duration::from_secs(1));
@@ -77,20 +78,20 @@ fn bring_up(every: usize, stall: Duration) -> u64 {
 /// Replies that came meanwhile lie in the link: they are taken before their frames are given up.
 // feature(main-device): replies that waited for a thread that did not run are not lost
 #[test]
-fn replies_that_wait_for_a_thread_that_stands_still_are_not_lost() {
+fn replies_survive_a_stalled_thread() {
     for every in [1, 2, 3, 7] {
         assert_eq!(bring_up(every, Duration::from_millis(400)), 0, "every {every}");
     }
 }
 
 #[test]
-fn a_thread_that_stands_still_for_longer_than_a_bus_may_take_brings_it_up_all_the_same() {
+fn stalls_beyond_the_time_out_do_not_fail_bring_up() {
     for every in [5, 20, 50] {
         bring_up(every, BRING_UP_TIMEOUT * 2);
     }
 }
 
-/// A segment whose replies take so long.
+/// A segment with replies that take so long.
 struct Slow {
     clock: VirtualClock,
     segment: Segment,
@@ -124,7 +125,7 @@ impl Link for Slow {
 /// The process that answers gets the CPU only every few cycles.
 // feature(main-device): cycles before Op is asked for wait for late replies
 #[test]
-fn replies_that_take_several_cycles_are_waited_for_before_op_is_asked_for() {
+fn replies_of_several_cycles_delay_op() {
     let period = Duration::from_millis(1);
     let clock = VirtualClock::default();
     clock.sleep_until(clock.now() + Duration::from_secs(1));
@@ -167,7 +168,7 @@ impl Clock for Counting {
     }
 }
 
-/// Readings take a good part of a cycle whose reply has come.
+/// Clock readings take much of a cycle, even if its reply has come.
 // feature(cycle): the clock is not read for a reply that is there, and twice for one that is waited for
 #[test]
 fn the_clock_is_read_for_a_wait_only() {
@@ -197,7 +198,7 @@ fn the_clock_is_read_for_a_wait_only() {
         .unwrap();
         assert!(main_device.end_cycle(now).all_fresh || in_op == 0);
         in_op += u32::from(main_device.phase() == BringUpPhase::Op);
-        // Beside process data there is no other frame by then.
+        // By then there are only process data frames.
         let read = counting.1.get() - readings;
         match in_op {
             100..120 => assert_eq!((read, waits.len() - waited), (0, 0)),

@@ -1,4 +1,4 @@
-//! A capture is a file other people's tools read: tshark finds every frame, its direction and its time.
+//! A capture is a file for other tools: tshark finds every frame, its direction and its time.
 
 use std::io;
 use std::process::Command as Process;
@@ -29,7 +29,7 @@ impl Link for Loopback {
 #[test]
 fn tshark_reads_every_frame_of_a_capture() {
     if Process::new("tshark").arg("--version").output().is_err() {
-        eprintln!("skipped: needs tshark (Debian: tshark)");
+        testkit::skip!("needs tshark (Debian: tshark)");
         return;
     }
     let path = std::env::temp_dir().join(format!("onbeat-capture-{}.pcapng", std::process::id()));

@@ -1,4 +1,5 @@
-//! The programs of `examples/`, run against simulated SubDevices: in this process, and over a cable of the kernel's own.
+//! The programs of `examples/`, run against simulated SubDevices: in this process, and over a veth
+//! pair.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 #[allow(dead_code, reason = "a program whose main is not called")]
@@ -27,7 +28,8 @@ use simulator::application::Wires;
 use support::{VENDOR, segment, servo, station};
 use testkit::{Side, Testbed};
 
-/// Runs `program` with these SubDevices: on a simulated link, and, where the machine allows it, over a veth pair.
+/// Runs `program` with these SubDevices: on a simulated link, and, where the machine allows it,
+/// over a veth pair.
 fn on_both(devices: impl Fn() -> Vec<SubDevice>, program: impl Fn(&mut Bus) + Sync) {
     program(&mut Bus::simulated(segment(devices())));
     let testbed = match Testbed::new() {
@@ -134,7 +136,7 @@ impl Drop for StopAtEnd {
 
 // feature(bus): scan, SDO, digital I/O and a drive in CSP, each a short program, on simulated SubDevices and over a cable
 #[test]
-fn csp_sine_swings_the_drive_and_brings_it_back_without_a_jump() {
+fn csp_sine_moves_the_drive_and_back_without_a_jump() {
     let records = std::sync::Mutex::new(Vec::new());
     let devices = || {
         let (device, record) = servo();
@@ -142,7 +144,7 @@ fn csp_sine_swings_the_drive_and_brings_it_back_without_a_jump() {
         vec![device]
     };
     on_both(devices, |bus| {
-        // A host that stands still for longer than the drive's watchdog ends it.
+        // A host stall longer than the drive's watchdog time ends the run.
         let report =
             (0..5).find_map(|_| csp_sine::csp_sine(bus, 0.5).map_err(|error| eprintln!("{error}")).ok());
         let report = report.unwrap();
@@ -151,7 +153,7 @@ fn csp_sine_swings_the_drive_and_brings_it_back_without_a_jump() {
         let taken = record.taken();
         let followed: Vec<_> = taken.iter().filter(|it| it.follows()).collect();
         let (first, largest) = (followed[0], followed.iter().map(|it| it.target_position).max().unwrap());
-        // Where the drive stood, to a side by the amplitude, and back.
+        // From the drive's position to one side by the amplitude, and back.
         assert!((first.target_position - first.position).abs() <= 10, "{first:?}");
         assert!((990..=1000).contains(&(largest - first.target_position)), "{largest} from {first:?}");
         let last = followed[followed.len() - 1];

@@ -14,7 +14,7 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A testbed, or why the test is skipped.
 fn testbed() -> Option<Testbed> {
-    Testbed::new().map_err(|skip| eprintln!("skipped: {skip}")).ok()
+    Testbed::new().map_err(|skip| testkit::skip!("{skip}")).ok()
 }
 
 fn own(testbed: &Testbed, side: Side, interface: &str, doing: &str) -> Result<PacketLink, OpenError> {
@@ -29,7 +29,7 @@ fn index(testbed: &Testbed, side: Side) -> u32 {
 }
 
 #[test]
-fn a_second_owner_is_refused_and_told_who_has_it_until_the_first_is_gone() {
+fn second_owner_is_refused_with_the_first_ones_name() {
     let Some(testbed) = testbed() else { return };
     let near = Side::Near.interface();
     let first = own(&testbed, Side::Near, near, "onbeat run, robot \"six-axis\"").unwrap();
@@ -43,14 +43,14 @@ fn a_second_owner_is_refused_and_told_who_has_it_until_the_first_is_gone() {
         );
         assert_eq!(error.to_string(), expected);
     }
-    // Who only watches is nobody's rival.
+    // A link that only watches does not conflict.
     testbed.inside(Side::Near, || PacketLink::open(near, TIMEOUT)).unwrap();
     drop(first);
     own(&testbed, Side::Near, near, "onbeat scan").unwrap();
 }
 
 #[test]
-fn what_it_says_comes_without_control_characters() {
+fn owner_text_has_no_control_characters() {
     let Some(testbed) = testbed() else { return };
     let near = Side::Near.interface();
     let _first = own(&testbed, Side::Near, near, "\u{1b}[2Jrun\n").unwrap();
@@ -76,17 +76,17 @@ fn an_interface_keeps_its_owner_under_another_name() {
 fn interfaces_with_one_number_in_two_namespaces_have_two_owners() {
     let Some(testbed) = testbed() else { return };
     if index(&testbed, Side::Near) != index(&testbed, Side::Far) {
-        return eprintln!("skipped: the kernel numbers both ends of the cable differently");
+        return testkit::skip!("the kernel numbers both ends of the cable differently");
     }
     let _near = own(&testbed, Side::Near, Side::Near.interface(), "run").unwrap();
     own(&testbed, Side::Far, Side::Far.interface(), "run").unwrap();
 }
 
-/// A process without an EtherCAT socket on an interface does not own it, whatever name it takes: what is lost is the
-/// lock's own word on the owner, not the lock.
+/// A process without an EtherCAT socket on an interface does not own it, even with the lock's name:
+/// only the owner's description is lost, not the lock.
 // feature(program): users without rights keep nobody from the bus
 #[test]
-fn a_squatter_keeps_nobody_from_the_bus_and_does_not_open_it_to_two() {
+fn squatter_does_not_break_the_lock() {
     let Some(testbed) = testbed() else { return };
     let near = Side::Near.interface();
     let name = format!("onbeat-interface-{}", index(&testbed, Side::Near));
@@ -102,7 +102,7 @@ fn a_squatter_keeps_nobody_from_the_bus_and_does_not_open_it_to_two() {
 
 // feature(program): users without rights keep nobody from the bus
 #[test]
-fn a_squatter_that_takes_no_questions_holds_nobody_up() {
+fn silent_squatter_delays_no_start() {
     let Some(testbed) = testbed() else { return };
     let near = Side::Near.interface();
     let name = format!("onbeat-interface-{}", index(&testbed, Side::Near));

@@ -78,7 +78,7 @@ fn a_quiet_wire_costs_fifty_milliseconds() {
 }
 
 #[test]
-fn a_cycle_is_heard_with_its_address_and_rate() {
+fn cycle_is_detected_with_its_address_and_rate() {
     let (heard, took) = listen(&frame(PROCESSED), (0..).map(|cycle| 300 + cycle * 1000), false);
     assert_eq!(
         heard.unwrap_err().to_string(),
@@ -99,7 +99,7 @@ fn frames_that_no_subdevice_has_processed_are_nobodys_replies() {
 }
 
 #[test]
-fn who_listens_can_be_stopped() {
+fn listening_can_be_stopped() {
     let (heard, took) = listen(&frame(PROCESSED), std::iter::empty(), true);
     assert!(matches!(heard, Err(BringUpError::Stopped)), "{heard:?}");
     assert_eq!(took, Duration::ZERO);
@@ -109,7 +109,7 @@ proptest! {
     /// Every cycle that shows itself while the wire should be quiet is noticed, slow ones too.
     // feature(program): another MainDevice is heard before the first frame; `--take-over`; told of in Op
     #[test]
-    fn every_cycle_is_heard(period in 50_u64..240_000, first in 0_u64..50_000) {
+    fn every_cycle_is_detected(period in 50_u64..240_000, first in 0_u64..50_000) {
         let (heard, took) = listen(&frame(PROCESSED), (0..).map(move |cycle| first + cycle * period), false);
         let heard = matches!(heard, Err(BringUpError::OtherMainDevice { .. }));
         prop_assert!(heard, "took {took:?}");
@@ -119,7 +119,7 @@ proptest! {
     /// Frames that a killed process left on the wire are no MainDevice, however many they are.
     // feature(program): another MainDevice is heard before the first frame; `--take-over`; told of in Op
     #[test]
-    fn what_a_dead_process_left_is_nobody(count in 1_u64..300, over in 0_u64..49_000, first in 0_u64..40_000) {
+    fn frames_of_a_dead_process_do_not_count(count in 1_u64..300, over in 0_u64..49_000, first in 0_u64..40_000) {
         let left = (0..count).map(move |number| first + number * over / count);
         let (heard, took) = listen(&frame(PROCESSED), left, false);
         prop_assert!(heard.is_ok(), "{heard:?}");

@@ -1,5 +1,5 @@
-//! Links on true drivers: two network cards of this machine with a cable between them, named in `ONBEAT_TEST_CARDS` ("eth0 eth1").
-//! `cargo xtask rt` emulates some.
+//! Links on real drivers: two network cards of this machine with a cable between them, named in
+//! `ONBEAT_TEST_CARDS` ("eth0 eth1"). `cargo xtask rt` emulates some.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 mod support;
@@ -22,14 +22,14 @@ const TIMEOUT: Duration = Duration::from_secs(20);
 /// Both ends of a cable, or why the test is skipped.
 fn cards() -> Option<[String; 2]> {
     let Ok(names) = std::env::var("ONBEAT_TEST_CARDS") else {
-        eprintln!("skipped: ONBEAT_TEST_CARDS names no network cards");
+        testkit::skip!("ONBEAT_TEST_CARDS names no network cards");
         return None;
     };
     let ends: Vec<String> = names.split_whitespace().map(str::to_owned).collect();
     Some(ends.try_into().expect("two network cards in ONBEAT_TEST_CARDS"))
 }
 
-/// `None` for polling on a kernel that has none, as many with PREEMPT_RT.
+/// `None` for polling on a kernel without it, such as many with PREEMPT_RT.
 fn open(interface: &str, kind: LinkKind) -> Option<InterfaceLink> {
     match InterfaceLink::open_as_owner(interface, kind, TIMEOUT, "test") {
         Err(error @ OpenError::XdpNoPolling { .. }) => {
@@ -98,7 +98,7 @@ fn frames_cross_between_cards_by_every_kind_of_link() {
 
 // feature(bus): links on true drivers: virtio_net, e1000e, igb
 #[test]
-fn a_card_that_goes_down_is_told_and_carries_frames_when_it_is_back() {
+fn card_down_is_reported_and_recovers() {
     let Some([near_name, far]) = cards() else { return };
     for kind in KINDS {
         let (Some(mut near), mut far) = (open(&near_name, kind), PacketLink::open(&far, TIMEOUT).unwrap())

@@ -20,7 +20,7 @@ const ETHERCAT: u16 = 0x88A4;
 
 /// A testbed, or why the test is skipped.
 fn testbed() -> Option<Testbed> {
-    Testbed::new().map_err(|skip| eprintln!("skipped: {skip}")).ok()
+    Testbed::new().map_err(|skip| testkit::skip!("{skip}")).ok()
 }
 
 fn open(testbed: &Testbed, side: Side) -> PacketLink {
@@ -38,7 +38,7 @@ fn frame(ethertype: u16, length: usize, number: u32) -> Vec<u8> {
 }
 
 #[test]
-fn frames_cross_the_cable_whole_and_in_order_and_nobody_hears_himself() {
+fn frames_cross_the_cable_in_order_without_echo() {
     let Some(testbed) = testbed() else { return };
     let (mut near, mut far) = (open(&testbed, Side::Near), open(&testbed, Side::Far));
     let mut buffer = [0; MAXIMUM_FRAME_LENGTH];
@@ -61,7 +61,7 @@ fn a_frame_taken_in_place_is_left_alone_meanwhile() {
 }
 
 #[test]
-fn a_flood_leaves_the_oldest_frames_in_order_and_those_behind_it_come() {
+fn flood_keeps_the_oldest_frames_in_order() {
     let Some(testbed) = testbed() else { return };
     let (mut near, mut far) = (open(&testbed, Side::Near), open(&testbed, Side::Far));
     let mut buffer = [0; MAXIMUM_FRAME_LENGTH];
@@ -96,7 +96,7 @@ fn a_frame_longer_than_the_buffer_is_cut() {
 }
 
 #[test]
-fn an_interface_that_goes_down_is_told_to_who_waits_and_its_frames_come_when_it_is_back() {
+fn interface_down_ends_the_wait_and_recovers() {
     let Some(testbed) = testbed() else { return };
     let (mut near, mut far) = (open(&testbed, Side::Near), open(&testbed, Side::Far));
     let mut buffer = [0; MAXIMUM_FRAME_LENGTH];
@@ -132,13 +132,13 @@ fn frames_that_are_not_ethercat_are_not_seen() {
 }
 
 #[test]
-fn a_receive_waits_as_long_as_it_was_told_and_no_longer() {
+fn receive_waits_for_exactly_its_timeout() {
     let Some(testbed) = testbed() else { return };
     support::waits_as_long_as_it_is_told(&mut open(&testbed, Side::Near), TIMEOUT);
 }
 
 #[test]
-fn an_interface_that_is_down_or_alone_or_takes_short_frames_is_named_with_what_to_do() {
+fn unusable_interface_is_named_with_a_remedy() {
     let Some(testbed) = testbed() else { return };
     let near = Side::Near.interface();
     let set = |side: Side, to: &[&str]| {
@@ -173,7 +173,7 @@ fn an_interface_that_is_down_or_alone_or_takes_short_frames_is_named_with_what_t
     );
 }
 
-/// Raises the byte behind the number, and lets no frame with number 3 come back.
+/// Increments the byte behind the number, and drops every frame with number 3.
 struct Raise {
     advances: mpsc::Sender<BusInstant>,
 }
@@ -199,7 +199,7 @@ fn ip_link(testbed: &Testbed, side: Side, words: &[&str]) {
 
 // feature(program): `simulate` survives an interface that goes down and ends with one that is removed
 #[test]
-fn a_served_segment_survives_its_interface_going_down_and_ends_when_it_is_removed() {
+fn serve_survives_interface_down_and_ends_on_removal() {
     let Some(testbed) = testbed() else { return };
     let mut server = testbed.inside(Side::Far, || Server::open(Side::Far.interface())).unwrap();
     let stop = AtomicBool::new(false);
@@ -209,7 +209,7 @@ fn a_served_segment_survives_its_interface_going_down_and_ends_when_it_is_remove
         let mut buffer = [0; MAXIMUM_FRAME_LENGTH];
         for number in [10, 11] {
             ip_link(&testbed, Side::Far, &["set", "far", "down"]);
-            // Long enough for the server to look at it more than once.
+            // Long enough for several checks by the server.
             let begin = told.recv_timeout(TIMEOUT).unwrap();
             while told.recv_timeout(TIMEOUT).unwrap().since(begin) < Duration::from_millis(20) {}
             ip_link(&testbed, Side::Far, &["set", "far", "up"]);
@@ -236,12 +236,12 @@ fn a_served_segment_survives_its_interface_going_down_and_ends_when_it_is_remove
     });
     assert_eq!(
         served.unwrap_err().to_string(),
-        "interface far: it was removed while SubDevices answered on it; make it anew and start again"
+        "interface far: it was removed while SubDevices answered on it; create it again and start again"
     );
 }
 
 #[test]
-fn a_served_segment_answers_and_is_told_the_time() {
+fn served_segment_answers_and_gets_the_time() {
     let Some(testbed) = testbed() else { return };
     let mut server = testbed.inside(Side::Far, || Server::open(Side::Far.interface())).unwrap();
     let mut near = open(&testbed, Side::Near);
@@ -258,7 +258,7 @@ fn a_served_segment_answers_and_is_told_the_time() {
             let received = near.receive(&mut buffer, TIMEOUT).unwrap();
             assert_eq!((received, buffer[17], buffer[18]), (Some(100), number as u8, 0xA6));
         }
-        // Told the time although no frame comes any more.
+        // Gets the time although no frame comes any more.
         let begin = told.recv_timeout(TIMEOUT).unwrap();
         while told.recv_timeout(TIMEOUT).unwrap().since(begin) < Duration::from_millis(5) {}
         stop.store(true, Ordering::Relaxed);

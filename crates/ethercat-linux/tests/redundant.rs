@@ -1,4 +1,5 @@
-//! Two interfaces at a ring: which frames make a reply, who is waited for, and what is passed on.
+//! Two interfaces at a ring: frames that make a reply, waits for a missing half, frames that are
+//! passed on.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 use std::collections::VecDeque;
@@ -19,7 +20,7 @@ use simulator::{EscDescription, Segment, SubDevice};
 
 const WAIT: Duration = Duration::from_micros(400);
 
-/// Frames of an interface: those that were sent, and those that come in.
+/// Frames of an interface, sent and received.
 #[derive(Clone, Default)]
 struct Wire {
     shared: Arc<Mutex<Shared>>,
@@ -127,7 +128,7 @@ fn frame(number: u32, datagrams: &[(Command, Address, u16)]) -> Vec<u8> {
     buffer[..length].to_vec()
 }
 
-/// The reply of so many SubDevices, each with a byte of the logical datagram from `place` on.
+/// The reply of `count` SubDevices, each with a byte of the logical datagram from `place` on.
 fn processed(sent: &[u8], count: u16, place: usize) -> Vec<u8> {
     let mut reply = sent.to_vec();
     reply[SOURCE_OFFSET] |= PROCESSED_BIT;
@@ -151,7 +152,7 @@ fn counters(reply: &[u8]) -> Vec<u16> {
 
 // feature(redundancy): one reply of the two copies of a frame; late, lost and foreign frames
 #[test]
-fn in_a_closed_ring_the_first_copy_is_the_reply_and_the_second_is_swallowed() {
+fn closed_ring_returns_only_the_first_copy() {
     let mut bench = Bench::new();
     for _ in 0..200 {
         let [first, second] = bench.send();
@@ -165,7 +166,7 @@ fn in_a_closed_ring_the_first_copy_is_the_reply_and_the_second_is_swallowed() {
 }
 
 #[test]
-fn in_an_open_ring_both_halves_make_the_reply_whichever_comes_first() {
+fn open_ring_splices_both_halves_in_any_order() {
     for is_first in [true, false] {
         let mut bench = Bench::new();
         let [first, second] = bench.send();
@@ -191,7 +192,7 @@ fn in_an_open_ring_both_halves_make_the_reply_whichever_comes_first() {
 }
 
 #[test]
-fn a_segment_that_leaves_the_source_address_alone_is_spliced_too() {
+fn unmarked_source_address_is_spliced_too() {
     let mut bench = Bench::new();
     let [first, second] = bench.send();
     let unmarked = |mut reply: Vec<u8>| {
@@ -205,7 +206,7 @@ fn a_segment_that_leaves_the_source_address_alone_is_spliced_too() {
 }
 
 #[test]
-fn a_half_whose_other_is_lost_is_handed_out_when_its_time_is_up_and_then_at_once() {
+fn lone_half_is_returned_late_and_later_at_once() {
     let mut bench = Bench::new();
     bench.open();
     for lost in 1..=5 {
@@ -223,7 +224,7 @@ fn a_half_whose_other_is_lost_is_handed_out_when_its_time_is_up_and_then_at_once
             assert_eq!(bench.receive(Duration::ZERO), None);
         }
     }
-    // Who spoke is waited for again.
+    // An end that sent a frame is waited for again.
     let [first, second] = bench.send();
     bench.first.come(processed(&first, 2, 0));
     assert_eq!(bench.receive(Duration::ZERO), None);
@@ -232,7 +233,7 @@ fn a_half_whose_other_is_lost_is_handed_out_when_its_time_is_up_and_then_at_once
 }
 
 #[test]
-fn where_the_first_end_is_silent_all_are_behind_the_break() {
+fn silent_first_end_puts_all_behind_the_break() {
     let mut bench = Bench::new();
     for _ in 0..4 {
         let [_, second] = bench.send();
@@ -249,7 +250,7 @@ fn where_the_first_end_is_silent_all_are_behind_the_break() {
 }
 
 #[test]
-fn an_interface_that_refuses_its_copy_is_not_waited_for_and_both_are_an_error() {
+fn refusing_interface_is_not_waited_for() {
     let mut bench = Bench::new();
     bench.second.set_down(true);
     let sent = frame(1, &[(Command::Lrd, Address::Logical(0), 4)]);
@@ -262,14 +263,14 @@ fn an_interface_that_refuses_its_copy_is_not_waited_for_and_both_are_an_error() 
 }
 
 #[test]
-fn a_ring_that_breaks_or_heals_between_the_two_copies_counts_nobody_twice() {
+fn ring_change_between_copies_counts_none_twice() {
     let mut bench = Bench::new();
-    // It broke behind the first copy: those behind the break saw both.
+    // It broke behind the first copy: the SubDevices behind the break got both copies.
     let [first, second] = bench.send();
     bench.second.come(processed(&second, 1, 2));
     bench.second.come(processed(&first, 3, 0));
     assert_eq!(counters(&bench.receive(Duration::ZERO).unwrap()), [3, 3]);
-    // It healed behind the first copy: nobody of them saw either.
+    // It healed behind the first copy: some SubDevices got neither copy.
     for is_first in [true, false] {
         bench.open();
         let [first, second] = bench.send();
@@ -282,7 +283,7 @@ fn a_ring_that_breaks_or_heals_between_the_two_copies_counts_nobody_twice() {
 }
 
 #[test]
-fn what_is_not_of_this_link_is_passed_on_and_what_only_it_can_know_is_not() {
+fn only_foreign_frames_are_passed_on() {
     let mut bench = Bench::new();
     let foreign = frame(77, &[(Command::Brd, Address::Broadcast { register: 0 }, 1)]);
     let mut of_another = foreign.clone();
@@ -312,7 +313,7 @@ fn what_is_not_of_this_link_is_passed_on_and_what_only_it_can_know_is_not() {
 }
 
 #[test]
-fn a_frame_that_latches_goes_in_at_one_end_and_back_from_the_other() {
+fn latching_frame_passes_the_ring_as_a_line() {
     let mut bench = Bench::new();
     let latch = (Command::Bwr, Address::Broadcast { register: dc::RECEIVE_TIME }, 4);
     let sent = frame(1, &[latch]);
@@ -325,7 +326,7 @@ fn a_frame_that_latches_goes_in_at_one_end_and_back_from_the_other() {
     assert_eq!(bench.second.sent(), there, "sent back as it came");
     bench.first.come(there.clone());
     assert_eq!(bench.receive(Duration::ZERO), Some(there));
-    // At a break each copy turns back by itself.
+    // At a break each copy turns back.
     bench.open();
     let sent = frame(100, &[latch]);
     bench.link.transmit(&sent).unwrap();
@@ -360,7 +361,7 @@ fn segment(count: usize) -> Segment {
 
 // feature(redundancy): what is no ring, in a sentence at the start
 #[test]
-fn interfaces_that_are_no_ends_of_a_ring_are_told_from_each_other() {
+fn interface_mistakes_have_distinct_errors() {
     let checked = |change: &dyn Fn(&mut Segment), is_swapped: bool| {
         let clock = VirtualClock::default();
         let mut ring = segment(5);

@@ -1,4 +1,5 @@
-//! The start of a ring: open anywhere, without an interface, and with SubDevices that are the wrong way round.
+//! The start of a ring: open anywhere, without an interface, and with SubDevices with swapped
+//! ports.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 use std::io;
@@ -29,7 +30,8 @@ fn devices() -> Vec<SubDevice> {
     (0..COUNT as u32).map(device).collect()
 }
 
-/// A ring in which these are entered at port 1 and left at port 0; `pulled`: a cable that is out, by its number from the first interface on.
+/// A ring in which these SubDevices are entered at port 1 and left at port 0; `pulled`: number of
+/// an unplugged cable, counted from the first interface.
 fn ring(swapped: &[usize], pulled: Option<usize>) -> Segment {
     let way_in = |place: usize| usize::from(swapped.contains(&place));
     let attach = |child: usize| Attachment::new(child - 1, 1 - way_in(child - 1)).entered_at(way_in(child));
@@ -84,7 +86,7 @@ fn started(segment: Segment) -> Result<(Vec<u32>, Ring), Refusal> {
 
 // feature(redundancy): a start with the ring open at any cable, those at the interfaces included
 #[test]
-fn a_ring_comes_up_with_any_cable_out_and_says_where() {
+fn ring_comes_up_with_any_cable_unplugged_and_reports_it() {
     let all: Vec<u32> = (0..COUNT as u32).collect();
     assert_eq!(started(ring(&[], None)).unwrap(), (all.clone(), Ring::Closed));
     for cable in 0..=COUNT {
@@ -93,7 +95,7 @@ fn a_ring_comes_up_with_any_cable_out_and_says_where() {
     }
 }
 
-/// An interface that is down, or has no carrier: it takes no frame, and fails when it is asked for one.
+/// An interface that is down, or has no carrier: it takes no frame, and a receive fails.
 struct Dead<L> {
     _end: L,
     error: i32,
@@ -133,7 +135,7 @@ fn a_ring_comes_up_without_one_of_its_interfaces() {
     assert!(matches!(found, Err(Refusal::Ring(RingError::System { .. }))), "{found:?}");
 }
 
-/// Position, and the whole sentence, of the SubDevice that is told.
+/// Position of the reported SubDevice, and the whole sentence.
 fn told(refusal: &Refusal) -> (Option<usize>, String) {
     match refusal {
         Refusal::Ring(error) => match error {
@@ -148,11 +150,11 @@ fn told(refusal: &Refusal) -> (Option<usize>, String) {
     }
 }
 
-/// A closed ring passes one that is the wrong way round without being processed there, and places change with a break: none comes up with
-/// axes by mistake exchanged.
+/// A closed ring passes a SubDevice with swapped ports unprocessed, and places change with a break:
+/// the bus does not come up, so that no axes are exchanged by mistake.
 // feature(redundancy): IN and OUT swapped in a ring, open or closed: told with the SubDevice and its port
 #[test]
-fn one_that_is_the_wrong_way_round_is_told_wherever_the_ring_is_open() {
+fn swapped_ports_are_reported_for_every_break() {
     for swapped in 0..COUNT {
         for cable in std::iter::once(None).chain((0..=COUNT).map(Some)) {
             let refusal = started(ring(&[swapped], cable)).unwrap_err();
@@ -164,7 +166,7 @@ fn one_that_is_the_wrong_way_round_is_told_wherever_the_ring_is_open() {
                     sentence.contains(&format!("SubDevice {swapped}")) && sentence.contains("its port 0")
                 );
             } else {
-                // Beside the break: the ring looks like two buses.
+                // Next to the break: the ring looks like two buses.
                 let beside = cable == Some(swapped) || cable == Some(swapped + 1);
                 assert!(beside, "{swapped}, cable {cable:?}: {sentence}");
             }
@@ -173,7 +175,7 @@ fn one_that_is_the_wrong_way_round_is_told_wherever_the_ring_is_open() {
 }
 
 #[test]
-fn of_several_that_are_the_wrong_way_round_one_is_told() {
+fn one_of_several_swapped_sub_devices_is_reported() {
     for (swapped, cable) in
         [(&[1, 3][..], None), (&[1, 3], Some(2)), (&[0, 4], Some(2)), (&[3, 4], Some(1))]
     {

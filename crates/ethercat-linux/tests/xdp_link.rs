@@ -27,10 +27,10 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A testbed on a kernel with AF_XDP, or why the test is skipped.
 fn testbed() -> Option<Testbed> {
-    let testbed = Testbed::new().map_err(|skip| eprintln!("skipped: {skip}")).ok()?;
+    let testbed = Testbed::new().map_err(|skip| testkit::skip!("{skip}")).ok()?;
     match testbed.inside(Side::Near, || XdpLink::open(Side::Near.interface(), TIMEOUT, false)) {
         Err(error @ (OpenError::XdpUnsupported { .. } | OpenError::XdpNotPermitted { .. })) => {
-            eprintln!("skipped: {error}");
+            testkit::skip!("{error}");
             None
         }
         opened => {
@@ -108,7 +108,7 @@ fn a_link_that_polls_needs_no_wait() {
     let Some(testbed) = testbed() else { return };
     let near = testbed.inside(Side::Near, || XdpLink::open(Side::Near.interface(), TIMEOUT, true));
     if let Err(error @ OpenError::XdpNoPolling { .. }) = near {
-        return eprintln!("skipped: {error}");
+        return testkit::skip!("{error}");
     }
     let (mut near, mut far) = (near.unwrap(), open(&testbed, Side::Far));
     assert!(near.mode().polled);
@@ -125,13 +125,13 @@ fn a_link_that_polls_needs_no_wait() {
 }
 
 #[test]
-fn a_receive_waits_as_long_as_it_was_told_and_no_longer() {
+fn receive_waits_for_exactly_its_timeout() {
     let Some(testbed) = testbed() else { return };
     support::waits_as_long_as_it_is_told(&mut open(&testbed, Side::Near), TIMEOUT);
 }
 
 #[test]
-fn a_frame_longer_than_the_buffer_is_cut_and_one_that_no_place_holds_is_refused() {
+fn long_frames_are_cut_or_refused() {
     let Some(testbed) = testbed() else { return };
     let (mut near, mut far) = (open(&testbed, Side::Near), packet(&testbed, Side::Far));
     let long = frame(MAXIMUM_FRAME_LENGTH, 1);
@@ -145,7 +145,7 @@ fn a_frame_longer_than_the_buffer_is_cut_and_one_that_no_place_holds_is_refused(
 
 // feature(bus): AF_XDP: drops and counts the newest frames of a flood
 #[test]
-fn a_flood_leaves_the_oldest_frames_in_order_and_the_others_are_counted() {
+fn flood_keeps_the_oldest_frames_and_counts_the_rest() {
     let Some(testbed) = testbed() else { return };
     let (mut near, mut far) = (open(&testbed, Side::Near), packet(&testbed, Side::Far));
     let mut buffer = [0; MAXIMUM_FRAME_LENGTH];
@@ -192,7 +192,7 @@ fn frames_that_are_not_ethercat_go_to_the_kernel_as_before() {
 
 // feature(bus): AF_XDP: tells an interface that goes down or away as a packet socket does
 #[test]
-fn an_interface_that_goes_down_is_told_and_nothing_old_leaves_when_it_is_back() {
+fn interface_down_is_reported_and_sends_nothing_old() {
     let Some(testbed) = testbed() else { return };
     let (mut near, mut far) = (open(&testbed, Side::Near), packet(&testbed, Side::Far));
     let mut buffer = [0; MAXIMUM_FRAME_LENGTH];
@@ -237,7 +237,7 @@ fn an_interface_that_goes_down_is_told_and_nothing_old_leaves_when_it_is_back() 
 
 // feature(bus): AF_XDP: leaves no program behind, however the process ends
 #[test]
-fn the_program_goes_with_the_link_even_if_its_process_is_killed() {
+fn program_is_removed_with_a_killed_process() {
     let Some(testbed) = testbed() else { return };
     let attached = || ip(&testbed, Side::Near, "link show near").contains("xdp");
     assert!(!attached(), "that of the testbed's own link is left");
@@ -278,10 +278,11 @@ fn a_second_program_is_refused_in_words() {
     let error = testbed.inside(Side::Near, || XdpLink::open("near", TIMEOUT, false)).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "interface near: an XDP program or AF_XDP socket of another is there, expected none; `ip link show near` and \
-         `bpftool net` show it: end its program, or use a packet socket (--link packet)"
+        "interface near: another program has an XDP program or AF_XDP socket there, expected none; \
+         `ip link show near` and `bpftool net` show it: end its program, or use a packet socket \
+         (--link packet)"
     );
-    // A process that is being started holds what its parent held, until it is another program.
+    // A new process holds its parent's descriptors until it executes another program.
     thread::scope(|scope| {
         scope.spawn(|| {
             thread::sleep(Duration::from_millis(200));
@@ -293,7 +294,7 @@ fn a_second_program_is_refused_in_words() {
 }
 
 #[test]
-fn missing_capabilities_are_named_and_auto_goes_by_packet_socket() {
+fn missing_capabilities_make_auto_use_a_packet_socket() {
     let Some(testbed) = testbed() else { return };
     let open = |kind| {
         testbed.inside(Side::Near, || {
@@ -314,7 +315,7 @@ fn missing_capabilities_are_named_and_auto_goes_by_packet_socket() {
 }
 
 #[test]
-fn a_driver_that_takes_no_program_is_gone_behind_and_auto_goes_by_packet_socket() {
+fn driver_without_xdp_makes_auto_use_a_packet_socket() {
     let Some(testbed) = testbed() else { return };
     // veth runs no program with frames larger than a page.
     ip(&testbed, Side::Far, "link set far mtu 9000");
@@ -369,8 +370,8 @@ fn more_queues_than_are_served_are_refused_in_words() {
     ip(&testbed, Side::Near, "link add many numrxqueues 65 numtxqueues 65 type veth peer name other");
     ip(&testbed, Side::Near, "link set many up");
     let error = testbed.inside(Side::Near, || XdpLink::open("many", TIMEOUT, false)).unwrap_err();
-    let expected = "interface many: it has more than 64 queues, expected at most 64, each with a socket of its own; \
-                    `sudo ethtool -L many combined 1` leaves one";
+    let expected = "interface many: it has more than 64 queues, expected at most 64, one socket \
+        for each; `sudo ethtool -L many combined 1` leaves one";
     assert_eq!(error.to_string(), expected);
 }
 
@@ -426,7 +427,7 @@ fn a_bus_comes_up_and_runs_by_af_xdp() {
             let opened = testbed.inside(Side::Near, || Bus::open_by("near", kind));
             if let Err(Error::Open(error @ OpenError::XdpNoPolling { .. })) = &opened {
                 stop.store(true, Ordering::Relaxed);
-                return eprintln!("skipped: {error}");
+                return testkit::skip!("{error}");
             }
             let mut bus = opened.unwrap();
             bus.bring_up(&Configuration::scan()).unwrap();

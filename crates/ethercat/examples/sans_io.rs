@@ -1,5 +1,5 @@
-//! The MainDevice without any I/O: a drive is brought to PreOp, asked for an object, and exchanges process data in Op.
-//! `cargo run -p onbeat-ethercat --example sans_io`.
+//! The MainDevice without any I/O: it takes a drive to PreOp, reads an object and exchanges process
+//! data in Op. `cargo run -p onbeat-ethercat --example sans_io`.
 
 use std::error::Error;
 use std::time::Duration;
@@ -60,7 +60,7 @@ pub(crate) fn sans_io() -> Result<Seen, Box<dyn Error>> {
     let controlword = found.output::<u16>(CONTROLWORD, 0)?;
     let target = found.output::<i32>(TARGET_POSITION, 0)?;
 
-    // With the first cycle it goes on to Op.
+    // With the first cycle the bus continues to Op.
     bus.main_device.request_state(AlState::Op);
     let mut states = Vec::new();
     while states.len() < CYCLES_IN_OP {
@@ -70,7 +70,7 @@ pub(crate) fn sans_io() -> Result<Seen, Box<dyn Error>> {
             states.push(Statusword(main_device.get(statusword)).state());
             main_device.set(controlword, Controlword::SHUTDOWN.0);
         }
-        // The target stays where the axis is: nothing jumps, whatever the controlword says.
+        // The target is the actual position: the axis does not jump, whatever the controlword.
         main_device.set(target, main_device.get(position));
     }
 

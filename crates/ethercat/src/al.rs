@@ -60,7 +60,7 @@ impl fmt::Display for AlState {
 /// The AL control register, 0x0120 (ETG.1000.6, 5.3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AlControl {
-    /// The state asked for, by number: SubDevices must survive numbers that are none.
+    /// Requested state, as a number: SubDevices must survive undefined numbers.
     pub state: u8,
     /// Acknowledges an error shown in AL status.
     pub acknowledge: bool,
@@ -105,7 +105,7 @@ impl AlControl {
 pub struct AlStatus {
     /// The state, by number; a broadcast read combines several by OR.
     pub state: u8,
-    /// The SubDevice refused a request or left a state by itself; the AL status code says why.
+    /// The SubDevice refused a request or left a state; the AL status code gives the reason.
     pub error: bool,
     /// The AL status code register holds the device identification value.
     pub identification: bool,
@@ -124,7 +124,7 @@ impl AlStatus {
         Self { state: (bits & 0x0F) as u8, error: bits & 0x10 != 0, identification: bits & 0x20 != 0 }
     }
 
-    /// As it stands in the register.
+    /// Register value.
     #[must_use]
     pub const fn bits(self) -> u16 {
         (self.state & 0x0F) as u16 | (self.error as u16) << 4 | (self.identification as u16) << 5

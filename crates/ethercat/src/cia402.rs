@@ -13,8 +13,8 @@
 //! | [`touch_probe`] | the MainDevice's side of touch probes |
 //! | [`profile`] | the MainDevice's side of profile position, velocity and torque |
 //!
-//! Numbers are the drive's own here (counts, counts per second, 0.1 % of rated torque); units of the
-//! outside world live elsewhere.
+//! Numbers here are in the drive's units (counts, counts per second, 0.1 % of rated torque). Other
+//! crates convert to SI units.
 
 pub mod drive;
 pub mod error_code;

@@ -5,38 +5,41 @@
 //!
 //! | module | part |
 //! |---|---|
-//! | [`wire`] | Ethernet, the EtherCAT frame, datagrams, mailbox, CoE: checked bytes and their meaning |
+//! | [`wire`] | Ethernet, the EtherCAT frame, datagrams, mailbox, CoE: checked bytes |
 //! | [`register`] | the ESC's registers by group, with their clauses |
 //! | [`sii`] | the SubDevice information interface: EEPROM image and categories |
-//! | [`pdo`] | process data objects: entries, mappings, and values of any type and width in them: [`pdo::Field`] |
+//! | [`pdo`] | process data objects: entries, mappings, and values of any type: [`pdo::Field`] |
 //! | [`al`] | the EtherCAT state machine's states, as AL control and AL status spell them |
 //! | [`al_status_code`] | reasons for a refused state: codes and texts |
 //! | [`sdo`] | values of SDOs by type |
 //! | [`sdo_abort`] | reasons for an aborted SDO transfer: codes and texts |
 //! | [`link`] | the lengths of frames, and the far end of the cable: [`link::Segment`] |
-//! | [`main_device`] | the MainDevice: bring-up, cyclic exchange, mailbox services, distributed clocks |
+//! | [`main_device`] | the MainDevice: bring-up, cycle, mailbox services, distributed clocks |
 //! | [`cia402`] | servo drives: statusword, controlword, modes, enabling without a jump |
 //!
 //! # Order of calls
 //!
 //! A [`main_device::MainDevice`] is a state machine. After each call of any other method, call
 //!
-//! 1. [`poll_transmit`](main_device::MainDevice::poll_transmit), or [`next_frame`](main_device::MainDevice::next_frame) where the frame lies, until it
-//!    returns `None`, and send each frame,
+//! 1. [`poll_transmit`](main_device::MainDevice::poll_transmit), or
+//!    [`next_frame`](main_device::MainDevice::next_frame) where the frame lies, until it returns
+//!    `None`, and send each frame,
 //! 2. [`poll_event`](main_device::MainDevice::poll_event) until it returns `None`,
-//! 3. [`poll_timeout`](main_device::MainDevice::poll_timeout), which says when to begin again at 1 if nothing else comes.
+//! 3. [`poll_timeout`](main_device::MainDevice::poll_timeout), which says when to begin again at 1
+//!    if nothing else comes.
 //!
 //! | call | when |
 //! |---|---|
 //! | [`handle_frame`](main_device::MainDevice::handle_frame) | a frame came from the link, of any source |
 //! | [`submit`](main_device::MainDevice::submit) | from PreOp on: an SDO to read or write; its outcome is an event |
 //! | [`request_state`](main_device::MainDevice::request_state) | up: in PreOp, before the first cycle; down: at any time |
-//! | [`end_cycle`](main_device::MainDevice::end_cycle) | once a period, behind the frames received: what is still out is lost |
+//! | [`end_cycle`](main_device::MainDevice::end_cycle) | once a period, after receiving: frames still missing are lost |
 //! | [`get`](main_device::MainDevice::get), [`set`](main_device::MainDevice::set) | between the two: process data |
-//! | [`begin_cycle`](main_device::MainDevice::begin_cycle) | once a period, before the frames sent: process data is due |
+//! | [`begin_cycle`](main_device::MainDevice::begin_cycle) | once a period, before sending: process data is due |
 //!
-//! Without cycles the bus comes to PreOp, as fast as the wire. With the first it goes on to its target; from then on nothing
-//! allocates. Time is the caller's: any monotonic clock, or none at all.
+//! Without cycles the bus reaches PreOp, as fast as the wire allows. With the first cycle it
+//! continues to its target state; from then on nothing allocates. The caller provides the time: any
+//! monotonic clock, or none at all.
 //!
 //! ```
 //! use core::time::Duration;

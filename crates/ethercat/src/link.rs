@@ -38,21 +38,23 @@ impl End {
 /// A real segment is silicon; the simulator implements this, and a simulated link or a process on a
 /// real interface drives it.
 pub trait Segment: Send {
-    /// Passes one Ethernet frame through the SubDevices, changing it in place, and says whether it
-    /// comes back to the sender: over a broken cable it does not, and one of another protocol where a SubDevice
-    /// destroys those.
+    /// Passes one Ethernet frame through the SubDevices, changing it in place. True if it comes
+    /// back to the sender: over a broken cable it does not, nor does another protocol's frame where
+    /// a SubDevice destroys such frames.
     fn process_frame(&mut self, now: Instant, frame: &mut [u8]) -> bool;
 
-    /// The same at one end of a ring: the end at which the frame comes out, if it does. Without a second end, what goes in
-    /// there is lost.
+    /// The same at one end of a ring: the end at which the frame comes out, if it does. Without a
+    /// second end, a frame that enters there is lost.
     fn process_frame_at(&mut self, end: End, now: Instant, frame: &mut [u8]) -> Option<End> {
         (end == End::First && self.process_frame(now, frame)).then_some(End::First)
     }
 
-    /// Link of the cable at an end of a ring: lost, or there again. Without one the SubDevice there closes its port.
+    /// Sets the link of the cable at an end of a ring. Without a link the SubDevice there closes
+    /// its port.
     fn set_link(&mut self, _end: End, _linked: bool) {}
 
-    /// Lets time pass up to `now` with no frame: plants move, watchdogs expire, mailboxes are served.
+    /// Lets time pass up to `now` with no frame: plants move, watchdogs expire, mailboxes are
+    /// served.
     fn advance(&mut self, now: Instant);
 }
 

@@ -7,24 +7,25 @@
 //! poll_timeout  -> when to poll again if no frame comes
 //! ```
 //!
-//! Without cycles those four bring the bus to PreOp and serve mailboxes. A cycle adds, every period,
-//! [`MainDevice::end_cycle`] after receiving and [`MainDevice::begin_cycle`] before transmitting; with the
-//! first cycle the bus goes on to its target state, process data flowing all the while.
+//! Without cycles these four calls bring the bus to PreOp and serve mailboxes. A cycle adds, every
+//! period, [`MainDevice::end_cycle`] after receiving and [`MainDevice::begin_cycle`] before
+//! transmitting. With the first cycle the bus continues to its target state, with process data in
+//! every cycle.
 //!
 //! | module | part |
 //! |---|---|
-//! | `exchange`, `others` | frames on their way, which reply belongs to which, and whose the rest are |
-//! | `limits`, `retry`, `standstill` | tries and times after which a SubDevice that does not answer is given up |
-//! | `phase`, `broadcasts`, `together`, `bring_up`, `plan`, `worker`, `workers` | the way up and down: together, and each for itself |
-//! | `recovery` | the way back of those who leave Op while the bus is there |
-//! | `presence`, `absent`, `late`, `outline` | SubDevices that the bus may lack, and what is learnt of one that comes late |
+//! | `exchange`, `others` | frames on their way and their replies; frames of other senders |
+//! | `limits`, `retry`, `standstill` | tries and times until a silent SubDevice is given up |
+//! | `phase`, `broadcasts`, `together`, `bring_up`, `plan`, `worker`, `workers` | bring-up and shutdown: all together, and each SubDevice |
+//! | `recovery` | recovery of SubDevices that leave Op while the bus is there |
+//! | `presence`, `absent`, `late`, `outline` | SubDevices that may be absent or join late |
 //! | `services` | the frames of all but process data |
 //! | `state_change`, `sii_reader`, `request`, `mailbox`, `sdo_transfer`, `coe_mapping`, `sync0` | the longer tasks of a worker |
 //! | `topology`, `clock`, `reference`, `receive_times`, `latches` | the tree, and the time in it |
 //! | `error_counters`, `diagnosis` | errors that SubDevices count, and where the fault is |
 //! | `barrier` | objects that bound the axes of a drive |
 //! | `watchdogs` | their settings, and a check that these were taken |
-//! | `layout`, `cyclic`, `process_data` | places of process data, its way to and fro, its values by type |
+//! | `layout`, `cyclic`, `process_data` | process data: layout, cycle, typed values |
 
 mod absent;
 mod awaited;
@@ -116,7 +117,7 @@ pub use types::{CableEnd, ErrorCounters, PortErrorCounters, WorkingCounter};
 /// Events kept until they are polled; further ones are dropped and counted.
 const EVENTS: usize = 256;
 
-/// The same for each SubDevice, where there are many: what becomes of their axes hangs on them.
+/// The same for each SubDevice on large buses: the state of an axis depends on these events.
 const EVENTS_EACH: usize = 4;
 
 /// Mailbox requests that can wait.
@@ -134,16 +135,17 @@ pub struct MainDevice {
     phase_since: Instant,
     broadcasts: Broadcasts,
     sub_devices: Vec<SubDevice>,
-    /// Positions of those found, until they have their addresses; `None` for strangers.
+    /// Positions of the SubDevices found, until they have their addresses; `None` for unexpected
+    /// ones.
     assigned: Vec<Option<u16>>,
-    /// Strangers found on the way up, by their places in the order of processing.
+    /// Unexpected SubDevices found during bring-up, by their places in the order of processing.
     strangers: Vec<presence::Stranger>,
     workers: Workers,
     together: Together,
     plans: Vec<Plans>,
     /// The worker that is served first in the next service frame.
     next_worker: usize,
-    /// When workers were last looked at that take too long.
+    /// Time of the last check for workers that take too long.
     expired_at: Instant,
     /// When it was called last; the epoch before.
     served_at: Instant,
@@ -162,14 +164,15 @@ pub struct MainDevice {
     recovery: Recovery,
     /// State of the ring, if its link is one.
     ring: Option<Ring>,
-    /// When the frame that all clocks latched came back, and the time of the bus that they were set to show then.
+    /// When the frame that all clocks latched came back, and the time of the bus that they were set
+    /// to show then.
     latched_at: Instant,
     clocks_set: Option<(u64, Instant)>,
     /// System time read last, whole, and when it came.
     reference_time: Option<(u64, Instant)>,
     /// The same, and when its frame was sent; until it is taken.
     reference_sample: Option<(u64, Instant)>,
-    /// When the frame whose reply is being taken was sent.
+    /// Send time of the frame that is answered by the current reply.
     answered_sent_at: Instant,
     requests: VecDeque<MailboxRequest>,
     events: VecDeque<Event>,
@@ -221,8 +224,8 @@ impl MainDevice {
         })
     }
 
-    /// The next frame to send, written into `buffer`; its length is returned. Call until `None`. With a buffer of less than
-    /// [`MAXIMUM_FRAME_LENGTH`] bytes none is sent.
+    /// The next frame to send, written into `buffer`; its length is returned. Call until `None`.
+    /// With a buffer of less than [`MAXIMUM_FRAME_LENGTH`] bytes none is sent.
     pub fn poll_transmit(&mut self, now: Instant, buffer: &mut [u8]) -> Option<usize> {
         let buffer = buffer.first_chunk_mut::<MAXIMUM_FRAME_LENGTH>()?;
         let frame = self.next_frame(now)?;
@@ -230,7 +233,7 @@ impl MainDevice {
         Some(frame.len())
     }
 
-    /// The same where it lies: a link that copies it has the only copy to make.
+    /// The same in place: a link that copies the frame makes the only copy.
     #[inline]
     pub fn next_frame(&mut self, now: Instant) -> Option<&[u8]> {
         if !self.cycle.is_due && self.is_quiet() {
@@ -244,7 +247,7 @@ impl MainDevice {
     /// Slot of the next frame, which is on its way from here on.
     fn transmit(&mut self, now: Instant) -> Option<usize> {
         self.note_served(now);
-        // Process data first: nothing that can wait stands before it.
+        // Process data first: it waits for nothing else.
         if self.cycle.is_due
             && let Some(slot) = self.transmit_process_data(now)
         {
@@ -253,8 +256,8 @@ impl MainDevice {
         if self.is_quiet() { None } else { self.transmit_others(now) }
     }
 
-    /// The frames of a bus that is not quiet. What is marked cold lies apart from the code of a quiet cycle, which the processor has to
-    /// fetch again each time the kernel has sent a frame.
+    /// The frames of a bus that is not quiet. Cold: kept apart from the code of a quiet cycle,
+    /// which the processor has to fetch again each time the kernel has sent a frame.
     #[cold]
     fn transmit_others(&mut self, now: Instant) -> Option<usize> {
         self.cycle.expect_nothing();
@@ -281,7 +284,7 @@ impl MainDevice {
         Reception::Accepted
     }
 
-    /// Takes what a reply with process data says of clocks.
+    /// Takes the clock times of a reply with process data.
     #[inline(never)]
     fn take_clocks(&mut self, now: Instant, index: usize, bytes: &[u8]) {
         self.answered_sent_at = self.exchange.sent_at(index);
@@ -304,7 +307,7 @@ impl MainDevice {
         }
     }
 
-    /// Delivers all datagrams of the frame in a slot, and goes on with what they bring.
+    /// Delivers all datagrams of the frame in a slot, and takes the steps that follow from them.
     #[cold]
     fn deliver_all(&mut self, now: Instant, index: usize, bytes: &[u8]) {
         self.note_served(now);
@@ -356,12 +359,12 @@ impl MainDevice {
         self.events.pop_front()
     }
 
-    /// When to call [`Self::poll_transmit`] again if no frame comes before; `None`: not until a cycle or a
-    /// request. Changes with every other call.
+    /// Time of the next [`Self::poll_transmit`] if no frame comes before; `None`: not until a cycle
+    /// or a request. Every other call may change it.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         let expiry = self.exchange.oldest(Purpose::Service).map(|sent| sent + self.reply_timeout());
-        // Without room for a frame, its reply comes first, or it expires.
+        // Without space for a frame, its reply comes first, or it expires.
         let due = self.workers.next_due().filter(|_| self.exchange.has_room());
         let settling = self.phase == Phase::SettleClocks && self.settling.is_due();
         let settling = settling.then_some(Instant::EPOCH);
@@ -374,8 +377,8 @@ impl MainDevice {
         self.phase.bring_up_phase()
     }
 
-    /// Asks for another state: [`AlState::Init`] takes the bus down from wherever it is; a higher state is
-    /// the new target of a bus that is not down.
+    /// Requests another state: [`AlState::Init`] shuts the bus down from any state; a higher state
+    /// is the new target of a bus that is not shut down.
     pub fn request_state(&mut self, state: AlState) {
         self.cycle.expect_nothing();
         if state == AlState::Init {
@@ -408,8 +411,8 @@ impl MainDevice {
         &self.configuration
     }
 
-    /// The SubDevices found, in the order of positions, which is that of the cable from [`BringUpPhase::Clocks`] on, when
-    /// they are complete.
+    /// The SubDevices found, by position; complete, and in the order of the cable, from
+    /// [`BringUpPhase::Clocks`] on.
     #[must_use]
     pub fn sub_devices(&self) -> &[SubDevice] {
         &self.sub_devices
@@ -421,29 +424,30 @@ impl MainDevice {
         self.sub_devices.get(position).map_or(&[], |it| &self.cycle.inputs[it.inputs.clone()])
     }
 
-    /// True if the inputs of the SubDevice at `position` came in with the last cycle that was ended, whole; those of
-    /// all its group, if it has one.
+    /// True if all inputs of the SubDevice at `position`, and of its group, came in with the last
+    /// cycle that was ended.
     ///
-    /// A working counter that is short says that one is missing, and not which: all in the datagram count as
-    /// missing for that cycle. From the next one on each SubDevice has datagrams of its own, until all have been whole
-    /// for ten cycles. Where there are too many SubDevices for that, neighbours share them still.
+    /// A short working counter shows that a SubDevice is missing, and not which: all in the
+    /// datagram count as missing for that cycle. From the next cycle on each SubDevice has separate
+    /// datagrams, until all have been complete for ten cycles. On buses with too many SubDevices
+    /// for that, neighbours still share them.
     ///
-    /// Inputs that take more than one datagram also need the cycle before to have been whole and undisturbed,
+    /// Inputs that take more than one datagram also need a complete and undisturbed previous cycle,
     /// as an ESC keeps a buffer that was read in part for the next cycle.
     #[must_use]
     pub fn inputs_fresh(&self, position: usize) -> bool {
         self.cycle.is_fresh(position)
     }
 
-    /// True if the outputs that the SubDevice at `position` was sent in the last cycle that was ended were taken; those
-    /// of all its group, if it has one. True if there are none.
+    /// True if the SubDevice at `position`, and its group, took the outputs of the last cycle that
+    /// was ended. True if there are none.
     #[must_use]
     pub fn outputs_taken(&self, position: usize) -> bool {
         self.cycle.is_taken(position)
     }
 
-    /// True if the SubDevice at `position`, and its group, took part in the last cycle that was ended:
-    /// [`Self::inputs_fresh`] and [`Self::outputs_taken`].
+    /// True if the SubDevice at `position`, and its group, took part in the last cycle that was
+    /// ended: [`Self::inputs_fresh`] and [`Self::outputs_taken`].
     #[must_use]
     pub fn exchanged(&self, position: usize) -> bool {
         self.inputs_fresh(position) && self.outputs_taken(position)
@@ -458,7 +462,8 @@ impl MainDevice {
         is_shown && self.recovery.is_in_op(position as u16) && !self.does_not_answer(position as u16)
     }
 
-    /// The outputs of the SubDevice at `position`, as the next cycle sends them; empty if it has none.
+    /// The outputs of the SubDevice at `position`, as the next cycle sends them; empty if it has
+    /// none.
     #[must_use]
     pub fn outputs_mut(&mut self, position: usize) -> &mut [u8] {
         match self.sub_devices.get(position) {
@@ -473,7 +478,8 @@ impl MainDevice {
         (self.cycle.outputs.len(), self.cycle.inputs.len())
     }
 
-    /// Working counters of the last cycle, one for each process data datagram, in the order they are sent.
+    /// Working counters of the last cycle, one for each process data datagram, in the order they
+    /// are sent.
     pub fn working_counters(&self) -> impl Iterator<Item = WorkingCounter> {
         self.cycle.working_counters()
     }
@@ -506,8 +512,9 @@ impl MainDevice {
     /// Queues a mailbox request; its outcome comes as [`Event::Mailbox`].
     ///
     /// # Errors
-    /// The request, if there is no such SubDevice or mailbox, it does not answer ([`MailboxError::Gone`]), the bus is not in PreOp or above, or too many
-    /// requests wait (also [`MailboxError::NotReady`]).
+    /// Returns the request if there is no such SubDevice or mailbox, the SubDevice does not answer
+    /// ([`MailboxError::Gone`]), the bus is below PreOp, or too many requests wait (both
+    /// [`MailboxError::NotReady`]).
     pub fn submit(&mut self, request: MailboxRequest) -> Result<(), MailboxOutcome> {
         let refuse = |request, error| Err(MailboxOutcome { request, result: Err(error) });
         let count = self.sub_devices.len();
@@ -528,7 +535,7 @@ impl MainDevice {
         }
     }
 
-    /// Takes what comes in a reply, whatever it is.
+    /// Takes the data of a reply.
     fn deliver(&mut self, now: Instant, owner: Owner, data: &[u8], working_counter: u16) {
         match owner {
             Owner::Chunk(chunk, part) => self.cycle.receive(chunk, part, data, working_counter),

@@ -1,4 +1,5 @@
-//! Process data objects: what is mapped, and where it lies (ETG.1000.6, 5.6.7.4; CiA 301, 7.5.2.35 ff.).
+//! Process data objects: mapped objects and their offsets (ETG.1000.6, 5.6.7.4; CiA 301, 7.5.2.35
+//! ff.).
 
 mod field;
 mod oversampling;
@@ -20,7 +21,7 @@ pub const MAPPING_OUTPUTS: u16 = 0x1600;
 /// First object index of TxPDO mappings, up to 0x1BFF.
 pub const MAPPING_INPUTS: u16 = 0x1A00;
 
-/// Sub-index of the value of a terminal's channel; those below are its status (ETG.5001.3).
+/// Sub-index of the value of a terminal's channel; lower sub-indices are its status (ETG.5001.3).
 const VALUE: u8 = 0x11;
 
 /// One object in a PDO.
@@ -32,7 +33,8 @@ pub struct PdoEntry {
     pub sub_index: u8,
     /// Bits.
     pub bit_length: u8,
-    /// Index of its data type in the object dictionary (ETG.1000.6, Table 64), where the SII gives it, or it was read; else 0.
+    /// Index of its data type in the object dictionary (ETG.1000.6, Table 64), where the SII gives
+    /// it, or it was read; else 0.
     pub data_type: u16,
     /// Name, where the SII or the robot file gives one.
     pub name: String,
@@ -103,23 +105,27 @@ impl PdoMapping {
         find(&self.inputs, index, sub_index)
     }
 
-    /// Places of the digital outputs among the outputs, in their order: the objects of one bit, padding left out.
+    /// Places of the digital outputs among the outputs, in their order: the objects of one bit,
+    /// padding left out.
     pub fn digital_outputs(&self) -> impl Iterator<Item = PdoField> + '_ {
         digital(&self.outputs)
     }
 
-    /// Places of the digital inputs among the inputs, in their order: the objects of one bit, padding left out.
+    /// Places of the digital inputs among the inputs, in their order: the objects of one bit,
+    /// padding left out.
     pub fn digital_inputs(&self) -> impl Iterator<Item = PdoField> + '_ {
         digital(&self.inputs)
     }
 
-    /// All entries that go in this direction, padding too, and where they lie among the inputs or outputs.
+    /// All entries that go in this direction, padding too, and where they lie among the inputs or
+    /// outputs.
     pub fn entries(&self, direction: Direction) -> impl Iterator<Item = (&PdoEntry, PdoField)> {
         fields(self.pdos(direction))
     }
 
-    /// The channels of a terminal in this direction, in their order, each an entry of [`PdoMapping::entries`]: the bits of a PDO that has nothing but
-    /// bits; else its values (sub-index 0x11, ETG.5001.3), if it has any; else every entry wider than a bit.
+    /// The channels of a terminal in this direction, in their order, each an entry of
+    /// [`PdoMapping::entries`]: the bits of a PDO that has nothing but bits; else its values
+    /// (sub-index 0x11, ETG.5001.3), if it has any; else every entry wider than a bit.
     pub fn channels(&self, direction: Direction) -> impl Iterator<Item = (&PdoEntry, PdoField)> {
         let mut entries = fields(self.pdos(direction));
         self.pdos(direction).iter().flat_map(move |pdo| {
@@ -169,8 +175,8 @@ fn digital(pdos: &[Pdo]) -> impl Iterator<Item = PdoField> + '_ {
     fields(pdos).filter(|(entry, field)| entry.index != 0 && field.bit_length == 1).map(|(_, field)| field)
 }
 
-/// All entries and where they lie: each SyncManager's share starts at a byte, the shares stand in the order in which
-/// their first PDOs do.
+/// All entries and their offsets: each SyncManager's share starts at a byte; shares are in the
+/// order of their first PDOs.
 fn fields(pdos: &[Pdo]) -> impl Iterator<Item = (&PdoEntry, PdoField)> {
     let starts = starts(pdos);
     pdos.iter().zip(starts).flat_map(|(pdo, mut end)| {
@@ -238,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_are_found_behind_the_ones_before_them() {
+    fn fields_are_found_behind_earlier_ones() {
         let entry = |value| PdoEntry::from_mapping_value(value);
         let pdo = |index, values: &[u32]| Pdo {
             index,
@@ -278,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn digital_outputs_are_objects_of_one_bit_and_padding_is_none() {
+    fn digital_outputs_are_one_bit_objects_without_padding() {
         let entries = [0x7000_0101, 0x0000_0001, 0x6040_0010, 0x7010_0101];
         let pdo = |index, values: &[u32]| Pdo {
             index,

@@ -1,27 +1,34 @@
-//! Cable redundancy: every frame in two copies, into a ring of SubDevices from either end, and one reply of both.
+//! Cable redundancy: two copies of every frame, one into each end of a ring of SubDevices, and one
+//! reply from both.
 //!
-//! Where the ring is closed, the first copy passes all SubDevices in the direction of processing and comes out at the second end; the
-//! second copy goes the other way, from port 1 to port 0 of each, which processes nothing. Where it is open, each copy turns
-//! back at the break and is processed by its own part of the ring, so that each SubDevice is reached by one of them:
+//! Where the ring is closed, the first copy passes all SubDevices in the direction of processing
+//! and comes out at the second end; the second copy goes the other way, from port 1 to port 0 of
+//! each, which processes nothing. Where it is open, each copy turns back at the break and is
+//! processed by its own part of the ring, so that each SubDevice is reached by one of them:
 //!
 //! ```text
 //! closed  first >- 0|SubDevice|1 - 0|SubDevice|1 - 0|SubDevice|1 -< second      processed by all | by none
 //! open    first >- 0|SubDevice|1 x 0|SubDevice|1 - 0|SubDevice|1 -< second      processed by one | by two
 //! ```
 //!
-//! [`splice`] puts the two replies together, datagram by datagram: working counters and positions add up, and so do the bits that
-//! SubDevices changed. Two kinds of datagram cannot be sent twice alike, and [`second_copy`] changes them:
+//! [`splice`] puts the two replies together, datagram by datagram: working counters and positions
+//! add up, and so do the bits that SubDevices changed. Two kinds of datagram cannot be sent twice
+//! unchanged, and [`second_copy`] changes them:
 //!
-//! * Auto-increment addresses count the SubDevices a datagram passes. In the second copy they go on from the number of SubDevices that the
-//!   first one passes, as long as that is known; otherwise, and while the ring is closed, no SubDevice is addressed.
-//! * The datagram that hands on the reference clock's time (FRMW to 0x0910) finds no reference clock in the second part, which would
-//!   take the data as sent for the time. So it carries the reference clock's time as it must be by now: as it was read last, and the host's
-//!   time since. Delays behind the reference clock (0x0928) are left as they are, although that copy takes another way: the clocks of
-//!   the second part hold each other, and are off from those of the first by a constant of at most the delay round the ring.
-//!   Any other command of this kind (ARMW, FRMW) goes in at the first end only.
+//! * Auto-increment addresses count the SubDevices a datagram passes. In the second copy they
+//!   continue from the number of SubDevices that the first one passes, if that is known; otherwise,
+//!   and while the ring is closed, they address no SubDevice.
+//! * The datagram that distributes the reference clock's time (FRMW to 0x0910) finds no reference
+//!   clock in the second part, which would take the sent data as the time. So it carries an
+//!   estimate of the reference clock's time: the last reading plus the host's time since. Delays
+//!   behind the reference clock (0x0928) are left as they are, although that copy takes another
+//!   way: the clocks of the second part agree with each other, and are off from the clocks of the
+//!   first by a constant of at most the delay round the ring. Any other command of this kind (ARMW,
+//!   FRMW) is sent at the first end only.
 //!
-//! Into a closed ring a frame that latches receive times (a write to 0x0900) goes at the first end alone, and is to be sent back from
-//! the second, as if the last SubDevice had nothing behind it: that makes the ring a line for the measurement of delays.
+//! In a closed ring a frame that latches receive times (a write to 0x0900) is sent at the first end
+//! alone, and is to be sent back from the second, as if the last SubDevice had nothing behind it:
+//! that makes the ring a line for the measurement of delays.
 
 use crate::register::dc;
 use crate::wire::datagram::{HEADER_LENGTH, WORKING_COUNTER_LENGTH};
@@ -29,8 +36,8 @@ use crate::wire::ethernet::{PROCESSED_BIT, SOURCE_OFFSET};
 use crate::wire::frame::{DATAGRAMS_OFFSET, DatagramPlace, checked_end, place_at, places};
 use crate::wire::{Command, DatagramHeader, read_u16, read_u32, read_u64};
 
-/// Bit of the source address's first byte that distinguishes the second copy of a frame from the first; [`PROCESSED_BIT`] is the
-/// SubDevices'.
+/// Bit of the source address's first byte that distinguishes the second copy of a frame from the
+/// first; SubDevices set [`PROCESSED_BIT`].
 pub const SECOND_BIT: u8 = 0x04;
 
 /// State of a ring, as the frames show it.
@@ -41,7 +48,7 @@ pub enum Ring {
     /// Frames leave at the other end, and SubDevices process the second copy too: IN and OUT of
     /// some SubDevices are swapped.
     Turned,
-    /// Frames come back at the end they went in at.
+    /// Frames come back at the end at which they were sent.
     Open {
         /// SubDevices in front of the break, as the first end reaches them.
         before: u16,
@@ -81,7 +88,8 @@ impl Contents {
     }
 }
 
-/// Mark of a frame among all of a MainDevice: the index of its first datagram, a NOP, and the number in it.
+/// Identifies a frame among all of a MainDevice: the index of its first datagram, a NOP, and the
+/// number in it.
 #[must_use]
 pub fn identity(frame: &[u8]) -> Option<(u8, u32)> {
     let end = checked_end(frame).ok()?;
@@ -91,16 +99,16 @@ pub fn identity(frame: &[u8]) -> Option<(u8, u32)> {
     is_number.then_some((header.index, number))
 }
 
-/// True if a SubDevice has processed the frame: it marked the source address, or a working counter counts where the segment leaves
-/// that address as it is.
+/// True if a SubDevice has processed the frame: it marked the source address, or a working counter
+/// counts where the segment leaves that address as it is.
 #[must_use]
 pub fn is_processed(frame: &[u8]) -> bool {
     let counts = |place: DatagramPlace| read_u16(frame, place.working_counter()) != Some(0);
     frame.get(SOURCE_OFFSET).is_some_and(|byte| byte & PROCESSED_BIT != 0) || places(frame).any(counts)
 }
 
-/// Makes a frame its second copy. `before`: SubDevices that the first copy passes, where that is known; `time`: the
-/// reference clock's.
+/// Makes a frame its second copy. `before`: SubDevices that the first copy passes, where that is
+/// known; `time`: the reference clock's.
 pub fn second_copy(frame: &mut [u8], before: Option<u16>, time: Option<u64>) -> Contents {
     let mut contents = Contents::default();
     let Ok(end) = checked_end(frame) else { return contents };
@@ -153,8 +161,9 @@ fn second_header(mut header: DatagramHeader, before: Option<u16>, time: Option<u
     header
 }
 
-/// Adds to `reply`, of the first copy, what SubDevices did to the second one, which came back from `sent` as `second`. Where no first copy
-/// came back, `reply` is the frame as it was sent. False, with nothing changed, if `second` is no reply to `sent`.
+/// Adds to `reply`, of the first copy, the changes that SubDevices made to the second one, which
+/// was sent as `sent` and came back as `second`. If no first copy came back, `reply` is the frame
+/// as it was sent. False, with nothing changed, if `second` is no reply to `sent`.
 pub fn splice(reply: &mut [u8], sent: &[u8], second: &[u8]) -> bool {
     if reply.len() != second.len() || sent.len() != second.len() || !answers(sent, second) {
         return false;
@@ -177,7 +186,7 @@ fn add_datagram(reply: &mut [u8], sent: &[u8], second: &[u8], place: &DatagramPl
     let data = place.data();
     match command {
         Command::Brd | Command::Brw => data.for_each(|at| reply[at] |= second[at]),
-        // The time is another one than in the first copy: it is the reference clock's or as it was sent.
+        // The time differs from the first copy: it is the reference clock's, or as it was sent.
         Command::Frmw if second[data.clone()] == sent[data.clone()] => {}
         Command::Frmw => reply[data.clone()].copy_from_slice(&second[data]),
         _ => data.for_each(|at| reply[at] ^= second[at] ^ sent[at]),
@@ -191,14 +200,15 @@ fn add_datagram(reply: &mut [u8], sent: &[u8], second: &[u8], place: &DatagramPl
     }
 }
 
-/// Adds to the number at `at` what it grew by on the other way.
+/// Adds the growth of the second copy's number at `at`.
 fn add(reply: &mut [u8], sent: &[u8], second: &[u8], at: usize) {
     let number = |bytes: &[u8]| read_u16(bytes, at).unwrap_or(0);
     let sum = number(reply).wrapping_add(number(second).wrapping_sub(number(sent)));
     reply[at..at + WORKING_COUNTER_LENGTH].copy_from_slice(&sum.to_le_bytes());
 }
 
-/// True if every datagram of `reply` is the one that was sent; it may have gone round at the break.
+/// True if every datagram of `reply` is the one that was sent; it may have turned round at the
+/// break.
 fn answers(sent: &[u8], reply: &[u8]) -> bool {
     let Ok(end) = checked_end(sent) else { return false };
     let mut offset = DATAGRAMS_OFFSET;

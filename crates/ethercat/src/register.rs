@@ -1,7 +1,8 @@
-//! The ESC's registers by group (ETG.1000.4, clause 6; names as in the ESC data sheets, section II).
+//! The ESC's registers by group (ETG.1000.4, clause 6; names as in the ESC data sheets, section
+//! II).
 //!
-//! Addresses are physical memory addresses; sizes are in bytes. The groups with structure of their own
-//! are in modules: [`fmmu`], [`sync_manager`], [`watchdog`], [`dl`], [`dc`], [`sii_interface`].
+//! Addresses are physical memory addresses; sizes are in bytes. Structured groups have modules:
+//! [`fmmu`], [`sync_manager`], [`watchdog`], [`dl`], [`dc`], [`sii_interface`].
 
 pub mod dc;
 pub mod dl;
@@ -61,11 +62,12 @@ pub const ESC_WRITE_PROTECTION: u16 = 0x0031;
 pub const ESC_RESET: u16 = 0x0040;
 /// DL control, 4 bytes: bit 1 takes the loop settings for about a second only.
 pub const DL_CONTROL: u16 = 0x0100;
-/// The byte of DL control with the loop settings, two bits a port: 0 opens and closes by the link, 3 is closed.
+/// The byte of DL control with the loop settings, two bits a port: 0 opens and closes by the link,
+/// 3 is closed.
 pub const DL_CONTROL_LOOPS: u16 = 0x0101;
-/// The byte of DL control whose bit 0 lets FPxx commands match the alias.
+/// The byte of DL control whose bit 0 makes FPxx commands match the alias.
 pub const DL_CONTROL_ALIAS: u16 = 0x0103;
-/// Physical read/write offset, 2 bytes: APRW and FPRW write so far behind the address that they read.
+/// Physical read/write offset, 2 bytes: APRW and FPRW write at the read address plus this offset.
 pub const PHYSICAL_READ_WRITE_OFFSET: u16 = 0x0108;
 /// DL status, 2 bytes: [`DlStatus`].
 pub const DL_STATUS: u16 = 0x0110;
@@ -78,7 +80,7 @@ pub const AL_CONTROL: u16 = 0x0120;
 pub const AL_STATUS: u16 = 0x0130;
 /// AL status code, 2 bytes.
 pub const AL_STATUS_CODE: u16 = 0x0134;
-/// RUN LED, 1 byte: code of the LED, and bit 4 where it was written.
+/// RUN LED, 1 byte: code of the LED, and bit 4 if it was written.
 pub const RUN_LED: u16 = 0x0138;
 /// ERR LED, 1 byte, likewise.
 pub const ERR_LED: u16 = 0x0139;
@@ -105,7 +107,8 @@ pub const AL_EVENT_REQUEST: u16 = 0x0220;
 
 // Error counters (ETG.1000.4, 6.7).
 
-/// RX error counters: invalid frame counter and RX error counter, 2 bytes a port, 8 bytes. Writing clears all.
+/// RX error counters: invalid frame counter and RX error counter, 2 bytes a port, 8 bytes. Writing
+/// clears all.
 pub const RX_ERROR_COUNTERS: u16 = 0x0300;
 /// Forwarded RX error counters, 1 byte a port, 4 bytes.
 pub const FORWARDED_RX_ERROR_COUNTERS: u16 = 0x0308;

@@ -8,8 +8,8 @@ use thiserror::Error;
 
 use crate::main_device::{MailboxRequest, MailboxService};
 
-/// A value that an object's entry can hold: `bool`, integers, `f32`, `f64`, `[u8; N]`, and with any length `Vec<u8>` and
-/// `String`. Sealed.
+/// A value that an object's entry can hold: `bool`, integers, `f32`, `f64`, `[u8; N]`, and with any
+/// length `Vec<u8>` and `String`. Sealed.
 pub trait SdoValue: Sized + sealed::Sealed {
     /// Bytes to keep ready for it.
     const CAPACITY: usize;
@@ -32,7 +32,7 @@ pub struct SdoValueError {
     pub found: usize,
     /// Bytes of the type.
     pub expected: usize,
-    /// The type asked for.
+    /// The requested type.
     pub wanted: &'static str,
 }
 
@@ -117,7 +117,7 @@ impl SdoValue for Vec<u8> {
 impl SdoValue for String {
     const CAPACITY: usize = LONGEST;
 
-    /// VISIBLE_STRING, up to its first zero; what is no UTF-8 is taken as ISO 8859-1.
+    /// VISIBLE_STRING, up to its first zero; text that is no UTF-8 is taken as ISO 8859-1.
     fn from_bytes(bytes: &[u8]) -> Result<Self, SdoValueError> {
         let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
         let text = &bytes[..end];

@@ -1,4 +1,5 @@
-//! SDO abort codes: why an SDO transfer ended (ETG.1000.6, 5.6.2.7.2, Table 41; CiA 301, 7.2.4.3.17).
+//! SDO abort codes: reasons for the end of an SDO transfer (ETG.1000.6, 5.6.2.7.2, Table 41; CiA
+//! 301, 7.2.4.3.17).
 
 use core::fmt;
 

@@ -1,10 +1,10 @@
-//! The SubDevice information interface: what a SubDevice's EEPROM says about it (ETG.1000.6, 5.4;
+//! The SubDevice information interface: the content of a SubDevice's EEPROM (ETG.1000.6, 5.4;
 //! ETG.2010).
 //!
-//! The EEPROM is counted in 16-bit words. Words 0x00 to 0x3F are the [`Header`]; categories follow from
-//! word 0x40 until one of type 0xFFFF.
+//! The EEPROM is counted in 16-bit words. Words 0x00 to 0x3F are the [`Header`]; categories follow
+//! from word 0x40 until one of type 0xFFFF.
 //!
-//! | what you have | what you use |
+//! | given | use |
 //! |---|---|
 //! | a whole image | [`Image::parse`] |
 //! | a bus that yields 4 or 8 bytes at a time | [`Reader`] |
@@ -99,7 +99,7 @@ pub enum SiiError {
         /// Offset at which the image ends.
         found: usize,
     },
-    /// A category ends inside one of its own records.
+    /// A category ends inside one of its records.
     #[error("SII category {kind} ends at byte {found} of itself, inside a record that needs {expected}")]
     RecordTruncated {
         /// Category type.
@@ -112,19 +112,19 @@ pub enum SiiError {
     /// More categories than any SubDevice needs, as in an endless row of empty ones.
     #[error("SII has more than {limit} categories and no end mark 0xffff behind them")]
     TooManyCategories {
-        /// Categories looked at.
+        /// Most categories read.
         limit: usize,
     },
     /// Categories longer than any SubDevice needs.
     #[error("SII categories to be read take {found} bytes and more, expected at most {limit}")]
     TooLarge {
-        /// Bytes of the categories up to the one that is too much.
+        /// Bytes of the categories up to the one in excess.
         found: usize,
         /// Bytes read at most.
         limit: usize,
     },
     /// The EEPROM is longer than its address reaches.
-    #[error("SII categories go on past word {limit:#06x}, the last the header's size word promises")]
+    #[error("SII categories extend past word {limit:#06x}, the last word according to the header")]
     TooLong {
         /// First word that is not there.
         limit: u32,

@@ -1,7 +1,7 @@
-//! Two shapes that number types of the standards share: a table of codes with texts, and a set of bits.
+//! Two kinds of number types in the standards: a table of codes with texts, and a set of bits.
 
-/// The constants of a code type, what each says, and all of them, from one list in ascending order.
-/// `$undefined` names a code that is not in it.
+/// The constants of a code type, their texts, and the list of all, from one list in ascending
+/// order. `$undefined` names a code that is not in it.
 macro_rules! codes {
     ($type:ident, $undefined:expr; $($name:ident = $number:literal, $text:literal;)*) => {
         impl $type {

@@ -1,6 +1,7 @@
-//! SII images of real devices: what they say, and that nothing of it is lost.
+//! SII images of real devices: their content, and that a round trip loses nothing.
 //!
-//! The images lie beside the workspace, in `../shared/real/sii`; without them the tests say so and pass.
+//! The images are outside the workspace, in `../shared/real/sii`; without them the tests print that
+//! and pass.
 
 use std::path::Path;
 
@@ -56,7 +57,7 @@ fn real_images_read_over_the_bus_as_they_parse_whole() {
 }
 
 #[test]
-fn the_beckhoff_terminals_say_who_they_are() {
+fn beckhoff_terminals_have_their_identity() {
     let devices = [
         ("ek1100", 0x044C_2C52, 0x0012_0000, "EK1100 EtherCAT-Koppler (2A E-Bus)", "SystemBk", -2000),
         ("el2004", 0x07D4_3052, 0x0010_0000, "EL2004 4K. Dig. Ausgang 24V, 0.5A", "DigOut", 100),
@@ -111,7 +112,7 @@ fn digital_outputs_map_one_bit_a_channel() {
 }
 
 #[test]
-fn the_akd_servo_says_who_it_is_and_what_it_maps() {
+fn akd_servo_has_its_identity_and_mapping() {
     let Some(bytes) = image("akd") else { return };
     let parsed = Image::parse(&bytes).unwrap();
     let expected =

@@ -211,7 +211,7 @@ impl Writer {
 #[non_exhaustive]
 pub enum SendError {
     /// The process that ran the cycle is gone, or has closed the interface.
-    #[error("the cycle has ended: nobody reads commands any more; attach again once it runs")]
+    #[error("the cycle has ended and reads no more commands; attach again once it runs")]
     Ended,
     /// The command has another number of axes than the robot.
     #[error("the command is for {found} axes, the robot has {expected}: name each of them, or none")]

@@ -135,7 +135,7 @@ codes! {
         /// The region holds no whole answer.
         Torn = 1, "the region holds no whole answer";
         /// It is for a cycle without a request, or for one that was answered before.
-        Cycle = 2, "it is for a cycle that was not asked for, or was answered before";
+        Cycle = 2, "it is for a cycle without a request, or with an answer already";
         /// The number of axes or signals is not the robot's.
         Rows = 3, "another number of axes or signals than the robot has";
         /// A code is unknown.

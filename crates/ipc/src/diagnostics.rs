@@ -59,7 +59,7 @@ impl Writer {
 
 /// Document too long; the former one stays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the diagnostics are {found} bytes long, and {LONGEST} find room: leave something out")]
+#[error("the diagnostics are {found} bytes long, expected at most {LONGEST}: leave something out")]
 pub struct TooLong {
     /// Length of the document, bytes.
     pub found: usize,

@@ -76,7 +76,7 @@ impl Forces {
     /// Passes it on to the cycle.
     pub(crate) fn ask(&mut self, force: Force, by: Client) -> Result<(), Refused> {
         let Some(signals) = &self.signals else {
-            let text = "this cycle lets nobody force signals: `[ipc] force` in the robot file decides";
+            let text = "this cycle does not permit forced signals: `[ipc] force` in the robot file decides";
             return Err(Refused::NotPermitted(text.to_owned()));
         };
         let known = |signal: usize| {
@@ -98,7 +98,7 @@ impl Forces {
 fn check(signal: &Signal, value: Value, time: Duration) -> Result<(), String> {
     let name = &signal.name;
     if let Some(writer) = signal.read_only_for() {
-        return Err(format!("output \"{name}\" is written by {writer}, which nobody overrides"));
+        return Err(format!("output \"{name}\" is written by {writer}, which no client can override"));
     }
     if time.is_zero() || time > LONGEST {
         return Err(format!(
@@ -197,7 +197,7 @@ mod tests {
                 3,
                 Value::Unsigned(1),
                 second,
-                "output \"number\" is written by the cycle, which nobody overrides",
+                "output \"number\" is written by the cycle, which no client can override",
             ),
             (0, Value::Bool(true), Duration::ZERO, "0ns for the signal \"door\", expected up to 24 h"),
             (0, Value::Bool(true), Duration::MAX, "expected up to 24 h"),

@@ -197,7 +197,8 @@ codes! {
         /// The orientation of a pose is no unit quaternion.
         Orientation = 9, "an orientation that is no unit quaternion";
         /// The tool cannot get to the pose on a straight line within the limits of its joints.
-        OutOfReach = 10, "a pose the tool cannot get to on a straight line within the limits of its joints";
+        OutOfReach = 10, "a pose that the tool cannot reach on a straight line within the limits \
+            of its joints";
         /// The straight line leads through a singular pose, where a joint would have to jump.
         Singular = 11, "a straight line through a singular pose, where a joint would have to jump";
         /// Others follow its targets, and the active controller follows none of them.

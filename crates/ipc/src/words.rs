@@ -7,8 +7,8 @@ use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
-use types::InterlockKind;
 use types::state::is_communication_error;
+use types::{ControllerKind, InterlockKind};
 
 use crate::description::{Description, InterlockDescription, Referencing};
 use crate::message::control;
@@ -170,7 +170,7 @@ fn cause_of_stop(axis: &Axis, state: &State, description: &Description) -> Optio
             None => reason.into_owned(),
         },
         Some(StopReason::Stale) if axis.ended => NO_COMMAND.to_owned(),
-        Some(StopReason::SetUp) => match interlock_of(axis, state, description) {
+        Some(StopReason::SetUp | StopReason::AwaitsStart) => match interlock_of(axis, state, description) {
             Some(interlock) => format!("{reason} ({interlock})"),
             None => reason.into_owned(),
         },
@@ -267,8 +267,11 @@ pub fn hindrance(place: usize, state: &State, description: &Description) -> Opti
             (format!("its drive is in {}", drive_state(axis.drive_state)), format!("type `{ENABLE}`"))
         }
         (Some(StopReason::AwaitsStart), Some(why)) => (why, format!("type `{ENABLE}`")),
+        (Some(reason), Some(_)) if reason.is_unreferenced() && axis.homed => {
+            ("its position is known again".to_owned(), format!("type `{RESET}`, then `{ENABLE}`"))
+        }
         (Some(reason), Some(why)) if reason.is_unreferenced() => {
-            (why, unreferenced(described.referencing).to_owned())
+            (why, make_ready(described.referencing, is_enabled))
         }
         (Some(reason), Some(why)) if brake_remedy(reason).is_some() => {
             (why, format!("{}, {reset}", brake_remedy(reason).unwrap_or_default()))
@@ -393,6 +396,43 @@ pub const fn unreferenced(referencing: Option<Referencing>) -> &'static str {
     }
 }
 
+/// The same with the commands before, by whether its drive is enabled.
+fn make_ready(referencing: Option<Referencing>, is_enabled: bool) -> String {
+    let remedy = unreferenced(referencing);
+    match referencing {
+        Some(Referencing { by_switch: false, by_measurement: false }) => remedy.to_owned(),
+        Some(Referencing { by_switch: false, .. }) if is_enabled => {
+            format!("type `onbeat control disable`, then {remedy}")
+        }
+        Some(Referencing { by_measurement: false, .. }) if !is_enabled => {
+            format!("type `{RESET}` and `{ENABLE}`, then {remedy}")
+        }
+        Some(Referencing { by_switch: true, by_measurement: true }) | None if is_enabled => {
+            format!("{remedy} (`onbeat control disable` before)")
+        }
+        _ => remedy.to_owned(),
+    }
+}
+
+/// Reason for which an axis that nothing else stops gets no set-points, with what to do.
+#[must_use]
+pub fn without_set_points(place: usize, state: &State, description: &Description) -> Option<String> {
+    let (described, axis) = (description.axes.get(place)?, state.axes.get(place)?);
+    if axis.stop != StopReason::Stale as u8 || axis.ended {
+        return None;
+    }
+    let active = description.controllers.get(usize::from(state.control.active));
+    let active = active.filter(|it| it.axes.contains(&place) && it.kind == Some(ControllerKind::External));
+    let is_enabled = axis.drive_state == DriveState::OperationEnabled as u8;
+    let why = why_stopped(axis, state, description)?;
+    let remedy = match active {
+        Some(_) => "start the controller process again, or look at its messages",
+        None if state.control.enabled && !is_enabled => "its drive is enabled with the next command",
+        None => return None,
+    };
+    Some(format!("{}: {why}; {remedy}", described.name))
+}
+
 const RESET: &str = "onbeat control reset";
 const ENABLE: &str = "onbeat control enable";
 
@@ -428,7 +468,7 @@ pub fn refusal_of(command: &CommandState, description: &Description) -> Option<W
     let axis = description.axes.get(usize::from(command.last_refused_axis));
     match (Refusal::from_code(command.last_refusal), axis.and_then(|it| Some((it.mode, it.takes?)))) {
         (Some(Refusal::Mode), Some((mode, takes))) => {
-            Some(format!("in {} it takes {takes}, not what was asked", mode.name()).into())
+            Some(format!("in {} it takes {takes}, not this command", mode.name()).into())
         }
         _ => refusal(command.last_refusal),
     }
@@ -480,7 +520,7 @@ mod tests {
     use types::{CyclicMode, Takes};
 
     use super::*;
-    use crate::description::{AxisDescription, BrakeInputDescription};
+    use crate::description::{AxisDescription, BrakeInputDescription, ControllerDescription};
 
     #[test]
     fn every_code_has_a_text_and_unknown_codes_are_shown() {
@@ -519,9 +559,9 @@ mod tests {
             last_refusal(&command, &description).unwrap()
         };
         let velocity = Takes { velocity: true, ..Takes::default() };
-        let sentence = "left: in csv it takes velocities, not what was asked";
+        let sentence = "left: in csv it takes velocities, not this command";
         assert_eq!(told(Some(velocity), Refusal::Mode), sentence);
-        let sentence = "left: in csv it takes no targets, not what was asked";
+        let sentence = "left: in csv it takes no targets, not this command";
         assert_eq!(told(Some(Takes::default()), Refusal::Mode), sentence);
         assert_eq!(told(None, Refusal::Mode), format!("left: {}", Refusal::Mode.words()));
         assert_eq!(told(Some(velocity), Refusal::NotFinite), "left: a number is NaN or infinite");
@@ -571,6 +611,59 @@ mod tests {
         let expected = "y: its position memory cannot be written (No space left on device (os error 28)); \
                         correct the state directory, which `onbeat run` names, then `onbeat control enable`";
         assert_eq!(full, expected);
+    }
+
+    // feature(program): a refusal names the commands that make an unreferenced axis ready, in their order
+    #[test]
+    fn an_unreferenced_axis_is_made_ready_step_by_step() {
+        let told = |by_switch, by_measurement, drive: DriveState, homed| {
+            let axis = AxisDescription {
+                referencing: Some(Referencing { by_switch, by_measurement }),
+                ..AxisDescription::new("x", CyclicMode::Position, 1.0, 1.0)
+            };
+            let description = Description { axes: vec![axis], ..Description::default() };
+            let stop = StopReason::UnreferencedChange as u8;
+            let axis = Axis { stop, homed, drive_state: drive as u8, ..Axis::default() };
+            let state = State { axes: vec![axis], ..State::default() };
+            hindrance(0, &state, &description).unwrap()
+        };
+        let (off, on) = (DriveState::SwitchOnDisabled, DriveState::OperationEnabled);
+        let measured = "measure its position and use `onbeat control accept-position`";
+        let ends = |text: String, end: &str| assert!(text.ends_with(end), "{text}");
+        ends(told(false, true, on, false), &format!("; type `onbeat control disable`, then {measured}"));
+        ends(told(false, true, off, false), &format!("; {measured}"));
+        let enables = "; type `onbeat control reset` and `onbeat control enable`, then home it on a switch";
+        ends(told(true, false, off, false), enables);
+        ends(told(true, false, on, false), "; home it on a switch");
+        ends(told(true, true, on, false), "accept-position` (`onbeat control disable` before)");
+        let accepted =
+            "x: its position is known again; type `onbeat control reset`, then `onbeat control enable`";
+        assert_eq!(told(false, true, off, true), accepted);
+    }
+
+    // feature(program): an axis that a lost controller process leaves stopped is not ready
+    #[test]
+    fn an_axis_without_set_points_names_its_source() {
+        let controller =
+            |kind| ControllerDescription { name: "c".to_owned(), kind: Some(kind), axes: vec![0] };
+        let told = |kind, drive: DriveState, stop: StopReason| {
+            let description = Description {
+                axes: vec![AxisDescription::new("x", CyclicMode::Position, 1.0, 1.0)],
+                controllers: vec![controller(kind)],
+                ..Description::default()
+            };
+            let axis = Axis { stop: stop as u8, drive_state: drive as u8, ..Axis::default() };
+            let mut state = State { axes: vec![axis], ..State::default() };
+            (state.control.enabled, state.control.active) = (true, 0);
+            without_set_points(0, &state, &description)
+        };
+        let (off, on) = (DriveState::SwitchOnDisabled, DriveState::OperationEnabled);
+        let of_process = told(ControllerKind::External, on, StopReason::Stale).unwrap();
+        assert!(of_process.ends_with("; start the controller process again, or look at its messages"));
+        assert_eq!(told(ControllerKind::JointPosition, on, StopReason::Stale), None);
+        let off = told(ControllerKind::JointPosition, off, StopReason::Stale).unwrap();
+        assert!(off.ends_with("; its drive is enabled with the next command"), "{off}");
+        assert_eq!(told(ControllerKind::External, on, StopReason::NotHomed), None);
     }
 
     #[test]

@@ -163,7 +163,7 @@ const MARKED: u64 = 200;
 fn a_send_makes_no_system_call_or_wakes_by_one_at_choice() {
     let trace = match Trace::of_test("ports_under_strace", |strace| strace) {
         Ok(trace) => trace,
-        Err(skip) => return eprintln!("skipped: {skip}"),
+        Err(skip) => return testkit::skip!("{skip}"),
     };
     let tids: Vec<i32> =
         trace.stdout.lines().filter_map(|line| line.split("tid ").nth(1)?.parse().ok()).collect();

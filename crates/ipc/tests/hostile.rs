@@ -128,7 +128,7 @@ fn invalid_request_is_answered_and_the_server_continues() {
         assert!(files.is_empty());
     }
     let (_line, reply, _) = ask(&socket, b"onbd\x07\x00\x01\x00");
-    assert!(String::from_utf8_lossy(&reply).contains("version 2 of the IPC, the visitor 7"), "{reply:?}");
+    assert!(String::from_utf8_lossy(&reply).contains("version 2 of the IPC, the client 7"), "{reply:?}");
     // A holder that sends another request on the lease's connection loses the lease, and gets a
     // reply.
     let (line, _, lease) = ask(&socket, &Request::Lease.emit());
@@ -136,7 +136,7 @@ fn invalid_request_is_answered_and_the_server_continues() {
     rustix::net::send(&line, &Request::Attach.emit(), SendFlags::empty()).unwrap();
     let mut reply = [0; 256];
     let (_, length) = rustix::net::recv(&line, &mut reply, RecvFlags::empty()).unwrap();
-    assert!(String::from_utf8_lossy(&reply[..length]).contains("the lease is over"));
+    assert!(String::from_utf8_lossy(&reply[..length]).contains("the lease has ended"));
     assert!(Client::open(&socket).unwrap().command().is_ok());
 }
 
@@ -166,7 +166,7 @@ fn too_many_clients_are_refused_with_a_reason() {
 #[test]
 fn many_readers_leave_space_for_commanding_clients() {
     if !rustix::process::geteuid().is_root() {
-        return eprintln!("skipped: needs root, to become another user");
+        return testkit::skip!("needs root, to become another user");
     }
     let folder = Folder::new();
     let (_ends, _door) = folder.builder("robot").open().unwrap();
@@ -205,7 +205,7 @@ fn many_readers_leave_space_for_commanding_clients() {
 #[test]
 fn group_may_be_a_supplementary_group() {
     if !rustix::process::geteuid().is_root() {
-        return eprintln!("skipped: needs root, to become another user");
+        return testkit::skip!("needs root, to become another user");
     }
     let folder = Folder::new();
     let mut builder = folder.builder("robot");
@@ -238,7 +238,7 @@ const NOBODY: u32 = 65_534;
 #[test]
 fn other_user_may_read_and_only_a_member_commands() {
     if !rustix::process::geteuid().is_root() {
-        return eprintln!("skipped: needs root, to become another user");
+        return testkit::skip!("needs root, to become another user");
     }
     for (group, role) in [(None, "stranger"), (Some(4_242), "stranger"), (Some(NOBODY), "member")] {
         let folder = Folder::new();
@@ -331,7 +331,7 @@ fn with_a_child() {
 #[test]
 fn clients_that_never_read_do_not_exhaust_descriptors() {
     if !rustix::process::geteuid().is_root() {
-        return eprintln!("skipped: needs root, to become another user");
+        return testkit::skip!("needs root, to become another user");
     }
     // The limit is the limit of open files, so it is set in a separate process.
     let mut process = Process::new(std::env::current_exe().unwrap());

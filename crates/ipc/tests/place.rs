@@ -150,7 +150,7 @@ impl Drop for Gone {
 #[test]
 fn only_the_group_enters_the_folder_and_commands() {
     if !rustix::process::geteuid().is_root() {
-        return eprintln!("skipped: needs root, to become another user");
+        return testkit::skip!("needs root, to become another user");
     }
     let [user, group, member, stranger] = [0, 1, 2, 3].map(number);
     let folder = Gone(format!("/tmp/onbeat-{user}-{group}").into());
@@ -186,7 +186,7 @@ fn only_the_group_enters_the_folder_and_commands() {
 #[test]
 fn next_open_removes_sockets_of_killed_programs() {
     if !rustix::process::geteuid().is_root() {
-        return eprintln!("skipped: needs root, to become another user");
+        return testkit::skip!("needs root, to become another user");
     }
     let [user, group] = [11, 12].map(number);
     let folder = Gone(format!("/tmp/onbeat-{user}-{group}").into());
@@ -212,7 +212,7 @@ fn next_open_removes_sockets_of_killed_programs() {
 #[test]
 fn new_folder_admits_the_group_and_existing_one_is_kept() {
     if !rustix::process::geteuid().is_root() {
-        return eprintln!("skipped: needs root, to become another user");
+        return testkit::skip!("needs root, to become another user");
     }
     let [user, group, member, stranger] = [4, 1, 2, 3].map(number);
     let parent = Folder::new();
@@ -235,7 +235,7 @@ fn new_folder_admits_the_group_and_existing_one_is_kept() {
 #[test]
 fn group_without_the_user_is_refused_with_a_remedy() {
     if !rustix::process::geteuid().is_root() {
-        return eprintln!("skipped: needs root, to become another user");
+        return testkit::skip!("needs root, to become another user");
     }
     let [user, group] = [5, 6].map(number);
     let error = as_user(user, &[], || open("robot", Some(group), None)).unwrap_err().to_string();
@@ -249,7 +249,7 @@ fn group_without_the_user_is_refused_with_a_remedy() {
 #[test]
 fn foreign_folders_are_trusted_for_their_owner_only() {
     if !rustix::process::geteuid().is_root() {
-        return eprintln!("skipped: needs root, to become another user");
+        return testkit::skip!("needs root, to become another user");
     }
     let [user, group, squatter, member] = [7, 8, 9, 10].map(number);
     let name = format!("squat-{user}");
@@ -279,7 +279,7 @@ fn foreign_folders_are_trusted_for_their_owner_only() {
 #[test]
 fn a_squatted_folder_leaves_no_cycle_without_an_interface() {
     if !rustix::process::geteuid().is_root() {
-        return eprintln!("skipped: needs root, to become another user");
+        return testkit::skip!("needs root, to become another user");
     }
     let [user, squatter, group] = [17, 18, 19].map(number);
     let name = format!("squatted-{user}");
@@ -321,7 +321,7 @@ fn a_squatted_folder_leaves_no_cycle_without_an_interface() {
 #[test]
 fn folders_below_run_onbeat_are_searched_by_their_owner() {
     if !rustix::process::geteuid().is_root() {
-        return eprintln!("skipped: needs root, to become another user");
+        return testkit::skip!("needs root, to become another user");
     }
     let [user, member, group, stranger] = [20, 21, 22, 23].map(number);
     let _ = fs::DirBuilder::new().mode(0o755).create("/run/onbeat");
@@ -344,7 +344,7 @@ fn folders_below_run_onbeat_are_searched_by_their_owner() {
 #[test]
 fn a_cycle_of_ones_own_is_found_though_others_let_one_in() {
     if !rustix::process::geteuid().is_root() {
-        return eprintln!("skipped: needs root, to become another user");
+        return testkit::skip!("needs root, to become another user");
     }
     let [user, group, member] = [11, 12, 13].map(number);
     let folders = [user, member].map(|who| Gone(format!("/tmp/onbeat-{who}-{group}").into()));
@@ -361,7 +361,7 @@ fn a_cycle_of_ones_own_is_found_though_others_let_one_in() {
 #[test]
 fn silent_foreign_sockets_share_one_timeout() {
     if !rustix::process::geteuid().is_root() {
-        return eprintln!("skipped: needs root, to become another user");
+        return testkit::skip!("needs root, to become another user");
     }
     let [user, seeker] = [14, 15].map(number);
     let folder = Gone(format!("/tmp/onbeat-{user}").into());

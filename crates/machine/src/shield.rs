@@ -75,7 +75,7 @@ pub struct Left {
 #[non_exhaustive]
 pub enum ShieldError {
     /// There is no other CPU for the other threads.
-    #[error("the machine has one CPU only: there is none to move the rest to")]
+    #[error("the machine has only one CPU: there is no other CPU for its other tasks")]
     OneCpu,
     /// The CPU does not exist.
     #[error("there is no CPU {cpu} online: found {online}")]

@@ -266,7 +266,7 @@ mod tests {
             let before = scheduling(current()).unwrap();
             assert_eq!(before, Scheduling { policy: libc::SCHED_OTHER, priority: 0 });
             if let Err(error) = set_scheduling(current(), Scheduling::fifo(7)) {
-                return eprintln!("skipped: needs the right to SCHED_FIFO: {error}");
+                return testkit::skip!("needs the right to SCHED_FIFO: {error}");
             }
             assert_eq!(scheduling(current()).unwrap(), Scheduling::fifo(7));
             set_scheduling(current(), before).unwrap();

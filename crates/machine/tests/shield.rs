@@ -57,7 +57,7 @@ fn alone(scenario: &str, masks: bool) {
     let masks = (MASKS, if masks { "1" } else { "" });
     let output = match testkit::alone(&arguments, masks, |journals| drop(put_back(journals))) {
         Ok(output) => output,
-        Err(skip) => return eprintln!("skipped: {skip}"),
+        Err(skip) => return testkit::skip!("{skip}"),
     };
     let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && text.contains("1 passed"), "{text}");
@@ -78,7 +78,7 @@ fn what_a_scenario_that_fails_has_changed_is_put_back() {
     let output =
         match testkit::alone(&[&[program.as_os_str()], &arguments[..]].concat(), (MASKS, ""), put_back) {
             Ok(output) => output,
-            Err(skip) => return eprintln!("skipped: {skip}"),
+            Err(skip) => return testkit::skip!("{skip}"),
         };
     let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success(), "{text}");

@@ -8,7 +8,7 @@ pub enum AxisPhase {
     /// The drive is not enabled: set-points have no effect.
     #[default]
     NotEnabled,
-    /// The drive is enabled and stands: set-points begin at this position, with no velocity.
+    /// The drive is enabled and at standstill: set-points begin at this position, with no velocity.
     HoldingAt(Radians),
     /// The drive follows the set-points.
     Following,

@@ -1,4 +1,5 @@
-//! Bases that move about on the floor, in the frames of REP 103: x ahead, y to the left, yaw counter-clockwise.
+//! Bases that move about on the floor, in the frames of REP 103: x ahead, y to the left, yaw
+//! counter-clockwise.
 
 pub use types::Twist;
 
@@ -19,7 +20,8 @@ impl Pose {
     /// Origin of every base.
     pub const ORIGIN: Self = Self { x: Metres::ZERO, y: Metres::ZERO, yaw: Radians::ZERO };
 
-    /// Pose of the base after it moved with one constant `twist` for `time`: an arc of a circle, exactly.
+    /// Pose of the base after it moved with one constant `twist` for `time`: an arc of a circle,
+    /// exactly.
     #[must_use]
     pub fn after(self, twist: Twist, time: Seconds) -> Self {
         self.moved(Displacement { x: twist.x * time, y: twist.y * time, yaw: twist.yaw * time })

@@ -1,10 +1,11 @@
 //! A brake that holds an axis while its drive does not.
 //!
-//! It takes time to open and to close. The axis is moved only once the brake is open, and the drive gives its torque
-//! away only once it is closed: in between the drive holds the axis against whatever pulls at it.
+//! It takes time to open and to close. The axis is moved only once the brake is open, and the drive
+//! gives its torque away only once it is closed. In between the drive holds the axis against
+//! external forces.
 //!
-//! A brake with feedback counts as open or closed only once its feedback shows that. The drive keeps its torque at a
-//! brake that does not close.
+//! A brake with feedback counts as open or closed only once its feedback shows that. The drive
+//! keeps its torque at a brake that does not close.
 
 mod feedback;
 
@@ -30,7 +31,8 @@ pub struct BrakeTimes {
 pub struct BrakeConfiguration {
     /// Times of its mechanism.
     pub times: BrakeTimes,
-    /// Output that powers its coil, which has no other writer; `None` where the drive does that itself.
+    /// Output that powers its coil, which has no other writer; `None` where the drive does that
+    /// itself.
     pub output: Option<DigitalOutput>,
     /// Inputs that show whether it is open or closed.
     pub feedback: BrakeFeedback,
@@ -59,7 +61,7 @@ enum Stage {
 pub struct BrakeSeen {
     /// The drive holds the axis.
     pub torque: bool,
-    /// The axis is to be moved, or held by its drive.
+    /// The axis should move, or be held by its drive.
     pub wanted: bool,
     /// The drive may drive the motor, as far as it shows.
     pub powered: bool,
@@ -67,7 +69,8 @@ pub struct BrakeSeen {
     pub reading: BrakeReading,
     /// The drive exchanges process data.
     pub is_reached: bool,
-    /// The torque goes once the feedback has shown for [`FEEDBACK_TIME`] that the brake does not close.
+    /// The torque is removed once the feedback has shown for [`FEEDBACK_TIME`] that the brake does
+    /// not close.
     pub gives_way: bool,
 }
 
@@ -76,14 +79,14 @@ pub struct BrakeSeen {
 pub struct Braked {
     /// Power on its coil.
     pub power: bool,
-    /// The axis may be moved; until then the drive holds it where it stands.
+    /// The axis may be moved; until then the drive holds its position.
     pub free: bool,
-    /// The drive has to keep its torque, even if it is asked to give it away.
+    /// The drive has to keep its torque, even if a request would remove it.
     pub keep_torque: bool,
 }
 
 impl Brake {
-    /// One that holds. Times that are negative or no finite number count as 0.
+    /// A brake that holds. Times that are negative or not finite count as 0.
     #[must_use]
     pub fn new(times: BrakeTimes) -> Self {
         let sane = |time: Seconds| if time.is_finite() { Seconds(time.0.max(0.0)) } else { Seconds::ZERO };
@@ -103,7 +106,8 @@ impl Brake {
         self.times
     }
 
-    /// One cycle, `elapsed` after the last. A drive that has lost its torque closes the brake at once.
+    /// One cycle, `elapsed` after the last. A drive that has lost its torque closes the brake at
+    /// once.
     pub fn step(&mut self, elapsed: Seconds, seen: &BrakeSeen) -> Braked {
         let BrakeSeen { torque, wanted, powered, ref reading, .. } = *seen;
         self.stage = match self.stage {
@@ -221,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_changes_their_mind_half_way_is_heard_at_once() {
+    fn reversed_brake_command_takes_effect_at_once() {
         let mut brake = brake();
         cycles_until(&mut brake, true, true, |braked| braked.power);
         let closing = step(&mut brake, true, false);
@@ -240,7 +244,8 @@ mod tests {
     }
 
     proptest! {
-        /// The coil never has power without torque on the axis, and nothing moves against a closed brake.
+        /// The coil never has power without torque on the axis, and nothing moves against a closed
+        /// brake.
         #[test]
         fn it_never_lets_an_axis_fall(cycles in prop::collection::vec(any::<(bool, bool)>(), 1..400)) {
             let mut brake = brake();

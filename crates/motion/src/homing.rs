@@ -1,9 +1,10 @@
 //! Place of an axis in the world, when its drive only knows where it is since it was switched on.
 //!
-//! An axis's position is its drive's position plus an offset. Homing sets the offset: from what the robot file says of
-//! an absolute encoder, or from where the axis stands on the command to home. The drive keeps its own zero: what it
-//! is sent is the axis's target minus the offset. A drive that finds its mark by itself (CiA 402, homing mode) moves its
-//! zero there: then the offset is the mark's position.
+//! An axis's position is its drive's position plus an offset. Homing sets the offset, either from
+//! the robot file (absolute encoder) or from the position of the axis at the command to home. The
+//! drive keeps its own zero: it is sent the axis's target minus the offset. A drive that finds its
+//! mark by itself (CiA 402, homing mode) moves its zero there: then the offset is the mark's
+//! position.
 
 use crate::units::{Radians, Seconds};
 
@@ -22,7 +23,8 @@ pub enum Homing {
         /// Position of the axis where the drive's is zero.
         offset: Radians,
     },
-    /// By hand: it is brought to a mark, and on the command to home it is at this position there.
+    /// By its operator: the axis is moved to a mark, and the command to home sets its position
+    /// there.
     CurrentPosition {
         /// Position of the mark.
         position: Radians,
@@ -36,7 +38,7 @@ pub enum Homing {
     },
 }
 
-/// The offset of an axis, and whether it can be believed.
+/// The offset of an axis, and whether it is plausible.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Home {
     homing: Homing,
@@ -72,8 +74,9 @@ impl Home {
         axis - self.offset
     }
 
-    /// Here is home: the drive is at `drive`. Only at standstill, for the position jumps. It changes
-    /// nothing, and returns `false`, unless the axis is homed by hand, and for a position that is not finite.
+    /// Sets home at the drive's position `drive`. Only at standstill, because the position jumps.
+    /// It changes nothing, and returns `false`, unless the axis is homed by its operator, and for a
+    /// position that is not finite.
     pub fn take(&mut self, drive: Radians) -> bool {
         let Homing::CurrentPosition { position } = self.homing else { return false };
         let offset = position - drive;
@@ -98,12 +101,12 @@ impl Home {
         self.homed &= self.timeout().is_none();
     }
 
-    /// Its drive may have been without power: what it counts from is what it was when the drive was switched on.
+    /// Its drive may have been without power: its zero is again the one at power-on.
     pub fn forget(&mut self) {
         *self = Self::new(self.homing);
     }
 
-    /// Its position may be another one than reported: it is not homed, whatever its encoder is.
+    /// Its reported position may be wrong: it is not homed, with any encoder.
     pub fn distrust(&mut self) {
         self.forget();
         self.homed = false;
@@ -140,7 +143,8 @@ impl Home {
         self.homed = true;
     }
 
-    /// The drive has found its mark and counts from there. Only for an axis that stands, for its position jumps.
+    /// The drive has found its mark and counts from there. Only for an axis at standstill, because
+    /// its position jumps.
     pub fn found(&mut self) {
         if let Homing::Drive { position, .. } = self.homing {
             if position.is_finite() {
@@ -213,7 +217,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn where_somebody_says_home_the_axis_is_at_its_mark(
+        fn home_set_by_command_puts_axis_at_its_mark(
             mark in -10.0..10.0, stands in -1e3..1e3, away in -10.0..10.0,
         ) {
             let mut home = Home::new(Homing::CurrentPosition { position: Radians(mark) });

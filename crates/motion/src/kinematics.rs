@@ -1,4 +1,4 @@
-//! From wheels and joints to bases and hands, and back.
+//! From wheels and joints to bases and tools, and back.
 //!
 //! | module | part |
 //! |---|---|
@@ -42,7 +42,8 @@ pub enum BaseError {
     },
     /// Rollers across the wheel's way: it would drive nothing.
     #[error(
-        "wheel {wheel}: rollers whose axes stand across its way drive nothing; expected less than 89 degrees"
+        "wheel {wheel}: rollers at a right angle to its direction drive nothing; expected less \
+         than 89 degrees"
     )]
     Rollers {
         /// Number of the wheel, from 0.

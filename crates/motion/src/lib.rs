@@ -3,21 +3,21 @@
 //! | module | part |
 //! |---|---|
 //! | [`units`] | radians, metres, newton metres, seconds and their rates, as types |
-//! | [`scale`] | [`AxisScale`]: a drive's counts and per milles to SI units at the axis, and back, checked |
+//! | [`scale`] | [`AxisScale`]: a drive's counts and per milles to SI units, and back, checked |
 //! | [`axis`] | report of an axis to a controller, and its answer |
-//! | [`supervision`] | limits, soft stops, following errors and stale commands, between controller and drive |
-//! | [`homing`], [`brake`] | place of an axis in the world; its hold while its drive has none |
-//! | [`restart`] | what a restart of its drive says about the position of an axis |
+//! | [`supervision`] | checks between controller and drive: limits, soft stops, following errors |
+//! | [`homing`], [`brake`] | position of an axis in the world; its hold without a drive |
+//! | [`restart`] | effect of a drive's restart on the position of an axis |
 //! | [`base`] | bases that move about: pose and velocity |
 //! | [`online`] | [`OnlineMotion`]: jerk-limited motion to targets that may change at any time |
-//! | [`kinematics`] | wheels and joints to bases and hands, and back |
+//! | [`kinematics`] | wheels and joints to bases and tools, and back |
 //! | [`odometry`] | [`Odometry`]: pose of a base, from its wheels |
-//! | [`sinusoid`] | [`SmoothSinusoid`]: a sinusoid that starts from rest |
+//! | [`sinusoid`] | [`SmoothSinusoid`]: a sinusoid that starts from standstill |
 //! | [`spline`] | [`spline::Segment`]: polynomials in time between the points of a trajectory |
-//! | [`stop`] | [`StopProfile`]: to rest with bounded deceleration |
+//! | [`stop`] | [`StopProfile`]: a stop with bounded deceleration |
 //!
-//! Trajectories are functions of the time since they began: nothing is integrated, so nothing drifts and a
-//! skipped cycle costs nothing.
+//! Trajectories are functions of the time since they began: nothing is integrated, so nothing
+//! drifts and a skipped cycle costs nothing.
 #![forbid(unsafe_code)]
 #![allow(clippy::neg_cmp_op_on_partial_ord, reason = "`!(a > b)` refuses NaN with the rest")]
 

@@ -6,9 +6,9 @@ use crate::base::{Displacement, Pose};
 use crate::kinematics::{DifferentialDrive, OmniBase};
 use crate::units::Radians;
 
-/// A base whose displacement follows from its wheels.
+/// A base with a displacement that follows from its wheels.
 pub trait Rolling<const WHEELS: usize> {
-    /// The arc along which the base moves while the wheels turn by so much.
+    /// The arc along which the base moves while the wheels turn by these angles.
     fn displacement(&self, wheels: [Radians; WHEELS]) -> Displacement;
 }
 
@@ -24,7 +24,8 @@ impl Rolling<4> for OmniBase {
     }
 }
 
-/// Pose of a base, summed over arcs: between two updates the wheels are taken to turn evenly, and then the arc is exact.
+/// Pose of a base, summed over arcs: between two updates the wheels are taken to turn evenly, and
+/// then the arc is exact.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Odometry<B, const WHEELS: usize> {
     base: B,
@@ -39,7 +40,8 @@ impl<B: Rolling<WHEELS>, const WHEELS: usize> Odometry<B, WHEELS> {
         Self { base, pose: Pose::ORIGIN, last: None }
     }
 
-    /// The wheels stand at these positions now: the pose after it. The first positions are where they begin.
+    /// The wheels stand at these positions now: the pose after it. The first positions are where
+    /// they begin.
     ///
     /// # Errors
     /// A position that is not finite: nothing changes.
@@ -61,13 +63,13 @@ impl<B: Rolling<WHEELS>, const WHEELS: usize> Odometry<B, WHEELS> {
         self.pose
     }
 
-    /// The base is here now; the wheels go on from where they are.
+    /// Sets the pose of the base; the wheels continue from their positions.
     pub const fn place(&mut self, pose: Pose) {
         self.pose = pose;
     }
 
-    /// The wheels jumped without the base (a drive was homed, a counter began anew): the next positions are where they
-    /// begin.
+    /// The wheels jumped without the base (a drive was homed, a counter restarted): the next
+    /// positions are the new start.
     pub const fn restart(&mut self) {
         self.last = None;
     }

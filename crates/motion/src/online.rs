@@ -1,10 +1,12 @@
 //! Online motion: the target may change on every cycle, and jerk stays bounded.
 //!
-//! The mathematics is Ruckig's (Berscheid and Kröger, RSS 2021), from crate `rsruckig`. Each coordinate has a calculator
-//! of its own, of fixed size, so that one can be given a new target while the others go on, and their number is known at
-//! run time only; they are brought together by their durations. The library's `update` is not used: it reads the clock.
-//! Its `calculate` allocates nothing (`tests/allocations.rs`), except for its words when it finds no way. Numbers are
-//! checked before they reach it, and then it found one in millions of trials (`tests/online.rs`).
+//! The mathematics is Ruckig's (Berscheid and Kröger, RSS 2021), from crate `rsruckig`. Each
+//! coordinate has its own calculator of fixed size. So one coordinate can get a new target while
+//! the others continue, and their number may be known only at run time. Their durations synchronise
+//! them. The library's `update` is not used, because it reads the clock. Its `calculate` does not
+//! allocate (`tests/allocations.rs`), except for its message when it finds no motion. Numbers are
+//! checked before they reach it; with them it found a motion in millions of trials
+//! (`tests/online.rs`).
 
 mod plan;
 mod progress;
@@ -23,7 +25,8 @@ use crate::units::{Radians, RadiansPerSecond, RadiansPerSecondCubed, RadiansPerS
 ///
 /// ```
 /// use onbeat_motion::online::{AxisLimits, OnlineMotion, Synchronisation, Target};
-/// use onbeat_motion::{Radians, RadiansPerSecond, RadiansPerSecondCubed, RadiansPerSecondSquared, Seconds};
+/// use onbeat_motion::{Radians, RadiansPerSecond, Seconds};
+/// use onbeat_motion::{RadiansPerSecondCubed, RadiansPerSecondSquared};
 ///
 /// let limits = AxisLimits {
 ///     velocity: RadiansPerSecond(2.0),
@@ -59,18 +62,18 @@ pub struct AxisLimits {
 /// Synchronisation: axes wait for each other, or not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Synchronisation {
-    /// Each axis is there as soon as it can.
+    /// Each axis arrives as soon as it can.
     #[default]
     Independent,
-    /// All axes are at their positions at the same instant. A target of velocity is reached as soon as it can be: to come
-    /// to a velocity later, the library exceeds the jerk (3.0.1).
+    /// All axes reach their positions at the same instant. A velocity target is reached as soon as
+    /// possible: to reach a velocity later, the library exceeds the jerk (3.0.1).
     Together,
 }
 
 /// Target of an axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Target {
-    /// To a position, to be passed with a velocity; from there on it goes on with that velocity.
+    /// To a position, to be passed with a velocity; afterwards it continues with that velocity.
     Position {
         /// Position at which it is.
         position: Radians,
@@ -82,7 +85,7 @@ pub enum Target {
 }
 
 impl Target {
-    /// To rest at `position`.
+    /// To standstill at `position`.
     #[must_use]
     pub const fn rest_at(position: Radians) -> Self {
         Self::Position { position, velocity: RadiansPerSecond::ZERO }
@@ -111,7 +114,7 @@ impl OnlineMotion {
         Ok(Self { plans, points, synchronisation })
     }
 
-    /// The axis moves like this now; unless it is given a target, it comes to rest from here.
+    /// Sets the present motion of the axis; without a target it stops from here.
     ///
     /// # Errors
     /// A number that is not finite, an axis that is not there.
@@ -136,11 +139,12 @@ impl OnlineMotion {
         Ok(())
     }
 
-    /// Gives every axis a target, in their order. If one of them is refused, all go on to their old ones.
+    /// Gives every axis a target, in their order. If one target is refused, all continue to their
+    /// old ones.
     ///
     /// # Errors
-    /// A number that is not finite, a velocity beyond the axis's limit, a target that takes more than two hours,
-    /// another number of targets than axes.
+    /// A number that is not finite, a velocity beyond the axis's limit, a target that takes more
+    /// than two hours, another number of targets than axes.
     pub fn aim(&mut self, targets: &[Target]) -> Result<(), OnlineError> {
         if targets.len() != self.plans.len() {
             return Err(OnlineError::Targets { found: targets.len(), axes: self.plans.len() });
@@ -162,7 +166,7 @@ impl OnlineMotion {
         Ok(())
     }
 
-    /// Gives one axis a target; the others go on to theirs.
+    /// Gives one axis a target; the others continue to theirs.
     ///
     /// # Errors
     /// As [`OnlineMotion::aim`]; an axis that is not there.
@@ -175,7 +179,8 @@ impl OnlineMotion {
         Ok(())
     }
 
-    /// Lets one axis come to rest at `position`, no faster than `speed` on the way; the others go on to their targets.
+    /// Stops one axis at `position`, no faster than `speed` on the way; the others continue to
+    /// their targets.
     ///
     /// # Errors
     /// As [`OnlineMotion::aim`]; an axis that is not there, a speed that is not above 0.
@@ -233,9 +238,9 @@ impl OnlineMotion {
 
     /// Lengthens what was prepared until all axes take the same time.
     ///
-    /// An axis in motion cannot take any time it likes: there may be gaps (it can be there before it would have to
-    /// turn back, or after). So the common time grows until every axis can. Each axis has two gaps at most, so that
-    /// this ends.
+    /// An axis in motion cannot take any time it likes: there may be gaps (it can be there before
+    /// it would have to turn back, or after). So the common time grows until every axis can. Each
+    /// axis has two gaps at most, so that this ends.
     fn bring_together(&mut self, targets: &[Target], mut longest: f64) -> Result<(), OnlineError> {
         for _ in 0..=2 * targets.len() {
             let common = longest;
@@ -310,7 +315,7 @@ pub enum OnlineError {
     /// There is no such axis.
     #[error("expected an axis below {axes}, found {axis}")]
     Axis {
-        /// The one asked for.
+        /// The requested index.
         axis: usize,
         /// Number there are.
         axes: usize,
@@ -336,7 +341,7 @@ pub enum OnlineError {
     TooFast {
         /// Number of the axis, from 0.
         axis: usize,
-        /// Value asked for.
+        /// Requested value.
         found: f64,
         /// Value allowed.
         limit: f64,
@@ -347,8 +352,8 @@ pub enum OnlineError {
         /// Number of the axis, from 0.
         axis: usize,
     },
-    /// No way was found; the axis goes on to its old target.
-    #[error("axis {axis}: no jerk-limited way to the target was found")]
+    /// No motion was found; the axis continues to its old target.
+    #[error("axis {axis}: no jerk-limited motion to the target was found")]
     NotFound {
         /// Number of the axis, from 0.
         axis: usize,

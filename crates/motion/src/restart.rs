@@ -108,8 +108,9 @@ impl RestartRule {
         }
     }
 
-    /// Judges a position at the start of a run that is `moved` farther than the one kept at rest by
-    /// the run before: the whole ranges of the encoder that the drive counts from elsewhere.
+    /// Evaluates a position at the start of a run that is `moved` farther than the position kept by
+    /// the run before, at standstill. Returns the whole encoder ranges by which the drive's count
+    /// differs.
     ///
     /// # Errors
     /// The reason for which the position is not known.
@@ -126,12 +127,12 @@ impl RestartRule {
         })
     }
 
-    /// Evaluates the position that the drive reports at the start of a run: the turn that it counts
-    /// from is not known then. Returns the whole ranges of the encoder between that position and the
-    /// one that reads alike and lies within the limits.
+    /// Evaluates the position that the drive reports at the start of a run, when the turn it counts
+    /// from is not known. Returns the whole encoder ranges between that position and the position
+    /// within the limits that reads alike.
     ///
     /// # Errors
-    /// None of them does, and the axis may be beyond either limit.
+    /// No such position is within the limits, and the axis may be beyond either limit.
     pub fn judge_start(&self, position: Radians) -> Result<Radians, StopReason> {
         let Some(range) = self.sense.range else { return Ok(Radians::ZERO) };
         let (lowest, highest) = self.limits;
@@ -152,7 +153,7 @@ impl RestartRule {
     }
 }
 
-/// Time that a drive takes to notice the loss of its power, and to let its brake go.
+/// Time that a drive takes to notice the loss of its power, and to de-energise its brake.
 const REACTION: Seconds = Seconds(0.1);
 
 #[cfg(test)]

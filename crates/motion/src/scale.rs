@@ -14,16 +14,17 @@ pub struct AxisScale {
 }
 
 impl Default for AxisScale {
-    /// A drive whose numbers are radians and newton metres.
+    /// A drive with radians and newton metres as units.
     fn default() -> Self {
         Self { counts_per_radian: 1.0, newton_metres_per_unit: 1.0 }
     }
 }
 
 impl AxisScale {
-    /// `counts_per_revolution` encoder counts a motor revolution (above 0); `gear_ratio` motor revolutions an axis
-    /// revolution (not 0; negative where the axis turns the other way); `rated_torque` of the motor, which 1000
-    /// units of 0x6071 and 0x6077 stand for (object 0x6076; above 0).
+    /// `counts_per_revolution` encoder counts a motor revolution (above 0); `gear_ratio` motor
+    /// revolutions an axis revolution (not 0; negative where the axis turns the other way);
+    /// `rated_torque` of the motor, which 1000 units of 0x6071 and 0x6077 stand for (object 0x6076;
+    /// above 0).
     ///
     /// # Errors
     /// A number that is not finite or out of its range.
@@ -55,8 +56,8 @@ impl AxisScale {
         self.counts_per_radian
     }
 
-    /// A position in counts as an angle of the axis: position actual value 0x6064, or for an endless axis what its
-    /// turns add up to. Exact up to 2^53 counts.
+    /// A position in counts as an angle of the axis: position actual value 0x6064, or for an
+    /// endless axis what its turns add up to. Exact up to 2^53 counts.
     #[must_use]
     pub fn position(&self, counts: i64) -> Radians {
         Radians(counts as f64 / self.counts_per_radian)

@@ -1,4 +1,4 @@
-//! A sinusoid that starts from rest.
+//! A sinusoid that starts from standstill.
 
 use core::f64::consts::TAU;
 
@@ -9,9 +9,9 @@ use crate::units::{
     Hertz, Radians, RadiansPerSecond, RadiansPerSecondCubed, RadiansPerSecondSquared, Seconds,
 };
 
-/// `start + amplitude s(t) sin(2 pi frequency t)`, where `s` rises from 0 to 1 over the ramp as
-/// `10 u^3 - 15 u^4 + 6 u^5`: position, velocity and acceleration are continuous, and velocity and acceleration
-/// begin at zero.
+/// `start + amplitude s(t) sin(2 pi frequency t)`, where `s` rises from 0 to 1 over the ramp as `10
+/// u^3 - 15 u^4 + 6 u^5`: position, velocity and acceleration are continuous, and velocity and
+/// acceleration begin at zero.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SmoothSinusoid {
     start: Radians,
@@ -46,8 +46,8 @@ impl SmoothSinusoid {
         Ok(Self { start, amplitude, angular_frequency: TAU * frequency.0, ramp })
     }
 
-    /// The same with its amplitude made small enough that neither bound is exceeded. A bound that is not above
-    /// zero leaves no motion.
+    /// The same with its amplitude made small enough that neither bound is exceeded. A bound that
+    /// is not above zero leaves no motion.
     #[must_use]
     pub fn within(self, velocity: RadiansPerSecond, acceleration: RadiansPerSecondSquared) -> Self {
         let share = |limit: f64, bound: f64| if bound > 0.0 { limit.max(0.0) / bound } else { 1.0 };
@@ -84,8 +84,8 @@ impl SmoothSinusoid {
         RadiansPerSecondSquared(self.amplitude.0.abs() * bound)
     }
 
-    /// A jerk it never exceeds by more than a thousandth, in whatever phase: the ramp is looked at
-    /// in steps.
+    /// A jerk it never exceeds by more than a thousandth, in any phase: the ramp is evaluated in
+    /// steps.
     #[must_use]
     pub fn maximum_jerk(&self) -> RadiansPerSecondCubed {
         let omega = self.angular_frequency;
@@ -101,7 +101,7 @@ impl SmoothSinusoid {
         RadiansPerSecondCubed(self.amplitude.0.abs() * bound)
     }
 
-    /// Place `elapsed` after its begin; before it, at rest at the start.
+    /// Set-point `elapsed` after its begin; before it, at standstill at the start.
     #[must_use]
     pub fn at(&self, elapsed: Seconds) -> TrajectoryPoint {
         let time = elapsed.0.max(0.0);
@@ -192,7 +192,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_begins_at_rest_at_its_start(sinusoid in any_sinusoid(), before in -5.0..=0.0) {
+        fn begins_at_standstill_at_its_start(sinusoid in any_sinusoid(), before in -5.0..=0.0) {
             let point = sinusoid.at(Seconds(before));
             prop_assert_eq!(point.position, sinusoid.start);
             prop_assert_eq!((point.velocity.0.abs(), point.acceleration.0.abs()), (0.0, 0.0));

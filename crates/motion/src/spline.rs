@@ -90,9 +90,9 @@ impl Segment {
     }
 }
 
-/// Velocity at a point between two others that gives none, so that the axis turns back only at points: 0
-/// where it turns back, otherwise the harmonic mean of the slopes to both sides, each weighted with the
-/// time of the other (Fritsch and Butland, SIAM J. Sci. Stat. Comput. 5, 1984).
+/// Velocity at a point between two others that gives none, so that the axis turns back only at
+/// points: 0 where it turns back, otherwise the harmonic mean of the slopes to both sides, each
+/// weighted with the time of the other (Fritsch and Butland, SIAM J. Sci. Stat. Comput. 5, 1984).
 #[must_use]
 pub fn velocity_between(before: (f64, f64), after: (f64, f64)) -> f64 {
     let ((way_in, time_in), (way_out, time_out)) = (before, after);
@@ -128,8 +128,8 @@ fn extremes(polynomial: &[f64], end: f64) -> (f64, f64) {
         .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)))
 }
 
-/// Finds the places between 0 and `end` where the polynomial changes its sign, and returns their number.
-/// Between two neighbouring sign changes of its derivative there is at most one.
+/// Finds the places between 0 and `end` where the polynomial changes its sign, and returns their
+/// number. Between two neighbouring sign changes of its derivative there is at most one.
 fn roots(polynomial: &[f64], end: f64, into: &mut [f64; 5]) -> usize {
     if polynomial.len() < 2 {
         return 0;
@@ -163,7 +163,8 @@ fn between(polynomial: &[f64], mut low: f64, mut high: f64) -> Option<f64> {
     Some((low + high) / 2.0)
 }
 
-/// Bisections: an extreme value errs by the square of its place's error, so 2^-24 of the segment is plenty.
+/// Bisections: an extreme value errs by the square of its place's error, so 2^-24 of the segment is
+/// plenty.
 const HALVINGS: usize = 24;
 
 #[cfg(test)]

@@ -1,12 +1,12 @@
-//! To rest with bounded deceleration.
+//! A stop with bounded deceleration.
 
 use thiserror::Error;
 
 use crate::axis::TrajectoryPoint;
 use crate::units::{Radians, RadiansPerSecond, RadiansPerSecondSquared, Seconds};
 
-/// From a position and a velocity to rest: the velocity falls as `1 - 3 u^2 + 2 u^3`, so the deceleration rises
-/// from zero to its bound half-way and returns to zero. It never turns back.
+/// From a position and a velocity to standstill: the velocity falls as `1 - 3 u^2 + 2 u^3`, so the
+/// deceleration rises from zero to its bound half-way and returns to zero. It never turns back.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StopProfile {
     position: Radians,
@@ -15,7 +15,8 @@ pub struct StopProfile {
 }
 
 impl StopProfile {
-    /// From `position` and `velocity`, never decelerating harder than `maximum_deceleration` (above 0).
+    /// From `position` and `velocity`, never decelerating harder than `maximum_deceleration` (above
+    /// 0).
     ///
     /// # Errors
     /// A number that is not finite or out of its range.
@@ -37,19 +38,19 @@ impl StopProfile {
         Ok(Self { position, velocity, duration })
     }
 
-    /// From its begin to rest.
+    /// From its begin to standstill.
     #[must_use]
     pub const fn duration(&self) -> Seconds {
         self.duration
     }
 
-    /// Place where it comes to rest.
+    /// Position where it stops.
     #[must_use]
     pub fn rest_position(&self) -> Radians {
         self.position + self.velocity * (self.duration / 2.0)
     }
 
-    /// True if it rests `elapsed` after its begin.
+    /// True at standstill, `elapsed` after its begin.
     #[must_use]
     pub fn is_at_rest(&self, elapsed: Seconds) -> bool {
         elapsed >= self.duration
@@ -114,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn at_rest_it_stays() {
+    fn standstill_is_kept() {
         let profile = stop(1.0, 0.0, 3.0).unwrap();
         assert!(profile.is_at_rest(Seconds::ZERO));
         assert_eq!(
@@ -134,7 +135,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_continues_the_motion_and_ends_at_rest(
+        fn continues_the_motion_and_ends_at_standstill(
             position in -10.0..10.0, velocity in -20.0..20.0, deceleration in 0.1..100.0,
         ) {
             let profile = stop(position, velocity, deceleration).unwrap();

@@ -1,48 +1,54 @@
 //! Supervision between a controller's set-points and the drive of an axis.
 //!
-//! A [`Supervisor`] checks every number of one axis on every cycle, keeps it within its limits, and brings it to rest
-//! when something is wrong. It integrates what it sends, not what it is asked: whatever a controller asks, positions
-//! sent move at most at the velocity limit and stay within the position limits.
+//! A [`Supervisor`] checks every number of one axis on every cycle, keeps it within its limits, and
+//! stops the axis when something is wrong. It integrates the set-points sent, not the commanded
+//! ones: for any command, positions sent move at most at the velocity limit and stay within the
+//! position limits.
 //!
-//! * **Runaway** ([`Supervisor::with_velocity_error`]), an axis in csv or cst that moves against its
-//!   command, or faster than it: no torque at once, latched.
+//! * **Runaway** ([`Supervisor::with_velocity_error`]), an axis in csv or cst that moves against
+//!   its command, or faster than it: no torque at once, latched.
 //! * **Saturated**, reported while it lasts: speeds up to 5 % above the limit, torques above the
 //!   limit, speeds too high to stop before a position limit (*soft stop*), and accelerations and
 //!   jerks above their written limits. A source that is beyond these for 100 ms without catching up
 //!   is stopped.
-//! * **Stopped**, latched until it is acknowledged: a number that is none, a position beyond its limit, a
-//!   velocity far beyond its limit, a step, a following error, a drive in fault, a homing that failed.
-//! * **Stopped** while the command is stale, as [`OnStale`] says. It ends by itself once a command is fresh again and
-//!   the axis rests.
+//! * **Stopped**, latched until it is acknowledged: NaN or infinity, a position beyond its limit, a
+//!   velocity far beyond its limit, a step, a following error, a drive in fault, a failed homing.
+//! * **Stopped** while the command is stale, according to [`OnStale`]. It ends by itself once a
+//!   command is fresh again and the axis is at standstill.
 //!
-//! * **Outage** ([`Outage`]), no process data of the axis: set-points go on for [`BLIND_CYCLES`], then they stand or fall to zero, and in the end
-//!   the drive is asked for a quick stop. After its return they begin at the axis, by no more than a step, and come to rest
-//!   within velocity, acceleration and jerk.
-//! * **Implausible** ([`Seen::implausible`]), positions that the axis cannot have come to: as an outage, but for the quick stop right after
-//!   [`BLIND_CYCLES`], and latched.
+//! * **Outage** ([`Outage`]), no process data of the axis: set-points continue for
+//!   [`BLIND_CYCLES`]. Then positions are held, velocities and torques fall to zero, and in the end
+//!   the drive is sent a quick stop. After its return they begin at the axis, by no more than a
+//!   step, and stop within velocity, acceleration and jerk.
+//! * **Implausible** ([`Seen::implausible`]), positions that the axis cannot have reached: as an
+//!   outage, except that the quick stop follows right after [`BLIND_CYCLES`], and latched.
 //! * **Unreferenced** ([`Supervisor::unreference`]), its position may have changed unnoticed: the
 //!   drive's quick stop, and no motion until the position is known again.
-//! * **Interlocked** ([`InterlockState`]): brought to rest, then without torque.
-//! * **Waits for a start** (see [`START_TIME`]): its torque was taken by power, safe torque off or a missing permission, and
-//!   the return of that moves nothing.
-//! * **Brake that contradicts its command** ([`Seen::brake`]): brought to rest, then without torque once the
-//!   brake is closed, latched.
-//! * **Stopped with another axis** ([`OtherAxis`]): brought to rest within its own limits, while that one is stopped.
+//! * **Interlocked** ([`InterlockState`]): stopped, then without torque.
+//! * **Waits for a start** (see [`START_TIME`]): its torque was taken by power, safe torque off or
+//!   a missing permission, and the return of that moves nothing.
+//! * **Brake that contradicts its command** ([`Seen::brake`]): stopped, then without torque once
+//!   the brake is closed, latched.
+//! * **Stopped with another axis** ([`OtherAxis`]): stopped within its own limits, while the other
+//!   one is stopped.
 //!
-//! * **Jogged** ([`Jog`]): moved slowly by its operator, whatever keeps controllers from moving it: not homed, far
-//!   outside its limits, in set-up mode, or in a chain with an axis that is not ready.
+//! * **Jogged** ([`Jog`]): moved slowly by its operator, even where controllers may not move it:
+//!   not homed, far outside its limits, in set-up mode, or in a chain with an axis that is not
+//!   ready.
 //!
-//! * **Profile modes** ([`AxisMode::is_profile`]): the drive makes the motion, within speeds and ramps that its objects say. The set-point is held
-//!   within the limits, what the drive reports is judged, and to stop it is halted.
+//! * **Profile modes** ([`AxisMode::is_profile`]): the drive makes the motion, within the speeds
+//!   and ramps in its objects. The set-point is held within the limits, the drive's feedback is
+//!   evaluated, and the drive is halted to stop it.
 //!
 //! * **Quick stop not carried out** ([`QuickStopStep`]): a drive that stays enabled is stopped by
 //!   set-points or a halt, then disabled behind its brake.
 //!
-//! An axis that is stopped brakes at its deceleration and then holds its place. Its controller is shown
-//! [`AxisPhase::HoldingAt`] with the place its set-points have to begin at ([`Supervisor::phase`]), as after enabling.
+//! An axis that is stopped brakes at its deceleration and then holds its place. Its controller is
+//! shown [`AxisPhase::HoldingAt`] with the place its set-points have to begin at
+//! ([`Supervisor::phase`]), as after enabling.
 //!
-//! Simplification: without the drive's torque, or where the drive brakes by itself (quick stop, halt), how hard it
-//! brakes is the drive's; speeds and places are then what it reports.
+//! Simplification: without the drive's torque, or where the drive brakes by itself (quick stop,
+//! halt), the drive decides how hard it brakes. Speeds and positions then come from its feedback.
 
 mod braking;
 mod clamp;
@@ -119,13 +125,13 @@ pub struct Supervisor {
     unreferenced: Option<StopReason>,
     /// Since the cycle ends.
     ending: Option<ending::Ended>,
-    /// Velocity last sent while the axis was heard of.
+    /// Velocity last sent while the axis had process data.
     while_heard: RadiansPerSecond,
-    /// To rest, after an outage.
+    /// Way to standstill, after an outage.
     way_back: OnlineMotion,
     /// Written limits of acceleration and jerk.
     clamp: Clamp,
-    /// Mode of before, until the drive works in the one asked for.
+    /// Previous mode, until the drive works in the requested one.
     before: Option<CyclicMode>,
     means: StoppingMeans,
     /// Velocity last reported by trusted feedback.
@@ -168,7 +174,7 @@ enum Hold {
 }
 
 impl Supervisor {
-    /// For an axis whose cycles come every `period`.
+    /// For an axis with cycles every `period`.
     ///
     /// # Errors
     /// A number that is not finite or out of its range.
@@ -220,14 +226,14 @@ impl Supervisor {
         &self.settings
     }
 
-    /// One cycle, `elapsed` after the last: what the controller asked, and what the drive gets of it.
+    /// One cycle, `elapsed` after the last: from the controller's command to the drive's.
     pub fn step(&mut self, elapsed: Seconds, asked: AxisSetpoint, seen: &Seen) -> Supervised {
         self.judge(elapsed, asked, seen);
         self.send(elapsed, asked, seen)
     }
 
-    /// First half of [`Self::step`]: decides whether the axis is stopped or let go. What it finds may stop other axes in the same cycle, by
-    /// [`Self::stop_with`].
+    /// First half of [`Self::step`]: decides whether the axis is stopped or released. Its result
+    /// may stop other axes in the same cycle, by [`Self::stop_with`].
     pub fn judge(&mut self, elapsed: Seconds, asked: AxisSetpoint, seen: &Seen) {
         let elapsed = self.since_the_last(elapsed);
         self.follow_phase(&seen.feedback);
@@ -287,7 +293,7 @@ impl Supervisor {
         if elapsed.is_finite() && elapsed.0 > 0.0 { elapsed } else { self.period }
     }
 
-    /// Stops the axis for a reason that others have seen, unless a latched one has it already. An
+    /// Stops the axis for an external reason, unless a latched reason has it already. An
     /// unreferenced axis that was reset may be enabled and homed: it is stopped as any other.
     pub fn stop_for(&mut self, reason: StopReason) {
         if self.yields() {
@@ -295,7 +301,7 @@ impl Supervisor {
         }
     }
 
-    /// Ends a latched stop as soon as the axis rests and what caused it is gone.
+    /// Ends a latched stop as soon as the axis is at standstill and its cause is gone.
     pub fn acknowledge(&mut self) {
         self.acknowledged = true;
     }
@@ -309,7 +315,8 @@ impl Supervisor {
         }
     }
 
-    /// View for the controller: while supervision has an enabled axis, the place where set-points begin.
+    /// View for the controller: while supervision has an enabled axis, the place where set-points
+    /// begin.
     #[must_use]
     pub fn phase(&self, phase: AxisPhase) -> AxisPhase {
         match (self.hold, phase) {
@@ -322,7 +329,7 @@ impl Supervisor {
         }
     }
 
-    /// A drive that does not follow set-points stands somewhere: what is sent begins there.
+    /// If a drive does not follow set-points, they begin at its position.
     fn follow_phase(&mut self, feedback: &AxisFeedback) {
         let begin = match feedback.phase {
             AxisPhase::NotEnabled => feedback.position,
@@ -344,7 +351,7 @@ impl Supervisor {
         }
     }
 
-    /// True if the axis has to be stopped, or may be let go.
+    /// True if the axis has to be stopped, or may be released.
     fn watch(&mut self, elapsed: Seconds, asked: AxisSetpoint, seen: &Seen) {
         if seen.ending == Ending::No {
             self.ending = None;
@@ -481,8 +488,8 @@ impl Supervisor {
         }
     }
 
-    /// True if the axis has been too far from what it was sent for too long, by its position or by its drive's own following error,
-    /// whichever is larger.
+    /// True if the axis has lagged behind its set-point too far for too long, by its position or by
+    /// its drive's own following error, the larger of the two.
     fn lags(&mut self, elapsed: Seconds, seen: &Seen) -> bool {
         let feedback = &seen.feedback;
         let Some(FollowingErrorLimit { distance, timeout }) = self.settings.following_error else {
@@ -527,7 +534,7 @@ impl Supervisor {
                 let slowed = self.slowed(wanted, self.sent.position, elapsed, limits.acceleration);
                 let slowed = self.slowed_for_lead(slowed, elapsed);
                 let moved = (slowed * elapsed).0.clamp(-limits.step.0, limits.step.0);
-                // Sums must not drift away from what was asked.
+                // Sums must not drift away from the command.
                 let reached = (moved - away.0).abs() <= ROUNDING.0;
                 let position = if reached { asked.position } else { self.sent.position + Radians(moved) };
                 self.sent = AxisSetpoint {
@@ -552,7 +559,8 @@ impl Supervisor {
         }
     }
 
-    /// Sends a velocity or torque; where positions count, the place that the velocity leads to from `position`.
+    /// Sends a velocity or torque; where positions count, the place that the velocity leads to from
+    /// `position`.
     fn move_on(
         &mut self,
         velocity: RadiansPerSecond,
@@ -580,7 +588,8 @@ impl Supervisor {
         elapsed: Seconds,
         deceleration: RadiansPerSecondSquared,
     ) -> RadiansPerSecond {
-        // Set-points are kept at once; an axis that is sent velocities or torques answers some cycles later.
+        // Set-points are kept at once; an axis that is sent velocities or torques answers some
+        // cycles later.
         let cycles = if self.mode() == CyclicMode::Position { 0.0 } else { ANSWER_CYCLES };
         let reaction = elapsed + self.period * cycles;
         match (self.mode(), self.clamp.slope) {
@@ -591,8 +600,8 @@ impl Supervisor {
         }
     }
 
-    /// `velocity` slowed by the deceleration of a stop. Clamped set-points and stops both use it: with
-    /// different values a stop close to a limit would begin with a jump of velocity.
+    /// `velocity` slowed by the deceleration of a stop. Clamped set-points and stops both use it:
+    /// with different values a stop close to a limit would begin with a jump of velocity.
     fn slowed_for_stop(
         &self,
         velocity: RadiansPerSecond,
@@ -602,7 +611,7 @@ impl Supervisor {
         self.slowed(velocity, position, elapsed, self.settings.limits.deceleration * slope::TOLERANCE)
     }
 
-    /// The position limits; an axis that stands outside them is not moved any farther out.
+    /// The position limits; an axis outside them is not moved any farther out.
     fn bounds(&self) -> Option<(Radians, Radians)> {
         let (lowest, highest) = self.settings.limits.position?;
         let here = self.sent.position;
@@ -613,11 +622,12 @@ impl Supervisor {
     }
 }
 
-/// The highest speed towards a limit `distance` away: after `reaction` at this speed, braking at `deceleration` ends
-/// at the limit. 0 at the limit and behind it.
+/// The highest speed towards a limit `distance` away: after `reaction` at this speed, braking at
+/// `deceleration` ends at the limit. 0 at the limit and behind it.
 ///
-/// It solves `v T + v^2 / 2a = d`. An axis that keeps to it from cycle to cycle (`T` a cycle or longer) never brakes
-/// harder than `a`: from `v` the next distance is at least `v^2 / 2a`, and that allows `v - aT` or more.
+/// It solves `v T + v^2 / 2a = d`. An axis that keeps to it from cycle to cycle (`T` a cycle or
+/// longer) never brakes harder than `a`: from `v` the next distance is at least `v^2 / 2a`, and
+/// that allows `v - aT` or more.
 fn highest_speed(
     distance: Radians,
     deceleration: RadiansPerSecondSquared,
@@ -630,7 +640,7 @@ fn highest_speed(
     RadiansPerSecond(if root > 0.0 { 2.0 * deceleration.0 * distance / (root + lost) } else { 0.0 })
 }
 
-/// Soft stop: `velocity`, slowed down so far that an axis at `position` comes to rest between `bounds`.
+/// Soft stop: `velocity`, slowed down so that an axis at `position` stops between `bounds`.
 fn at_wall(
     velocity: RadiansPerSecond,
     position: Radians,
@@ -644,14 +654,17 @@ fn at_wall(
     RadiansPerSecond(velocity.0.clamp(-down.0, up.0))
 }
 
-/// Above a limit by less than this is rounding or an eager controller: held to the limit. More is an error.
+/// Above a limit by less than this is rounding or an eager controller: held to the limit. More is
+/// an error.
 const TOLERANCE: f64 = 1.05;
 
-/// Positions nearer than this are the same: far less than an encoder count, far more than sums of doubles lose.
+/// Positions nearer than this are the same: far less than an encoder count, far more than sums of
+/// doubles lose.
 const ROUNDING: Radians = Radians(1e-9);
 
-/// Share of the highest speed below which an axis stands.
+/// Share of the highest speed below which an axis is at standstill.
 pub const STANDS: f64 = 0.01;
 
-/// Cycles from a set-point to the feedback that shows what came of it: two on the wire, and the drive's own.
+/// Cycles from a set-point to the feedback that shows its effect: two on the wire, and the drive's
+/// own.
 const ANSWER_CYCLES: f64 = 4.0;

@@ -1,4 +1,4 @@
-//! Code on the real-time path asks no allocator for anything once it is built.
+//! Code on the real-time path does not allocate once it is built.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::hint::black_box;
@@ -52,7 +52,7 @@ fn online_motion_of_many_axes_together_allocates_nothing() {
 
 // feature(axes): after an outage set-points begin at the axis, or a step towards it, and come to rest within velocity, acceleration, jerk and position limits
 #[test]
-fn an_outage_and_the_way_back_from_farther_than_a_step_allocate_nothing() {
+fn outage_and_long_return_do_not_allocate() {
     let limits = Limits {
         position: None,
         velocity: RadiansPerSecond(2.0),

@@ -62,8 +62,8 @@ fn a_urdf_is_read_as_ros_reads_it() {
     assert_eq!(arm.joints()[1].limits, (-1.8, 2.2));
     assert_eq!(arm.joints()[5].limits, (f64::NEG_INFINITY, f64::INFINITY));
     assert_eq!((arm.joints()[0].velocity, arm.joints()[0].effort), (3.0, 120.0));
-    // Stretched: the forearm's quarter turn about y lays the wrist along x, and the flange leans by 0.2 about a y that
-    // the last joint has turned by 0.3.
+    // Stretched: the forearm's quarter turn about y lays the wrist along x, and the flange leans by
+    // 0.2 about a y that the last joint has turned by 0.3.
     let tip = arm.forward(&[0.0; 6]);
     let wrist =
         DVec3::new(0.07 + 0.05 + 0.20 + 0.08 + 0.10, 0.01 * 0.3_f64.sin(), 1.04 - 0.01 * 0.3_f64.cos());
@@ -125,11 +125,12 @@ fn the_way_back_leads_to_the_same_pose_within_the_limits() {
         let within = |(at, limits): (&f64, (f64, f64))| *at >= limits.0 && *at <= limits.1;
         assert!(positions.iter().zip(arm.joints().iter().map(|joint| joint.limits)).all(within));
     }
-    // From 0.4 rad away in every joint a few run into a limit and stay there: that is what the error is for.
+    // From 0.4 rad away in every joint a few run into a limit and stay there: that is what the
+    // error is for.
     assert!(reached * 100 >= trials * 97, "{reached} of {trials}");
 }
 
-/// One joint turns and one slides along the arm it turns.
+/// One revolute joint, and one prismatic joint along the arm it turns.
 fn crane() -> SerialArm {
     let joint = |name: &str, kind: &str, axis: &str| {
         format!(
@@ -145,7 +146,7 @@ fn crane() -> SerialArm {
 }
 
 #[test]
-fn a_joint_that_slides_moves_the_tip_along_its_axis_and_turns_nothing() {
+fn prismatic_joint_moves_tip_along_its_axis_without_turning() {
     let (arm, positions, step) = (crane(), [0.4, 0.7], 1e-6);
     let mut columns = [SpatialVector::default(); 2];
     let tip = arm.jacobian(&positions, &mut columns);
@@ -162,7 +163,7 @@ fn a_joint_that_slides_moves_the_tip_along_its_axis_and_turns_nothing() {
 }
 
 #[test]
-fn whatever_comes_of_it_joints_stay_within_their_limits_and_take_no_long_steps() {
+fn joints_stay_within_limits_and_steps_stay_short() {
     let (arm, settings) = (planar(), InverseSettings::default());
     // A pose that these positions have, and no others within the limits.
     let mut positions = [3.2, 0.0, 0.0];
@@ -201,7 +202,7 @@ fn what_is_left_is_what_is_left_where_the_arm_was_brought() {
 }
 
 #[test]
-fn a_pose_out_of_reach_is_an_error_and_the_arm_stretches_towards_it() {
+fn unreachable_pose_is_an_error_and_the_arm_stretches_to_it() {
     let arm = planar();
     let mut positions = [0.3, 0.4, 0.5];
     let target =

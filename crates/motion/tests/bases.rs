@@ -95,7 +95,8 @@ fn bases_that_cannot_drive_are_refused() {
         Err(BaseError::Free),
         "four wheels at one place leave turning free"
     );
-    // All but on one line, with rollers that lean both ways: what turns it is what drives it ahead, to a ten-millionth.
+    // Nearly on one line, with rollers that lean both ways: turning and driving ahead differ only
+    // by a ten-millionth.
     let beside =
         |roller: f64, y: f64| OmniWheel { x: Metres(0.0), y: Metres(y), roller: Radians(roller), ..wheel };
     let line = [beside(0.7, 0.2), beside(-0.7, 0.2), beside(0.7, 0.2), beside(-0.7, 0.2 + 1e-8)];
@@ -130,7 +131,7 @@ fn a_full_circle_leads_home() {
 }
 
 #[test]
-fn odometry_refuses_what_is_no_number_and_goes_on() {
+fn odometry_skips_numbers_that_are_not_finite() {
     let mut odometry = Odometry::new(service_robot());
     odometry.update([Radians(0.0); 2]).unwrap();
     let error = odometry.update([Radians(1.0), Radians(f64::NAN)]).unwrap_err();
@@ -198,7 +199,7 @@ proptest! {
         prop_assert!((base.slip(wheels).0 - distance(best).sqrt()).abs() < 1e-9);
     }
 
-    /// Many small straight steps come near the one exact arc.
+    /// Many small straight steps approximate the one exact arc.
     // feature(motion): differential, Mecanum and omni bases; odometry by exact arcs
     #[test]
     fn the_arc_is_what_many_small_steps_tend_to(

@@ -1,4 +1,5 @@
-//! Straight lines of an arm's tool: planned, followed in virtual time, and looked at in every cycle.
+//! Straight lines of an arm's tool: planned, followed in virtual time, and looked at in every
+//! cycle.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use glam::{DQuat, DVec3};
@@ -145,7 +146,8 @@ fn the_tool_goes_straight_and_arrives() {
         assert!((at.position - to.position).length() < 1e-7, "{by:?}");
         assert!(at.turn_since(&to).length() < 1e-7, "{turn:?}");
     }
-    // The first one is long enough to be fast: 0.22 m at 0.25 m/s take no longer than three times that.
+    // The first one is long enough to be fast: 0.22 m at 0.25 m/s take no longer than three times
+    // that.
     let to = moved(&BENT, [0.0, 0.2, -0.1], [0.0; 3]);
     let limits = planned(&mut line, &BENT, pose(&to)).unwrap();
     let (_, most) = followed(&line, limits, &BENT, &to, f64::INFINITY);
@@ -165,7 +167,7 @@ fn a_stop_ends_on_the_line() {
 
 // feature(axes): `cartesian`: near singular poses the tool is slow, through them it is refused
 #[test]
-fn near_a_singular_pose_the_tool_is_slow_and_through_it_nothing_moves() {
+fn tool_slows_near_singularity_and_never_passes_it() {
     let mut line = line();
     // The wrist nearly stretched: the rolls before and behind it nearly turn about one axis.
     let near = [0.3, -0.5, 0.9, 0.4, 0.05, -0.2];
@@ -195,7 +197,8 @@ fn what_cannot_be_reached_is_refused() {
     let far = moved(&BENT, [3.0, 0.0, 0.0], [0.0; 3]);
     assert_eq!(planned(&mut line, &BENT, pose(&far)), Err(LineError::OutOfReach));
     assert_eq!(line.plan(), Err(LineError::Nothing), "a refused line is none");
-    // Both ends can be reached, and what is between cannot: behind its back the first joint would pass its limits.
+    // Both ends can be reached, and what is between cannot: behind its back the first joint would
+    // pass its limits.
     let turned = |pan: f64| [pan, BENT[1], BENT[2], BENT[3], BENT[4], BENT[5]];
     let behind = pose(&line.arm().forward(&turned(-2.6)));
     assert!(planned(&mut line, &turned(2.6), behind).is_err());
@@ -230,7 +233,7 @@ proptest! {
         }
     }
 
-    /// Half of what is near a bent arm can be reached, so that the property above is about something.
+    /// Half of the targets near a bent arm can be reached, so that the property above is not empty.
     #[test]
     fn targets_near_a_bent_arm_are_reached(
         by in prop::array::uniform3(-0.08..0.08_f64),

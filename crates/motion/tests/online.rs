@@ -61,7 +61,7 @@ fn every_axis_ends_exactly_at_its_target() {
 }
 
 #[test]
-fn axes_that_go_together_arrive_at_the_same_instant_and_no_earlier_than_the_slowest_can() {
+fn coordinated_axes_arrive_together_with_the_slowest() {
     let mut rng = Rng::with_seed(6);
     for _ in 0..300 {
         let axes = rng.usize(2..=12);
@@ -92,7 +92,7 @@ fn axes_that_go_together_arrive_at_the_same_instant_and_no_earlier_than_the_slow
     }
 }
 
-/// The library's own synchronisation is the judge of ours.
+/// The library's own synchronisation is the reference.
 #[test]
 fn axes_that_go_together_take_as_long_as_the_library_says() {
     use rsruckig::prelude::*;
@@ -114,7 +114,7 @@ fn axes_that_go_together_take_as_long_as_the_library_says() {
         });
         motion.aim(&targets).unwrap();
         let mut trajectory = Trajectory::<5>::new(None);
-        // Five axes at once it gives up on now and then; one at a time it did not.
+        // The library sometimes fails for five axes at once; for one at a time it did not.
         if Ruckig::<5, ThrowErrorHandler>::new(None, 0.001).calculate(&input, &mut trajectory).is_err() {
             continue;
         }
@@ -126,7 +126,7 @@ fn axes_that_go_together_take_as_long_as_the_library_says() {
 }
 
 #[test]
-fn an_axis_that_is_told_nothing_comes_to_rest() {
+fn axis_without_command_stops() {
     let mut motion = OnlineMotion::new(&[LIMITS], Synchronisation::Independent).unwrap();
     let point = TrajectoryPoint {
         position: Radians(1e6),
@@ -141,7 +141,7 @@ fn an_axis_that_is_told_nothing_comes_to_rest() {
 }
 
 #[test]
-fn numbers_that_mean_nothing_are_refused_and_the_axis_goes_on() {
+fn invalid_numbers_are_refused_and_the_axis_continues() {
     let mut motion = OnlineMotion::new(&[LIMITS; 2], Synchronisation::Together).unwrap();
     let good = Target::rest_at(Radians(1.0));
     motion.aim(&[good, good]).unwrap();
@@ -167,7 +167,7 @@ fn numbers_that_mean_nothing_are_refused_and_the_axis_goes_on() {
     assert_eq!(motion.points().iter().map(|point| point.position.0).collect::<Vec<_>>(), [1.0, 1.0]);
 }
 
-/// A hundred thousand plans by default; ONBEAT_TRIALS asks for more.
+/// A hundred thousand plans by default; ONBEAT_TRIALS sets another number.
 // feature(motion): jerk-limited online motion
 #[test]
 fn a_way_is_found_from_every_state_to_every_target() {
@@ -189,7 +189,8 @@ fn a_way_is_found_from_every_state_to_every_target() {
     assert!(missing.is_empty(), "{} of {trials}, first {:?}", missing.len(), missing[0]);
 }
 
-/// People write round numbers, and those are where the library's shapes of a way meet: 2 a^3/j^2, a^2/j, v^2/a + v a/j.
+/// Users write round numbers, and there the library's shapes of a motion meet: 2 a^3/j^2, a^2/j,
+/// v^2/a + v a/j.
 #[test]
 fn a_way_is_found_between_round_numbers() {
     const ROUND: [f64; 8] = [0.1, 0.2, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0];

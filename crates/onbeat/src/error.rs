@@ -134,7 +134,7 @@ pub enum Error {
         message: String,
     },
     /// Bus that failed before its first cycle in Op; the summary has its findings.
-    #[error("the bus did not come to Op{}", reason(&.0.failure))]
+    #[error("the bus did not reach Op{}", reason(&.0.failure))]
     NotInOp(Box<Summary>),
 }
 

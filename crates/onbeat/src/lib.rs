@@ -174,7 +174,7 @@ pub use motion::{self, AxisPhase, AxisSetpoint};
 pub use onbeat_ethercat_linux::bring_up::BringUpError;
 pub use onbeat_ethercat_linux::link::{FaultRates, Faults, LinkKind, OpenError};
 pub use record::{self, RunSummary};
-pub use reporter::{Notice, Phase, Progress, Reporter};
+pub use reporter::{HeldBy, Notice, Phase, Progress, Reporter};
 pub use robot::{Control, Make, Parts, Robot};
 #[cfg(feature = "diagnosis")]
 pub use run::Diagnosis;

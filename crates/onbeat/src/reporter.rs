@@ -151,9 +151,27 @@ pub enum Notice {
         axis: Option<(String, AxisMode)>,
     },
     /// Axis that keeps the run from its end: its load falls once its drive is disabled.
-    HoldsLoad(String),
+    HoldsLoad(String, HeldBy),
     /// Setting of the machine that could not be put back.
     NotPutBack(String),
+}
+
+/// Reason that only the torque of its drive holds the load of an axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HeldBy {
+    /// Its brake does not close.
+    OpenBrake,
+    /// Its drive did not carry out a quick stop, and it has no brake.
+    IgnoredQuickStop,
+}
+
+impl HeldBy {
+    const fn words(self) -> &'static str {
+        match self {
+            Self::OpenBrake => "its brake is not closed",
+            Self::IgnoredQuickStop => "its drive did not carry out a quick stop",
+        }
+    }
 }
 
 impl fmt::Display for Notice {
@@ -181,7 +199,7 @@ impl fmt::Display for Notice {
                     let takes = mode.cyclic().setpoint();
                     write!(f, ": axis \"{name}\" is in {}, in which it takes {takes}", mode.name())?;
                 }
-                f.write_str("; its axes stop, or stay disabled, as long as it answers so")
+                f.write_str("; its axes stop, or stay disabled, while it answers this")
             }
             Self::IpcOpen(path) => write!(f, "ipc {}", path.display()),
             Self::IpcElsewhere(why) => {
@@ -189,10 +207,11 @@ impl fmt::Display for Notice {
             }
             Self::NoIpc(why) => write!(f, "no other program can attach: {why}"),
             Self::NoTrace(why) => write!(f, "late cycles are explained by counters only: {why}"),
-            Self::HoldsLoad(axis) => write!(
+            Self::HoldsLoad(axis, why) => write!(
                 f,
-                "{axis} stays enabled: its drive did not carry out a quick stop, and its load falls without torque; \
-                 secure the load, then stop again (a second Ctrl-C)"
+                "{axis} stays enabled: {}, and its load falls without torque; secure the load, then stop again \
+                 (a second Ctrl-C)",
+                why.words()
             ),
             Self::Prepared(sentence)
             | Self::Remark(sentence)

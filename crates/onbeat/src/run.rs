@@ -59,7 +59,7 @@ use prepare::Prepared;
 use recorder::Recorder;
 use side_tasks::Beside;
 use tasks::Tasks;
-use watch::{Measured, Watch};
+use watch::{Load, Measured, Watch};
 
 pub use conditions::SIMULATED;
 #[cfg(feature = "diagnosis")]
@@ -306,8 +306,8 @@ fn refuse_limited_processor_time() -> Result<(), Error> {
     getrlimit(Resource::Cpu).current.map_or(Ok(()), |seconds| Err(Error::ProcessorTime { seconds }))
 }
 
-/// Axes with a load that falls without torque.
-fn loads(robot: &RobotConfig) -> Vec<(usize, String)> {
-    let axes = robot.axes.iter().enumerate().filter(|(_, axis)| axis.holds_load && axis.brake.is_none());
-    axes.map(|(number, axis)| (number, axis.name.clone())).collect()
+/// Axes with a load that falls without torque, or behind a brake that does not close.
+fn loads(robot: &RobotConfig) -> Vec<Load> {
+    let axes = robot.axes.iter().enumerate().filter(|(_, axis)| axis.holds_load);
+    axes.map(|(axis, it)| Load { axis, name: it.name.clone(), has_brake: it.brake.is_some() }).collect()
 }

@@ -44,7 +44,7 @@ fn ran(run: Result<Summary, Error>) -> u64 {
 fn runs_on_two_interfaces_are_concurrent() {
     let testbeds = match (Testbed::new(), Testbed::new()) {
         (Ok(one), Ok(other)) => [one, other],
-        (Err(skip), _) | (_, Err(skip)) => return eprintln!("skipped: {skip}"),
+        (Err(skip), _) | (_, Err(skip)) => return testkit::skip!("{skip}"),
     };
     let run = |cycles: u64| move || ran(robot().cycles(cycles).run(Still));
     thread::scope(|scope| {
@@ -60,7 +60,7 @@ fn runs_on_two_interfaces_are_concurrent() {
 fn second_run_on_an_interface_is_refused() {
     let testbed = match Testbed::new() {
         Ok(testbed) => testbed,
-        Err(skip) => return eprintln!("skipped: {skip}"),
+        Err(skip) => return testkit::skip!("{skip}"),
     };
     let (cycles, second) = at_a_robot(&testbed, || {
         let (tell, measuring) = mpsc::channel();

@@ -112,7 +112,7 @@ fn an_interface_that_is_not_there_is_an_error_to_match_on() {
             assert_eq!(interface, "no-such-nic")
         }
         // Without CAP_NET_RAW there is no socket to look with.
-        Error::Interface(OpenError::NotPermitted { .. }) => eprintln!("skipped: {error}"),
+        Error::Interface(OpenError::NotPermitted { .. }) => testkit::skip!("{error}"),
         other => panic!("{other:?}"),
     }
 }
@@ -159,7 +159,7 @@ fn a_bus_that_does_not_come_to_op_says_why() {
     let error = six_axis().wire(wire).cycles(10).run(Still).unwrap_err();
     drop(std::fs::remove_file(script));
     assert!(matches!(error, Error::NotInOp(_)), "{error:?}");
-    let sentence = "the bus did not come to Op: SubDevice 2 \"drive-3\" refuses Op and stays in SafeOp";
+    let sentence = "the bus did not reach Op: SubDevice 2 \"drive-3\" refuses Op and stays in SafeOp";
     assert!(format!("{error:?}").starts_with(sentence), "{error}");
 }
 

@@ -3,14 +3,15 @@
 use serde::Serialize;
 use types::Conditions;
 
-/// [`RunConditions::link`] of a run whose SubDevices are simulated, and whose frames nothing loses on purpose.
+/// [`RunConditions::link`] of a run with simulated SubDevices and without deliberate frame loss.
 pub const SIMULATED: &str = "simulated";
 
-/// Sentence on lost frames of such a run, so that nobody looks for a cable.
+/// Note on lost frames of such a run, so that users do not look for a cable fault.
 pub const LATE_REPLIES: &str = "a frame counts as lost when its reply is not there in time: on a simulated bus this machine held up the \
                                 thread that answers; `onbeat doctor` says what to do";
 
-/// Value requested and value granted: a run without a privilege still runs, and its report says so.
+/// Value requested and value granted: a run without a privilege still runs, and its report shows
+/// the difference.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct RequestedAndGranted<T> {
     /// Requested value.
@@ -22,10 +23,11 @@ pub struct RequestedAndGranted<T> {
 /// The conditions of a run: the machine, the privileges, the bus.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct RunConditions {
-    /// Those of every measurement.
+    /// Conditions of every measurement.
     #[serde(flatten)]
     pub common: Conditions,
-    /// Letters of the real-time profile, as `PMCS`: priority, memory lock, CPU shield, spinning sleep; `none`.
+    /// Letters of the real-time profile, as `PMCS`: priority, memory lock, CPU shield, spinning
+    /// sleep; `none`.
     pub profile: RequestedAndGranted<String>,
     /// Measures that keep other work off the cycle's CPU, if it is shielded.
     pub shield: Option<String>,
@@ -45,7 +47,7 @@ pub struct RunConditions {
     pub input_bytes: usize,
     /// Name of the link, as `simulated`, `simulated, with faults` or `eth0 (AF_PACKET)`.
     pub link: String,
-    /// Changes that prepare the network interface, if that is asked for.
+    /// Changes that prepare the network interface, if requested.
     pub nic: Option<String>,
     /// Reply that a cycle takes, as `wait_for_reply`.
     pub frame_order: String,

@@ -46,7 +46,7 @@ impl<W: Write> FormatWriter<W> {
     /// Writes the head.
     ///
     /// # Errors
-    /// Those of [`RecordingWriter::begin`] and [`McapWriter::begin`].
+    /// Errors of [`RecordingWriter::begin`] and [`McapWriter::begin`].
     pub fn begin(format: Format, file: W, header: &Header) -> io::Result<Self> {
         Ok(match format {
             Format::Text => Self::Text(RecordingWriter::begin(file, header)?),
@@ -80,7 +80,7 @@ impl<W: Write> FormatWriter<W> {
         }
     }
 
-    /// Hands over what was written so far; false if that waits until there is more.
+    /// Flushes the data written so far; false if that waits until there is more.
     ///
     /// # Errors
     /// I/O errors of the writer.

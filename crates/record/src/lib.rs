@@ -1,4 +1,5 @@
-//! Measured time of cycles as numbers, from the record of one to the summary of a run: without I/O, without a clock.
+//! Measured time of cycles as numbers, from the record of one to the summary of a run: without I/O,
+//! without a clock.
 //!
 //! | module | contents |
 //! |---|---|
@@ -7,9 +8,9 @@
 //! | [`lowest`] | the lowest per cents of samples |
 //! | [`cycles`] | cycle records as a recording |
 //! | `format` | formats of a recording's file (feature `mcap`) |
-//! | [`mark`] | [`Mark`]: events and late cycles beside the rows |
+//! | [`mark`] | [`Mark`]: events and late cycles in addition to the rows |
 //! | `mcap` | a recording as an MCAP file (feature `mcap`) |
-//! | [`process_data`] | signals and axes of each cycle beside them |
+//! | [`process_data`] | signals and axes of each cycle in the rows |
 //! | [`statistics`] | [`Statistics`]: the one statistics type, constant memory, percentiles |
 //! | [`summary`] | [`RunSummary`]: the statistics of a whole run, gathered record by record |
 //! | [`conditions`] | [`RunConditions`]: the conditions under which a run was measured |

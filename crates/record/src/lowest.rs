@@ -45,8 +45,8 @@ pub struct Lowest {
 }
 
 impl Lowest {
-    /// Statistics of the lowest `share` of `sorted`, which rises. `None` without samples, and where they
-    /// are too few for any to be cut off: the row would only repeat the one of all samples.
+    /// Statistics of the lowest `share` of `sorted`, which rises. `None` without samples, and where
+    /// they are too few for any to be cut off: the row would only repeat the one of all samples.
     #[must_use]
     pub fn of(sorted: &[u64], share: Share) -> Option<Self> {
         let cut = share.cut(sorted.len());
@@ -78,7 +78,8 @@ mod tests {
         samples.extend([30, 1000]);
         let low = Lowest::of(&samples, P99).unwrap();
         assert_eq!((low.samples, low.maximum, low.average, low.standard_deviation), (198, 10, 10.0, 0.0));
-        // All: mean (1980 + 30 + 1000) / 200 = 15.05; variance (198 * 5.05^2 + 14.95^2 + 984.95^2) / 200.
+        // All: mean (1980 + 30 + 1000) / 200 = 15.05; variance (198 * 5.05^2 + 14.95^2 + 984.95^2)
+        // / 200.
         let all = Lowest::of(&samples, ALL).unwrap();
         assert_eq!((all.samples, all.maximum, all.average), (200, 1000, 15.05));
         assert!((all.standard_deviation - 4_876.997_5_f64.sqrt()).abs() < 1e-9, "{all:?}");

@@ -1,4 +1,5 @@
-//! Marks of a recording: events, and late cycles with their causes, beside the rows of the cycles.
+//! Marks of a recording: events, and late cycles with their causes, in addition to the rows of the
+//! cycles.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "mark", rename_all = "snake_case")]
 pub enum Mark {
-    /// An event, as `onbeat events` tells it.
+    /// An event, as `onbeat events` prints it.
     Event {
         /// Number of the cycle.
         cycle: u64,
@@ -17,7 +18,7 @@ pub enum Mark {
         /// The event, and its place.
         sentence: String,
     },
-    /// A late cycle with its causes, as `onbeat run --explain` tells it.
+    /// A late cycle with its causes, as `onbeat run --explain` prints it.
     Late {
         /// Number of the cycle.
         cycle: u64,

@@ -1,18 +1,27 @@
 //! A recording as an MCAP file, for Foxglove, PlotJuggler, and the tools of ROS 2.
 //!
-//! | topic | message | when |
+//! | topic | message | one for each |
 //! |---|---|---|
-//! | `/cycle` | `onbeat/msg/Cycle`: `int64` of each column of whole numbers; `wakeup_latency_ns`, `period_ns` (start to start, 0 of the first); `signals_forced`, -1 where process data was dropped | each row |
-//! | `/axes/NAME` | `onbeat/msg/Axis`: `float64` of each of [`OF_AXIS`], NaN where there is none; `int64` of each of [`STATE_OF_AXIS`], -1 where there is none | each row whose process data is there |
-//! | `/signals/NAME` | `onbeat/msg/Signal`: `float64 value`, `bool forced`; the channel's metadata has its unit | each row with a value of it |
+//! | `/cycle` | `onbeat/msg/Cycle` | row |
+//! | `/axes/NAME` | `onbeat/msg/Axis` | row with process data |
+//! | `/signals/NAME` | `onbeat/msg/Signal` | row with a value of it |
+//! | `/events` | `onbeat/msg/Event` | event |
+//! | `/late` | `onbeat/msg/Late` | late cycle that was explained |
 //!
-//! | `/events` | `onbeat/msg/Event`: `int64 cycle`, `string severity`, `string sentence` | each event |
-//! | `/late` | `onbeat/msg/Late`: `int64 cycle`, `int64 late_ns`, `string sentence` with the causes | each late cycle that was explained |
+//! * `Cycle`: `int64` of each column of whole numbers; `wakeup_latency_ns`, `period_ns` (start to
+//!   start, 0 of the first); `signals_forced`, -1 where process data was dropped.
+//! * `Axis`: `float64` of each of [`OF_AXIS`], NaN where there is none; `int64` of each of
+//!   [`STATE_OF_AXIS`], -1 where there is none.
+//! * `Signal`: `float64 value`, `bool forced`; the channel's metadata has its unit.
+//! * `Event`: `int64 cycle`, `string severity`, `string sentence`.
+//! * `Late`: `int64 cycle`, `int64 late_ns`, `string sentence` with the causes.
 //!
-//! Messages are CDR, their schemas `ros2msg`. Log and publish time are that of the row's release on CLOCK_REALTIME, where the
-//! facts have [`REALTIME_OFFSET`], else on CLOCK_MONOTONIC. Facts are metadata, `onbeat` at the beginning, `onbeat_end` at the
-//! end. Chunks are not compressed. The first has schemas and channels and is in the file at once; of the messages one is finished after a sixteenth
-//! of a second, after twice that, and so on, then each second: a file that was cut off holds what came before.
+//! Messages are CDR, their schemas `ros2msg`. Log and publish time are the row's release on
+//! CLOCK_REALTIME, where the facts have [`REALTIME_OFFSET`], else on CLOCK_MONOTONIC. Facts are
+//! metadata, `onbeat` at the beginning, `onbeat_end` at the end. Chunks are not compressed. The
+//! first has schemas and channels and is in the file at once. Message chunks are finished after a
+//! sixteenth of a second, after twice that, and so on, then each second: a truncated file holds the
+//! data before.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -32,7 +41,7 @@ pub const REALTIME_OFFSET: &str = "realtime_offset_ns";
 /// Writes an MCAP file as it grows.
 pub struct McapWriter<W: Write> {
     file: Writer<NoSeek<W>>,
-    /// Columns of whole numbers: those behind them are process data.
+    /// Columns of whole numbers; process data follows them.
     whole: usize,
     release: usize,
     start: usize,
@@ -40,7 +49,8 @@ pub struct McapWriter<W: Write> {
     /// Place of [`FORCED`] in the process data.
     forced: Option<usize>,
     axes: Vec<AxisChannel>,
-    /// Channels of signals, with the places of their values and, where there is one, of their forces.
+    /// Channels of signals, with the places of their values and, where there is one, of their
+    /// forces.
     signals: Vec<(u16, usize, Option<usize>)>,
     events: u16,
     late: u16,
@@ -67,7 +77,7 @@ impl<W: Write> McapWriter<W> {
     /// Writes the head.
     ///
     /// # Errors
-    /// Columns that are not those of a cycle; I/O errors of the writer.
+    /// Columns that do not belong to a cycle; I/O errors of the writer.
     pub fn begin(file: W, header: &Header) -> io::Result<Self> {
         let whole = header.columns.iter().position(|it| Column::of(it).is_some());
         let (timing, process_data) = header.columns.split_at(whole.unwrap_or(header.columns.len()));
@@ -119,7 +129,7 @@ impl<W: Write> McapWriter<W> {
                 _ => {}
             }
         }
-        // Who is killed at once leaves a file that can be read.
+        // A process that is killed at once leaves a readable file.
         file.flush().map_err(failed)?;
         Ok(Self {
             file,
@@ -235,8 +245,9 @@ impl<W: Write> McapWriter<W> {
         self.message.push(0);
     }
 
-    /// Finishes the chunk and flushes the buffer of the file, once in a second of the recording at most but for its beginning: an index stands
-    /// behind each chunk. False if it waits for that.
+    /// Finishes the chunk and flushes the buffer of the file, at most once per second of the
+    /// recording except at its beginning, because an index follows each chunk. False if it waits
+    /// for that.
     ///
     /// # Errors
     /// I/O errors of the writer.
@@ -279,7 +290,8 @@ const A_SECOND: i64 = 1_000_000_000;
 /// Time that the first chunk of messages takes, ns.
 const FIRST: i64 = A_SECOND / 16;
 
-/// Encapsulation header of plain CDR. Members of eight bytes stand first, and so are aligned behind it.
+/// Encapsulation header of plain CDR. Members of eight bytes stand first, and so are aligned behind
+/// it.
 const CDR_LITTLE_ENDIAN: [u8; 4] = [0, 1, 0, 0];
 
 fn schema<W: Write>(file: &mut Writer<NoSeek<W>>, name: &str, text: &str) -> io::Result<u16> {
@@ -296,7 +308,7 @@ fn channel<W: Write>(
     file.add_channel(schema, topic, "cdr", &metadata).map_err(failed)
 }
 
-/// Facts as text, those that are no text as JSON.
+/// Facts as text; facts that are not text as JSON.
 fn metadata(name: &str, facts: &Facts) -> Metadata {
     let text = |value: &serde_json::Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let metadata: BTreeMap<String, String> =
@@ -434,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_cut_off_in_its_first_second_has_its_head_and_what_came_before() {
+    fn truncated_file_of_one_second_has_header_and_data() {
         let mut file = Vec::new();
         let mut writer = McapWriter::begin(&mut file, &header()).unwrap();
         assert!(writer.flush().unwrap(), "there is no row yet");
@@ -446,7 +458,8 @@ mod tests {
             records.map_while(Result::ok).filter(|it| matches!(it, mcap::records::Record::Channel(_)));
         assert_eq!(channels.count(), 5);
 
-        // Rows each millisecond, flushed as a recorder does; those of the first second that are in a file cut off then.
+        // Rows each millisecond, flushed as a recorder does. Checks the rows of the first second in
+        // a file cut off then.
         let mut kept = Vec::new();
         for cut in [70, 200, 500, 999] {
             let mut file = Vec::new();

@@ -1,22 +1,24 @@
-//! Process data in a recording of a cycle: columns behind those of its timing, whose names have a colon.
+//! Process data in a recording of a cycle: columns after the timing columns, with a colon in their
+//! names.
 //!
 //! | column | value |
 //! |---|---|
 //! | `signals:forced` | signals of the recording that are forced from outside |
 //! | `signal:NAME` | value of a signal, in its unit; 0 or 1 of a bit |
-//! | `forced:NAME` | 1 where this signal is one of those |
+//! | `forced:NAME` | 1 where this signal is forced |
 //! | `axis:NAME.position` and others of [`OF_AXIS`] | an axis, in SI units |
 //! | `axis:NAME.drive_state` and others of [`STATE_OF_AXIS`] | state of an axis, whole numbers |
 //!
-//! Their values are those of the cycle in whose row they stand: inputs as its controller had them, outputs and targets as it
-//! left them. A field is empty where there is no value of this cycle: an input, or the feedback of an axis, that did not come in
-//! with it. In a row that was dropped all of them are empty, `signals:forced` and `forced:NAME` too.
+//! The values belong to the cycle of their row: inputs as its controller had them, outputs and
+//! targets as it left them. A field is empty if there is no value of this cycle: an input, or the
+//! feedback of an axis, that did not arrive with it. In a row that was dropped all of them are
+//! empty, `signals:forced` and `forced:NAME` too.
 
 use std::fmt::Write as _;
 
 use types::Value;
 
-/// Column that is empty in no row but one whose process data was dropped.
+/// Column that is empty only in rows with dropped process data.
 pub const FORCED: &str = "signals:forced";
 
 /// Columns of an axis, with their units: feedback, then targets.
@@ -29,9 +31,10 @@ pub const OF_AXIS: [(&str, &str); 6] = [
     ("target_torque", "N m"),
 ];
 
-/// Further columns of an axis, without a unit: the CiA 402 state of its drive (1 Not ready to switch on to 8 Fault, as
-/// [`types::state::DriveState`]; empty before the first statusword), the reason of its stop ([`types::state::StopReason`], 0 of none), error
-/// code 0x603F of a drive in fault, 0 for none known.
+/// Further columns of an axis, without a unit: the CiA 402 state of its drive (1 Not ready to
+/// switch on to 8 Fault, as [`types::state::DriveState`]; empty before the first statusword), the
+/// reason of its stop ([`types::state::StopReason`], 0 of none), error code 0x603F of a drive in
+/// fault, 0 for none known.
 pub const STATE_OF_AXIS: [&str; 3] = ["drive_state", "stop", "error_code"];
 
 /// Column of a signal.
@@ -40,7 +43,7 @@ pub fn of_signal(name: &str) -> String {
     format!("{SIGNAL}{name}")
 }
 
-/// Column beside it: 1 where the signal is forced, else 0.
+/// Column for the force flag of a signal: 1 if the signal is forced, else 0.
 #[must_use]
 pub fn of_force(name: &str) -> String {
     format!("{FORCE}{name}")
@@ -59,9 +62,9 @@ pub enum Column<'a> {
     Signal(&'a str),
     /// 1 where the signal of this name is forced.
     Force(&'a str),
-    /// Quantity of the axis of this name, and its unit; none of its state.
+    /// Quantity of the axis of this name, and its unit; empty for a state.
     Axis(&'a str, &'a str, &'static str),
-    /// [`FORCED`], or one that nothing is known of.
+    /// [`FORCED`], or an unknown column.
     Other,
 }
 
@@ -92,7 +95,8 @@ fn is_process_data(column: &str) -> bool {
     column.contains(':')
 }
 
-/// Number of the columns of whole numbers; `None` if not all process data is behind at least one of them.
+/// Number of the columns of whole numbers; `None` if not all process data is behind at least one of
+/// them.
 pub(crate) fn whole_columns(columns: &[String]) -> Option<usize> {
     let whole = columns.iter().position(|column| is_process_data(column)).unwrap_or(columns.len());
     let ordered = columns[whole..].iter().all(|column| is_process_data(column));
@@ -101,7 +105,7 @@ pub(crate) fn whole_columns(columns: &[String]) -> Option<usize> {
 
 /// Writes a field, with the fewest digits that are read back as the same number.
 pub(crate) fn write(line: &mut String, value: Option<Value>) {
-    // A text takes whatever is written.
+    // Writing to a `String` cannot fail.
     let _ = match value {
         None => Ok(()),
         Some(Value::Bool(value)) => write!(line, "{}", u8::from(value)),

@@ -37,8 +37,8 @@ impl Phase {
 
 /// Record of one cycle: its ideal and actual start, the duration of each phase, and its errors.
 ///
-/// The real-time side makes one with [`CycleRecord::begin`], calls [`CycleRecord::finish`] after each
-/// phase, and copies it out; nothing here allocates or can fail.
+/// The real-time side makes one with [`CycleRecord::begin`], calls [`CycleRecord::finish`] after
+/// each phase, and copies it out; nothing here allocates or can fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CycleRecord {
     /// Number of the release on the grid; skipped releases have numbers too.
@@ -82,8 +82,8 @@ impl CycleRecord {
         }
     }
 
-    /// Adds the time since the last stamp to `phase`, and stamps `now_ns`. A phase may come in several
-    /// pieces; one of more than 4.29 s reads as 4.29 s.
+    /// Adds the time since the last stamp to `phase`, and stamps `now_ns`. A phase may come in
+    /// several pieces; one of more than 4.29 s reads as 4.29 s.
     pub fn finish(&mut self, phase: Phase, now_ns: u64) {
         self.finish_without(phase, now_ns, 0);
     }
@@ -142,16 +142,16 @@ impl CycleRecord {
         self.end_ns.saturating_sub(self.release_ns).saturating_sub(self.simulation_ns as u64)
     }
 
-    /// `T_period`, ns: start to start since `previous`; `None` where `previous` is not the cycle just
-    /// before this one, because records between them were dropped.
+    /// `T_period`, ns: start to start since `previous`; `None` where `previous` is not the cycle
+    /// just before this one, because records between them were dropped.
     #[must_use]
     pub fn actual_period(&self, previous: &Self) -> Option<u64> {
         let expected = previous.cycle.checked_add(1)?.checked_add(u64::from(self.skipped))?;
         (self.cycle == expected).then(|| self.start_ns.saturating_sub(previous.start_ns))
     }
 
-    /// `T_jitter`, ns: distance of the actual period since `previous` from `period_ns`; `None` as for
-    /// [`CycleRecord::actual_period`].
+    /// `T_jitter`, ns: distance of the actual period since `previous` from `period_ns`; `None` as
+    /// for [`CycleRecord::actual_period`].
     #[must_use]
     pub fn release_jitter(&self, previous: &Self, period_ns: u64) -> Option<u64> {
         Some(self.actual_period(previous)?.abs_diff(period_ns))
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_phase_in_two_pieces_adds_up_and_time_going_back_takes_nothing() {
+    fn phase_in_two_pieces_adds_up_and_backward_time_is_ignored() {
         let mut record = CycleRecord::begin(0, 0, 100);
         record.finish(Phase::Receive, 110);
         record.finish(Phase::Transmit, 130);

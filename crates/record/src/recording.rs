@@ -1,10 +1,11 @@
 //! File format of raw data: measured values row by row, with the conditions of the measurement.
 //!
-//! A text file. The first line is `# onbeat recording 1`, the second `# ` and the [`Header`] as JSON;
-//! then one row a line, whole numbers separated by commas, one for each column, and behind them the
-//! columns of [process data](crate::process_data), which may be any numbers, or empty; at the end, if the
-//! measurement was finished, `# ` and the facts known only then (load, steal, counts) as one JSON
-//! object. [`Mark`]s stand between the rows, each a line of `# ` and a JSON object with `mark` first. Rows are written as they come, so that an interrupted measurement keeps its rows: such a
+//! A text file. The first line is `# onbeat recording 1`, the second `# ` and the [`Header`] as
+//! JSON. Then follows one line per row: whole numbers separated by commas, one for each column,
+//! then the columns of [process data](crate::process_data), which may be any numbers, or empty. A
+//! finished measurement ends with `# ` and the facts known only then (load, steal, counts) as one
+//! JSON object. [`Mark`]s are lines between the rows: `# ` and a JSON object with `mark` first.
+//! Rows are written immediately, so that an interrupted measurement keeps its rows: such a
 //! recording reads as [`Recording::complete`]` == false`.
 
 use std::io::{self, BufRead, Read, Write};
@@ -25,8 +26,8 @@ pub type Facts = Map<String, serde_json::Value>;
 pub struct Header {
     /// Kind of a row: `cycle`, `wakeup`, `bus`.
     pub what: String,
-    /// Names of the columns, each with its unit, as `wakeup_latency_ns`; those with a colon, as `signal:pressure`, are
-    /// process data, and stand behind at least one other.
+    /// Names of the columns, each with its unit, as `wakeup_latency_ns`. Columns with a colon, as
+    /// `signal:pressure`, are process data, and come after at least one other.
     pub columns: Vec<String>,
     /// Facts known at the start.
     pub facts: Facts,
@@ -137,7 +138,7 @@ pub struct Recording {
     pub marks: Vec<Mark>,
     values: Vec<i64>,
     process_data: Vec<f64>,
-    /// Columns of whole numbers; those behind them are process data.
+    /// Columns of whole numbers; process data follows them.
     whole: usize,
 }
 
@@ -181,15 +182,15 @@ impl Recording {
         (0..self.len()).map(move |row| &self.process_data[row * width..(row + 1) * width])
     }
 
-    /// Values of one column of whole numbers; `None` if there is none of that name.
+    /// Values of one column of whole numbers; `None` if there is no such column.
     #[must_use]
     pub fn column(&self, name: &str) -> Option<impl ExactSizeIterator<Item = i64>> {
         let place = self.header.columns[..self.whole].iter().position(|column| column == name)?;
         Some(self.rows().map(move |row| row[place]))
     }
 
-    /// Values of one column of process data, NaN where there is none; `None` if there is no such column. Whole numbers
-    /// beyond 2^53 are rounded; the file has them as they are.
+    /// Values of one column of process data, NaN where there is none; `None` if there is no such
+    /// column. Whole numbers beyond 2^53 are rounded; the file has them as they are.
     #[must_use]
     pub fn process_data(&self, name: &str) -> Option<impl ExactSizeIterator<Item = f64>> {
         let place = self.header.columns[self.whole..].iter().position(|column| column == name)?;
@@ -197,7 +198,8 @@ impl Recording {
     }
 }
 
-/// Reads a recording row by row, in constant memory but for its marks, also while it is being written.
+/// Reads a recording row by row, in constant memory but for its marks, also while it is being
+/// written.
 #[derive(Debug)]
 pub struct RecordingReader<R> {
     file: R,
@@ -256,20 +258,22 @@ impl<R: BufRead> RecordingReader<R> {
         &self.process_data
     }
 
-    /// Field `column` of the row that was read last, as a whole number: exact, where [`process_data`](Self::process_data) rounds beyond
-    /// 2^53. `None` if it is empty or none.
+    /// Field `column` of the row that was read last, as a whole number: exact, where
+    /// [`process_data`](Self::process_data) rounds beyond 2^53. `None` if it is empty or none.
     #[must_use]
     pub fn exact(&self, column: usize) -> Option<u64> {
         self.text().split(',').nth(column)?.parse().ok()
     }
 
-    /// Next row without its process data, or `None` at the end. A last line cut off in the middle is left out.
+    /// Next row without its process data, or `None` at the end. A last line cut off in the middle
+    /// is left out.
     ///
     /// # Errors
     /// The line that does not follow the format; I/O errors of the reader.
     pub fn next_row(&mut self) -> Result<Option<&[i64]>, RecordingError> {
         while self.take_line()? {
-            // A line cut off while being written has no line end; the lines before the last one have.
+            // A line cut off while being written has no line end; the lines before the last one
+            // have.
             let is_last = !self.line.ends_with('\n') || self.file.fill_buf()?.is_empty();
             if let Some(json) = self.text().strip_prefix("# ") {
                 if let Some(mark) = Mark::of_line(json) {
@@ -324,7 +328,7 @@ impl<R: BufRead> RecordingReader<R> {
         if length as u64 == LONGEST_LINE && !line.ends_with(b"\n") {
             return Err(self.wrong(format!("a line of {LONGEST_LINE} bytes at most")));
         }
-        // What is no text is none of the lines that are expected.
+        // Invalid UTF-8 matches none of the expected lines.
         self.line = String::from_utf8(line)
             .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
         Ok(length > 0)
@@ -466,7 +470,7 @@ mod tests {
         let text = String::from_utf8(writer.finish(&Facts::new()).unwrap()).unwrap();
         let recording = Recording::read(text.as_bytes()).unwrap();
         assert_eq!((&recording.marks[..], recording.len(), recording.complete), (&marks[..], 2, true));
-        // One cut off in a mark keeps what is before it.
+        // A recording cut off in a mark keeps the data before it.
         let cut = Recording::read(&text.as_bytes()[..text.find("drive-1").unwrap()]).unwrap();
         assert_eq!((&cut.marks[..], cut.len(), cut.complete), (&marks[..1], 1, false));
     }

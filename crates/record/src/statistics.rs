@@ -3,12 +3,13 @@
 use hdrhistogram::Histogram;
 use serde::{Serialize, Serializer};
 
-/// Count, mean, standard deviation, extremes and percentiles of durations, in constant memory (about a quarter
-/// of a mebibyte). Recording allocates nothing.
+/// Count, mean, standard deviation, extremes and percentiles of durations, in constant memory
+/// (about a quarter of a mebibyte). Recording allocates nothing.
 ///
-/// Mean, standard deviation (of the samples, divided by their count; Welford's recurrence) and extremes are exact up to
-/// floating-point rounding. Percentiles come from a histogram of three significant digits: off by at most
-/// 0.1 %, and values above [`Statistics::HIGHEST_DISTINGUISHED`] share its last bucket.
+/// Mean, standard deviation (of the samples, divided by their count; Welford's recurrence) and
+/// extremes are exact up to floating-point rounding. Percentiles come from a histogram of three
+/// significant digits: off by at most 0.1 %, and values above [`Statistics::HIGHEST_DISTINGUISHED`]
+/// share its last bucket.
 #[derive(Clone, Debug)]
 pub struct Statistics {
     histogram: Histogram<u64>,
@@ -116,14 +117,16 @@ impl Statistics {
         (self.count > 0).then(|| value.clamp(self.minimum, self.maximum))
     }
 
-    /// The same, if there are enough samples for it: one at least is beyond it. Of fewer it would be the largest of them.
+    /// The same, if at least one sample is beyond it. With fewer samples it would be the largest
+    /// one.
     #[must_use]
     pub fn known_percentile(&self, quantile: f64) -> Option<u64> {
         let beyond = self.count as f64 * (1.0 - quantile);
         self.percentile(quantile).filter(|_| beyond >= 1.0 - 1e-9)
     }
 
-    /// Number of samples up to each of `bounds`, ns, which rise; one that is at most 0.1 % above a bound may count as at it.
+    /// Number of samples up to each of `bounds`, ns, in rising order; a sample at most 0.1 % above
+    /// a bound may count as at it.
     #[must_use]
     pub fn up_to<const N: usize>(&self, bounds: [u64; N]) -> [u64; N] {
         let mut counts = [0; N];
@@ -168,8 +171,8 @@ impl Serialize for Statistics {
     }
 }
 
-/// Numbers of a [`Statistics`], in nanoseconds; all but the count are `None` without samples, and percentiles beyond the median with
-/// too few ([`Statistics::known_percentile`]).
+/// Numbers of a [`Statistics`], in nanoseconds; all but the count are `None` without samples, and
+/// percentiles beyond the median with too few ([`Statistics::known_percentile`]).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Summary {
     /// Number of samples.
@@ -241,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn those_up_to_a_bound_are_counted() {
+    fn values_up_to_a_bound_are_counted() {
         let statistics = of(&[0, 5, 10, 11, 2_000, 90_000_000_000]);
         assert_eq!(statistics.up_to([1, 10, 1_000, 2_000]), [1, 3, 4, 5]);
         assert_eq!(Statistics::new().up_to([1, 10]), [0, 0]);

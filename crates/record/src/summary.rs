@@ -43,8 +43,8 @@ pub struct RunSummary {
     pub wakeup_latency: Statistics,
     /// Release to end.
     pub response_time: Statistics,
-    /// Time of SubDevices simulated in the cycle's thread, of cycles with any: in none of the other
-    /// times.
+    /// Time of SubDevices simulated in the cycle's thread, for cycles with any; no other time
+    /// includes it.
     pub simulation_time: Statistics,
     /// Cycles with a wrong working counter.
     pub working_counter_errors: Occurrences,

@@ -15,7 +15,7 @@ pub struct RunTable<'a> {
     pub summary: &'a RunSummary,
 }
 
-/// Definitions, for readers who have not read the papers.
+/// Definitions, for readers without the papers.
 const MEASURED: &str =
     "start to start (T_period), how far that is off the period (T_jitter), work without waiting (T_exec)";
 const GOOD: &str =
@@ -165,7 +165,7 @@ impl RunTable<'_> {
 }
 
 fn granted(asked: String, granted: String) -> String {
-    if asked == granted { granted } else { format!("{granted} (asked for {asked})") }
+    if asked == granted { granted } else { format!("{granted} (requested {asked})") }
 }
 
 fn number(nanoseconds: Option<f64>, unit: f64, digits: usize) -> String {
@@ -185,7 +185,7 @@ fn happened(it: Occurrences) -> String {
 /// Picks one number of a statistics.
 type Figure = fn(&Statistics) -> Option<f64>;
 
-/// Digits of the digest that a line has room for.
+/// Digits of the digest that fit into a line.
 const SHORT_DIGEST: usize = 12;
 const NANOSECONDS_PER_MILLISECOND: f64 = 1e6;
 const NANOSECONDS_PER_MICROSECOND: f64 = 1e3;

@@ -40,9 +40,10 @@ pub struct DriveBarrier {
 /// Source of the value of an object of the second barrier.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BarrierSource {
-    /// The limits of the axis: the access at this place among those to its SubDevice.
+    /// The limits of the axis: index of the access among the accesses to its SubDevice.
     Limits(usize, Barrier),
-    /// The `startup` of its SubDevice writes it. `limits`: the weaker value that the limits allow, if `value` is weaker still.
+    /// The `startup` of its SubDevice writes it. `limits`: the weaker value that the limits allow,
+    /// if `value` is weaker still.
     Startup {
         /// Value that is written.
         value: i64,
@@ -98,7 +99,8 @@ impl RobotConfig {
     }
 }
 
-/// Source of the value of one object, which is at `place` among those of its SubDevice if it is accessed.
+/// Source of the value of one object. If it is accessed, `place` is its index among the accesses to
+/// its SubDevice.
 fn source(
     axis: &Axis,
     drive: &SubDevice,
@@ -130,7 +132,7 @@ fn source(
     }
 }
 
-/// Objects of the first axis of a drive, and what becomes of them.
+/// Objects of the first axis of a drive, and their tasks.
 fn objects(axis: &Axis) -> Vec<(u16, u8, Result<BarrierTask, &'static str>)> {
     let positions = positions(axis);
     let limit = |of: fn((i32, i32)) -> i32| positions.map(|it| BarrierTask::Write(of(it) as u32));
@@ -180,7 +182,8 @@ fn length(index: u16) -> u8 {
     }
 }
 
-/// Position limits in counts: those of the axis, and the distance beyond in which a stop from full speed ends.
+/// Position limits in counts: the limits of the axis, and the distance beyond in which a stop from
+/// full speed ends.
 fn positions(axis: &Axis) -> Result<(i32, i32), &'static str> {
     let (lowest, highest) = axis.limits.position.ok_or("the axis has no position limits")?;
     let offset = match (axis.homing, axis.encoder) {
@@ -210,7 +213,8 @@ fn positions(axis: &Axis) -> Result<(i32, i32), &'static str> {
     Ok((lowest as i32, highest as i32))
 }
 
-/// Window in counts and time in milliseconds after which the drive itself stops; supervision does so before.
+/// Window in counts and time in milliseconds after which the drive itself stops; supervision does
+/// so before.
 fn following_error(axis: &Axis) -> Result<(u32, u32), &'static str> {
     let limit = axis.following_error.ok_or("the axis has no following_error")?;
     let window = limit.distance.0 * axis.scale.counts_per_radian().abs() * LATER;
@@ -235,7 +239,8 @@ fn halts_by_profile(axis: &Axis) -> bool {
     modes().any(|mode| mode.cyclic() == CyclicMode::Torque) && !modes().any(profile)
 }
 
-/// True if the drive takes speeds of this axis in counts a second already: where it names no unit, that counts.
+/// True if the drive takes speeds of this axis in counts a second already: where it names no unit,
+/// that counts.
 fn counts_velocities(axis: &Axis) -> bool {
     let modes = std::iter::once(&axis.mode).chain(&axis.modes);
     let mut modes = modes.filter(|mode| {
@@ -260,7 +265,7 @@ fn writes(sdo: &StartupSdo, index: u16, sub_index: u8) -> bool {
     sdo.index == index && (sdo.sub_index == sub_index || sdo.complete_access && sdo.sub_index < sub_index)
 }
 
-/// Number that a start-up SDO writes; of one that writes a whole object the part of this sub-index.
+/// Number that a start-up SDO writes. If it writes a whole object, the part of this sub-index.
 fn value(barrier: &Barrier, sdo: &StartupSdo) -> i64 {
     let length = usize::from(barrier.length);
     let parts = usize::from(barrier.sub_index.saturating_sub(sdo.sub_index));
@@ -285,7 +290,8 @@ fn is_weaker(index: u16, sub_index: u8, value: i64, limits: i64) -> bool {
     }
 }
 
-/// Share of the velocity limit that the drive is told: an axis that catches up after an outage is that fast for a moment.
+/// Share of the velocity limit that is written to the drive: an axis that catches up after an
+/// outage is that fast for a moment.
 const FASTER: f64 = 1.2;
 
 /// Share of window and time of the following error: supervision is to act before the drive.

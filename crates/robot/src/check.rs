@@ -1,4 +1,4 @@
-//! Checks that need more than one key, and what follows from several.
+//! Checks that need more than one key, and values that follow from several keys.
 
 mod axis;
 mod body;
@@ -6,6 +6,7 @@ mod brake;
 mod bus;
 mod clock;
 mod controller;
+mod counts;
 mod cycle;
 mod encoder;
 mod frame;
@@ -58,7 +59,8 @@ pub(crate) fn robot(robot: &mut RobotConfig, file: Place<'_>) -> Checked<()> {
     signal::signals(robot, |position| robot.bus.sub_devices[position].explicit_mapping()).map(|_| ())
 }
 
-/// Checks that `what`, on which the safety of an axis hangs, is on a SubDevice whose process data is exchanged in every cycle.
+/// Checks that `what`, which the safety of an axis depends on, is on a SubDevice that exchanges
+/// process data in every cycle.
 fn in_every_cycle(what: &str, sub_device: &SubDevice, place: Place<'_>) -> Checked<()> {
     sub_device.slow().map_or(Ok(()), |slow| {
         let expected = "a SubDevice with process data in every cycle";
@@ -81,7 +83,8 @@ fn check_readable(name: &str, place: impl Into<Range<usize>>) -> Checked<()> {
         .map_err(|[found, expected, remedy]| Problem::new(place, found, expected, remedy))
 }
 
-/// Problem of a name that is not among `known`, with the nearest of them, or the advice to correct `key`.
+/// Problem of a name that is not among `known`, with the nearest of them, or the advice to correct
+/// `key`.
 pub(crate) fn unknown_name<'a>(
     place: impl Into<Range<usize>>,
     found: String,

@@ -1,4 +1,5 @@
-//! Tables completed: properties that a file gives once for several SubDevices, in `[device.NAME]` and in `[bus]`.
+//! Tables completed: properties that a file gives once for several SubDevices, in `[device.NAME]`
+//! and in `[bus]`.
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -9,7 +10,8 @@ use crate::model::{BUS_KEYS, DEVICE_KEYS, SubDevice};
 use crate::nearest::nearest;
 use crate::value;
 
-/// The tables of a robot file in which SubDevices have all their properties, and controllers are a list.
+/// The tables of a robot file in which SubDevices have all their properties, and controllers are a
+/// list.
 pub(crate) fn completed<'t>(text: &str, tables: Spanned<DeTable<'t>>) -> Checked<Spanned<DeValue<'t>>> {
     let span = tables.span();
     let mut root = tables.into_inner();
@@ -26,7 +28,8 @@ fn one_is_a_list_of_one(root: &mut DeTable<'_>, key: &str) {
     }
 }
 
-/// Gives each SubDevice the properties of its device, and each the bus's, as far as it has none of its own.
+/// Gives each SubDevice the properties of its device, and then of the bus, unless it sets them
+/// itself.
 fn inherit(text: &str, root: &mut DeTable<'_>) -> Checked<()> {
     let devices = root.get("device").and_then(|it| it.get_ref().as_table()).cloned().unwrap_or_default();
     for device in devices.values() {

@@ -8,7 +8,8 @@ use types::AfterOutage;
 use crate::{Axis, Base, Encoder, RobotConfig, duration};
 
 impl RobotConfig {
-    /// A sentence for each value that few machines have: where, the value, what it would mean, and what may have been meant.
+    /// A sentence for each unusual value: its place, the value, its consequence, and the probable
+    /// intention.
     #[must_use]
     pub fn doubts(&self) -> Vec<String> {
         let of_parts = self.axes.iter().flat_map(of_axis).chain(self.base.iter().flat_map(of_base));
@@ -95,7 +96,7 @@ fn of_axis(axis: &Axis) -> Vec<String> {
     doubts
 }
 
-/// Distances that count as no motion, and are farther than the axis goes, or its motor in a turn.
+/// Distances that count as no motion, but exceed the axis's range, or a turn of its motor.
 fn of_distances(axis: &Axis) -> Vec<String> {
     let Some((lowest, highest)) = axis.limits.position else { return Vec::new() };
     let span = (highest - lowest).0;
@@ -185,7 +186,7 @@ const FASTEST: f64 = 1000.0;
 /// Most that a limit of torque is of the rated one.
 const OVERLOAD: f64 = 6.0;
 
-/// Angles that people say in degrees.
+/// Common angles in degrees.
 const DEGREES: [f64; 6] = [45.0, 90.0, 120.0, 180.0, 270.0, 360.0];
 
 /// Largest wheel, m.

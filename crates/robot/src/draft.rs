@@ -1,4 +1,5 @@
-//! A robot file drafted from what is on a bus: text from descriptions of SubDevices, with a comment where something is assumed or unknown.
+//! A robot file drafted from what is on a bus: text from descriptions of SubDevices, with a comment
+//! where something is assumed or unknown.
 //!
 //! ```
 //! use std::time::Duration;
@@ -6,7 +7,8 @@
 //! use ethercat::sii::{Builder, Identity};
 //! use onbeat_robot::draft::{Found, Setting, draft};
 //!
-//! let image = Builder::new(Identity { vendor_id: 2, product_code: 0x044C_2C52, ..Identity::default() }, "EK1100").build();
+//! let identity = Identity { vendor_id: 2, product_code: 0x044C_2C52, ..Identity::default() };
+//! let image = Builder::new(identity, "EK1100").build();
 //! let setting = Setting {
 //!     name: "bench",
 //!     file: "bench.toml",
@@ -52,7 +54,7 @@ use self::names::{Names, member};
 use self::text::{one_line, quoted, row};
 use crate::{FileError, RobotConfig, duration};
 
-/// Settings of a draft beside the SubDevices found.
+/// Settings of a draft, in addition to the SubDevices found.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting<'a> {
     /// Name of the robot.
@@ -88,7 +90,8 @@ pub fn draft(found: &[Found], setting: &Setting<'_>) -> Result<String, DraftErro
         return Err(DraftError::Empty);
     }
     let text = Draft::of(found, setting).text(setting);
-    // What stands in it comes from others; whatever that is, nobody is handed a file that is refused.
+    // Its contents come from outside. Whatever they are, the user must not get a file that is
+    // refused.
     let robot = RobotConfig::parse(&text, "draft")?;
     robot.signals(|position| found.get(position).map(|it| &it.mapping))?;
     Ok(text)
@@ -106,7 +109,7 @@ struct Draft<'a> {
     devices: Vec<Device>,
     /// Types, in the order in which they are met first.
     types: Vec<Type>,
-    /// Type of each SubDevice, and its number among those of its type, from 1.
+    /// Type of each SubDevice, and its number within its type, from 1.
     members: Vec<(usize, usize)>,
 }
 
@@ -190,7 +193,7 @@ impl<'a> Draft<'a> {
             ));
             next.push((
                 format!("onbeat control jog {axis}"),
-                "the arrow keys; slow, and to rest at each limit",
+                "the arrow keys; slow, and stops at each limit",
             ));
         } else if let Some(axis) = first(CyclicMode::Velocity).map(axis) {
             next.push((
@@ -203,7 +206,7 @@ impl<'a> Draft<'a> {
         let profile = "P priority, M memory lock; without the privilege it runs without, and says so";
         [
             format!("# Drafted by {made_by}.\n#\n"),
-            "# What could not be known stands behind `unknown:`, what was chosen behind `assumed:`.\n"
+            "# `unknown:` marks what Onbeat could not find out, `assumed:` marks what it chose.\n"
                 .to_owned(),
             "# docs/robot-file.md has every key. Next:\n#\n".to_owned(),
             next,
@@ -229,7 +232,7 @@ impl<'a> Draft<'a> {
         self.types[place].members[number - 1].clone()
     }
 
-    /// `[[bus.sub_device]]`: neighbours of one type, on one line, are one entry.
+    /// `[[bus.sub_device]]`: neighbours of one type on one line share an entry.
     fn sub_devices(&self, text: &mut String) {
         let mut position = 0;
         while position < self.found.len() {
@@ -289,7 +292,7 @@ impl<'a> Draft<'a> {
         self.devices[position].mode.filter(|_| !self.devices[position].axes.is_empty())
     }
 
-    /// Name of an axis: that of its SubDevice, with its number if that has several.
+    /// Name of an axis: the name of its SubDevice, with its number if there are several axes.
     fn axis_name(&self, position: usize, axis: u8) -> String {
         match self.devices[position].axes.len() {
             1 => self.name(position),
@@ -297,7 +300,8 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// `[[axis]]`: one entry for those of a type that are alike and whose numbers follow each other. Returns their modes.
+    /// `[[axis]]`: one entry for equal axes of a type with consecutive numbers. Returns their
+    /// modes.
     fn axes(&self, text: &mut String) -> Vec<CyclicMode> {
         let mut modes = Vec::new();
         for (place, kind) in self.types.iter().enumerate() {
@@ -342,7 +346,7 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// Controllers with which axes rest until they are commanded to move, the active one first; none without axes.
+/// Controllers that move axes only on command, the active one first; none without axes.
 fn controller(modes: &[CyclicMode]) -> String {
     let (kind, comment) = if modes.contains(&CyclicMode::Position) {
         ("joint_trajectory", "nothing moves by itself: `onbeat control move`, ROS 2, Python")

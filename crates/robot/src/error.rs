@@ -11,8 +11,8 @@ use crate::field::{KEY, refused};
 use crate::nearest::nearest;
 use crate::value::Refused;
 
-/// Error of a robot file: one sentence with the place, the content found, the content expected and the
-/// remedy.
+/// Error of a robot file: one sentence with the place, the content found, the content expected and
+/// the remedy.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub struct FileError {
     /// File, as named by the caller.
@@ -101,13 +101,13 @@ impl Problem {
         refused(found, expected, format_args!("{remedy}{SEPARATOR}{}", span.start))
     }
 
-    /// Error of the TOML parser, in the words of the other problems.
+    /// Error of the TOML parser, in the style of the other problems.
     pub(crate) fn from_toml(text: &str, error: &toml::de::Error) -> Self {
         let message = error.message().lines().next().unwrap_or_default();
         wrong_value(error.span().unwrap_or(0..0), text, message)
     }
 
-    /// Refusal of a value, in the words of the other problems.
+    /// Refusal of a value, in the style of the other problems.
     pub(crate) fn refused(text: &str, refused: Refused) -> Self {
         let Refused { message, span, key } = refused;
         let span = span.unwrap_or(0..0);
@@ -134,10 +134,11 @@ impl Problem {
     }
 }
 
-/// Before what was found, what was expected, the remedy and perhaps the place in the message of a refused value.
+/// Marker before the parts of a refused value's message: found, expected, the remedy and perhaps
+/// the place.
 pub(crate) const SEPARATOR: char = '\u{1f}';
 
-/// Problem of a `word` that is none of those `known`, with the nearest of them.
+/// Problem of a `word` that is not in `known`, with the nearest known word.
 pub(crate) fn unknown_word(
     span: Range<usize>,
     what: &str,
@@ -160,8 +161,8 @@ pub(crate) fn unknown_word(
     Problem::new(span, format!("unknown {what} \"{word}\""), expected, remedy)
 }
 
-/// Parses `invalid type: string "x", expected u32`, `invalid value: ..., expected ...`, and the messages of
-/// the TOML parser itself, which may lack the second part.
+/// Parses `invalid type: string "x", expected u32`, `invalid value: ..., expected ...`, and the
+/// messages of the TOML parser itself, which may lack the second part.
 fn wrong_value(span: Range<usize>, text: &str, message: &str) -> Problem {
     let of_value = message
         .strip_prefix("invalid type: ")

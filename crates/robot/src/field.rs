@@ -1,4 +1,5 @@
-//! Values of a robot file: each is read as the type it is used as, and refused if it alone is wrong.
+//! Values of a robot file: each is read as the type it is used as, and refused if it alone is
+//! wrong.
 
 use std::fmt::{self, Display};
 use std::ops::RangeInclusive;
@@ -13,11 +14,11 @@ use serde::de::{Deserialize, Deserializer, Error, Unexpected, Visitor};
 use crate::duration;
 use crate::error::SEPARATOR;
 
-/// Largest limit of an axis, in its unit. Limits that follow from others are at most 16 times larger,
-/// which [`motion::supervision::LARGEST_LIMIT`] allows.
+/// Largest limit of an axis, in its unit. Limits that follow from others are at most 16 times
+/// larger, which [`motion::supervision::LARGEST_LIMIT`] allows.
 pub(crate) const LARGEST_LIMIT: f64 = 1e12;
 
-/// Stands for the key of a value in the words about it.
+/// Placeholder for the key of a value in messages about it.
 pub(crate) const KEY: &str = "{key}";
 
 /// Error of one value: what was found, what was expected, the remedy.
@@ -25,7 +26,8 @@ pub(crate) fn refused<E: Error>(found: impl Display, expected: impl Display, rem
     E::custom(format_args!("{SEPARATOR}{found}{SEPARATOR}{expected}{SEPARATOR}{remedy}"))
 }
 
-/// A number as it is found in a file, without hundreds of digits: in scientific form beyond sixteen digits.
+/// A number as it is found in a file, without hundreds of digits: in scientific form beyond sixteen
+/// digits.
 pub(crate) struct Number(pub(crate) f64);
 
 impl Display for Number {
@@ -51,7 +53,7 @@ pub(crate) fn two<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     Ok((first, second))
 }
 
-/// A type of whole numbers, or of such that may be missing.
+/// A type of whole numbers, or of optional ones.
 pub(crate) trait Whole: Sized {
     fn of(number: i64) -> Option<Self>;
 }
@@ -82,7 +84,7 @@ pub(crate) fn whole<'de, D: Deserializer<'de>, T: Whole, const LEAST: i64, const
         .ok_or_else(|| refused(format_args!("{KEY} = {number}"), expected(), format_args!("correct {KEY}")))
 }
 
-/// A type of real numbers, or of such that may be missing.
+/// A type of real numbers, or of optional ones.
 pub(crate) trait Real: Sized {
     fn of(number: f64) -> Self;
 }
@@ -155,7 +157,7 @@ fn accepted<'de, D: Deserializer<'de>, T: Real>(
     Err(refused(format_args!("{KEY} = {}", Number(number)), expected, format_args!("correct {KEY}")))
 }
 
-/// A type of times, or of such that may be missing.
+/// A type of times, or of optional ones.
 pub(crate) trait Time: Sized {
     fn of(time: Duration) -> Self;
 }

@@ -1,9 +1,9 @@
 //! Robot file, the description of one robot in TOML: read, then checked as a whole.
 //!
-//! [`RobotConfig::read`] returns a description in which every reference resolves and every mapping can be set up,
-//! or one [`FileError`] with file, line and column, the content found, the content expected and the remedy.
-//! This crate does not touch a bus: running, simulating and displaying a robot start from the same
-//! description.
+//! [`RobotConfig::read`] returns a description in which every reference resolves and every mapping
+//! can be set up, or one [`FileError`] with file, line and column, the content found, the content
+//! expected and the remedy. This crate does not touch a bus: running, simulating and displaying a
+//! robot start from the same description.
 //!
 //! ```
 //! let text = r#"
@@ -78,7 +78,8 @@ pub fn read_text(path: &Path, expected: &str) -> Result<String, FileError> {
     text(path).map_err(|error| FileError::unreadable(path, expected, &error))
 }
 
-/// Text without a byte-order mark of the file at `path`, a regular one: others may have no end, or nothing to read for ever.
+/// Text without a byte-order mark of the file at `path`, a regular one: others may have no end, or
+/// nothing to read for ever.
 fn text(path: &Path) -> io::Result<String> {
     if !fs::metadata(path)?.is_file() {
         return Err(io::Error::other("it is no regular file"));
@@ -106,11 +107,12 @@ const LARGEST: u64 = 16 << 20;
 /// UTF-8 byte-order mark.
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// JSON Schema (draft 2020-12) of robot files, for editors: their keys, types, ranges and choices. What [`RobotConfig::parse`] refuses besides - references,
-/// keys that exclude each other - is not in it.
+/// JSON Schema (draft 2020-12) of robot files, for editors: their keys, types, ranges and choices.
+/// It does not cover references, and keys that exclude each other, which [`RobotConfig::parse`]
+/// checks.
 pub const SCHEMA: &str = include_str!("../robot.schema.json");
 
-/// Robot of those who name none: six servo axes.
+/// Robot used without a robot file: six servo axes.
 const BUILT_IN: &str = include_str!("six-axis.toml");
 
 impl RobotConfig {
@@ -155,8 +157,9 @@ impl RobotConfig {
         Ok(robot)
     }
 
-    /// SHA-256 of the robot file's text, in hexadecimal, as `sha256sum` prints it: what a recording was made with. Files that
-    /// it names, and what a command line replaces, are not in it. `None` of one that was made without a file.
+    /// SHA-256 of the robot file's text, in hexadecimal, as `sha256sum` prints it, for recordings.
+    /// Files that it names, and values that a command line replaces, are not included. `None`
+    /// without a file.
     #[must_use]
     pub fn sha256(&self) -> Option<String> {
         let text = &self.signals.text;

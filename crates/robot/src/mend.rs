@@ -1,4 +1,4 @@
-//! All problems of a file: behind each, those that show once it is mended.
+//! All problems of a file: after each one, the problems that show once it is fixed.
 
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
@@ -6,14 +6,15 @@ use toml::de::{DeString, DeTable, DeValue};
 use crate::error::{FileError, Problem};
 use crate::model::{Overrides, RobotConfig};
 
-/// Problems of a file that are told at once: more are not read.
+/// Problems of a file that are reported at once: more are not read.
 const MOST_PROBLEMS: usize = 20;
 
 impl RobotConfig {
-    /// All problems of the robot file `text`, in the order in which they are met; of one that [`RobotConfig::parse`] reads none.
+    /// All problems of the robot file `text`, in the order of detection; none for a file that
+    /// [`RobotConfig::parse`] accepts.
     ///
-    /// Behind the first, each is what is found once the values before it are replaced by ones that may stand there, or left out. Where
-    /// neither helps it is the last one: more may show once these are mended.
+    /// After the first, each problem is found once the values before it are replaced by possible
+    /// ones, or left out. If neither helps it is the last one: more may show once these are fixed.
     #[must_use]
     pub fn problems(text: &str, file_name: &str) -> Vec<FileError> {
         let mut tables = match crate::tables(text) {
@@ -31,7 +32,8 @@ impl RobotConfig {
             if problems.contains(&found) {
                 break;
             }
-            // What names a table that was left out is right, and a value that stands in for another is nobody's.
+            // A reference to a table that was left out is right, and a substitute for another value
+            // is not the user's.
             let told = !without.iter().any(|name| found.names(name)) && !mended.contains(&start);
             if let Some((behind, left_out)) = Self::mend(text, &mut tables, start, &found) {
                 mended.push(start);
@@ -43,8 +45,9 @@ impl RobotConfig {
         problems
     }
 
-    /// Takes the problem at `start` out of the tables: with another value there, without its key, or without the table of a list that
-    /// cannot be without the key. Returns the problem behind it, and the name of that table; `None` where nothing helps.
+    /// Takes the problem at `start` out of the tables: with another value there, without its key,
+    /// or without the table of a list that needs the key. Returns the next problem, and the name of
+    /// that table; `None` if nothing helps.
     fn mend(
         text: &str,
         tables: &mut Spanned<DeTable<'_>>,
@@ -77,7 +80,8 @@ impl RobotConfig {
     }
 }
 
-/// Removes the key at `start`, or the key whose value, or a value of whose list, is there; `None` if nothing is, or only a table.
+/// Removes the key at `start`. Also removes the key if its value, or a value of its list, is at
+/// `start`. `None` if nothing is there, or only a table.
 fn remove(table: &mut DeTable<'_>, start: usize) -> Option<String> {
     let here = table.iter().find(|(key, value)| is_here(key, value, start));
     let here = here.map(|(key, _)| key.get_ref().to_string());
@@ -95,7 +99,8 @@ fn remove_in(value: &mut DeValue<'_>, start: usize) -> Option<String> {
     }
 }
 
-/// Place of the innermost table of a list with the key or value at `start`, and its name, empty without one.
+/// Place of the innermost table of a list with the key or value at `start`, and its name, empty
+/// without one.
 fn item(table: &DeTable<'_>, start: usize) -> Option<(usize, String)> {
     table.values().find_map(|value| item_in(value.get_ref(), start))
 }
@@ -164,7 +169,7 @@ fn swap_in<'t>(value: &mut Spanned<DeValue<'t>>, start: usize, with: &mut DeValu
     }
 }
 
-/// Values that may stand where something else was found: words of what was expected that are near it, then numbers.
+/// Values to try in place of the wrong one: similar words of the expectation, then numbers.
 fn substitutes(found: &str, expected: &str) -> Vec<DeValue<'static>> {
     // No text makes the comparison slow.
     let found: String = found.split('"').nth(1).unwrap_or_default().chars().take(64).collect();
@@ -186,7 +191,7 @@ fn substitutes(found: &str, expected: &str) -> Vec<DeValue<'static>> {
 /// Likeness of a word that may have been meant.
 const ALIKE: f64 = 0.6;
 
-/// Words of a sentence that are tried.
+/// Similar words that are tried, at most.
 const MOST_NAMED: usize = 3;
 
 /// True if a value that is no table begins there, or one of its items.

@@ -1,8 +1,9 @@
 //! Robot file, as it is read and checked.
 //!
-//! A field is a key of the file under its own name, or under the one that it is renamed to, and of the type that the key is
-//! used as. Fields that are skipped are no keys: the checks make them of keys. Every repeated entry is expanded, every
-//! reference is an index that exists. Quantities are SI: radians, radians per second, newton metres, hertz.
+//! A field is a key of the file under its own or its renamed name, and has the type in which the
+//! key is used. Skipped fields are no keys: the checks derive them from keys. Every repeated entry
+//! is expanded, every reference is an index that exists. Quantities are SI: radians, radians per
+//! second, newton metres, hertz.
 
 use std::collections::BTreeMap;
 
@@ -92,7 +93,7 @@ pub struct RobotConfig {
     /// Shared-memory interface of the cycle.
     #[serde(default)]
     pub ipc: Ipc,
-    /// Devices beside the bus, with tasks of their own.
+    /// Devices that are not on the bus, with their own tasks.
     #[serde(default, rename = "peripheral")]
     pub peripherals: Vec<Peripheral>,
     /// Interlocks, which stop axes, or permit them to be enabled.
@@ -101,8 +102,8 @@ pub struct RobotConfig {
 }
 
 impl RobotConfig {
-    /// Inputs of the feedback of the brakes: index of the axis, name, and input. In the order of the axes,
-    /// `released` before `closed`.
+    /// Inputs of the feedback of the brakes: index of the axis, name, and input. In the order of
+    /// the axes, `released` before `closed`.
     pub fn brake_inputs(&self) -> impl Iterator<Item = (usize, BrakeInput, FeedbackInput)> + '_ {
         let feedback = |axis: &Axis| axis.brake.map(|brake| brake.feedback).unwrap_or_default();
         let axes = self.axes.iter().map(feedback).enumerate();
@@ -110,7 +111,7 @@ impl RobotConfig {
     }
 }
 
-/// `[device.NAME]`, whose keys are put into SubDevices before they are read.
+/// `[device.NAME]`, with keys that are put into SubDevices before they are read.
 pub(crate) type Devices = BTreeMap<String, IgnoredAny>;
 
 fn usual_name() -> String {

@@ -9,7 +9,7 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     candidates
         .into_iter()
         .filter_map(|candidate| Some((edits(&word, &cut(candidate))?, candidate)))
-        // Of several as near the first of the alphabet, whatever order they come in.
+        // Of equally near ones the alphabetically first, for any order of candidates.
         .min()
         .map(|(_, candidate)| candidate)
 }

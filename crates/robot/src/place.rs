@@ -5,7 +5,8 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::DeValue;
 
-/// Place of a value in the text; of a value that is not there, the place of the table it would be in.
+/// Place of a value in the text; of a value that is not there, the place of the table it would be
+/// in.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place<'s> {
     start: usize,

@@ -1,7 +1,8 @@
 //! Tables of a file as values of the model.
 //!
-//! `toml`'s own deserializer builds for each type of the model one map of keys, one of places and one of dates: half of the
-//! time this crate takes to build. Here there is one, and a value of the wrong kind is refused before its type is asked.
+//! `toml`'s own deserializer builds for each type of the model one map of keys, one of places and
+//! one of dates: half of the time this crate takes to build. Here there is one, and a value of the
+//! wrong kind is refused before its type sees it.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -73,7 +74,7 @@ impl<T> Spanned<T> {
     }
 }
 
-/// Name by which a [`Spanned`] asks for start, end and value.
+/// Name by which a [`Spanned`] requests start, end and value.
 const SPANNED: &str = "a value with its place";
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Spanned<T> {
@@ -168,7 +169,7 @@ impl<'v> Node<'v> {
     }
 }
 
-/// Reads all of `table` of `text` as one `T`, which refuses the values that no `T` has.
+/// Reads all of `table` of `text` as one `T`, and refuses values that are invalid for `T`.
 pub(crate) fn read<'v, T: for<'de> Deserialize<'de>>(
     text: &str,
     table: &'v toml::Spanned<DeValue<'v>>,

@@ -396,8 +396,8 @@ fn joints_and_ipcs_have_names_and_bounds() {
         (
             "\"500ms\"",
             "\"2h\"",
-            "longest_time_to_live 2h, expected 1ms to 1min: a command that holds for long is obeyed for long after \
-             its sender died",
+            "longest_time_to_live 2h, expected 1ms to 1min: the axes follow a command for this \
+             long after its sender has ended",
         ),
         (
             "\"log\"",
@@ -407,7 +407,8 @@ fn joints_and_ipcs_have_names_and_bounds() {
         (
             "size = 4096",
             "size = 4096\ndepth = 4",
-            "a depth for a stream of bytes, expected depth only of messages: remove it; size is its room",
+            "a depth for a stream of bytes, expected depth only of messages: remove it; size is \
+             its capacity",
         ),
         (
             "limits = { velocity = 10.0, acceleration = 20.0",

@@ -68,7 +68,7 @@ fn a_cycle_asks_for_what_there_is() {
 }
 
 #[test]
-fn a_value_asks_for_its_letter_unless_the_profile_says_otherwise() {
+fn value_requests_its_letter_unless_the_profile_excludes_it() {
     for (cycle, letters) in [
         ("cpu = 1", "M"),
         ("priority = 80", "PM"),

@@ -76,13 +76,13 @@ fn flow(text: &str, name: &str) -> Result<Flow, String> {
 
 // feature(signals): objects of each axis of a drive are that axis's; digital outputs are signals where the mask leaves the brake out
 #[test]
-fn each_axis_owns_its_objects_and_outputs_are_free_without_the_brake() {
+fn axes_own_their_objects_and_outputs_are_free_without_brake() {
     let taken = |axis: &str| Ok(Flow::Taken(format!("axis \"{axis}\"")));
     assert_eq!(flow(GOOD, "left.controlword"), taken("left x"));
     assert_eq!(flow(GOOD, "left.controlword y"), taken("left y"));
     assert_eq!(flow(GOOD, "right.target position y"), taken("right 2"));
     assert!(matches!(flow(GOOD, "left outputs"), Ok(Flow::Output(_))));
-    // An axis of the drive that nobody moves stays at zero.
+    // An unused axis of the drive stays at zero.
     let alone = GOOD.replacen("count = 2", "count = 1", 1);
     assert_eq!(flow(&alone, "right.controlword y"), taken("right 1"));
     for (mask, index) in [("0x0003_0001", "sub_index = 2"), ("0x0003_0000", "sub_index = 1")] {

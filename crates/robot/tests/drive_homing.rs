@@ -50,7 +50,7 @@ fn sentence(good: &str, bad: &str) -> String {
 }
 
 #[test]
-fn what_the_file_does_not_say_follows_from_the_limits_of_the_axis() {
+fn missing_homing_values_follow_from_axis_limits() {
     let drive =
         |position, time_out| Homing::Drive { position: Radians(position), timeout: Seconds(time_out) };
     assert_eq!(homing(GOOD), drive(0.0, 30.0));
@@ -60,7 +60,7 @@ fn what_the_file_does_not_say_follows_from_the_limits_of_the_axis() {
     let said = GOOD.replacen("{ method = 17 }", all, 1);
     assert_eq!(homing(&said), drive(-0.25, 120.0));
     assert_eq!(settings(&said), (Some(34), [5.0, 2.0, 20.0]));
-    // Without a method the position is that of a mark to which the operator moves the axis.
+    // Without a method the position belongs to a mark to which the operator moves the axis.
     let by_hand = GOOD.replacen("method = 17", "position = 1.0", 1);
     assert_eq!(homing(&by_hand), Homing::CurrentPosition { position: Radians(1.0) });
     let switch = GOOD
@@ -125,8 +125,8 @@ fn homings_that_cannot_be_are_refused_with_what_is_missing() {
         (
             "kind = \"servo_drive\", limit_switches",
             "kind = \"digital_outputs\", channels = 1, limit_switches",
-            "limit_switches for another kind of application, expected limit_switches only beside a servo_drive: remove \
-             it",
+            "limit_switches for another kind of application, expected limit_switches only with a \
+             servo_drive: remove it",
         ),
         (
             "method = 17",

@@ -115,7 +115,7 @@ fn the_humanoid_is_59_sub_devices_on_two_junctions() {
 }
 
 #[test]
-fn the_service_robot_stands_on_two_wheels_of_20_32_cm_behind_12_to_1() {
+fn service_robot_has_two_20_32_cm_wheels_geared_12_to_1() {
     let robot = example("m4k.toml");
     let base = robot.base.as_ref().unwrap();
     assert_eq!((base.kind, base.wheel_radius), (BaseKind::Differential, 0.1016));

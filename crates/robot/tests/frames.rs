@@ -20,7 +20,7 @@ fn a_frame_that_cannot_be_is_named_with_its_place() {
     for (keys, sentence) in [
         ("name = \"a b\"", "the frame \"a b\", expected letters, digits and signs without blanks"),
         ("name = \"/a\"", "the frame \"/a\", expected letters"),
-        ("name = \"odom\"", "a second frame \"odom\", expected every name once"),
+        ("name = \"odom\"", "a second frame \"odom\", expected a name used once"),
         ("name = \"base_link\"", "a second frame \"base_link\""),
         ("name = \"left-wheel\"", "a second frame \"left-wheel\""),
         ("name = \"it\"\nxyz = [1, 2]", "xyz of 2 numbers, expected three finite numbers: correct xyz"),

@@ -1,7 +1,8 @@
-//! Numbers beyond all reason in a robot file, and what its errors say of them.
+//! Absurdly large numbers in a robot file, and their error messages.
 use onbeat_robot::RobotConfig;
 
-/// Places of the numbers of a robot file: behind a space, a bracket or a comma, outside of quotes and comments.
+/// Places of the numbers of a robot file: behind a space, a bracket or a comma, outside of quotes
+/// and comments.
 fn numbers(text: &str) -> Vec<std::ops::Range<usize>> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -33,7 +34,8 @@ fn longest(sentence: &str) -> usize {
     sentence.split(|letter: char| !letter.is_ascii_digit()).map(str::len).max().unwrap_or(0)
 }
 
-/// A huge or a tiny number for any key of any example is accepted, or refused in a sentence in which no number has more than twenty digits.
+/// A huge or a tiny number for any key of any example is accepted, or refused in a sentence in
+/// which no number has more than twenty digits.
 // feature(program): errors with place, expected, found
 #[test]
 fn a_huge_number_is_not_written_out() {

@@ -1,4 +1,4 @@
-//! Jogs, homing that is required, and interlocks of motion by hand in the robot file.
+//! Jogs, required homing, and interlocks of jogs in the robot file.
 use motion::supervision::JogLimits;
 use motion::{NewtonMetres, RadiansPerSecond};
 use onbeat_robot::{InterlockKind, RobotConfig};

@@ -6,6 +6,7 @@ mod bad_bodies;
 mod bad_files;
 mod brake_feedback;
 mod brake_outputs;
+mod counts;
 mod cycle;
 mod drive_axes;
 mod drive_homing;

@@ -104,7 +104,7 @@ fn a_controller_may_move_its_axes_in_another_mode() {
         (Some(AxisMode::ProfileVelocity), &[0][..])
     );
     assert_eq!(robot.controllers[0].mode_of(&robot.axes[0]), AxisMode::ProfilePosition);
-    // Its own mode is none besides.
+    // Its own mode is not an additional one.
     let own = jog.replace("joint_velocity", "joint_position").replace("\"pv\"", "\"pp\"");
     assert!(RobotConfig::parse(&with_second(&own), "r.toml").unwrap().axes[0].modes.is_empty());
     for (text, parts) in [

@@ -1,11 +1,12 @@
-//! Mapped objects that move or bound an axis: signals that only the axis writes, or the robot file once.
+//! Mapped objects that move or bound an axis: signals that only the axis writes, or the robot file
+//! once.
 use onbeat_robot::RobotConfig;
 use types::Signal;
 use types::signal::Flow;
 
 const STATION: &str = include_str!("../../../examples/io-station.toml");
 
-/// Signals of the station whose spindle maps this object too.
+/// Signals of the station with this object mapped on the spindle, too.
 fn with_object(index: u16, keys: &str) -> Result<Vec<Signal>, String> {
     let offset = "{ index = 0x60B2, bits = 16, name = \"torque offset\" },";
     let bits = match index {

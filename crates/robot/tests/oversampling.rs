@@ -1,4 +1,5 @@
-//! Oversampling in a robot file: SYNC0 and SYNC1 of a factor, signals that are the samples of a channel.
+//! Oversampling in a robot file: SYNC0 and SYNC1 of a factor, signals that are the samples of a
+//! channel.
 use crate::support;
 
 use std::time::Duration;
@@ -66,7 +67,7 @@ fn a_factor_gives_sync0_and_sync1_their_cycles() {
         (simulation.application, simulation.terminal, simulation.channels),
         (ApplicationKind::AnalogueInput, Some(TerminalModel::El3702), 2)
     );
-    // Of process data that goes every third cycle they are samples of three cycles.
+    // With process data every third cycle they are samples of three cycles.
     let slow = FILE.replace("oversampling = 4 }", "oversampling = 8, sync1_delay = \"5us\" }\nevery = 3");
     let robot = RobotConfig::parse(&slow, "r.toml").unwrap();
     let slow = &robot.bus.sub_devices[0];
@@ -74,7 +75,7 @@ fn a_factor_gives_sync0_and_sync1_their_cycles() {
     assert_eq!(slow.sync1, Some(Sync1 { cycle: ms(3), delay: us(5) }));
 }
 
-/// Factors that SYNC0 does not fit, that no terminal offers, or beside keys that say the same.
+/// Factors that SYNC0 does not fit, that no terminal offers, or next to keys with the same meaning.
 // feature(signals): oversampling: `oversampling` in `dc`, signals that are the samples of a channel in a cycle
 #[test]
 fn a_factor_that_does_not_fit_is_refused() {
@@ -92,7 +93,8 @@ fn a_factor_that_does_not_fit_is_refused() {
         (
             good,
             "oversampling = 4, sync0 = \"250us\"",
-            "sync0 beside oversampling = 4, expected one of the two: oversampling gives SYNC0 and SYNC1 their cycles: remove sync0",
+            "sync0 together with oversampling = 4, expected one of the two: oversampling gives \
+             SYNC0 and SYNC1 their cycles: remove sync0",
         ),
         (
             good,
@@ -119,7 +121,8 @@ fn a_factor_that_does_not_fit_is_refused() {
     );
 }
 
-/// A channel is one of those that are sampled, its elements are the samples; each is an INT of its own with unit and scale.
+/// A channel is a sampled one, its elements are the samples; each is a separate INT with unit and
+/// scale.
 // feature(signals): oversampling: `oversampling` in `dc`, signals that are the samples of a channel in a cycle
 #[test]
 fn elements_are_the_samples_of_a_channel() {
@@ -146,7 +149,7 @@ fn elements_are_the_samples_of_a_channel() {
     assert!(scaled.iter().all(|it| it.unit == "V" && it.scaling.is_some_and(|it| it.scale == 0.5)));
 }
 
-/// One name for an array is no value; more elements than samples would be those of another channel.
+/// One name for an array is no value; more elements than samples would reach into another channel.
 // feature(signals): oversampling: `oversampling` in `dc`, signals that are the samples of a channel in a cycle
 #[test]
 fn a_name_of_one_value_and_too_many_elements_are_refused() {

@@ -80,7 +80,8 @@ fn a_bad_peripheral_is_one_sentence() {
         ),
         (
             "[[peripheral]]\nkind = \"imu\"\n[[peripheral]]\nkind = \"imu\"\nname = \"other\"",
-            "a second port \"imu\", expected every port once: give the peripheral a port of its own: port = \"...\"",
+            "a second port \"imu\", expected every port once: give the peripheral its own port: \
+             port = \"...\"",
         ),
         (
             "[[peripheral]]\nkind = \"actuators\"\naxes = [\"joint-1\", \"joint-3\"]",
@@ -93,8 +94,8 @@ fn a_bad_peripheral_is_one_sentence() {
         ),
         (
             "[[peripheral]]\nkind = \"actuators\"\ndevice = \"/dev/can0\"",
-            "device of actuators without dac, expected dac = \"mcp4912\" or \"mcp4922\" beside it, for two DC motors: add dac, \
-             or remove it",
+            "device of actuators without dac, expected a key of DC motors only with dac = \
+             \"mcp4912\" or \"mcp4922\": add dac, or remove it",
         ),
         (
             "[[peripheral]]\nkind = \"actuators\"\ndac = \"mcp4912\"",
@@ -121,8 +122,8 @@ fn a_bad_peripheral_is_one_sentence() {
         ),
         (
             "[[peripheral]]\nkind = \"actuators\"\ndac = \"mcp4922\"\nfull_scale = 90.0\nvelocity = 80.0",
-            "period 10 ms of DC motors that turn 80 rad/s, expected at most 20 ms, and a way of at most 0.6 rad in it: shorten \
-             the period, or lower the velocity",
+            "period 10 ms of DC motors that turn 80 rad/s, expected at most 20 ms, and at most 0.6 \
+             rad of movement in it: shorten the period, or lower the velocity",
         ),
         (
             "[[peripheral]]\nkind = \"actuators\"\ndac = \"mcp4912\"\nfull_scale = 20.0\naxes = [\"joint-1\", \"joint-2\"]",
@@ -130,7 +131,8 @@ fn a_bad_peripheral_is_one_sentence() {
         ),
         (
             "[[peripheral]]\nkind = \"imu\"\noutput = \"euler\"",
-            "output of an mpu6050, expected unit = \"myahrs\" beside it: remove it, or correct the unit",
+            "output of an mpu6050, expected output only of unit = \"myahrs\": remove it, or \
+             correct the unit",
         ),
         (
             "[[peripheral]]\nkind = \"lidar\"",
@@ -139,7 +141,7 @@ fn a_bad_peripheral_is_one_sentence() {
         ),
         (
             "[[peripheral]]\nkind = \"imu\"\nperiod = \"1us\"",
-            "period 1us, expected 1ms to 10s: a device is asked once a period",
+            "period 1us, expected 1ms to 10s: a device is read once a period",
         ),
     ] {
         let found = with_peripherals(text).unwrap_err();

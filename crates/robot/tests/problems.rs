@@ -22,7 +22,7 @@ fn spoiled(text: &str, changes: &[(&str, &str)]) -> String {
 
 // feature(program): `onbeat check`
 #[test]
-fn mistakes_that_do_not_hang_together_are_told_at_once_each_with_its_place() {
+fn independent_mistakes_are_reported_together_with_places() {
     let text = spoiled(
         ARM,
         &[
@@ -45,10 +45,10 @@ fn mistakes_that_do_not_hang_together_are_told_at_once_each_with_its_place() {
     }
 }
 
-/// A value that stands in for a wrong one, to find what is behind it, is told to nobody.
+/// A substitute for a wrong value, used to find the following problems, is not reported.
 // feature(program): `onbeat check`
 #[test]
-fn values_that_stand_in_for_wrong_ones_are_not_told() {
+fn substitutes_for_wrong_values_are_not_reported() {
     let tool = "presence = \"hot_connect\"\ngroup = \"tool\"\nsimulate = { kind = \"el1008\" }";
     let text = format!(
         "[cycle]\nperiod = \"2ms\"\n[bus]\n[[bus.sub_device]]\nname = \"a\"\nalias = 77\n{tool}\n\
@@ -69,8 +69,9 @@ fn values_that_stand_in_for_wrong_ones_are_not_told() {
 
 // feature(program): `onbeat check`
 #[test]
-fn a_key_that_was_left_out_is_not_missed_and_what_is_missing_is_the_last_problem() {
-    // Without its mode an axis cannot be read, nor without a kind a controller and a simulated device.
+fn omitted_key_is_fine_and_missing_keys_are_reported_last() {
+    // Without its mode an axis cannot be read, nor without a kind a controller and a simulated
+    // device.
     let wrong = spoiled(
         ARM,
         &[
@@ -91,13 +92,13 @@ fn a_key_that_was_left_out_is_not_missed_and_what_is_missing_is_the_last_problem
         problems[0].contains("inertia = 0") && problems[1].contains("\"mode\" is missing"),
         "{problems:#?}"
     );
-    // What cannot be read as TOML at all is one problem.
+    // Invalid TOML is one problem.
     assert_eq!(RobotConfig::problems("[cycle", "x.toml").len(), 1);
 }
 
 // feature(program): `onbeat check`
 #[test]
-fn of_many_problems_the_first_twenty_are_told() {
+fn first_twenty_of_many_problems_are_reported() {
     let keys: String = (0..5_000).map(|number| format!("key-{number:04} = 0\n")).collect();
     let problems = RobotConfig::problems(&format!("{keys}{M4K}"), "robot.toml");
     let lines: Vec<_> = problems.iter().map(|problem| problem.place.unwrap().0).collect();
@@ -106,7 +107,7 @@ fn of_many_problems_the_first_twenty_are_told() {
 
 // feature(program): `onbeat check`
 #[test]
-fn a_file_has_problems_exactly_where_it_cannot_be_read_and_the_first_is_the_same() {
+fn problems_exist_iff_reading_fails_and_the_first_is_equal() {
     for text in EXAMPLES {
         assert_eq!(RobotConfig::problems(text, "robot.toml"), []);
         let lines: Vec<&str> = text.lines().collect();

@@ -42,7 +42,7 @@ fn example(all: &Value, it: &Value) -> Value {
 /// Makes a document around a value.
 type Place<'a> = &'a dyn Fn(Value) -> Value;
 
-/// Finds every table of the schema. `place` says how a document is made around a value that stands there.
+/// Finds every table of the schema. `place` makes a document around a value at that position.
 fn walk(
     all: &Value,
     it: &Value,
@@ -58,7 +58,7 @@ fn walk(
         walk(all, items, path, &|value| place(json!([value])), seen);
     }
     if let Some(items) = it.get("additionalProperties").filter(|items| items.is_object()) {
-        // What devices have in common is read where a SubDevice has it.
+        // Common properties of devices are read for each of their SubDevices.
         if path != "device" {
             walk(all, items, &format!("{path}.NAME"), &|value| place(json!({ "NAME": value })), seen);
         }
@@ -110,7 +110,7 @@ fn every_table_has_the_keys_that_the_parser_takes_and_no_other() {
 }
 
 #[test]
-fn every_word_of_a_choice_is_one_that_the_parser_takes_and_no_other() {
+fn schema_choices_are_exactly_what_the_parser_accepts() {
     let all = schema();
     let mut choices = 0;
     walk(&all, &all, "", &|value| value, &mut |path, it, place| {

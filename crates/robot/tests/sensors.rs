@@ -21,7 +21,7 @@ fn a_sensor_has_its_signals_in_the_order_of_its_kind() {
         (SensorKind::Imu, 6, "rate of turn.x")
     );
     assert!(robot.names_signal("rate of turn.x") && !robot.names_signal("rate of turn"));
-    // A frame of its own name, where the file gives none.
+    // A frame with the sensor's own name, where the file gives none.
     let station = RobotConfig::parse(STATION, "r.toml").unwrap();
     assert_eq!(station.sensors[0].frame, "forces");
 }
@@ -62,7 +62,8 @@ fn a_sensor_that_cannot_be_is_named_with_its_place() {
         ),
         (
             sensor(&format!("{force}\ntorque = \"force\"")),
-            "torque = \"force\", which is force of the sensor \"it\", expected a signal of its own: correct torque",
+            "torque = \"force\", which is force of the sensor \"it\", expected a separate signal: \
+             correct torque",
         ),
         (
             sensor("kind = \"force\""),

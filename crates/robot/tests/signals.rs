@@ -94,7 +94,7 @@ fn channels_and_entries_get_their_names_types_and_scales() {
 
 // feature(signals): outputs with `writer = "outside"`, one writer each
 #[test]
-fn an_output_that_is_commanded_from_outside_rests_while_the_command_is_stale() {
+fn external_output_has_its_stale_value_without_command() {
     let outside = |keys: &str| {
         let lines = signal(&format!(
             "sub_device = \"valves\"\nentry = {{ index = 0x7010, sub_index = 1 }}\nwriter = \"outside\"\n{keys}"
@@ -117,7 +117,7 @@ fn an_output_that_is_commanded_from_outside_rests_while_the_command_is_stale() {
 
 // feature(signals): outputs with the number of the cycle, for observers outside
 #[test]
-fn an_output_has_the_number_of_the_cycle_over_channels_of_one_bit() {
+fn output_shows_cycle_number_over_one_bit_channels() {
     // With the fourth channel, which the spindle's brake has, and the third, which is the red lamp.
     let station = STATION.replacen("channels = 4", "channels = 16", 1);
     let channel = |number: u16| pdo(0x1600 + number, &[(0x7000 + 0x10 * number, 1, 1, "Output")]);
@@ -144,8 +144,9 @@ fn an_output_has_the_number_of_the_cycle_over_channels_of_one_bit() {
         ),
         (
             "channel = 8\ntype = \"uint10\"",
-            "type \"uint10\" for the signal \"it\" from 0x7070:01 \"Output\" (1 bit) on, expected bool, or at most \
-             uint9: so many channels of one bit are there side by side: correct type",
+            "type \"uint10\" for the signal \"it\" from 0x7070:01 \"Output\" (1 bit) on, expected \
+             bool, or at most uint9: that is the number of neighbouring channels of one bit: \
+             correct type",
         ),
         (
             "channel = 5\ntype = \"uint7\"",
@@ -220,7 +221,7 @@ fn a_byte_string_is_split_into_its_elements() {
 
 // feature(signals): every other entry as `sub_device.entry`, one of more than 64 bits as its bytes
 #[test]
-fn an_entry_without_a_name_that_is_wider_than_a_number_is_there_as_its_bytes() {
+fn unnamed_entry_wider_than_a_number_is_shown_as_bytes() {
     let entries = [(0x6001, 0, 8, "Length"), (0x6000, 0, 96, "Text"), (0x6002, 0, 68, "")];
     let bytes = PdoMapping {
         outputs: vec![pdo(0x1600, &[(0x7000, 0, 80, "Answer")])],
@@ -243,11 +244,11 @@ fn an_entry_without_a_name_that_is_wider_than_a_number_is_there_as_its_bytes() {
     let output = all.iter().find(|it| it.name == "coupler.Answer[9]").unwrap();
     assert_eq!(output.flow, Flow::Output(OutputBehaviour::default()));
     assert!(all.iter().any(|it| it.name == "coupler.Length"));
-    // With a name of its own it is there by that alone.
+    // A named entry exists only under that name.
     let keys = "sub_device = \"coupler\"\nentry = { index = 0x6000 }\nelements = 6";
     let named = found(&signal(keys)).unwrap();
     assert!(!named.iter().any(|it| it.name.starts_with("coupler.Text")), "{named:?}");
-    // Nobody else has the name of a byte.
+    // No other signal may have the name of a byte.
     let lamp =
         "[[signal]]\nname = \"coupler.Text[3]\"\nsub_device = \"coupler\"\nentry = { index = 0x6001 }";
     let error = found(lamp).unwrap_err().to_string();
@@ -364,8 +365,8 @@ fn what_cannot_be_is_named_with_its_place() {
         ),
         (
             signal(lamp).replace("\"it\"", "\"valves.0x7010:01\""),
-            "signal \"valves.0x7010:01\", which is the name of 0x7010:01 \"Analog output\" (16 bits) of \"valves\", expected \
-             a name of its own: give it another name",
+            "signal \"valves.0x7010:01\", which is the name of 0x7010:01 \"Analog output\" (16 \
+             bits) of \"valves\", expected a separate name: give it another name",
         ),
         (signal(lamp).replace("\"it\"", "\"gnp\u{202E}.exe\""), "none of them a control character"),
         (

@@ -46,18 +46,19 @@ fn what_a_model_does_not_leave_open_is_refused() {
         (
             "kind = \"el2004\"",
             "kind = \"el2004\", channels = 4",
-            "channels of a terminal whose kind is a model, expected a terminal as it is built: remove it",
+            "channels of a terminal with a model as its kind, expected a terminal as it is built: \
+             remove it",
         ),
         (
             "kind = \"el2004\"",
             "kind = \"el2004\", sii = \"el2004.bin\"",
-            "sii of a terminal whose kind is a model, expected a terminal as it is built: remove it",
+            "sii of a terminal with a model as its kind, expected a terminal as it is built: remove it",
         ),
         (
             "kind = \"el2004\"",
             "kind = \"el2004\", initial = [true]",
-            "initial for another kind of application, expected initial only beside digital_inputs or an el1008: \
-             remove it",
+            "initial for another kind of application, expected initial only with digital_inputs or \
+             an el1008: remove it",
         ),
         (
             "kind = \"el2004\"",
@@ -72,7 +73,8 @@ fn what_a_model_does_not_leave_open_is_refused() {
         (
             "kind = \"el2004\"",
             "kind = \"el2004\", offset = 1.0",
-            "offset for another kind of application, expected offset only beside an analogue_input: remove it",
+            "offset for another kind of application, expected offset only with an analogue_input: \
+             remove it",
         ),
         (
             "esc = \"et1100\"",

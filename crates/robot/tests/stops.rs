@@ -20,7 +20,7 @@ fn stops(robot: &RobotConfig) -> Vec<Vec<usize>> {
 }
 
 #[test]
-fn an_axis_stops_those_it_names_and_nobody_without() {
+fn axis_stops_only_the_axes_it_names() {
     let robot = parsed(TABLE).unwrap();
     assert!(stops(&robot).iter().all(Vec::is_empty));
     let names: Vec<_> = robot.axes.iter().map(|axis| axis.name.clone()).collect();

@@ -55,7 +55,7 @@ fn the_nearest_key_wins() {
 }
 
 #[test]
-fn the_pdi_watchdog_is_left_alone_unless_the_file_says_something() {
+fn pdi_watchdog_is_unchanged_unless_configured() {
     let pdi = |text: &str| RobotConfig::parse(text, "r.toml").unwrap().bus.sub_devices[1].pdi_watchdog;
     assert_eq!(pdi(GOOD), None);
     assert_eq!(pdi(&GOOD.replace("\"two\"", "\"two\"\npdi_watchdog = \"off\"")), Some(Watchdog::Off));

@@ -1,11 +1,12 @@
-//! Settings that every cycle wants and no profile has to ask for.
+//! Settings that every cycle needs, without a profile's request.
 //!
-//! * `/dev/cpu_dma_latency` held at 0: idle CPUs stay in states they leave at once (PM QoS, kernel documentation).
+//! * `/dev/cpu_dma_latency` held at 0: idle CPUs stay in states they leave at once (PM QoS, kernel
+//!   documentation).
 //! * Timer slack of 1 ns: an ordinary thread's sleep may otherwise end 50 us late to save wake-ups.
 //! * Transparent huge pages off for this process: the kernel would stop it to merge its pages.
 //! * The kernel's limit on real-time threads is read and reported: [`Throttling`].
 //!
-//! All of it ends with the thread that holds it, and with the process whatever ends that.
+//! All of it ends with the thread that holds it, and with the process however it ends.
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
@@ -20,7 +21,7 @@ use rustix::thread::{
 
 use crate::profile::Grant;
 
-/// Settings that are on, and those that were refused.
+/// Settings that are on, and refused ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AlwaysOn {
     /// `/dev/cpu_dma_latency` held at 0.
@@ -66,7 +67,7 @@ pub enum Throttling {
 }
 
 impl Throttling {
-    /// As the machine says it now.
+    /// Reads the machine's present state.
     #[must_use]
     pub fn read() -> Self {
         let number = |name: &str| {
@@ -99,8 +100,8 @@ impl fmt::Display for Throttling {
     }
 }
 
-/// The fair server of Linux 6.12 and later: ordinary threads of a CPU that got nothing get this much, before any
-/// SCHED_FIFO thread.
+/// The fair server of Linux 6.12 and later: ordinary threads of a CPU that got nothing get this
+/// much, before any SCHED_FIFO thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FairServer {
     /// us.
@@ -110,7 +111,7 @@ pub struct FairServer {
 }
 
 impl FairServer {
-    /// As debugfs says it; where that is not mounted, what a kernel of this release has by default.
+    /// Reads debugfs; if it is not mounted, the default of this kernel release.
     #[must_use]
     pub fn read() -> Option<Self> {
         let number = |name: &str| {
@@ -140,8 +141,8 @@ impl fmt::Display for FairServer {
         let Self { runtime, period } = self;
         write!(
             f,
-            "the kernel's fair server gives {runtime} us in {period} us to ordinary threads that got nothing of a \
-             CPU, before the cycle: keep them off it (C), or write 0 to \
+            "the kernel's fair server gives {runtime} us in {period} us to ordinary threads \
+             without CPU time, before the cycle: keep them off it (C), or write 0 to \
              /sys/kernel/debug/sched/fair_server/cpuN/runtime"
         )
     }
@@ -155,7 +156,7 @@ pub(crate) struct Held {
     huge_pages: bool,
 }
 
-/// Asks for all of it.
+/// Requests all of it.
 pub(crate) fn hold() -> (AlwaysOn, Held) {
     let mut held = Held { _latency: None, slack: None, huge_pages: false };
     let latency = Grant::ask(Some(()), |()| {
@@ -207,7 +208,7 @@ fn hold_latency() -> io::Result<File> {
     Ok(file)
 }
 
-/// Switches them off; true if they were on, and are to be switched on again.
+/// Switches them off. Returns true if they were on, and have to be switched on again.
 fn huge_pages_off() -> io::Result<bool> {
     let mut holders = HUGE_PAGE_HOLDERS.lock().unwrap_or_else(PoisonError::into_inner);
     if *holders == 0 && transparent_huge_pages_are_disabled()? {
@@ -250,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fair_server_is_known_by_its_file_or_by_the_kernels_release() {
+    fn fair_server_is_detected_by_file_or_kernel_release() {
         let usual = Some(FairServer { runtime: 50_000, period: 1_000_000 });
         assert_eq!(FairServer::of(None, "6.12.3-rt"), usual);
         assert_eq!(FairServer::of(None, "7.0"), usual);
@@ -264,7 +265,7 @@ mod tests {
 
     // feature(hold): always on: C-state latency, timer slack, no huge pages; throttle and fair server told
     #[test]
-    fn throttling_is_told_in_per_cent() {
+    fn throttling_is_reported_in_per_cent() {
         let limited = Throttling::of(Some(950_000), Some(1_000_000));
         assert!(limited.to_string().contains("more than 95 %"), "{limited}");
         for (runtime, period) in [(Some(-1), Some(1_000_000)), (None, None), (Some(5), Some(5))] {

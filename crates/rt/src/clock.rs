@@ -1,4 +1,4 @@
-//! The clock a cycle lives by: the machine's own, or a virtual one for tests.
+//! The clock of a cycle: the machine's own, or a virtual one for tests.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,12 +19,14 @@ pub trait Clock {
     /// Returns at `instant` or later, at once if it has passed.
     fn sleep_until(&self, instant: Instant);
 
-    /// The same, for a [`crate::pacer`]'s wait: the one sleep that a real-time thread is expected to make.
+    /// The same, for a [`crate::pacer`]'s wait: the one sleep that a real-time thread is expected
+    /// to make.
     fn sleep_until_release(&self, instant: Instant) {
         self.sleep_until(instant);
     }
 
-    /// Returns at `instant` or later without letting the CPU go: later by the time it takes to read the clock.
+    /// Returns at `instant` or later without releasing the CPU: later by the time it takes to read
+    /// the clock.
     fn spin_until(&self, instant: Instant) {
         while self.now() < instant {
             std::hint::spin_loop();
@@ -51,8 +53,8 @@ impl Clock for MonotonicClock {
 }
 
 impl MonotonicClock {
-    /// Time of distributed clocks at [`Instant::EPOCH`] of this clock, in ns since 2000-01-01 00:00 UTC, by the
-    /// machine's `CLOCK_REALTIME` of now; wrapping. 0 while that has not been set.
+    /// Time of distributed clocks at [`Instant::EPOCH`] of this clock, in ns since 2000-01-01 00:00
+    /// UTC, by the machine's `CLOCK_REALTIME` of now; wrapping. 0 while that has not been set.
     #[must_use]
     pub fn system_time_at_epoch() -> u64 {
         let (realtime, monotonic) = (realtime_nanos(), sys::clock::monotonic().as_nanos());
@@ -87,7 +89,7 @@ impl VirtualClock {
         Self { nanoseconds: Arc::new(AtomicU64::new(now.as_nanos())) }
     }
 
-    /// Lets `duration` pass.
+    /// Advances the time by `duration`.
     pub fn advance(&self, duration: Duration) {
         let duration = types::time::nanoseconds(duration);
         // Relaxed: the time itself is all that is shared.
@@ -109,7 +111,7 @@ impl Clock for VirtualClock {
     }
 }
 
-/// The clock of a bus: the machine's own, or one that the cycle moves.
+/// The clock of a bus: the machine's own, or one that the cycle advances.
 #[derive(Clone, Debug, Default)]
 pub enum BusClock {
     /// `CLOCK_MONOTONIC`, for SubDevices on a wire.
@@ -156,7 +158,7 @@ mod tests {
 
     use super::*;
 
-    /// The machine's own clock stands on either side, whatever it shows.
+    /// The machine's own clock is read before and after, for any value of it.
     #[test]
     fn system_time_is_the_realtime_clocks_since_2000() {
         let realtime =

@@ -16,7 +16,7 @@
 //! | module | part |
 //! |---|---|
 //! | [`profile`] | requests of a real-time thread to the system, and its grants |
-//! | [`always_on`] | settings that every real-time thread wants |
+//! | [`always_on`] | settings that every real-time thread needs |
 //! | [`task`] | real-time tasks, each with its own period |
 //! | [`probe`] | wake-up latency of this computer without any work |
 #![deny(unsafe_code)]

@@ -1,7 +1,7 @@
 //! Newest value of a thread of this process, for any number of readers.
 //!
-//! Each read is whole, and the writer never waits: of three slots the readers, one at a time, hold one at most, and
-//! the newest is another. So one slot is free.
+//! Each read is consistent, and the writer never waits. Of three slots the readers, one at a time,
+//! hold at most one, and the newest value is in another. So one slot is free.
 
 use std::array;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,7 +21,7 @@ struct Shared<T> {
     slots: [Mutex<T>; 3],
     /// Slot of the newest value.
     newest: AtomicUsize,
-    /// Held by the reader whose turn it is.
+    /// Held by the current reader.
     reading: Mutex<()>,
 }
 
@@ -40,7 +40,7 @@ impl<T> Shared<T> {
 pub struct Writer<T>(Arc<Shared<T>>);
 
 impl<T: Send> Writer<T> {
-    /// Replaces the value: `put` finds an older one, and leaves nothing of it.
+    /// Replaces the value: `put` gets an older one, and overwrites it completely.
     pub fn write(&mut self, put: impl FnOnce(&mut T)) {
         let newest = self.0.newest.load(Ordering::Relaxed);
         let free =

@@ -1,4 +1,4 @@
-//! Outputs that may hang: each has a thread of its own, and is not waited for longer than it takes something.
+//! Outputs that may hang: each has its own thread. Waiting for it ends when it makes no progress.
 
 use std::io;
 use std::sync::Arc;
@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use crate::scheduling;
 
-/// A thread that writes to a terminal, a file or a pipe, and comes to `R`.
+/// A thread that writes to a terminal, a file or a pipe, and returns `R`.
 ///
-/// A terminal that is stopped, a FIFO without a reader or a file server that is gone hold up this thread alone:
-/// [`OutputThread::finish`] gives it up, and it ends with the process.
+/// A terminal that is stopped, a FIFO without a reader or a file server that is gone hold up this
+/// thread alone: [`OutputThread::finish`] gives it up, and it ends with the process.
 #[derive(Debug)]
 pub struct OutputThread<R> {
     result: Receiver<R>,
@@ -24,9 +24,9 @@ pub struct OutputThread<R> {
 pub struct Taken(Arc<AtomicU64>);
 
 impl Taken {
-    /// So many more.
+    /// Adds `more`.
     pub fn add(&self, more: u64) {
-        // Relaxed: a count, nothing hangs on it.
+        // Relaxed: a count, which orders nothing.
         self.0.fetch_add(more, Ordering::Relaxed);
     }
 
@@ -47,17 +47,18 @@ pub enum Unfinished {
 }
 
 impl<R: Send + 'static> OutputThread<R> {
-    /// Starts a thread of this name, of ordinary priority, also if a real-time thread starts it; `work` counts what its output took.
+    /// Starts a thread of this name, of ordinary priority, also if a real-time thread starts it;
+    /// `work` counts what its output took.
     ///
     /// # Errors
-    /// A system that has no room for another thread.
+    /// The system cannot start another thread.
     pub fn start(name: &str, work: impl FnOnce(&Taken) -> R + Send + 'static) -> io::Result<Self> {
         let (tell, result) = mpsc::sync_channel(1);
         let taken = Taken::default();
         let counted = taken.clone();
         thread::Builder::new().name(name.to_owned()).spawn(move || {
             let _ = scheduling::set_ordinary();
-            // Given up, nobody listens.
+            // After a time-out the receiver is gone.
             let _ = tell.send(work(&counted));
         })?;
         Ok(Self { result, taken })
@@ -69,10 +70,11 @@ impl<R: Send + 'static> OutputThread<R> {
         self.taken.count()
     }
 
-    /// Waits for the result as long as something is taken within each `limit`. Not for the real-time path.
+    /// Waits for the result as long as something is taken within each `limit`. Not for the
+    /// real-time path.
     ///
     /// # Errors
-    /// No result: the thread goes on alone, or has panicked.
+    /// No result: the thread continues alone, or has panicked.
     pub fn finish(&self, limit: Duration) -> Result<R, Unfinished> {
         loop {
             let before = self.taken();
@@ -93,7 +95,7 @@ mod tests {
     const LIMIT: Duration = Duration::from_millis(20);
 
     #[test]
-    fn an_output_that_takes_nothing_is_given_up_and_one_that_takes_something_is_waited_for() {
+    fn blocked_output_is_abandoned_and_slow_output_is_awaited() {
         let (hold, held) = mpsc::channel::<()>();
         let hangs = OutputThread::start("hangs", move |taken| {
             taken.add(1);

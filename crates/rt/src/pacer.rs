@@ -15,7 +15,7 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// A grid whose release 0 is at `start`. A period of zero is taken as 1 ns.
+    /// A grid with release 0 at `start`. A period of zero is taken as 1 ns.
     #[must_use]
     pub fn new(start: Instant, period: Duration) -> Self {
         Self { start, period: period.max(Duration::from_nanos(1)) }
@@ -55,14 +55,14 @@ pub struct Release {
     pub instant: Instant,
     /// Releases passed over since the last one, because the cycle before ran past them.
     pub skipped: u64,
-    /// It comes after its instant, to catch up with the grid: no sleep precedes it.
+    /// It runs after its instant, to catch up with the grid, without a sleep before.
     pub caught_up: bool,
     /// The cycle just before it ran past its next release.
     pub after_overrun: bool,
 }
 
-/// Cycles run back to back at most before the thread sleeps again: a machine that is too slow for its period must still
-/// let others run.
+/// Consecutive cycles without a sleep, at most: a machine that is too slow for its period must
+/// still let others run.
 pub const CATCH_UP_LIMIT: u64 = 10;
 
 /// Cycles that ran past the next release.
@@ -82,15 +82,16 @@ pub struct Overruns {
 
 /// Sleeps from release to release.
 ///
-/// A cycle that runs past the next release is an overrun: it is counted with its number, the [`OverrunPolicy`] says what
-/// becomes of the releases it passed, and all goes on upon the grid. The phase is never lost.
+/// A cycle that runs past the next release is an overrun. It is counted with its number, and the
+/// [`OverrunPolicy`] decides on the missed releases. The grid never shifts.
 ///
-/// With a *spinning sleep* the pacer wakes up a margin before the release and reads the clock until it has come: the
-/// wake-up's own latency is spent before the release instead of after it. Spinning takes the CPU from every thread of lower
-/// priority, so every wait is a real sleep first, of at least a [`SLEEP_SHARE`] of the period or, if less than that is
-/// left, of all that is left without a spin. A cycle that leaves its CPU any time at all so leaves lower tasks as much
-/// of it as it would without the spin, up to that share. Cycles that are caught up with do not sleep; there are at most
-/// [`CATCH_UP_LIMIT`] of them in a row.
+/// With a *spinning sleep* the pacer wakes up a margin before the release and reads the clock until
+/// it has come: the wake-up's own latency is spent before the release instead of after it. Spinning
+/// takes the CPU from every thread of lower priority, so every wait is a real sleep first, of at
+/// least a [`SLEEP_SHARE`] of the period or, if less than that is left, of all that is left without
+/// a spin. A cycle that leaves its CPU any time at all so leaves lower tasks as much of it as it
+/// would without the spin, up to that share. Cycles that are caught up with do not sleep; there are
+/// at most [`CATCH_UP_LIMIT`] of them in a row.
 #[derive(Debug)]
 pub struct Pacer<C> {
     clock: C,
@@ -105,7 +106,7 @@ pub struct Pacer<C> {
     overruns: Overruns,
 }
 
-/// One part in this many of the period is slept in every wait, if it is left.
+/// Every wait sleeps for at least one part in this many of the period, if that is left.
 pub const SLEEP_SHARE: u32 = 10;
 
 impl<C: Clock> Pacer<C> {
@@ -146,12 +147,12 @@ impl<C: Clock> Pacer<C> {
         self.spin
     }
 
-    /// Begins anew: the grid starts one period from now, and nothing was overrun yet.
+    /// Restarts: the grid starts one period from now, and overruns are cleared.
     pub fn restart(&mut self) {
         self.restart_at(self.clock.now() + self.grid.period);
     }
 
-    /// Begins anew: the grid starts at `first`, and nothing was overrun yet.
+    /// Restarts: the grid starts at `first`, and overruns are cleared.
     pub fn restart_at(&mut self, first: Instant) {
         self.grid = Grid::new(first, self.grid.period);
         self.next = 0;
@@ -162,7 +163,7 @@ impl<C: Clock> Pacer<C> {
     /// Waits for the next release.
     pub fn wait(&mut self) -> Release {
         let now = self.clock.now();
-        // The first cycle cannot be late for itself: the grid starts where it stands.
+        // The first cycle cannot be late for itself: the grid keeps its start.
         let ahead = match self.next {
             0 => 0,
             next => next.max(self.grid.next_index(now)),
@@ -227,13 +228,13 @@ impl<C: Clock> Pacer<C> {
         self.grid
     }
 
-    /// Moves all releases from now on by so many ns, later or earlier.
+    /// Moves all releases from now on by `nanoseconds`, later or earlier.
     pub fn shift(&mut self, nanoseconds: i64) {
         let start = self.grid.start.as_nanos().saturating_add_signed(nanoseconds);
         self.grid.start = Instant::from_nanos(start);
     }
 
-    /// Counts overruns from now on: the releases go on as they were.
+    /// Counts overruns from now on; the releases do not change.
     pub fn forget_overruns(&mut self) {
         self.overruns = Overruns::default();
     }

@@ -1,7 +1,8 @@
-//! Panics of real-time threads, told by a thread of their own.
+//! Panics of real-time threads, reported by a separate thread.
 //!
-//! The usual panic hook writes to standard error, which may hang, and with `RUST_BACKTRACE` it looks up names in the program's
-//! debugging information, which takes longer than drives wait for set-points. A cycle has axes to brake meanwhile.
+//! The usual panic hook writes to standard error, which may hang, and with `RUST_BACKTRACE` it
+//! looks up names in the program's debugging information, which takes longer than drives wait for
+//! set-points. A cycle has axes to brake meanwhile.
 
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::cell::Cell;
@@ -17,8 +18,8 @@ thread_local! {
     static TOLD_ELSEWHERE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Puts a hook before the one of this process, for threads that are [marked](mark); all others have their panics told as before. A hook
-/// that is set later takes its place. Not for the real-time path.
+/// Puts a hook before the one of this process, for threads that are [marked](mark). Panics of all
+/// others are reported as before. A hook that is set later replaces it. Not for the real-time path.
 pub fn prepare() {
     static PREPARED: Once = Once::new();
     PREPARED.call_once(|| {
@@ -33,7 +34,8 @@ pub fn prepare() {
     });
 }
 
-/// Marks the calling thread, after [`prepare`], as long as the mark lives: its panics are told by another thread.
+/// Marks the calling thread, after [`prepare`], as long as the mark lives: another thread reports
+/// its panics.
 #[must_use]
 pub fn mark() -> Mark {
     Mark { before: TOLD_ELSEWHERE.replace(true), of_this_thread: PhantomData }
@@ -57,7 +59,7 @@ fn tell(info: &PanicHookInfo<'_>) {
     let words = format!("thread '{}' {info}", thread.name().unwrap_or("without a name"));
     // Addresses alone: their names are looked up when it is written.
     let backtrace = Backtrace::capture();
-    // Without room for a thread it stays untold.
+    // If no thread can be started it is not reported.
     let _ = OutputThread::start("panic", move |_| {
         let mut error = io::stderr().lock();
         match backtrace.status() {

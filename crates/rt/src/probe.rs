@@ -1,4 +1,5 @@
-//! Wake-up latency of this machine: sleeping from release to release, with nothing to do in between.
+//! Wake-up latency of this machine: sleeping from release to release, with nothing to do in
+//! between.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,9 +26,9 @@ pub struct ProbeConfiguration {
 /// Outcome of a probe.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Probed {
-    /// Cycles measured: fewer than asked for if it was stopped.
+    /// Cycles measured: fewer than requested if it was stopped.
     pub cycles: u64,
-    /// Cycles whose latency was dropped, because `each` had fallen behind.
+    /// Cycles without a recorded latency, because `each` had fallen behind.
     pub dropped: u64,
     /// Wake-ups so late that the next release had passed.
     pub overruns: Overruns,
@@ -39,10 +40,11 @@ pub struct Probed {
 
 /// Measures how long after its release a thread with this profile runs, cycle by cycle.
 ///
-/// The probing thread is one of its own. It sleeps, reads the clock and puts the difference into a ring, allocates
-/// nothing and asks the system for nothing else. `each` is called on the calling thread, with the number of the release
-/// and its latency in nanoseconds, in order, some milliseconds later; it may take its time. If it takes so much that the
-/// ring is full, cycles are dropped and counted.
+/// The probe runs on a separate thread. It sleeps, reads the clock and puts the difference into a
+/// ring, allocates nothing and makes no other system call. `each` is called on the calling thread,
+/// with the number of the release and its latency in nanoseconds, in order, some milliseconds
+/// later; it may take its time. If it takes so much that the ring is full, cycles are dropped and
+/// counted.
 ///
 /// # Errors
 /// The error of starting a thread.
@@ -57,7 +59,7 @@ pub fn wakeup_latencies(
             .name("probe".into())
             .spawn_scoped(scope, move || probe(configuration, stop, producer))?;
         loop {
-            // Asked before the ring is emptied: what came until then is taken below.
+            // Read before the ring is emptied: earlier records are taken below.
             let ended = probe.is_finished();
             while let Ok((cycle, latency)) = consumer.pop() {
                 each(cycle, latency);
@@ -105,7 +107,7 @@ fn measure<C: Clock>(
     }
 }
 
-/// A ring whose every page has been touched: its first round faults none in.
+/// A ring with every page touched: its first round faults none in.
 fn resident_ring(cycles: u64) -> (Producer<CycleInfo>, Consumer<CycleInfo>) {
     let slots = cycles.clamp(1, RING_SLOTS) as usize;
     let (mut producer, mut consumer) = RingBuffer::new(slots);
@@ -138,14 +140,14 @@ mod tests {
                 .unwrap();
         assert_eq!((probed.cycles, probed.dropped, cycles.len()), (200, 0, 200));
         assert!(cycles.windows(2).all(|pair| pair[0] < pair[1]), "{cycles:?}");
-        // Numbers are places on the grid: those missing are the releases passed over.
+        // Numbers are indices on the grid; missing ones are the skipped releases.
         assert_eq!(cycles[0], 0);
         assert_eq!(cycles[199], 199 + probed.overruns.skipped);
         assert_eq!(probed.refusals, Vec::<String>::new());
     }
 
     #[test]
-    fn it_stops_when_told() {
+    fn stops_on_request() {
         let stop = AtomicBool::new(false);
         let mut seen = 0;
         let probed = wakeup_latencies(&configuration(u64::MAX), &stop, |_, _| {

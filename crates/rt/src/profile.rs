@@ -1,14 +1,14 @@
 //! Requests of a real-time thread to the operating system, and its grants.
 //!
-//! | letter | asks for | costs |
+//! | letter | requests | costs |
 //! |---|---|---|
-//! | P | [`Scheduling`]: `SCHED_FIFO`, or a `SCHED_DEADLINE` reservation | ordinary threads wait for the cycle |
-//! | M | [`Residency`]: all memory locked, stack and heap pre-faulted | memory that is never given back |
+//! | P | [`Scheduling`]: `SCHED_FIFO` or a `SCHED_DEADLINE` reservation | ordinary threads wait |
+//! | M | [`Residency`]: memory locked, stack and heap pre-faulted | memory is never given back |
 //! | C | a CPU shield: everything else moved away, [`machine::shield`] | a CPU |
 //! | S | a spinning sleep, [`crate::pacer`] | the margin of that CPU's time in every period |
 //!
-//! Each letter is asked for alone, and none is needed to run: a refusal is reported, and the cycle runs with the timing
-//! the machine gives it. What needs no choice is [`crate::always_on`].
+//! Each letter is requested separately, and none is needed to run: a refusal is reported, and the
+//! cycle runs with the timing the machine gives it. What needs no choice is [`crate::always_on`].
 //!
 //! | module | part |
 //! |---|---|
@@ -44,8 +44,8 @@ pub struct Granted {
 }
 
 impl Granted {
-    /// Asks for all of it, and for what is [always on](crate::always_on), for the calling thread, and says what was
-    /// granted. All of it is given back when the answer is dropped.
+    /// Requests all of it, and the [always-on](crate::always_on) settings, for the calling thread,
+    /// and returns the grants. Dropping the result releases all of it.
     pub fn ask(profile: &RealTimeProfile) -> Self {
         let found = scheduling::attributes().ok();
         let (always_on, held) = always_on::hold();
@@ -66,7 +66,7 @@ impl Granted {
             }
             _ => Ok(()),
         });
-        // What the kernel says, not what it was asked: the policy may come from outside.
+        // The kernel's answer, not the request: the policy may come from outside.
         let scheduled = Scheduled::new(found, scheduling::attributes().ok());
         let grants = Grants { scheduling, scheduled, memory, cpu, shield, spin, always_on, shield_report };
         Self { grants, undo, thread: PhantomData }
@@ -99,7 +99,8 @@ impl fmt::Display for Granted {
     }
 }
 
-/// The one CPU to run on, if it is one: with C the highest that the calling thread may use, unless `cpu` says which.
+/// The single CPU to run on, if any: with C the highest that the calling thread may use, unless
+/// `cpu` is given.
 #[must_use]
 pub fn cpu(profile: &RealTimeProfile) -> Option<usize> {
     profile.cpu.or_else(|| profile.shield.then(default_cpu).flatten())
@@ -196,7 +197,7 @@ impl Drop for Undo {
     }
 }
 
-/// Threads of this process that asked for the memory lock, which is the process's.
+/// Threads of this process that requested the memory lock, which is the process's.
 static MEMORY_HOLDERS: Mutex<usize> = Mutex::new(0);
 
 /// The highest CPU the calling thread may use: interrupts and old habits gather on the lowest.

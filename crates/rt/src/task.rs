@@ -1,18 +1,20 @@
-//! Real-time tasks beside the cycle, each with its own period.
+//! Real-time tasks in addition to the cycle, each with its own period.
 //!
 //! | the papers (Xenomai) | here |
 //! |---|---|
-//! | `rt_task_create` | [`Settings::create`]: name, priority, stack, CPU; the thread is there, and says what it was granted |
-//! | `rt_task_set_periodic`, `rt_task_start` | [`Settings::every`], [`Task::start`], [`Task::start_at`] |
+//! | `rt_task_create` | [`Settings::create`]: name, priority, stack, CPU; reports its grants |
+//! | `rt_task_set_periodic` | [`Settings::every`] |
+//! | `rt_task_start` | [`Task::start`], [`Task::start_at`] |
 //! | `rt_task_wait_period` | [`Periods::wait_period`] |
 //! | `rt_timer_read` | [`Periods::now`], [`crate::clock::MonotonicClock`] |
 //! | `rt_task_delete` | [`Task::stop`], [`Task::join`] |
 //! | the mode-switch counter, `SIGDEBUG` | [`Task::subject`], watched by `diagnose` |
 //!
-//! Releases stand on the fixed grid of a [`crate::pacer`]. Every job leaves a [`record::CycleRecord`], release, start and end, in
-//! a bounded [ring](Records) for a reader of all of them, and a line of numbers, [`Live`], for one that looks from time
-//! to time. A task exchanges data with others through [`ipc`]'s channels; it allocates nothing, takes no lock, and its
-//! one system call is the sleep.
+//! Releases are on the fixed grid of a [`crate::pacer`]. Every job leaves a
+//! [`record::CycleRecord`], release, start and end, in a bounded [ring](Records) for a reader of
+//! all of them, and a line of numbers, [`Live`], for an occasional reader. A task exchanges data
+//! with others through [`ipc`]'s channels; it allocates nothing, takes no lock, and its one system
+//! call is the sleep.
 //!
 //! ```
 //! use std::time::Duration;
@@ -64,17 +66,18 @@ pub struct Settings {
     pub period: Duration,
     /// Requests of its thread to the system.
     pub profile: RealTimeProfile,
-    /// Stack for the body, in bytes; all of it is touched before the first job if the profile asks for residency.
+    /// Stack for the body, in bytes. All of it is touched before the first job if the profile
+    /// requests residency.
     pub stack: usize,
     /// Policy for releases that a job ran past.
     pub overrun: OverrunPolicy,
-    /// Records of jobs that wait to be read at most; what finds no room is dropped and counted.
+    /// Records of jobs that wait to be read, at most; records beyond are dropped and counted.
     pub records: usize,
 }
 
 impl Settings {
-    /// A task with this name and period: SCHED_FIFO 80, memory locked, 128 KiB of stack, any CPU; missed releases are
-    /// skipped; room for the records of ten seconds, 8192 at most.
+    /// A task with this name and period: SCHED_FIFO 80, memory locked, 128 KiB of stack, any CPU.
+    /// Missed releases are skipped. The ring holds the records of ten seconds, 8192 at most.
     #[must_use]
     pub fn every(name: impl Into<String>, period: Duration) -> Self {
         let ten_seconds = 10_000_000_000 / period.as_nanos().max(1);
@@ -123,12 +126,12 @@ impl Settings {
         self
     }
 
-    /// Makes the task: its thread is there, with all that was granted, and waits for [`Task::start`]. `body` is then called
-    /// once a period.
+    /// Makes the task: its thread exists, with all grants, and waits for [`Task::start`]. `body` is
+    /// then called once a period.
     ///
     /// # Errors
-    /// Settings that no thread can have, or a thread that cannot be started. What the profile asks for and the system
-    /// refuses is no error: see [`Task::grants`].
+    /// Settings that no thread can have, or a thread that cannot be started. Requests of the
+    /// profile that the system refuses are no error: see [`Task::grants`].
     pub fn create(
         self,
         mut body: impl FnMut(&Job<'_>) + Send + 'static,
@@ -140,9 +143,9 @@ impl Settings {
         })
     }
 
-    /// The same with a body that is called once and waits for its periods itself. What it does before its first
-    /// [`Periods::wait_period`] is not real-time yet: there it allocates and opens what it needs. It returns when that
-    /// gives `None`, or when it likes.
+    /// The same with a body that is called once and waits for its periods itself. Before its first
+    /// [`Periods::wait_period`] it is not real-time yet: there it allocates and opens its
+    /// resources. It returns when that gives `None`, or earlier.
     ///
     /// # Errors
     /// As for [`Settings::create`].
@@ -202,7 +205,7 @@ fn run<T>(
 ) -> Finished<T> {
     let _mark = crate::panic::mark();
     let mine = Granted::ask(profile);
-    // Whoever creates the task waits for this.
+    // The creator of the task waits for this.
     let _ = granted.send((machine::task::current(), mine.grants().clone()));
     periods.set_spin(mine.spin_margin());
     // Nothing of the body is looked at after a panic but the numbers of its periods.
@@ -223,9 +226,9 @@ struct Finished<T> {
 #[derive(Debug, Default)]
 struct Shared {
     stop: AtomicBool,
-    /// The body has come to its first wait, or has ended.
+    /// The body has reached its first wait, or has ended.
     ready: AtomicBool,
-    /// Records that found no room.
+    /// Records dropped because the ring was full.
     dropped: AtomicU64,
     /// From the first release to the end.
     window: Window,
@@ -268,19 +271,21 @@ impl<T> Task<T> {
         &self.grants
     }
 
-    /// Releases it for the first time one period from now. A task that was started is not started again.
+    /// Releases it for the first time one period from now. A task that was started is not started
+    /// again.
     pub fn start(&self) {
         self.start_at(MonotonicClock.now() + self.period);
     }
 
-    /// Releases it for the first time at `first`: several tasks with the same one are released together.
+    /// Releases it for the first time at `first`: several tasks with the same one are released
+    /// together.
     pub fn start_at(&self, first: Instant) {
         // A task that has ended does not listen.
         let _ = self.start.send(first);
     }
 
-    /// Waits until the body is in its first [`Periods::wait_period`], or has ended; `false` if that takes longer than
-    /// `timeout`.
+    /// Waits until the body is in its first [`Periods::wait_period`], or has ended; `false` if that
+    /// takes longer than `timeout`.
     #[must_use]
     pub fn wait_until_ready(&self, timeout: Duration) -> bool {
         let begin = Elapsed::now();
@@ -319,14 +324,14 @@ impl<T> Task<T> {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    /// Asks it to end: its next [`Periods::wait_period`] gives `None`.
+    /// Requests its end: its next [`Periods::wait_period`] returns `None`.
     pub fn stop(&self) {
         // Relaxed: the flag carries nothing but itself; the channel below orders itself.
         self.shared.stop.store(true, Ordering::Relaxed);
         let _ = self.start.send(Instant::EPOCH);
     }
 
-    /// Asks it to end, and waits until it has: a period at most, if the body keeps to its waits.
+    /// Requests its end, and waits for it: a period at most, if the body keeps to its waits.
     ///
     /// # Errors
     /// Panic of its body.
@@ -402,7 +407,7 @@ pub struct Panicked {
     pub message: String,
 }
 
-/// Words of a panic.
+/// Message of a panic.
 #[must_use]
 pub fn words(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());

@@ -16,11 +16,13 @@ pub struct Subject {
     pub tid: i32,
     /// Releases in which it is watched.
     pub window: Window,
-    /// Names of system calls that are part of its work besides the wait: neither they nor what they wait for count.
+    /// Names of system calls that are part of its work in addition to the wait. Neither they nor
+    /// their waits count.
     pub expected: Vec<&'static str>,
 }
 
-/// From its first release to its end: what a thread does before and after counts as no disturbance. Clones are the same window.
+/// From its first release to its end: what a thread does before and after counts as no disturbance.
+/// Clones are the same window.
 #[derive(Clone, Debug)]
 pub struct Window {
     shared: Arc<Shared>,
@@ -62,13 +64,14 @@ impl Default for Window {
 }
 
 impl Window {
-    /// Opens it: release 0 of the grid is at `first`, and what happens earlier does not count. `spin` is how long before
-    /// a release the thread wakes up, see [`crate::pacer`].
+    /// Opens it: release 0 of the grid is at `first`, and what happens earlier does not count.
+    /// `spin` is how long before a release the thread wakes up, see [`crate::pacer`].
     pub fn open(&self, first: Instant, period: Duration, spin: Duration) {
         self.open_from(first, first, period, spin);
     }
 
-    /// The same for a grid that is older than the window: what happens before `from` does not count.
+    /// The same for a grid that is older than the window: what happens before `from` does not
+    /// count.
     pub fn open_from(&self, from: Instant, first: Instant, period: Duration, spin: Duration) {
         self.shared.first.store(first.as_nanos(), Ordering::Relaxed);
         self.shared.period.store(nanoseconds(period).max(1), Ordering::Relaxed);
@@ -94,8 +97,8 @@ impl Window {
         self.shared.end.fetch_min(end.as_nanos(), Ordering::Relaxed);
     }
 
-    /// Counters of the thread so far, read by itself when it opens the window: voluntary and involuntary switches, minor and
-    /// major faults.
+    /// Counters of the thread so far, which it reads itself when it opens the window: voluntary and
+    /// involuntary switches, minor and major faults.
     pub fn count_from(&self, before: [u64; 4]) {
         for (to, from) in self.shared.before.iter().zip(before) {
             to.store(from, Ordering::Relaxed);
@@ -150,7 +153,8 @@ impl Window {
         (at >= from && at <= self.shared.end.load(Ordering::Relaxed)).then_some(since / period)
     }
 
-    /// True if a release, or the awakening to spin for it, lies between these instants: a sleep that it ends.
+    /// True if a release, or the awakening to spin for it, lies between these instants: a sleep
+    /// that it ends.
     #[must_use]
     pub fn release_between(&self, from: u64, to: u64) -> bool {
         let Some(first) = self.first() else { return false };
@@ -187,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_on_the_grid_of_another_counts_the_same_periods_from_later_on() {
+    fn later_window_on_same_grid_counts_the_same_periods() {
         let (grid, window) = (Window::default(), Window::default());
         window.open_as(&grid, Instant::from_nanos(5));
         assert!(!window.is_open(), "the other is not open yet");
@@ -200,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sleep_that_a_release_ends_is_told_from_one_within_a_period() {
+    fn release_sleep_is_distinguished_from_sleep_within_period() {
         let window = Window::default();
         window.open(Instant::from_nanos(1_000), Duration::from_nanos(100), Duration::from_nanos(10));
         for (from, to, waited) in

@@ -1,4 +1,5 @@
-//! A counting allocator sees the probe: from its twentieth cycle to its last but one it asks for no memory.
+//! A counting allocator sees the probe: from its twentieth cycle to its last but one it does not
+//! allocate.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,7 +13,7 @@ use testkit::{CountingAllocator, allocations};
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = allocations::COUNTED;
 
-/// One test, so that nothing else runs beside it.
+/// One test, so that no other test runs in parallel.
 // feature(measure): the probe allocates nothing
 #[test]
 fn the_probe_neither_allocates_nor_frees() {

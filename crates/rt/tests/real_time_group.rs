@@ -1,4 +1,4 @@
-//! The trap of RT_GROUP_SCHED: root asks for a real-time priority, is refused, and is told why.
+//! The trap of RT_GROUP_SCHED: root requests a real-time priority, is refused, and gets the reason.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 use std::fs;
@@ -9,14 +9,14 @@ use onbeat_rt::profile::{Granted, RealTimeProfile, Scheduling};
 
 // feature(hold): the RT_GROUP_SCHED trap explained
 #[test]
-fn root_in_a_group_without_a_real_time_budget_is_told_so() {
+fn root_in_group_without_real_time_budget_is_reported() {
     let root = Path::new("/sys/fs/cgroup/cpu");
     if !root.join("cpu.rt_runtime_us").exists() {
-        return eprintln!("skipped: needs cgroup v1 with cpu.rt_runtime_us (RT_GROUP_SCHED)");
+        return testkit::skip!("needs cgroup v1 with cpu.rt_runtime_us (RT_GROUP_SCHED)");
     }
     let group = Group(root.join(format!("onbeat-test-{}", std::process::id())));
     if let Err(error) = fs::create_dir(&group.0) {
-        return eprintln!("skipped: needs root ({error})");
+        return testkit::skip!("needs root ({error})");
     }
     let mut child = Command::new(std::env::current_exe().unwrap());
     child.args(["--exact", "asking_inside", "--ignored", "--nocapture"]).env(GROUP, &group.0);

@@ -1,4 +1,5 @@
-//! A counting allocator sees a task: from its first period to its last, with rings that are full and rings that are not.
+//! A counting allocator sees a task: from its first period to its last, with rings that are full
+//! and rings that are not.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 use std::thread;
@@ -26,7 +27,7 @@ fn run(leaks: bool) -> u64 {
     let mut port = ipc.port("numbers", Kind::Message { size: 8, depth: 16 }).unwrap();
     let (_ends, server) = ipc.open().unwrap();
     let (mut sender, mut receiver) = ring::bounded(4);
-    // Room for fewer records than there are jobs: the others are dropped and counted.
+    // Space for fewer records than there are jobs: the others are dropped and counted.
     let settings = Settings { records: 100, ..Settings::every("watched", Duration::from_millis(1)) };
     let (task, mut records) = settings
         .create_loop(move |periods| {
@@ -36,7 +37,7 @@ fn run(leaks: bool) -> u64 {
                 allocations::watch(true);
                 jobs += 1;
                 sender.send(jobs);
-                // Nobody has opened it: it is full soon.
+                // No reader has opened it: it is full soon.
                 let _ = port.send(&jobs.to_le_bytes());
                 let _ = port.receive(&mut [0; 8]);
                 if leaks && jobs == 7 {
@@ -59,9 +60,9 @@ fn run(leaks: bool) -> u64 {
     allocations::calls() - before
 }
 
-/// One test, so that nothing else runs beside it.
+/// One test, so that no other test runs in parallel.
 #[test]
-fn a_task_neither_allocates_nor_frees_between_its_first_period_and_its_last() {
+fn task_neither_allocates_nor_frees_while_running() {
     assert_eq!(run(false), 0);
     // The count counts: one box made and dropped on purpose.
     assert_eq!(run(true), 2);

@@ -1,7 +1,7 @@
 //! Applications behind an ESC: the program of a real SubDevice's microcontroller.
 //!
-//! The ESC and its state machine belong to the simulator; an [`Application`] is called before a change of
-//! state, is stepped by time, and serves CoE messages. It never sees frames or registers.
+//! The ESC and its state machine belong to the simulator; an [`Application`] is called before a
+//! change of state, is stepped by time, and serves CoE messages. It never sees frames or registers.
 
 pub mod analogue;
 pub mod analogue_output;
@@ -50,35 +50,37 @@ pub use time_stamp::TimeStampedInputs;
 /// [`step`]: Application::step
 /// [`sync0`]: Application::sync0
 pub trait Application: Send {
-    /// Takes the bytes of each SyncManager with process data, by its number, 0 of one without: of an application whose process data
-    /// follows them. Called on PreOp -> SafeOp, before its lengths are read.
+    /// Receives the bytes of each SyncManager's process data, by number; 0 for a SyncManager
+    /// without. For applications that adapt to the lengths in use. Called on PreOp -> SafeOp,
+    /// before the lengths are read.
     fn arrange(&mut self, sync_managers: &[usize; SYNC_MANAGERS]) {
         let _ = sync_managers;
     }
 
     /// Bytes of process data in the current PDO assignment. Read on PreOp -> SafeOp, before
-    /// [`enter`](Application::enter): a SyncManager of another length refuses the change with AL status
-    /// code 0x001D (outputs) or 0x001E (inputs).
+    /// [`enter`](Application::enter): a SyncManager of another length refuses the change with AL
+    /// status code 0x001D (outputs) or 0x001E (inputs).
     fn process_data_lengths(&self) -> ProcessDataLengths;
 
-    /// Power comes on, for the first time or again: values that are not stored return to their defaults.
-    /// The state is Init.
+    /// Power is switched on, for the first time or again: values that are not stored return to
+    /// their defaults. The state is Init.
     fn power_on(&mut self) {}
 
     /// A change of state is about to happen; the checks of the ESC have passed.
     ///
-    /// Called for every change, including the SubDevice's own fall from Op to SafeOp (watchdog). Not called
-    /// for a request of the present state.
+    /// Called for every change, including the SubDevice's own fall from Op to SafeOp (watchdog).
+    /// Not called for a request of the present state.
     ///
     /// # Errors
-    /// The AL status code to show; the old state is then kept. On the way down, and where the ESC has
-    /// device emulation, a change cannot be refused and the result is ignored.
+    /// The AL status code to show; the old state is then kept. On the way down, and where the ESC
+    /// has device emulation, a change cannot be refused and the result is ignored.
     fn enter(&mut self, change: &StateChange) -> Result<(), AlStatusCode> {
         let _ = change;
         Ok(())
     }
 
-    /// Synchronisation that its objects ask for, of an application that supervises SYNC0. Read on PreOp -> SafeOp.
+    /// Synchronisation that its objects ask for, of an application that supervises SYNC0. Read on
+    /// PreOp -> SafeOp.
     fn synchronisation(&self) -> Option<Synchronisation> {
         None
     }
@@ -88,36 +90,38 @@ pub trait Application: Send {
         let _ = shown;
     }
 
-    /// Advances time to `now`: called at fixed steps (see `Segment`), in every state, with or without
-    /// frames.
+    /// Advances time to `now`: called at fixed steps (see `Segment`), in every state, with or
+    /// without frames.
     ///
-    /// `outputs` is the newest complete set of outputs, only in Op; in all other states it is `None` and
-    /// outputs must be safe. `inputs` holds the values of the previous call and is exposed to the
-    /// MainDevice after the call; it is empty below SafeOp. Both are as long as the SyncManagers (several
-    /// of one direction are joined in the order of their numbers), which by then agree with
-    /// [`process_data_lengths`](Application::process_data_lengths).
+    /// `outputs` is the newest complete set of outputs, only in Op; in all other states it is
+    /// `None` and outputs must be safe. `inputs` holds the values of the previous call and is
+    /// exposed to the MainDevice after the call; it is empty below SafeOp. Both are as long as the
+    /// SyncManagers (several of one direction are joined in the order of their numbers), which by
+    /// then agree with [`process_data_lengths`](Application::process_data_lengths).
     fn step(&mut self, now: Instant, outputs: Option<&[u8]>, inputs: &mut [u8]);
 
-    /// True if further steps would change nothing, neither in it nor in its inputs nor in what it shows to others, until outputs, a
-    /// message, SYNC0 or SYNC1, a change of state or a call from outside. Asked after steps, after these signals and after messages; those
-    /// steps that would change nothing may be left out.
+    /// True if further steps change neither the application, its inputs nor what it shows to
+    /// others, until outputs, a message, SYNC0 or SYNC1, a change of state or a call from outside.
+    /// Queried after steps, these signals and messages. Steps without effect may be left out.
     fn rests(&self) -> bool {
         false
     }
 
-    /// True if steps may be left out until SYNC0, for some milliseconds at most: [`sync0`](Application::sync0) makes up for them, and so does a step
-    /// that comes before, as if each had been made. Asked as `rests` is.
+    /// True if steps may be omitted until SYNC0, for some milliseconds at most.
+    /// [`sync0`](Application::sync0) makes up for them, and so does an earlier step, as if each had
+    /// been made. Queried as `rests` is.
     fn waits_for_sync0(&self) -> bool {
         false
     }
 
-    /// True of plain logic without a program of its own, as digital inputs and outputs: it is called with each frame too, once
-    /// outputs may have come, and not only at steps.
+    /// True for plain logic without a program, such as digital inputs and outputs. The ESC then
+    /// calls it with each frame after outputs may have arrived, not only at steps.
     fn is_logic(&self) -> bool {
         false
     }
 
-    /// SYNC0 rises. Comes between two steps, in order of time; `outputs` and `inputs` as for `step`.
+    /// SYNC0 rises. Comes between two steps, in order of time; `outputs` and `inputs` as for
+    /// `step`.
     fn sync0(&mut self, event: Sync0Event, outputs: Option<&[u8]>, inputs: &mut [u8]) {
         let _ = (event, outputs, inputs);
     }
@@ -137,18 +141,18 @@ pub trait Application: Send {
         let _ = (event, outputs, inputs);
     }
 
-    /// Serves a CoE message: `request` is the mailbox message behind the six-byte mailbox header, beginning
-    /// with the CoE header. Replies, none or several, go to `replies`.
+    /// Serves a CoE message. `request` is the mailbox message after the six-byte mailbox header,
+    /// beginning with the CoE header. Any number of replies go to `replies`.
     ///
     /// # Errors
-    /// Error that the mailbox answers instead (ETG.1000.4, 5.6, Table 29): "unsupported protocol" where it
-    /// has no CoE.
+    /// Error that the mailbox answers instead (ETG.1000.4, 5.6, Table 29): "unsupported protocol"
+    /// where it has no CoE.
     fn coe(&mut self, request: &[u8], replies: &mut Replies<'_>) -> Result<(), MailboxError> {
         let _ = (request, replies);
         Err(MailboxError::UNSUPPORTED_PROTOCOL)
     }
 
-    /// Digital inputs of this application, if it is a terminal with such.
+    /// Digital inputs of this application, if it is a terminal with digital inputs.
     fn digital_inputs_mut(&mut self) -> Option<&mut DigitalInputs> {
         None
     }
@@ -196,11 +200,11 @@ pub struct Sync0Configuration {
     pub cycle_nanoseconds: u32,
 }
 
-/// Synchronisation that an application asks for (ETG.1020, 13.3).
+/// Synchronisation that an application requires (ETG.1020, 13.3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Synchronisation {
-    /// Types of outputs and inputs (0x1C32:01, 0x1C33:01): 0 free run, 1 by the SyncManager, which SYNC0 replaces where it is
-    /// active, 2 by SYNC0, 3 by SYNC1.
+    /// Types of outputs and inputs (0x1C32:01, 0x1C33:01): 0 free run, 1 by the SyncManager, which
+    /// SYNC0 replaces where it is active, 2 by SYNC0, 3 by SYNC1.
     pub kinds: [u16; 2],
     /// Cycle time in ns that the MainDevice has set; 0 is any.
     pub cycle_time: u32,
@@ -219,7 +223,7 @@ pub struct SynchronisationState {
     pub cycle: u32,
     /// Three for each SYNC0 without outputs, one less for each set of outputs.
     pub events_missed: u16,
-    /// Sets of outputs that came while the one before still waited for SYNC0.
+    /// Sets of outputs that arrived while the previous one still waited for SYNC0.
     pub cycle_too_short: u16,
     /// Sets of outputs that came less than the time to calculate and copy before SYNC0.
     pub shift_too_short: u16,
@@ -252,15 +256,16 @@ impl<'a> Replies<'a> {
         Self { queue, payload_limit }
     }
 
-    /// Longest message that fits, in bytes behind the mailbox header: the length of SyncManager 1 less six.
-    /// A request's own length shows the limit of the other direction.
+    /// Longest message that fits, in bytes behind the mailbox header: the length of SyncManager 1
+    /// less six. A request's own length shows the limit of the other direction.
     #[must_use]
     pub fn payload_limit(&self) -> usize {
         self.payload_limit
     }
 
-    /// Appends a message that begins with the CoE header. Returns `false`, with nothing queued, if it is
-    /// longer than [`payload_limit`](Self::payload_limit) or if [`QUEUE_LIMIT`] messages are waiting.
+    /// Appends a message that begins with the CoE header. Returns `false`, with nothing queued, if
+    /// it is longer than [`payload_limit`](Self::payload_limit) or if [`QUEUE_LIMIT`] messages are
+    /// waiting.
     pub fn push(&mut self, message: &[u8]) -> bool {
         let fits = message.len() <= self.payload_limit && self.queue.len() < QUEUE_LIMIT;
         if fits {
@@ -282,7 +287,8 @@ impl<'a> Replies<'a> {
     }
 }
 
-/// Largest number of messages that wait; a MainDevice that never reads must not grow a SubDevice's memory.
+/// Largest number of messages that wait; a MainDevice that never reads must not grow a SubDevice's
+/// memory.
 pub const QUEUE_LIMIT: usize = 64;
 
 /// An application without process data or mailbox services: a coupler or a junction.

@@ -1,5 +1,5 @@
-//! CANopen over EtherCAT on the SubDevice's side (ETG.1000.6, 5.6): the object dictionary, SDOs, SDO
-//! information and emergencies.
+//! CANopen over EtherCAT on the SubDevice's side (ETG.1000.6, 5.6): the object dictionary, SDOs,
+//! SDO information and emergencies.
 //!
 //! | module | contents |
 //! |---|---|

@@ -1,10 +1,10 @@
 //! One EtherCAT SubDevice controller: its memory, and the effects of reads and writes.
 //!
-//! No allocation while frames pass. Times are those at which a frame reaches this ESC.
+//! No allocation while frames pass. Times are the arrival of a frame at this ESC.
 //!
-//! Simplifications: EEPROM emulation is missing; each kind has the physical read/write offset (0x0108). An AL control
-//! request that comes before the previous one was served replaces it. The digital I/O registers below 0x1000
-//! have one buffer.
+//! Simplifications: EEPROM emulation is missing; each kind has the physical read/write offset
+//! (0x0108). An AL control request that comes before the previous one was served replaces it. The
+//! digital I/O registers below 0x1000 have one buffer.
 
 mod access;
 mod changes;
@@ -61,7 +61,8 @@ pub(crate) struct Esc {
     /// True if AL control was written and not yet served.
     state_requested: bool,
     sync_managers_switched: bool,
-    /// Sets of outputs since they were last asked for, in the first SyncManager of outputs, and the time of the newest.
+    /// Sets of outputs since the last query, in the first SyncManager of outputs, and the time of
+    /// the newest.
     output_events: (u32, Instant),
     dl_status_changed: bool,
     /// Changes that the segment follows, since its last look.
@@ -79,7 +80,8 @@ const TEMPORARY_LOOPS: u8 = 1 << 1;
 pub(crate) struct Passage {
     /// Time of its processing.
     pub(crate) now: Instant,
-    /// When the segment got it, and how long after, in ns, it comes to each port.
+    /// Time at which the segment received it, and for each port the delay of its arrival there, in
+    /// ns.
     pub(crate) begun: Instant,
     pub(crate) ports: [Option<u64>; dl::PORTS],
 }
@@ -267,7 +269,7 @@ impl Esc {
         self.memory.byte(register::DL_CONTROL + 1) >> (2 * port) & 3
     }
 
-    /// Ends temporary loop settings whose time is over by `now`.
+    /// Ends temporary loop settings that have expired by `now`.
     pub(crate) fn end_temporary_loops(&mut self, now: Instant) {
         if let Some(loops) = self.temporary_loops.end(now) {
             let others = self.memory.byte(register::DL_CONTROL) & !TEMPORARY_LOOPS;

@@ -1,12 +1,14 @@
 //! Segment: SubDevices joined by cables, which answer frames.
 //!
-//! Every frame is forwarded, with any contents; the valid part is processed, up to the first datagram that
-//! reaches past the end (ESC data sheet, section I, 3). The length in its EtherCAT header is ignored.
+//! Every frame is forwarded, with any contents; the valid part is processed, up to the first
+//! datagram that reaches past the end (ESC data sheet, section I, 3). The length in its EtherCAT
+//! header is ignored.
 //!
-//! Simplifications: all datagrams of a frame carry the events at the arrival of the frame. The circulating
-//! bit of an arriving frame is ignored. There is no frame check sequence: the part of a broken frame that
-//! has passed takes effect. On a ring ([`Segment::close_ring`]) a frame is in one place at a time: it passes all of its way before
-//! the next one begins. EtherCAT in UDP and behind VLAN tags counts as another protocol.
+//! Simplifications: all datagrams of a frame carry the events at the arrival of the frame. The
+//! circulating bit of an arriving frame is ignored. There is no frame check sequence: the part of a
+//! broken frame that has passed takes effect. On a ring ([`Segment::close_ring`]) a frame is in one
+//! place at a time: it passes all of its way before the next one begins. EtherCAT in UDP and behind
+//! VLAN tags counts as another protocol.
 
 mod dispatch;
 mod schedule;
@@ -32,16 +34,16 @@ use topology::{Loop, Route, Topology};
 
 /// SubDevices and the cables between them.
 ///
-/// Time is a parameter: it begins with the first call, at which all SubDevices get power. It never goes
-/// back; an earlier instant counts as the latest one so far. Applications are stepped every
-/// [`STEP`](crate::sub_device::STEP), with or without frames; a SubDevice in which that would change nothing rests until a frame
-/// or its time turns to it.
+/// Time is a parameter: it begins with the first call, when all SubDevices get power. It never runs
+/// backwards; an earlier instant counts as the latest one so far. Applications are stepped every
+/// [`STEP`](crate::sub_device::STEP), with or without frames. A SubDevice without effective steps
+/// rests until a frame or its own time wakes it.
 pub struct Segment {
     devices: Vec<SubDevice>,
     topology: Topology,
     /// Path of the frames that are passing.
     route: Route,
-    /// Path of those that go in at the other end of a ring.
+    /// Path of frames that enter at the other end of a ring.
     other_route: Route,
     schedule: Schedule,
     /// Changes of SubDevices that have not been followed yet.
@@ -55,7 +57,7 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// A line: each SubDevice at port 1 of the one before it, with cables of [`CABLE_DELAY`].
+    /// A line: each SubDevice at port 1 of the previous one, with cables of [`CABLE_DELAY`].
     #[must_use]
     pub fn new(devices: Vec<SubDevice>) -> Self {
         Self::with_cable_delay(devices, CABLE_DELAY)
@@ -74,12 +76,12 @@ impl Segment {
 
     /// A tree: `attachments` of all SubDevices but the first.
     ///
-    /// Auto-increment positions follow the path of the frame (ports 3, 1, 2), not the order of the list;
-    /// the two agree where SubDevices are listed in that order.
+    /// Auto-increment positions follow the path of the frame (ports 3, 1, 2), not the order of the
+    /// list; the two agree where SubDevices are listed in that order.
     ///
     /// # Errors
-    /// [`TopologyError`]: a wrong number of attachments, a parent behind its child, a port that does not
-    /// exist or is in use.
+    /// [`TopologyError`]: a wrong number of attachments, a parent after its child, a port that does
+    /// not exist or is in use.
     pub fn with_topology(
         devices: Vec<SubDevice>,
         attachments: &[Attachment],
@@ -87,8 +89,8 @@ impl Segment {
         Self::entered_at(0, devices, attachments)
     }
 
-    /// A tree with the MainDevice's cable in port `entry` of the first SubDevice, as where its IN and OUT
-    /// are swapped.
+    /// A tree with the MainDevice's cable in port `entry` of the first SubDevice, as where its IN
+    /// and OUT are swapped.
     ///
     /// # Errors
     /// As [`Self::with_topology`], and an `entry` that is not a port.
@@ -121,10 +123,12 @@ impl Segment {
         segment
     }
 
-    /// Makes it a ring: a cable from `port` of the SubDevice at `position` to the MainDevice's second interface.
+    /// Makes it a ring: a cable from `port` of the SubDevice at `position` to the MainDevice's
+    /// second interface.
     ///
     /// # Errors
-    /// [`TopologyError::RingEnd`]: no such port, one that is in use, or a ring already.
+    /// [`TopologyError::RingEnd`]: the port does not exist or is in use, or there is a ring
+    /// already.
     pub fn close_ring(&mut self, position: usize, port: usize) -> Result<(), TopologyError> {
         self.topology.close_ring(position, port)?;
         self.links_changed();
@@ -152,8 +156,8 @@ impl Segment {
         self.topology.cables.get(position).and_then(|ports| ports.get(port)).is_some_and(Option::is_some)
     }
 
-    /// Disconnects the cable from `port` of the SubDevice at `position`; at the entry port of the first one
-    /// that is the MainDevice's cable. Returns `true` if there was one.
+    /// Disconnects the cable from `port` of the SubDevice at `position`. At the entry port of the
+    /// first SubDevice it is the MainDevice's cable. Returns `true` if there was a cable.
     pub fn disconnect(&mut self, position: usize, port: usize) -> bool {
         let pulled = self.plug(position, port, false);
         if pulled {
@@ -162,8 +166,8 @@ impl Segment {
         pulled
     }
 
-    /// Connects the disconnected cable to `port` of the SubDevice at `position` again. Returns `true` if
-    /// there was one.
+    /// Connects the disconnected cable to `port` of the SubDevice at `position` again. Returns
+    /// `true` if there was one.
     pub fn connect(&mut self, position: usize, port: usize) -> bool {
         let plugged = self.plug(position, port, true);
         if plugged {
@@ -172,16 +176,16 @@ impl Segment {
         plugged
     }
 
-    /// Switches the power of the SubDevice at `position` off and on at once: it is in Init, without a
-    /// station address. Returns `true` if there is such a SubDevice.
+    /// Switches the power of the SubDevice at `position` off and on at once: it is in Init, without
+    /// a station address. Returns `true` if there is such a SubDevice.
     pub fn power_cycle(&mut self, position: usize) -> bool {
         self.power_off(position);
         self.power_on(position)
     }
 
-    /// Switches off the power of the SubDevice at `position`: its neighbours lose their links to it, no
-    /// frame passes it, and its time stands still until [`power_on`](Self::power_on). Returns `true` if it
-    /// had power.
+    /// Switches off the power of the SubDevice at `position`: its neighbours lose their links to
+    /// it, no frame passes it, and its time stops until [`power_on`](Self::power_on). Returns
+    /// `true` if it had power.
     pub fn power_off(&mut self, position: usize) -> bool {
         if !self.topology.powered.get(position).is_some_and(|powered| *powered) {
             return false;
@@ -197,8 +201,8 @@ impl Segment {
     }
 
     /// Switches on the power of the SubDevice at `position`: it is in Init, and station address,
-    /// SyncManagers, FMMUs, clocks and objects have their initial values. Returns `true` if it had no
-    /// power.
+    /// SyncManagers, FMMUs, clocks and objects have their initial values. Returns `true` if it had
+    /// no power.
     pub fn power_on(&mut self, position: usize) -> bool {
         if self.topology.powered.get(position) != Some(&false) {
             return false;
@@ -210,14 +214,15 @@ impl Segment {
         true
     }
 
-    /// True if the SubDevice at `position` has power. One without power keeps its last state for display.
+    /// True if the SubDevice at `position` has power. One without power keeps its last state for
+    /// display.
     #[must_use]
     pub fn is_powered(&self, position: usize) -> bool {
         self.topology.powered.get(position) == Some(&true)
     }
 
-    /// Jumps the local clock of the SubDevice at `position` by `by` ns, forward or back. Returns `true` if
-    /// there is such a SubDevice.
+    /// Jumps the local clock of the SubDevice at `position` by `by` ns, forward or back. Returns
+    /// `true` if there is such a SubDevice.
     pub fn jump_clock(&mut self, position: usize, by: i64) -> bool {
         let now = self.now.unwrap_or(Instant::EPOCH);
         let Some(device) = self.devices.get_mut(position) else { return false };
@@ -226,7 +231,8 @@ impl Segment {
         true
     }
 
-    /// Sets the level of a latch input, 0 or 1, of the SubDevice at `position`. Returns `true` if there is such an input.
+    /// Sets the level of a latch input, 0 or 1, of the SubDevice at `position`. Returns `true` if
+    /// there is such an input.
     pub fn set_latch(&mut self, position: usize, input: usize, high: bool) -> bool {
         let now = self.now.unwrap_or(Instant::EPOCH);
         let Some(device) = self.devices.get_mut(position).filter(|_| input < LATCH_INPUTS) else {
@@ -236,9 +242,10 @@ impl Segment {
         device.esc().features().distributed_clocks()
     }
 
-    /// Counts a frame that was damaged on the cable to `port` of the SubDevice at `position`: as invalid there, and as
-    /// forwarded at every port it comes in at from there on, and by the processing units it passes (ESC data sheet, section II,
-    /// 2.9). In a ring it is a frame from the end whose frames come in at this port, the first of them where both do.
+    /// Counts a frame that was damaged on the cable to `port` of the SubDevice at `position`: as
+    /// invalid there, and as forwarded at every later port and by the processing units it passes
+    /// (ESC data sheet, section II, 2.9). In a ring it is a frame from the end that enters at this
+    /// port, the first end if both do.
     pub fn disturb(&mut self, position: usize, port: usize) {
         let Some(device) = self.devices.get_mut(position).filter(|_| port < PORTS) else { return };
         device.esc_mut().count_invalid_frame(port);
@@ -337,7 +344,8 @@ impl Segment {
         now
     }
 
-    /// Takes over what has become of a SubDevice, which was stepped or accessed: when it is due next, and changes of it.
+    /// Updates the state of a SubDevice after a step or an access: its next due time, and its
+    /// changes.
     fn turned_to(&mut self, device: usize) {
         self.devices[device].met(self.now.unwrap_or(Instant::EPOCH));
         let due = self.devices[device].due().filter(|_| self.topology.powered[device]);
@@ -407,8 +415,7 @@ impl Segment {
     }
 }
 
-/// Latest time, 292 years after the epoch: time stands still from there on, so that sums of times do not
-/// overflow.
+/// Latest time, 292 years after the epoch: time stops there, so that sums of times do not overflow.
 const END_OF_TIME: Instant = Instant::from_nanos(u64::MAX / 2);
 
 impl Segment {
@@ -435,9 +442,10 @@ impl Segment {
         self.route.returns
     }
 
-    /// Has those that do not process a frame latch when it passes their ports, if it is one that latches: that of a frame which
-    /// was processed on its way there, which an ESC cannot distinguish from its own frame that comes back; and that of one that comes from the first end, to
-    /// come back and be processed where IN and OUT are swapped.
+    /// Lets SubDevices latch that a latching frame passes without being processed. This happens to
+    /// a frame that was processed on its way there, because an ESC cannot distinguish it from its
+    /// own returning frame. It also happens to a frame from the first end that is processed on its
+    /// way back, where IN and OUT are swapped.
     fn latch_passing(&mut self, end: End, now: Instant, frame: &[u8]) {
         let latches = |place: DatagramPlace| {
             let header = place.header;

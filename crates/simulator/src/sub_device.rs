@@ -1,6 +1,7 @@
 //! SubDevice: an ESC, the state machine behind it, and an application.
 //!
-//! Simplifications: the device identification value (AL control bit 5) is not answered. Bootstrap serves no protocol.
+//! Simplifications: the device identification value (AL control bit 5) is not answered. Bootstrap
+//! serves no protocol.
 
 mod mailbox;
 mod rest;
@@ -34,7 +35,8 @@ pub const OUTPUTS_TIMEOUT: Duration = Duration::from_millis(200);
 /// a state is served first.
 const SETUP_CHECK: u8 = 2;
 
-/// Longest time that is caught up in steps; earlier steps are skipped, after a standstill or a leap of the clock.
+/// Longest time that is caught up in steps; earlier steps are skipped, after a standstill or a leap
+/// of the clock.
 const LONGEST_CATCH_UP: Duration = Duration::from_secs(1);
 
 /// Place that keeps an EEPROM's contents while the simulation does not run.
@@ -69,7 +71,7 @@ pub struct SubDevice {
     next_step: Instant,
     /// Steps would change nothing, or SYNC0 makes up for them: they are left out.
     rests: bool,
-    /// SYNC0, or the next step, makes up for those that are left out.
+    /// SYNC0, or the next step, makes up for omitted steps.
     makes_up: bool,
     /// Its application was stepped, and nothing but mail has turned to that since.
     was_stepped: bool,
@@ -78,8 +80,8 @@ pub struct SubDevice {
 impl SubDevice {
     /// A SubDevice with an ESC of `description`, the EEPROM contents `sii`, and `application`.
     ///
-    /// `sii` may be cut short or have a wrong checksum: like a real ESC, it then reports this in its SII
-    /// status and does not load the configuration area.
+    /// `sii` may be cut short or have a wrong checksum: like a real ESC, it then reports this in
+    /// its SII status and does not load the configuration area.
     #[must_use]
     pub fn new(description: EscDescription, sii: Vec<u8>, application: Box<dyn Application>) -> Self {
         let esc = Esc::new(description, sii, Instant::EPOCH);
@@ -145,8 +147,8 @@ impl SubDevice {
         self.esc.system_time(now)
     }
 
-    /// Copies memory and registers from `address` on into `target`, without effect on the ESC. Addresses
-    /// wrap behind 0xFFFF.
+    /// Copies memory and registers from `address` on into `target`, without effect on the ESC.
+    /// Addresses wrap behind 0xFFFF.
     pub fn peek(&self, address: u16, target: &mut [u8]) {
         self.esc.memory().copy_to(address, target);
     }
@@ -157,7 +159,7 @@ impl SubDevice {
         self.esc.sii().image()
     }
 
-    /// The digital inputs behind the ESC, if it is a terminal with such.
+    /// The digital inputs behind the ESC, if it is a terminal with digital inputs.
     pub fn digital_inputs_mut(&mut self) -> Option<&mut DigitalInputs> {
         self.was_stepped = false;
         self.application.digital_inputs_mut()
@@ -169,8 +171,8 @@ impl SubDevice {
         self.application.servo_mut()
     }
 
-    /// Stops the application, like a crashed microcontroller, or lets it go on: while it is stopped no
-    /// state request or mailbox message is served and the PDI watchdog expires.
+    /// Stops the application, like a crashed microcontroller, or resumes it. While stopped it
+    /// serves no state request or mailbox message, and the PDI watchdog expires.
     pub fn set_application_runs(&mut self, runs: bool) {
         self.application_runs = runs;
     }
@@ -187,20 +189,20 @@ impl SubDevice {
         self.esc.features().distributed_clocks()
     }
 
-    /// Stops the mailbox, like firmware that hangs in a request, or lets it go on: while it is stopped a
-    /// request stays in its SyncManager without an answer; states and process data go on.
+    /// Stops the mailbox, like firmware that hangs in a request, or resumes it. While stopped a
+    /// request stays in its SyncManager without an answer; states and process data continue.
     pub fn set_mailbox_runs(&mut self, runs: bool) {
         self.mailbox_runs = runs;
     }
 
-    /// Refuses every change to a state with this AL status code; `None` refuses none. Init cannot be
-    /// refused.
+    /// Refuses every change to a state with this AL status code; `None` refuses none. Init cannot
+    /// be refused.
     pub fn refuse_state(&mut self, refused: Option<(AlState, AlStatusCode)>) {
         self.refused = refused.filter(|(state, _)| *state != AlState::Init);
     }
 
-    /// Replaces the EEPROM: blank, cut short, with a wrong checksum. Reads show it at once; the ESC loads
-    /// its own configuration from it at power-on or on a reload.
+    /// Replaces the EEPROM: blank, cut short, with a wrong checksum. Reads show it at once; the ESC
+    /// loads its own configuration from it at power-on or on a reload.
     pub fn set_sii(&mut self, image: Vec<u8>) {
         self.esc.set_sii(image);
     }
@@ -310,7 +312,8 @@ impl SubDevice {
         self.application.is_logic()
     }
 
-    /// A frame has passed at `now`: logic follows the outputs that it has brought, and the levels outside.
+    /// A frame has passed at `now`: logic follows the outputs that it has brought, and the levels
+    /// outside.
     pub(crate) fn follow(&mut self, now: Instant) {
         if self.state == AlState::Op && self.application_runs {
             self.step_application(now);
@@ -360,7 +363,8 @@ impl SubDevice {
         if self.esc.take_sync_managers_switched() {
             self.setup_check = Some(SETUP_CHECK);
         }
-        // A request comes first: a MainDevice that requests Init may clear SyncManagers before and after.
+        // A request comes first: a MainDevice that requests Init may clear SyncManagers before and
+        // after.
         if let Some(control) = request {
             let shown = self.esc.al_status();
             self.awaits_outputs = None;
@@ -441,7 +445,7 @@ impl SubDevice {
         }
     }
 
-    /// Completes a change to Op once outputs have come, or refuses it after the timeout.
+    /// Completes a change to Op once outputs have arrived, or refuses it after the timeout.
     fn await_outputs(&mut self, now: Instant, deadline: Instant) {
         let runs = self.sync0_runs(now);
         let flow = !setup::watches_outputs(&self.esc)

@@ -1,6 +1,7 @@
-//! The frame of a quiet cycle that is sent again, against one that is built anew: two MainDevices, each on a bus of its own that goes through the
-//! same, one of which is asked for the state that it has around each frame, and so builds it and looks at its reply in full. All that they send, take
-//! and tell is the same.
+//! Compares a resent frame of a quiet cycle with a frame that is built again. Two MainDevices run
+//! on separate buses with the same history. One of them is asked to keep its state around each
+//! frame; it therefore builds each frame and evaluates each reply in full. Both must send, take and
+//! report the same.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -128,7 +129,7 @@ fn happens() -> impl Strategy<Value = Happens> {
     ]
 }
 
-/// One of both, and the frames that came to its far end.
+/// One of the two, and the frames that reached its far end.
 struct Side {
     rig: Rig,
     seen: Rc<RefCell<Vec<Vec<u8>>>>,
@@ -142,7 +143,7 @@ impl Side {
         Self { rig, seen: Rc::default(), outputs: 0 }
     }
 
-    /// One cycle in which this happens, and all that can be seen of it.
+    /// One cycle with this event, and everything observable of it.
     fn cycle(&mut self, what: &Happens) -> String {
         let rig = &mut self.rig;
         self.outputs = self.outputs.wrapping_add(1);

@@ -1,6 +1,6 @@
-//! Any input: nothing panics, nothing hangs, no frame changes its length or its place in time. The fuzz
-//! target `simulator` searches for such input by coverage; this test draws it at random, the same on every
-//! run.
+//! Any input: nothing panics, nothing hangs, no frame changes its length or its place in time. The
+//! fuzz target `simulator` searches for such input by coverage; this test draws it at random, the
+//! same on every run.
 
 use crate::bus;
 

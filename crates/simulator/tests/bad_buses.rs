@@ -1,5 +1,5 @@
-//! Buses that differ from their description or refuse a request: one sentence with the place, the value
-//! expected, the value found and the remedy, and all SubDevices back in Init.
+//! Buses that differ from their description or refuse a request: one sentence with the place, the
+//! value expected, the value found and the remedy, and all SubDevices back in Init.
 
 use crate::rig;
 
@@ -73,17 +73,18 @@ fn generic(description: &SiiDescription) -> SubDevice {
 }
 
 #[test]
-fn nobody_there() {
+fn empty_bus_is_reported() {
     assert_eq!(
         failure_of(to_op(), Vec::new()),
-        "no SubDevice answers: check the cable, the power of the first SubDevice and the interface; of a closed ring none answers \
-         at one end alone: name its second interface, too (--second-iface)"
+        "no SubDevice answers: check the cable, the power of the first SubDevice and the \
+         interface; a closed ring does not answer at one end alone: name its second interface, too \
+         (--second-iface)"
     );
 }
 
 // feature(main-device): replies whose source address is unchanged: told, or taken where asked for; reflections told
 #[test]
-fn a_segment_that_leaves_the_source_address_alone_is_told_and_taken_where_it_is_asked_for() {
+fn unmarked_source_address_is_reported_and_can_be_allowed() {
     let mut rig = Rig::new(to_op(), drives(3));
     rig.unmark();
     rig.pump_to(BringUpPhase::Down);
@@ -206,7 +207,7 @@ fn sii_with_a_wrong_checksum() {
     let broken = SubDevice::from_sii(&image, Box::new(Plain::default()));
     let sentence = failure_of(described(arm()), arm_with(broken));
     let (start, end) =
-        ("SubDevice 1 \"shoulder\": SII checksum 0x", " over bytes 0 to 13; write its SII anew");
+        ("SubDevice 1 \"shoulder\": SII checksum 0x", " over bytes 0 to 13; write its SII again");
     assert!(sentence.starts_with(start) && sentence.ends_with(end), "{sentence}");
 }
 
@@ -218,8 +219,8 @@ fn sii_cut_short() {
     let broken = SubDevice::from_sii(&image, Box::new(Plain::default()));
     assert_eq!(
         failure_of(described(arm()), arm_with(broken)),
-        "SubDevice 1 \"shoulder\": SII category 10 ends at byte 160 of itself, inside a record that needs 274; write \
-         its SII anew"
+        "SubDevice 1 \"shoulder\": SII category 10 ends at byte 160 of itself, inside a record \
+         that needs 274; write its SII again"
     );
 }
 

@@ -63,9 +63,10 @@ fn what_is_there_runs_by_its_sii_alone() {
     assert_eq!(rig.main_device.process_image_bytes(), (36, 36));
 }
 
-/// Three PDOs of one SyncManager, of which the configuration names it for two: they lie in their order all the same.
+/// Three PDOs of one SyncManager, two of them named by the configuration: they are mapped in their
+/// order all the same.
 #[test]
-fn a_pdo_without_a_syncmanager_lies_on_the_first_of_its_direction() {
+fn pdo_without_sync_manager_uses_first_of_its_direction() {
     let mut mapping = default_mapping();
     let all = mapping.outputs.remove(0);
     let entries = [&all.entries[..1], &all.entries[1..2], &all.entries[2..]];
@@ -214,6 +215,7 @@ fn bring_up_hardly_grows_with_the_number_of_subdevices() {
         rig.now.since(start)
     };
     let (one, many) = (time(1), time(59));
-    // Virtual time: the same on every machine. 59 SubDevices take more frames, but not 59 times as long.
+    // Virtual time: the same on every machine. 59 SubDevices take more frames, but not 59 times as
+    // long.
     assert!(many < one * 4, "1 SubDevice {one:?}, 59 SubDevices {many:?}");
 }

@@ -1,4 +1,5 @@
-//! Terminals as they are built, on a bus: identity, SyncManagers and PDOs of their SIIs, and their values.
+//! Terminals as they are built, on a bus: identity, SyncManagers and PDOs of their SIIs, and their
+//! values.
 use crate::rig;
 
 use std::time::Duration;
@@ -26,7 +27,8 @@ const TERMINALS: [TerminalModel; 7] = [
     TerminalModel::El6022,
 ];
 
-/// Outputs wired to both digital inputs, analogue outputs to inputs, an encoder at 1000 counts a second, two joined lines.
+/// Outputs wired to both digital inputs, analogue outputs to inputs, an encoder at 1000 counts a
+/// second, two joined lines.
 fn bench() -> Rig {
     let (wires, levels) = (Wires::new(), [(); 4].map(|()| Level::default()));
     let measured = levels.each_ref().map(|level| Signal::Level { level: level.clone(), scale: 2.0 });
@@ -114,7 +116,7 @@ fn wires_levels_and_counts_come_in_where_they_are_mapped() {
 
 // feature(signals): simulated terminals as they are built: EL1008, EL1252, EL2004, EL3104, EL4034, EL5101, EL6022
 #[test]
-fn an_el1252_tells_when_its_inputs_rose_and_fell() {
+fn el1252_stamps_edges_of_its_inputs() {
     let mut rig = bench();
     let here = position(TerminalModel::El1252);
     cycles(&mut rig, 20);
@@ -136,10 +138,11 @@ fn an_el1252_tells_when_its_inputs_rose_and_fell() {
     assert!(later[0] == stamps[0] && fell.contains(&later[1]), "{fell:?}: {later:?}");
 }
 
-/// Digital outputs are plain logic: their edges come with frames, wherever those lie between the steps of the simulation.
+/// Digital outputs are plain logic: their edges occur with frames, also between the steps of the
+/// simulation.
 // feature(signals): simulated terminals as they are built: EL1008, EL1252, EL2004, EL3104, EL4034, EL5101, EL6022
 #[test]
-fn an_el1252_stamps_an_output_when_the_frame_that_sets_it_has_come() {
+fn el1252_stamps_outputs_when_their_frame_arrives() {
     let mut rig = bench();
     rig.period = Duration::from_micros(1_130);
     let mut rose: Vec<u64> = (0..40)
@@ -211,7 +214,8 @@ fn an_el2004_is_built_as_a_real_one() {
     assert_eq!(entries(&ours), entries(&real));
 }
 
-/// A level set from outside stays, in the process data too, until the wire changes: one edge, and none back.
+/// A level set from outside stays, in the process data too, until the wire changes: one edge, and
+/// none back.
 #[test]
 fn a_latch_input_of_an_el1252_is_set_from_outside() {
     let mut rig = bench();

@@ -40,7 +40,7 @@ fn dl_status_shows_the_topology() {
 
 // feature(simulator): cables pulled, loops, lost-link counters
 #[test]
-fn behind_a_pulled_cable_nobody_answers_and_both_ends_count_the_loss() {
+fn pulled_cable_silences_the_rest_and_both_ends_count_link_loss() {
     let mut bus = Bus::line((0..4).map(|_| echo(1)).collect());
     assert_eq!(count(&mut bus), 4);
     assert!(bus.segment.disconnect(1, 1));
@@ -54,11 +54,11 @@ fn behind_a_pulled_cable_nobody_answers_and_both_ends_count_the_loss() {
     assert_eq!(open_ports(&mut bus, 1), [true, true, false, false]);
 }
 
-/// The interfaces of a ring lose their carrier and have it again: each closes the port at its own end, and the lost link is
-/// counted. A cable that is pulled there besides stays out.
+/// The interfaces of a ring lose their carrier and regain it: each closes the port at its own end,
+/// and the lost link is counted. Another cable pulled there stays out.
 // feature(simulator): rings with two ends: frames in from either, breaks anywhere
 #[test]
-fn an_interface_without_a_carrier_closes_the_port_at_its_end_of_the_ring() {
+fn interface_without_carrier_closes_its_ring_port() {
     let mut segment = Bus::line((0..3).map(|_| echo(1)).collect()).segment;
     segment.close_ring(2, 1).unwrap();
     let ends = |segment: &Segment| {
@@ -133,8 +133,8 @@ fn disturbances_are_counted_at_their_port() {
     assert_eq!(bus.read(0, register::RX_ERROR_COUNTERS, 8).data, [0, 0, 1, 0, 0, 0, 0, 0]);
 }
 
-/// A frame that is damaged on the cable is counted on the way that frames take to that port: in a ring from either end, and on both parts
-/// of one that is open.
+/// A frame that is damaged on the cable is counted on the path of frames to that port: in a ring
+/// from either end, and in an open ring on both parts.
 // feature(simulator): faults of frames on both ways round a ring, closed and open
 #[test]
 fn a_damaged_frame_is_counted_on_either_way_round_a_ring() {
@@ -156,7 +156,7 @@ fn a_damaged_frame_is_counted_on_either_way_round_a_ring() {
     // From the first end frames come in at port 0, from the second at port 1.
     assert_eq!(counted(false, (1, 0)), ([[0, 0], [0, 0], [1, 0], [1, 0]], [0, 1, 1, 1]));
     assert_eq!(counted(false, (2, 1)), ([[0, 1], [0, 1], [0, 0], [0, 0]], [0; 4]));
-    // Open behind SubDevice 1: its frames turn back there, those of the second end at SubDevice 2.
+    // Open behind SubDevice 1: its frames turn back there, frames of the second end at SubDevice 2.
     assert_eq!(counted(true, (1, 0)), ([[0, 1], [0, 0], [0, 0], [0, 0]], [0, 1, 0, 0]));
     assert_eq!(counted(true, (3, 1)), ([[0, 0], [0, 0], [0, 1], [1, 0]], [0, 0, 1, 1]));
 }

@@ -1,4 +1,5 @@
-//! Two required SubDevices that changed places while they had no power: both stay out, and are named.
+//! Two required SubDevices that changed places while they had no power: both stay out, and are
+//! named.
 use crate::rig;
 
 use ethercat::al::{AlState, AlStatus};
@@ -41,7 +42,8 @@ fn changed(devices: Vec<SubDevice>, places: [usize; 2]) -> Rig {
     rig
 }
 
-/// Strangers that were named: their places, and the SubDevices they are. Those whose places these are are expected there.
+/// Reported unexpected SubDevices: the position of each, and its configured position. At each
+/// position a SubDevice is expected.
 fn named(rig: &Rig) -> Vec<(u16, Option<u16>)> {
     let stranger = |event: &Event| match event {
         Event::Stranger { place, known, expected, .. } => {
@@ -69,7 +71,8 @@ fn stay_out(rig: &Rig, places: [usize; 2]) {
 }
 
 // feature(main-device): two required SubDevices that changed places while they had no power stay in Init, each named with its place
-/// Drives of one kind that differ by their serial numbers: each is the other's axis, and neither moves.
+/// Drives of one kind that differ by their serial numbers: each is the other's axis, and neither
+/// moves.
 #[test]
 fn two_of_one_kind_stay_out_and_are_named() {
     for places in [[1, 2], [1, 3], [2, 3]] {
@@ -103,7 +106,8 @@ fn back_in_their_places_they_are_in_op_again() {
     assert_eq!(named(&rig), []);
 }
 
-/// At the start kinds, and where they are described aliases, are compared place by place: the first of the two is named with what was expected.
+/// At the start kinds, and where they are described aliases, are compared place by place: the first
+/// of the two is named with what was expected.
 #[test]
 fn at_the_start_the_first_in_another_place_is_named() {
     let of = |identity: Identity, name: &str| SubDeviceConfiguration {

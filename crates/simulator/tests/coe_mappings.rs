@@ -1,4 +1,5 @@
-//! PDO mappings known only to the object dictionary, and those that differ from their declaration.
+//! PDO mappings known only to the object dictionary, and mappings that differ from their
+//! declaration.
 
 use crate::rig;
 
@@ -34,7 +35,7 @@ fn values(pdos: &[Pdo]) -> Vec<(u16, Vec<u32>)> {
 
 // feature(main-device): PDOs that only CoE knows are read and used
 #[test]
-fn pdos_known_to_coe_alone_are_read_and_carry_process_data_in_op() {
+fn pdos_known_only_to_coe_carry_process_data_in_op() {
     let mut rig = Rig::new(to_op(), vec![drive(0), undeclared()]);
     rig.run_up();
     let [declared, read] = rig.main_device.sub_devices() else { panic!("two") };
@@ -64,7 +65,7 @@ fn tools_see_them_in_pre_op() {
 }
 
 #[test]
-fn a_mailbox_that_does_not_tell_them_keeps_no_tool_out_and_nobody_in_op() {
+fn unreadable_coe_pdos_block_neither_tools_nor_op() {
     let mute = |configuration| {
         let mut rig = Rig::new(configuration, vec![drive(0), undeclared()]);
         rig.segment.sub_device_mut(1).expect("two").set_mailbox_runs(false);
@@ -108,7 +109,7 @@ fn a_fixed_mapping_that_is_the_drives_is_taken() {
 
 // feature(main-device): PDO mappings are read back, `fixed` ones too
 #[test]
-fn a_fixed_mapping_that_is_not_the_drives_is_refused_with_what_differs() {
+fn different_fixed_mapping_is_refused_with_the_difference() {
     let mut swapped = fixed();
     let first = swapped.outputs[0].entries[0].clone();
     swapped.outputs[0].entries[0].index = 0x6060;
@@ -133,7 +134,7 @@ fn a_fixed_mapping_that_is_not_the_drives_is_refused_with_what_differs() {
 
 // feature(main-device): PDO mappings are read back, `fixed` ones too
 #[test]
-fn a_fixed_mapping_with_fewer_objects_or_other_lengths_is_refused() {
+fn fixed_mapping_with_other_count_or_lengths_is_refused() {
     let mut fewer = fixed();
     let count = fewer.inputs[0].entries.len();
     fewer.inputs[0].entries.pop();
@@ -146,7 +147,8 @@ fn a_fixed_mapping_with_fewer_objects_or_other_lengths_is_refused() {
     assert!(sentence.contains("(16 bits), expected") && sentence.contains("(32 bits)"), "{sentence}");
 }
 
-/// Frames to PreOp of a drive whose process data is described so, and the process data that it has there.
+/// Frames until PreOp for a drive with this description of process data, and its process data
+/// there.
 fn frames_to(mapping: PdoMapping) -> (u64, PdoMapping) {
     let process_data = ProcessDataSource::Explicit(mapping);
     let configuration = described(vec![SubDeviceConfiguration { process_data, ..Default::default() }]);

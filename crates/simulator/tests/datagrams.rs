@@ -38,7 +38,7 @@ fn nop_and_unknown_commands_change_nothing() {
 }
 
 #[test]
-fn auto_increment_commands_mean_the_one_at_their_position_and_count_up() {
+fn auto_increment_commands_address_by_position_and_count_up() {
     let mut bus = three();
     for position in 0..3 {
         let reply = bus.read(position, MEMORY, 2);
@@ -113,7 +113,7 @@ fn logical_three() -> Bus {
 
 // feature(simulator): every datagram command with its working counter
 #[test]
-fn logical_commands_count_once_a_read_once_a_write_and_thrice_both() {
+fn logical_commands_count_1_for_read_1_for_write_3_for_both() {
     let mut bus = logical_three();
     let address = Address::Logical(0x1_0000);
     assert_eq!(bus.send(Command::Lwr, address, &[1, 2, 3, 4, 5, 6]).working_counter, 3);
@@ -158,7 +158,7 @@ fn errors(bus: &mut Bus, position: u16) -> Vec<u8> {
 
 // feature(simulator): broken frames and other protocols pass as an ESC lets them
 #[test]
-fn frames_of_other_protocols_are_destroyed_or_forwarded_as_dl_control_says() {
+fn dl_control_decides_on_frames_of_other_protocols() {
     let mut bus = three();
     let mut frame = [0x55_u8; 60];
     frame[6] = 0x10;
@@ -180,7 +180,7 @@ fn frames_of_other_protocols_are_destroyed_or_forwarded_as_dl_control_says() {
 
 // feature(simulator): broken frames and other protocols pass as an ESC lets them
 #[test]
-fn broken_frames_are_forwarded_and_counted_and_processed_as_far_as_they_go() {
+fn broken_frames_are_counted_and_processed_up_to_the_error() {
     let mut bus = three();
     // Two datagrams of which the second reaches past the end: BWR of an alias, then BRD.
     let mut frame = [0_u8; 60];

@@ -1,4 +1,4 @@
-//! SubDevices whose EEPROM is blank, broken, stuck or endless, among intact ones: the others come up
+//! SubDevices with a blank, broken, stuck or endless EEPROM, among intact ones. The others come up
 //! without delay, and the error names the SubDevice and its defect.
 
 use crate::rig;
@@ -56,8 +56,8 @@ fn category(kind: u16, words: u16, data: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Brings the bus to PreOp like a tool: returns the error of the middle one, and the time taken. The others
-/// are intact.
+/// Brings the bus to PreOp like a tool: returns the error of the middle one, and the time taken.
+/// The others are intact.
 fn look_at(devices: Vec<SubDevice>, prepare: impl FnOnce(&mut Rig)) -> (String, Duration) {
     let mut rig = Rig::new(Configuration::default(), devices);
     prepare(&mut rig);
@@ -78,7 +78,7 @@ fn look_at(devices: Vec<SubDevice>, prepare: impl FnOnce(&mut Rig)) -> (String, 
 
 // feature(main-device): one SubDevice without a readable SII among others: told, and refused only where it is needed
 #[test]
-fn one_bad_sii_keeps_nobody_from_the_others() {
+fn one_bad_sii_does_not_block_the_other_sub_devices() {
     let mut corrupt = good_image();
     corrupt[2] ^= 0x40;
     let truncated = good_image()[..0x90].to_vec();
@@ -154,7 +154,7 @@ fn an_eeprom_that_stays_busy_costs_a_second() {
 
 // feature(main-device): one SubDevice without a readable SII among others: told, and refused only where it is needed
 #[test]
-fn a_run_is_refused_where_it_needs_what_the_sii_says_and_only_there() {
+fn run_is_refused_only_where_it_needs_the_sii() {
     let identity =
         ExpectedIdentity { vendor_id: DRIVE.vendor_id, product_code: DRIVE.product_code, revision: None };
     let drive = |name: &str| SubDeviceConfiguration {
@@ -182,7 +182,8 @@ fn a_run_is_refused_where_it_needs_what_the_sii_says_and_only_there() {
     }
 }
 
-/// As in other MainDevices: the first category of its kind counts (SOEM stops there), PDOs add up (IgH).
+/// As in other MainDevices: the first category of its kind counts (SOEM stops there), PDOs add up
+/// (IgH).
 // feature(main-device): an EEPROM that stays busy, or has no end; repeated categories
 #[test]
 fn a_second_category_behind_a_good_one_does_no_harm() {

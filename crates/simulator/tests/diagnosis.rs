@@ -1,4 +1,5 @@
-//! Faults on the cable, and the judgement over the counters of simulated SubDevices: it names the place.
+//! Faults on the cable, and the judgement over the counters of simulated SubDevices: it names the
+//! place.
 
 use crate::rig;
 
@@ -32,7 +33,8 @@ fn found(rig: &mut Rig) -> Vec<Finding> {
     judge(&rig.main_device.sub_devices().iter().map(Examined::from).collect::<Vec<_>>())
 }
 
-/// The judgement over the same counts by ESCs without forwarded error counters: marked frames are invalid ones to them.
+/// The judgement over the same counts by ESCs without forwarded error counters: marked frames are
+/// invalid ones to them.
 fn found_without_forwarded(rig: &Rig) -> Vec<Finding> {
     let mut all: Vec<_> = rig.main_device.sub_devices().iter().map(Examined::from).collect();
     for port in all.iter_mut().flat_map(|it| it.counters.as_mut()).flat_map(|it| &mut it.ports) {
@@ -46,14 +48,14 @@ fn end(place: (usize, usize)) -> CableEnd {
     CableEnd { position: Some(place.0 as u16), port: Some(place.1 as u8) }
 }
 
-/// Attachments of a tree whose SubDevices hang where `choices` say, some entered at port 1.
+/// Attachments of a tree with SubDevices at the parents in `choices`, some entered at port 1.
 fn tree(choices: &[(usize, usize, bool)]) -> Vec<Attachment> {
     let mut free: Vec<Vec<usize>> = vec![vec![1, 2, 3]];
     let mut attachments = Vec::new();
     for (number, &(parent, port, is_swapped)) in (1..).zip(choices) {
         let with_room: Vec<_> = (0..number).filter(|&it| !free[it].is_empty()).collect();
         let parent = with_room[parent % with_room.len()];
-        // At one that is entered at port 1, port 0 first: without it frames go round.
+        // At a SubDevice entered at port 1, port 0 first: without it frames circulate.
         let place = if free[parent][0] == 0 { 0 } else { port % free[parent].len() };
         let port = free[parent].remove(place);
         attachments.push(Attachment::new(parent, port).entered_at(usize::from(is_swapped)));
@@ -77,7 +79,7 @@ proptest! {
         let count = attachments.len() + 1;
         let segment = Segment::with_topology(drives(count as u32), &attachments).expect("a tree");
         let rig = up(segment);
-        // Frames that go round two ends without port 0 are destroyed.
+        // Frames that pass two ends without port 0 are destroyed.
         prop_assume!(rig.is_some());
         let mut rig = rig.expect("a bus");
         prop_assert_eq!(found(&mut rig), vec![]);

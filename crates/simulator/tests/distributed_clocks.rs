@@ -1,5 +1,5 @@
-//! Distributed clocks over a whole segment: measured, set and resulting times (ETG.1000.4, 6.12; ESC data
-//! sheet, section I, 9).
+//! Distributed clocks over a whole segment: measured, set and resulting times (ETG.1000.4, 6.12;
+//! ESC data sheet, section I, 9).
 
 use crate::bus;
 
@@ -74,7 +74,7 @@ fn latched_times_of_a_line_give_back_its_delays() {
 
 #[test]
 fn latched_times_of_a_tree_give_back_its_delays() {
-    // 0 forks at ports 3, 1 and 2; a line of two hangs at port 1.
+    // 0 forks at ports 3, 1 and 2; a line of two is attached at port 1.
     let devices = (0..5).map(|number| device(number * 4_000_000_000, 0.0, Box::new(NoApplication)));
     let attachments =
         [attachment(0, 3, 120), attachment(0, 1, 50), attachment(2, 1, 333), attachment(0, 2, 990)];
@@ -93,7 +93,7 @@ fn latched_times_of_a_tree_give_back_its_delays() {
     assert!(processing_unit >= 16_000_000_000);
 }
 
-/// Hands the time on back to back, as long as clocks need to learn their rates.
+/// Distributes the time back to back, as long as clocks need to learn their rates.
 fn settle(bus: &mut Bus) {
     for _ in 0..25_000 {
         bus.distribute();
@@ -123,7 +123,7 @@ fn set_up_clocks(bus: &mut Bus, count: u16) {
 
 // feature(simulator): DC: drift, delays, convergence
 #[test]
-fn clocks_that_drift_apart_by_200_ppm_agree_within_tens_of_nanoseconds() {
+fn clocks_drifting_200_ppm_agree_within_tens_of_nanoseconds() {
     let drifts = [20.0, -100.0, 100.0, 0.0, 63.5];
     let devices = drifts
         .iter()

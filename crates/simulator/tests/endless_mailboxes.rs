@@ -1,5 +1,5 @@
-//! Mailbox transfers that never finish, though each message is answered: they are aborted after a total
-//! time.
+//! Mailbox transfers that never finish, though each message is answered: they are aborted after a
+//! total time.
 
 use crate::rig;
 
@@ -30,7 +30,8 @@ const PER_BYTE: Duration = Duration::from_millis(2);
 /// Announced size of the object, in bytes.
 const ANNOUNCED: u32 = 2000;
 
-/// A mailbox that answers every message, after a delay, with a number of bytes of an endless transfer.
+/// A mailbox that answers every message, after a delay, with a number of bytes of an endless
+/// transfer.
 struct Endless {
     answers_after: Duration,
     bytes: usize,
@@ -177,7 +178,7 @@ const DOWNLOAD: MailboxService =
 
 // feature(main-device): a total for every mailbox transfer, whose end says how far it got
 #[test]
-fn segments_and_fragments_that_bring_next_to_nothing_are_given_up_after_the_total() {
+fn tiny_segments_and_fragments_time_out_after_the_total() {
     let tenth = Duration::from_millis(100);
     for service in [UPLOAD, MailboxService::ObjectList(ListType::ALL)] {
         for bytes in [0, 2, 10] {
@@ -215,7 +216,7 @@ fn a_download_that_is_acknowledged_slowly_says_how_far_it_got() {
 
 // feature(main-device): a total for every mailbox transfer, whose end says how far it got
 #[test]
-fn what_takes_longer_than_the_total_but_goes_on_is_let_finish() {
+fn transfer_past_the_total_may_finish_while_it_progresses() {
     let (ended, after) = carry(endless(Duration::from_millis(100), 0), DOWNLOAD, vec![7; 1000]);
     assert_eq!(ended, Ok(()));
     assert!(after > TOTAL, "{after:?}");

@@ -60,7 +60,7 @@ fn what_a_kind_does_not_have_takes_no_write() {
                 "{kind:?}, SyncManager {number}"
             );
         }
-        // One write over all of them counts for those that are there.
+        // One write over all registers counts once for the existing ones.
         assert_eq!(bus.write(0, register::FMMU, &[0; 256]), 1);
         let end = register::PROCESS_DATA_MEMORY + 1024 * u16::from(it.ram_kib);
         assert_eq!((bus.write(0, end - 1, &[7]), bus.write(0, end, &[7])), (1, 0), "{kind:?}");
@@ -109,7 +109,7 @@ fn a_main_device_brings_every_kind_to_op_with_the_clock_it_has() {
         assert_eq!(found.information.fmmu_count, EscDescription::of_kind(kind).fmmus);
         assert_eq!(found.information.features, EscDescription::of_kind(kind).features);
     }
-    // Those with clocks agree, over a wrap of 32 bits.
+    // SubDevices with clocks agree, over a wrap of 32 bits.
     let with_clock = |&kind: &EscKind| EscDescription::of_kind(kind).features.distributed_clocks();
     let times = rig.segment.sub_devices().iter().zip(EscKind::ALL).filter(|(_, kind)| with_clock(kind));
     let times: Vec<u32> = times.map(|(it, _)| it.system_time(rig.now) as u32).collect();

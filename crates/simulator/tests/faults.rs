@@ -1,5 +1,5 @@
-//! Faults of the wire: frames are lost, delayed, duplicated and reordered. They cost a cycle at most, never
-//! the bus, and old data never counts as fresh.
+//! Faults of the wire: frames are lost, delayed, duplicated and reordered. They cost a cycle at
+//! most, never the bus, and old data never counts as fresh.
 
 use crate::rig;
 
@@ -28,7 +28,7 @@ fn small_and_large() -> Rig {
     Rig::new(described(configuration), devices)
 }
 
-/// The same with a SubDevice whose inputs take two datagrams.
+/// The same with a SubDevice that has inputs in two datagrams.
 fn one_with_cut_inputs() -> Rig {
     let mut devices = drives(3);
     devices.extend([stamped(1, 4), stamped(1, 250), stamped(2, 100)]);
@@ -52,9 +52,9 @@ impl Watched {
     }
 }
 
-/// Brings the bus up and runs it on a wire with `faults`; all faults must be counted, and nothing stale be
-/// fresh. Returns the watched SubDevices, the number of complete cycles, and the number of cycles with a
-/// loss.
+/// Brings the bus up and runs it on a wire with `faults`; all faults must be counted, and nothing
+/// stale be fresh. Returns the watched SubDevices, the number of complete cycles, and the number of
+/// cycles with a loss.
 fn endure(rig: &mut Rig, cycles: usize, seed: u64, faults: Faults) -> ([Watched; 6], usize, usize) {
     rig.wire = Wire::new(seed);
     rig.wire.faults = faults;
@@ -82,8 +82,8 @@ fn endure(rig: &mut Rig, cycles: usize, seed: u64, faults: Faults) -> ([Watched;
         if rig.replies == Replies::NextCycle {
             rig.send_cycle();
         }
-        // No SubDevice is missing: a lost frame is no short working counter. (The rest of a buffer that was
-        // not opened is one.)
+        // No SubDevice is missing: a lost frame is no short working counter. (The second part of a
+        // buffer that was not opened is one.)
         assert!(!report.spread || is_cut, "{report:?}");
         whole += usize::from(report.all_fresh);
         with_loss += usize::from(report.frames_lost > 0);
@@ -168,7 +168,7 @@ fn everything_at_once_with_replies_taken_a_cycle_later() {
 }
 
 #[test]
-fn inputs_cut_over_two_datagrams_are_never_those_of_a_buffer_left_open() {
+fn inputs_split_over_two_datagrams_never_mix_buffers() {
     let delay = Duration::from_millis(5);
     let each = [
         Faults { lost: 0.01, ..Faults::default() },

@@ -1,5 +1,6 @@
-//! Replies that are right now and then, so that no limit of one kind is ever reached: with the usual time-outs the
-//! bring-up is given up below ten seconds after it got further last, and says at whom and at what.
+//! Replies are correct now and then, so that no single limit is ever reached. With the default
+//! time-outs the bring-up still fails within 10 s after its last progress, and names the SubDevice
+//! and the missing step.
 
 use crate::rig;
 
@@ -49,7 +50,8 @@ fn failure(mut rig: Rig) -> BusError {
     rig.failure().cloned().expect("it was seen")
 }
 
-/// Losses would be borne for a second and more, wrong answers for half a second; in turn each ends the other's row.
+/// Losses alone would be tolerated for a second and more, wrong answers for half a second. In turn
+/// each ends the row of the other.
 // feature(main-device): a bring-up that gets no further is given up below 10 s, whatever comes back; it is said at whom and at what
 #[test]
 fn losses_and_missing_answers_in_turn() {
@@ -96,7 +98,7 @@ fn with_pulses() -> Configuration {
     described(vec![SubDeviceConfiguration { sync0: Some(pulse), ..SubDeviceConfiguration::default() }])
 }
 
-/// The start time is written anew before each attempt, and that goes well.
+/// The start time is written again before each attempt, and that succeeds.
 // feature(main-device): a bring-up that gets no further is given up below 10 s, whatever comes back; it is said at whom and at what
 #[test]
 fn pulses_that_cannot_be_started() {
@@ -124,11 +126,11 @@ fn pulses_that_wait_for_the_time_of_the_reference_clock() {
     rig.pump_to(BringUpPhase::PreOp);
     let failure = failure(rig);
     assert!(matches!(failure, BusError::NoReferenceTime { .. }), "{failure}");
-    let told = "the time of the reference clock has not come back for 9.0 s on the way to Op";
+    let told = "no time of the reference clock was received for 9.0 s on the way to Op";
     assert!(failure.to_string().starts_with(told), "{failure}");
 }
 
-/// Frames that do not come back are told as such, with a time that people read.
+/// Lost frames are reported as such, with a readable time.
 // feature(main-device): a bring-up that gets no further is given up below 10 s, whatever comes back; it is said at whom and at what
 #[test]
 fn process_data_that_does_not_come_back() {
@@ -137,7 +139,8 @@ fn process_data_that_does_not_come_back() {
     rig.tamper = change(|command, _, _| command != Command::Lrw);
     let failure = failure(rig);
     assert!(matches!(failure, BusError::IncompleteProcessData { received: None, .. }), "{failure}");
-    let told = "process data has not been whole for 9.0 s on the way to Op: the frame with datagram 0 did not come back; check";
+    let told = "process data was incomplete for 9.0 s on the way to Op: the frame with datagram 0 \
+        did not come back; check";
     assert!(failure.to_string().starts_with(told), "{failure}");
 }
 

@@ -1,6 +1,6 @@
-//! Silence of the bus for a while during bring-up, as when a machine or a switch stands still, is waited
-//! for. After permanent silence the bus is given up, with the time of the wait. Time in which the MainDevice's own thread did
-//! not run is no silence.
+//! The bring-up waits through temporary silence of the bus, as when a host or a switch stalls.
+//! After permanent silence it fails with the time it waited. Time in which the MainDevice's own
+//! thread did not run does not count.
 
 use crate::rig;
 
@@ -28,14 +28,14 @@ fn silence(rig: &mut Rig, time: Duration, cycles: bool) {
 }
 
 #[test]
-fn nine_hundred_milliseconds_of_silence_are_borne_before_the_first_answer() {
+fn silence_of_900_ms_before_first_reply_is_tolerated() {
     let mut rig = Rig::new(to_op(), drives(3));
     silence(&mut rig, Duration::from_millis(900), false);
     rig.run_up();
 }
 
 #[test]
-fn twelve_hundred_milliseconds_of_silence_are_borne_on_the_way_to_pre_op() {
+fn silence_of_1200_ms_on_the_way_to_pre_op_is_tolerated() {
     for phase in [BringUpPhase::Clocks, BringUpPhase::Configuration] {
         let mut rig = Rig::new(to_op(), drives(3));
         rig.pump_to(phase);
@@ -46,7 +46,7 @@ fn twelve_hundred_milliseconds_of_silence_are_borne_on_the_way_to_pre_op() {
 }
 
 #[test]
-fn twelve_hundred_milliseconds_of_silence_are_borne_on_the_way_to_op() {
+fn silence_of_1200_ms_on_the_way_to_op_is_tolerated() {
     for phase in [BringUpPhase::ToSafeOp, BringUpPhase::SafeOp] {
         let mut rig = Rig::new(to_op(), drives(3));
         rig.pump_to(BringUpPhase::PreOp);
@@ -59,7 +59,7 @@ fn twelve_hundred_milliseconds_of_silence_are_borne_on_the_way_to_op() {
 
 /// The SubDevices' watchdogs expire meanwhile, so that they refuse Op until outputs flow again.
 #[test]
-fn outputs_that_stay_away_while_op_is_asked_for_only_delay_it() {
+fn missing_outputs_while_op_is_requested_only_delay_it() {
     let mut rig = Rig::new(to_op(), drives(3));
     rig.pump_to(BringUpPhase::PreOp);
     rig.cycle_to(BringUpPhase::ToOp, 2000);
@@ -74,7 +74,7 @@ const STANDSTILL: Duration = Duration::from_secs(12);
 
 // feature(main-device): time in which its thread did not run counts towards no limit
 #[test]
-fn a_machine_that_stands_still_anywhere_on_the_way_to_pre_op_only_delays_it() {
+fn host_stall_on_the_way_to_pre_op_only_delays_it() {
     let mut mapping = default_mapping();
     mapping.outputs[0].entries.reverse();
     let process_data = ProcessDataSource::Explicit(mapping);
@@ -96,7 +96,7 @@ fn a_machine_that_stands_still_anywhere_on_the_way_to_pre_op_only_delays_it() {
 }
 
 #[test]
-fn a_machine_that_stands_still_anywhere_on_the_way_to_op_only_delays_it() {
+fn host_stall_on_the_way_to_op_only_delays_it() {
     let sync0 = Some(Sync0 { cycle: Duration::from_millis(1), shift: Duration::ZERO });
     let with_sync0 = vec![SubDeviceConfiguration { sync0, ..SubDeviceConfiguration::default() }; 2];
     for cycles in 0..80 {
@@ -109,7 +109,8 @@ fn a_machine_that_stands_still_anywhere_on_the_way_to_op_only_delays_it() {
     }
 }
 
-/// As an ordinary process among dozens that all want the CPU: it runs for a moment now and then, and so does the one that answers.
+/// As an ordinary process among dozens that compete for the CPU: it runs for a moment now and then,
+/// and so does the thread that answers.
 // feature(main-device): a bus comes to Op on a machine that is busy all the time, only later
 #[test]
 fn a_machine_that_does_much_else_comes_to_op_later() {
@@ -161,5 +162,5 @@ fn a_dead_cable_is_given_up_with_how_long_it_was_dead() {
 fn replies_that_all_come_too_late_are_not_put_down_to_the_cable() {
     let delay = Duration::from_millis(100);
     let sentence = failure_with(Faults { delayed: 1.0, delay, ..Faults::default() });
-    assert!(sentence.contains("replies came too late meanwhile; check what keeps"), "{sentence}");
+    assert!(sentence.contains("replies came too late in that time; check what keeps"), "{sentence}");
 }

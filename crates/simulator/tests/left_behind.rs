@@ -1,5 +1,5 @@
-//! Remains of other MainDevices: ports closed by one, and SubDevices in the middle of a change of state
-//! that a killed process requested. A new MainDevice takes over the bus from there.
+//! Remains of other MainDevices: ports closed by one, and SubDevices in the middle of a change of
+//! state that a killed process requested. A new MainDevice takes over the bus from there.
 
 use crate::bus;
 use crate::rig;
@@ -32,8 +32,8 @@ fn tree() -> Segment {
     Segment::with_topology(drives(COUNT), &attachments).expect("a tree")
 }
 
-/// Writes loop settings to the SubDevices at these positions, the last first: each closes the path behind
-/// it.
+/// Writes loop settings to the SubDevices at these positions, the last first: each closes the path
+/// behind it.
 fn close(segment: Segment, settings: &[(u16, u8)]) -> Segment {
     let mut bus = Bus::new(segment);
     for &(position, loops) in settings.iter().rev() {
@@ -44,7 +44,7 @@ fn close(segment: Segment, settings: &[(u16, u8)]) -> Segment {
 
 fn all_are_found(segment: Segment) {
     let mut rig = Rig::on(Configuration::default(), segment);
-    // The segment's time does not go back.
+    // The segment's time does not run backwards.
     rig.now = Bus::new(Segment::new(Vec::new())).now + Duration::from_secs(1);
     rig.pump_to(BringUpPhase::PreOp);
     assert_eq!(rig.main_device.phase(), BringUpPhase::PreOp, "{:?}", rig.events);
@@ -64,7 +64,7 @@ fn a_pdi_watchdog_that_another_one_switched_off_is_set_as_asked() {
     assert_eq!(found.pdi_time(), Some(Duration::from_millis(100)), "{:?}", rig.events);
 }
 
-/// Settings of two bits a port: 0 automatic, 1 opened by hand after closing, 2 open, 3 closed.
+/// Settings of two bits a port: 0 automatic, 1 opened explicitly after closing, 2 open, 3 closed.
 const CLOSED: u8 = 3;
 
 #[test]
@@ -90,7 +90,7 @@ fn a_tree_with_every_branch_closed_is_found_again() {
 }
 
 #[test]
-fn events_that_another_one_asked_for_are_not_ours() {
+fn events_requested_by_another_client_are_ignored() {
     let mut bus = Bus::line(drives(2));
     bus.write(1, register::ECAT_EVENT_MASK, &[0xFF, 0xFF]);
     let mut rig = Rig::on(Configuration::default(), bus.segment);
@@ -122,7 +122,7 @@ fn run_up_after<const N: usize>(rig: &mut Rig, stalls: [u64; N]) {
     rig.run_up();
 }
 
-/// A process killed at any instant of its bring-up, and the next one that starts at once.
+/// A process killed at any instant of its bring-up, and its successor that starts at once.
 // feature(main-device): any state, error or pending change that a dead process left
 #[test]
 fn killed_in_bring_up_and_started_again() {

@@ -22,7 +22,8 @@ const OUT: u16 = 0x1000;
 const IN: u16 = 0x1080;
 const LENGTH: u16 = 64;
 
-/// Answers each message with the count of messages and its contents; a request of 0xEE is answered twice.
+/// Answers each message with the count of messages and its contents; a request of 0xEE is answered
+/// twice.
 #[derive(Default)]
 struct Counting {
     seen: u8,
@@ -112,7 +113,7 @@ fn a_request_with_the_same_counter_is_the_same_request() {
         send(&mut bus, MailboxType::Coe, 0, &[1, 0]);
         assert_eq!(payload(&mut bus), Some(vec![seen, 1]));
     }
-    // Counting starts anew with the mailbox.
+    // Counting restarts with the mailbox.
     send(&mut bus, MailboxType::Coe, 5, &[1, 0]);
     payload(&mut bus);
     bus.request(0, Init);
@@ -138,7 +139,7 @@ fn a_repeated_reply_does_not_lose_the_one_behind_it() {
     let mut bus = open(Box::<Counting>::default());
     send(&mut bus, MailboxType::Coe, 1, &[0xEE, 0]);
     let first = receive(&mut bus).unwrap();
-    bus.wait(1); // the second reply stands in the mailbox
+    bus.wait(1); // the second reply is in the mailbox
     repeat(&mut bus);
     repeat(&mut bus);
     assert_eq!(receive(&mut bus), Some(first));
@@ -179,16 +180,16 @@ fn unknown_services_and_operations_of_coe_are_answered() {
     }
     send(&mut bus, MailboxType::Coe, 0, &[0, 0x80]);
     assert_eq!(error(&mut bus), MailboxError::SIZE_TOO_SHORT);
-    // An error is not answered, or the exchange would go on for ever.
+    // An error is not answered, or the exchange would never end.
     send(&mut bus, MailboxType::Coe, 0, &[0, 0x80, 7, 0, 0, 0, 0, 0, 0, 0]);
     assert_eq!(receive(&mut bus), None);
 }
 
 // feature(simulator): unknown mailbox protocols, CoE services and SDO information operations are answered
 #[test]
-fn protocols_that_a_real_image_offers_and_the_simulation_lacks_are_answered() {
+fn unsimulated_protocols_of_a_real_image_are_answered() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/real/sii/akd.bin");
-    let Ok(bytes) = std::fs::read(path) else { return eprintln!("skipped: needs {path}") };
+    let Ok(bytes) = std::fs::read(path) else { return testkit::skip!("needs {path}") };
     let image = Image::parse(&bytes).unwrap();
     let protocols = image.header.mailbox_protocols();
     assert!(protocols.contains(MailboxProtocols::EOE) && protocols.contains(MailboxProtocols::FOE));

@@ -1,4 +1,4 @@
-//! Mailbox services of the MainDevice: in PreOp, and in Op beside complete cycles.
+//! Mailbox services of the MainDevice: in PreOp, and in Op during complete cycles.
 
 use crate::rig;
 
@@ -50,8 +50,8 @@ fn bytes(length: usize, seed: usize) -> Vec<u8> {
     (0..length).map(|byte| (byte * 13 + seed) as u8).collect()
 }
 
-/// Executes one request: without cycles, or with cycles that must be complete and send at most one more
-/// frame each.
+/// Executes one request: without cycles, or with cycles that must be complete and send at most one
+/// more frame each.
 fn carry(rig: &mut Rig, position: u16, service: MailboxService, data: Vec<u8>) -> MailboxOutcome {
     let request = MailboxRequest { position, service, data };
     rig.main_device.submit(request).expect("there is room for it");
@@ -124,12 +124,12 @@ fn objects_of_every_length_in_pre_op() {
 
 // feature(main-device): SDO upload and download of every length, in PreOp and in Op beside whole cycles
 #[test]
-fn objects_of_every_length_in_op_beside_whole_cycles() {
+fn objects_of_every_length_in_op_during_complete_cycles() {
     assert_transfers(&mut op());
 }
 
 #[test]
-fn objects_of_every_length_in_op_with_replies_taken_a_cycle_later() {
+fn objects_of_every_length_in_op_with_replies_one_cycle_late() {
     let mut rig = op();
     rig.replies = Replies::NextCycle;
     rig.cycle();
@@ -138,7 +138,7 @@ fn objects_of_every_length_in_op_with_replies_taken_a_cycle_later() {
 
 // feature(running-bus): every request has an outcome, also when the bus goes down
 #[test]
-fn what_is_under_way_or_waits_when_the_bus_goes_down_has_an_outcome() {
+fn pending_requests_have_an_outcome_when_the_bus_goes_down() {
     let mut rig = op();
     for _ in 0..3 {
         let request =
@@ -237,7 +237,7 @@ fn what_cannot_be_asked_is_refused_with_the_request() {
 }
 
 #[test]
-fn an_application_that_is_dead_is_waited_for_in_vain_and_answers_once_it_lives_again() {
+fn dead_application_times_out_and_answers_once_it_runs_again() {
     let timeout = Duration::from_millis(200);
     let mut rig =
         Rig::new(Configuration { mailbox_timeout: timeout, ..Configuration::default() }, devices());

@@ -1,4 +1,5 @@
-//! Many SubDevices on one segment: a thousand come up, and those that rest answer as if they did not.
+//! Many SubDevices on one segment: a thousand come up, and idle ones answer as if they were
+//! stepped.
 
 use crate::rig;
 
@@ -29,10 +30,11 @@ use onbeat_simulator::{EscDescription, SubDevice};
 use rig::wire::Wire;
 use rig::{DRIVE, PERIOD, Rig, described, drives, to_op};
 
-/// Frames for each SubDevice of a thousand, all of the way to Op: as many datagrams as fit share one.
+/// Frames for each SubDevice of a thousand, all of the way to Op: as many datagrams as fit share
+/// one.
 const FRAMES_EACH: u64 = 8;
 
-/// Cycles in a row that are whole before Op is asked for.
+/// Consecutive complete cycles before Op is requested.
 const WHOLE_CYCLES: u64 = 10;
 
 /// Workers of a thousand share frames, and lookups by address do not grow with their number.
@@ -48,15 +50,15 @@ fn a_thousand_sub_devices_reach_op_and_share_frames_on_the_way() {
     assert!(frames < 1000 * FRAMES_EACH, "{frames} frames");
 }
 
-/// Cycles from PreOp to Op beyond those that must be whole: requests and looks at each of a thousand take far more, as few frames
-/// fit beside their process data.
+/// Cycles from PreOp to Op in addition to the required complete ones. Separate requests and status
+/// reads of each of a thousand take far more, as few frames fit next to their process data.
 const CYCLES_TO_OP: u64 = 20;
 
-/// One frame a cycle checks the starts of ten: each waits for all others between its start time and its activation, and all are asked for SafeOp
-/// once SYNC0 is near.
+/// One frame a cycle checks the starts of ten. Each waits for all others between its start time and
+/// its activation, and SafeOp is requested from all once SYNC0 is near.
 // feature(main-device): a thousand drives with SYNC0 at 1 ms come to Op, and no start of SYNC0 is missed
 #[test]
-fn a_thousand_drives_with_sync0_come_to_op_and_no_start_is_missed() {
+fn thousand_drives_with_sync0_reach_op_without_missed_start() {
     let mut rig = Rig::new(with_sync0(1000), drives(1000));
     rig.run_up();
     let missed = rig.events.iter().filter(|it| matches!(it, Event::SyncMissed { .. })).count();
@@ -66,7 +68,8 @@ fn a_thousand_drives_with_sync0_come_to_op_and_no_start_is_missed() {
     assert_eq!(whole, 20);
 }
 
-/// One broadcast asks all for a state, and the status that rides along with each cycle tells that they are there.
+/// One broadcast requests a state from all, and the status in each cycle's frame shows when they
+/// reached it.
 // feature(main-device): a bus of many is asked for SafeOp and Op at once
 #[test]
 fn a_thousand_sub_devices_go_from_pre_op_to_op_in_a_few_cycles() {
@@ -81,7 +84,7 @@ fn a_thousand_sub_devices_go_from_pre_op_to_op_in_a_few_cycles() {
 
 /// A SubDevice that refuses a state requested of all is reported by name, with its reason.
 #[test]
-fn one_of_many_that_refuses_op_is_told_of_as_one_of_few() {
+fn one_refusal_of_op_among_many_is_reported() {
     for count in [3, 100] {
         let mut rig = Rig::new(to_op(), drives(count));
         let refused = (AlState::Op, AlStatusCode::NO_VALID_OUTPUTS);
@@ -101,7 +104,7 @@ fn one_of_many_that_refuses_op_is_told_of_as_one_of_few() {
     }
 }
 
-/// A broadcast that does not reach all, or whose reply is lost, is made up for.
+/// A broadcast that does not reach all, or with a lost reply, is made up for.
 #[test]
 fn a_hundred_come_to_op_over_a_wire_that_loses_frames() {
     for seed in 1..9 {
@@ -115,7 +118,7 @@ fn a_hundred_come_to_op_over_a_wire_that_loses_frames() {
     }
 }
 
-/// A drive whose steps are counted, and which may be one that never rests.
+/// A drive that counts its steps, and optionally never rests.
 struct Counted {
     drive: ServoDrive,
     may_rest: bool,
@@ -184,13 +187,14 @@ fn counted(count: u32, may_rest: bool, steps: &Arc<AtomicU64>) -> Vec<SubDevice>
     (0..count).map(device).collect()
 }
 
-/// So many with SYNC0, a fifth of the period behind the grid.
+/// `count` drives with SYNC0, a fifth of the period after the grid.
 fn with_sync0(count: usize) -> Configuration {
     let sync0 = Some(Sync0 { cycle: PERIOD, shift: PERIOD / 5 });
     described(vec![SubDeviceConfiguration { sync0, ..SubDeviceConfiguration::default() }; count])
 }
 
-/// All that a MainDevice sees of these SubDevices in a life with much in it, and their registers from time to time.
+/// All that a MainDevice sees of these SubDevices in a life with much in it, and their registers
+/// from time to time.
 fn life(configuration: Configuration, devices: Vec<SubDevice>) -> Vec<Vec<u8>> {
     let seen = Rc::new(RefCell::new(Vec::new()));
     let mut rig = Rig::new(configuration, devices);
@@ -222,7 +226,7 @@ fn life(configuration: Configuration, devices: Vec<SubDevice>) -> Vec<Vec<u8>> {
     rig.segment.power_cycle(3);
     (0..401).for_each(|_| _ = rig.cycle());
     note(&mut rig);
-    // Nobody feeds the watchdogs, then somebody goes on.
+    // No frame feeds the watchdogs for a while, then the cycle continues.
     rig.pass_to(rig.now + Duration::from_millis(300), true);
     note(&mut rig);
     (0..300).for_each(|_| _ = rig.cycle());
@@ -237,7 +241,7 @@ fn life(configuration: Configuration, devices: Vec<SubDevice>) -> Vec<Vec<u8>> {
 /// Steps that a resting SubDevice leaves out show nowhere: not in a reply, not in its registers.
 // feature(simulator): SubDevices in which nothing would change are not stepped, and answer as if they were
 #[test]
-fn sub_devices_that_rest_answer_as_those_that_are_stepped_all_the_time() {
+fn idle_sub_devices_answer_as_if_always_stepped() {
     for configuration in [to_op(), with_sync0(4)] {
         let steps = [(); 2].map(|()| Arc::new(AtomicU64::new(0)));
         let lives = [(true, &steps[0]), (false, &steps[1])]
@@ -253,10 +257,11 @@ fn sub_devices_that_rest_answer_as_those_that_are_stepped_all_the_time() {
     }
 }
 
-/// In Op each is stepped once for each frame with its process data, and not once more for SYNC0; without frames SYNC0 alone calls it.
+/// In Op each is stepped once for each frame with its process data, and not once more for SYNC0;
+/// without frames SYNC0 alone calls it.
 // feature(simulator): drives with SYNC0 that stand still are called by frames and SYNC0 alone
 #[test]
-fn drives_with_sync0_that_stand_still_are_not_stepped_between_frames() {
+fn drives_with_sync0_at_standstill_skip_steps_between_frames() {
     const DRIVES: u32 = 20;
     const CYCLES: u64 = 50;
     let steps = Arc::new(AtomicU64::new(0));
@@ -275,8 +280,9 @@ fn drives_with_sync0_that_stand_still_are_not_stepped_between_frames() {
     assert!(states.into_iter().all(|state| state == Some(AlState::Op)));
 }
 
-/// Time of a cycle of many drives with SYNC0, printed and not asserted: a number with a meaning takes `SUB_DEVICES=1000 cargo test --release -p
-/// onbeat-simulator --test main time_of_many -- --nocapture`.
+/// Time of a cycle of many drives with SYNC0, printed and not asserted: a number with a meaning
+/// takes `SUB_DEVICES=1000 cargo test --release -p onbeat-simulator --test main time_of_many --
+/// --nocapture`.
 #[test]
 fn time_of_many_with_sync0() {
     for (count, enabled) in [(100, false), (100, true)] {
@@ -299,7 +305,7 @@ fn time_of_many_with_sync0() {
         let cycles = 200;
         let mut elapsed = Duration::ZERO;
         for _ in 0..cycles {
-            // Those that are enabled turn.
+            // The enabled drives turn.
             for position in (0..count as usize).filter(|_| enabled) {
                 let target = &mut rig.main_device.outputs_mut(position)[2..6];
                 let next = i32::from_le_bytes((&*target).try_into().unwrap()) + 100;

@@ -1,4 +1,4 @@
-//! Sixty-four SubDevices at 4 kHz in virtual time, with mailbox traffic beside process data.
+//! Sixty-four SubDevices at 4 kHz in virtual time, with mailbox traffic during process data.
 use crate::rig;
 
 use std::sync::{Arc, Mutex};
@@ -12,27 +12,29 @@ const SUB_DEVICES: u32 = 64;
 
 const PERIOD: Duration = Duration::from_micros(250);
 
-/// Every so many of them is asked.
+/// One in this many gets requests.
 const ASKED: usize = 4;
 
 const CYCLES: usize = 8_000;
 
-/// Bytes of a frame on the wire beside those in memory: preamble, check sequence and gap.
+/// Bytes of a frame on the wire in addition to the ones in memory: preamble, check sequence and
+/// gap.
 const AROUND: usize = 8 + 4 + 12;
 
 /// ns for a byte at 100 Mbit/s.
 const BYTE: usize = 80;
 
 fn ask(rig: &mut Rig, position: usize, data: Vec<u8>) {
-    // An expedited one, and one in segments.
+    // An expedited transfer, and a segmented one.
     let (index, sub_index) = if data.first() == Some(&0) { (0x1018, 4) } else { (0x1008, 0) };
     let service = MailboxService::Upload { index, sub_index, complete_access: false };
     rig.main_device.submit(MailboxRequest { position: position as u16, service, data }).unwrap();
 }
 
 // feature(main-device): 64 SubDevices at 4 kHz with SDO traffic to sixteen at once: every working counter right, no cycle lost, on a wire of 100 Mbit/s
-/// Sixteen are asked for their serial number and name without a pause: each is answered again and again, every cycle is whole, and all its frames
-/// are on a wire of 100 Mbit/s within the period.
+/// Sixteen receive requests for their serial number and name without a pause. Each is answered
+/// again and again, every cycle is complete, and all its frames fit on a wire of 100 Mbit/s within
+/// the period.
 #[test]
 fn sixty_four_at_4_khz_with_sdo_traffic_lose_no_cycle() {
     let configuration = Configuration { period: PERIOD, ..to_op() };

@@ -1,5 +1,5 @@
-//! From the first cycle on the MainDevice does not allocate: through SafeOp and Op, beside lost frames,
-//! mailbox services and emergencies, and while SubDevices fail and return.
+//! From the first cycle on the MainDevice does not allocate: through SafeOp and Op, during lost
+//! frames, mailbox services and emergencies, and while SubDevices fail and return.
 
 mod rig;
 
@@ -20,7 +20,8 @@ use rig::{PERIOD, Rig, described, drives};
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = allocations::COUNTED;
 
-/// Runs one cycle with only the MainDevice's work watched. Every `losing`th frame is lost; 0 for none.
+/// Runs one cycle with only the MainDevice's work watched. Every `losing`th frame is lost; 0 for
+/// none.
 fn one_cycle(rig: &mut Rig, sent: &mut u64, losing: u64) -> CycleReport {
     let end = rig.now + PERIOD;
     let mut buffer = [0; MAXIMUM_FRAME_LENGTH];
@@ -92,7 +93,7 @@ fn from_the_first_cycle_through_op_nothing_is_allocated() {
     assert!(count(|it| matches!(it, Event::Emergency { .. })) > 0);
     assert!(rig.main_device.sub_devices()[4].latches.is_some());
 
-    // The segment's end is missing for a while, then back: the spread layout comes and goes.
+    // The segment's end is missing for a while, then back: the spread layout starts and ends.
     assert!(rig.segment.disconnect(5, 1));
     one_cycle(&mut rig, &mut sent, 0);
     for _ in 0..20 {
@@ -124,7 +125,7 @@ fn one_that_joins_late_costs_no_allocation() {
     };
     let optional = SubDeviceConfiguration { presence: Presence::Optional, ..drive.clone() };
     let mut rig = Rig::new(described(vec![drive.clone(), drive, optional]), devices);
-    // The echo behind is a stranger.
+    // The echo behind it is an unexpected SubDevice.
     assert!(rig.segment.power_off(2));
     rig.pump_to(BringUpPhase::PreOp);
     let mut sent = 0;

@@ -43,7 +43,7 @@ fn exchange(bus: &mut Bus) -> u16 {
 
 // feature(simulator): power loss, stuck mailbox, refused state, another EEPROM, watchdog, clock jump on demand
 #[test]
-fn without_power_a_subdevice_is_a_gap_and_afterwards_it_knows_nothing() {
+fn power_cycled_sub_device_has_lost_its_state() {
     let mut bus = in_op();
     assert_eq!((count(&mut bus), exchange(&mut bus)), (3, 9));
     assert!(bus.segment.power_off(1) && !bus.segment.power_off(1) && !bus.segment.is_powered(1));
@@ -108,7 +108,7 @@ fn a_stuck_mailbox_takes_one_request_and_answers_none() {
 }
 
 #[test]
-fn a_refused_state_is_refused_with_its_code_until_it_is_allowed_again() {
+fn refused_state_keeps_its_code_until_allowed_again() {
     let mut bus = in_op();
     bus.request(0, PreOp);
     let refuse = |bus: &mut Bus, refused| bus.segment.sub_device_mut(0).unwrap().refuse_state(refused);
@@ -159,7 +159,7 @@ fn a_clock_jumps_forward_and_back() {
 }
 
 #[test]
-fn each_direction_of_the_wire_has_faults_of_its_own() {
+fn each_direction_of_the_wire_has_separate_faults() {
     let mut rig = Rig::new(to_op(), drives(1));
     rig.run_up();
     rig.main_device.outputs_mut(0).fill(0);

@@ -15,7 +15,7 @@ const CYCLES: u64 = 500;
 
 // feature(main-device): another MainDevice's replies are a kind of their own, never ours, told once
 #[test]
-fn another_main_device_is_told_of_once_and_nothing_of_it_is_taken() {
+fn other_main_device_is_reported_once_and_its_frames_ignored() {
     let mut rig = Rig::new(to_op(), drives(2));
     rig.run_up();
     let before = rig.main_device.reception();
@@ -35,7 +35,7 @@ fn another_main_device_is_told_of_once_and_nothing_of_it_is_taken() {
 }
 
 #[test]
-fn two_started_together_with_the_same_generations_would_not_tell_each_other_apart() {
+fn equal_generations_make_main_devices_indistinguishable() {
     let mut rig = Rig::new(to_op(), drives(1));
     let mut buffer = [0; MAXIMUM_FRAME_LENGTH];
     assert!(rig.main_device.poll_transmit(rig.now, &mut buffer).is_some());
@@ -43,8 +43,8 @@ fn two_started_together_with_the_same_generations_would_not_tell_each_other_apar
     assert_eq!(rig.main_device.reception().accepted, 1, "which is why a start has a random one");
 }
 
-/// First frame of a MainDevice that starts at this generation, as SubDevices return it. They do not process
-/// it here: it would take them to Init.
+/// First frame of a MainDevice that starts at this generation, as SubDevices return it. They do not
+/// process it here: it would take them to Init.
 fn first_reply_to(first_generation: u32) -> Vec<u8> {
     let configuration = Configuration { first_generation, ..to_op() };
     let mut other = MainDevice::new(configuration).expect("a configuration that can be run");

@@ -1,4 +1,5 @@
-//! Oversampling terminals on a bus: samples taken at the times of SYNC0, handed over with SYNC1, as many as the configuration says.
+//! Oversampling terminals on a bus: samples taken at the times of SYNC0, handed over with SYNC1, as
+//! many as the configuration says.
 use crate::rig;
 
 use std::time::Duration;
@@ -45,17 +46,18 @@ fn run(configurations: Vec<SubDeviceConfiguration>, devices: Vec<SubDevice>) -> 
     rig
 }
 
-/// The time of the simulation at which this SubDevice's clock shows so much in its low bits.
+/// The simulated time at which this SubDevice's clock shows `low` in its low bits.
 fn instant(rig: &Rig, device: usize, low: u32) -> Instant {
     let shown = rig.segment.sub_devices()[device].system_time(rig.now);
     let before = (shown as u32).wrapping_sub(low) as i32;
     Instant::from_nanos(rig.now.as_nanos().wrapping_add_signed(-i64::from(before)))
 }
 
-/// Each sample is the measured quantity at the time of its SYNC0: the block that is there began two cycles before the next SYNC1.
+/// Each sample is the measured quantity at the time of its SYNC0: the block that is there began two
+/// cycles before the next SYNC1.
 // feature(simulator): oversampling terminals EL3702 and EL4732: samples at the times of SYNC0, blocks with SYNC1, 1 to 100 in a cycle
 #[test]
-fn samples_are_those_of_the_times_of_sync0() {
+fn samples_are_taken_at_sync0_times() {
     for samples in [1_u8, 2, 10, 40, 100] {
         let shift = Duration::from_micros(130);
         let mut it = configuration(samples);
@@ -139,7 +141,8 @@ fn pdos_that_hold_samples_are_marked_or_named() {
         (
             named(&[]),
             plain(),
-            "oversampling is configured, but its SII marks no PDO as a sample; name those that hold one, of 0x1b00, 0x1a00, 0x1b01, 0x1a80, 0x1b10",
+            "oversampling is configured, but its SII marks no PDO as a sample; name the PDOs that \
+             hold a sample, of 0x1b00, 0x1a00, 0x1b01, 0x1a80, 0x1b10",
         ),
         (
             named(&[0x1A00, 0x1A05]),
@@ -149,7 +152,8 @@ fn pdos_that_hold_samples_are_marked_or_named() {
         (
             named(&[]),
             drive(0),
-            "oversampling is configured, and its PDOs are those of its SII, expected described ones, as it has CoE; give its pdos, with all samples",
+            "oversampling is configured, and its PDOs come from its SII, expected pdos in the \
+             robot file, as it has CoE; give its pdos, with all samples",
         ),
     ] {
         let mut rig = Rig::new(described(vec![configuration]), vec![device]);
@@ -159,7 +163,8 @@ fn pdos_that_hold_samples_are_marked_or_named() {
     }
 }
 
-/// Without SYNC1 no blocks are handed over; samples faster than the terminal's converter, and blocks longer than its memory, are refused.
+/// Without SYNC1 no blocks are handed over; samples faster than the terminal's converter, and
+/// blocks longer than its memory, are refused.
 #[test]
 fn what_the_terminal_cannot_sample_is_refused() {
     let refused = |configuration: SubDeviceConfiguration| {

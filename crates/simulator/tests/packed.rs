@@ -1,4 +1,5 @@
-//! Process data of a few bits in shared bytes of a datagram: the same values by name, and no SubDevice disturbs a neighbour's bits.
+//! Process data of a few bits in shared bytes of a datagram: the same values by name, and no
+//! SubDevice disturbs a neighbour's bits.
 use crate::rig;
 
 use std::sync::{Arc, Mutex};
@@ -21,7 +22,7 @@ const CHANNELS: [(bool, u8); 8] =
 /// Place of the drive.
 const A_DRIVE: usize = 3;
 
-/// The terminals on a bus of its own, the wires of each, and the bytes of its LRW.
+/// The terminals on a dedicated bus, the wires of each, and the bytes of its LRW.
 struct Bench {
     rig: Rig,
     wires: Vec<Wires>,
@@ -68,7 +69,7 @@ impl Bench {
         for (place, (is_output, channels)) in CHANNELS.into_iter().enumerate().filter(|it| it.0 != A_DRIVE)
         {
             match is_output {
-                // Bits beyond its channels, too: they are nobody's.
+                // Bits beyond its channels, too: no channel uses them.
                 true => self.rig.main_device.outputs_mut(place)[0] = level(place) as u8,
                 false => self.wires[place].set_levels(level(place) & mask(channels)),
             }
@@ -92,7 +93,7 @@ impl Bench {
     }
 }
 
-/// Bits of so many channels.
+/// Bits of this many channels.
 fn mask(channels: u8) -> u64 {
     (1 << channels) - 1
 }
@@ -105,7 +106,8 @@ fn numbers() -> impl Iterator<Item = u64> {
 }
 
 // feature(main-device): process data of a few bits packed into shared bytes (`packed` in `[bus]`), the same by name; a lost SubDevice leaves its neighbours' bits alone
-/// Every channel has the same value with bytes shared and without, whatever the neighbours have; the datagram is shorter.
+/// Every channel has the same value with shared bytes and without, for any neighbour values; the
+/// datagram is shorter.
 #[test]
 fn values_are_the_same_packed_and_not() {
     let [mut packed, mut aligned] = [true, false].map(|packed| bench(packed, true));
@@ -137,9 +139,9 @@ fn fmmus_start_and_stop_within_a_byte() {
     assert_eq!((own(5).1, own(5).2), (0, 7), "a whole byte of its own");
 }
 
-/// One that is gone for good costs the others one cycle, and none of their bits.
+/// A permanently lost SubDevice costs the others one cycle, and none of their bits.
 #[test]
-fn a_lost_one_leaves_the_bits_beside_it_alone() {
+fn lost_sub_device_leaves_neighbouring_bits_unchanged() {
     for lost in (0..CHANNELS.len()).filter(|&place| place != A_DRIVE) {
         let mut bench = bench(true, false);
         bench.exchange(u64::MAX);
@@ -174,7 +176,7 @@ fn a_lost_one_leaves_the_bits_beside_it_alone() {
     }
 }
 
-/// One that comes back has its bits again, in the byte it shares.
+/// A SubDevice that returns has its bits again, in the byte it shares.
 #[test]
 fn one_that_comes_back_has_its_bits_again() {
     for lost in [2, 4] {

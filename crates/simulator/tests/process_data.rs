@@ -1,5 +1,5 @@
-//! Process data reaches its place and returns: over LRW, over LWR and LRD, over several frames, with the
-//! SIIs of real devices, and with a SubDevice that fails.
+//! Process data reaches its place and returns: over LRW, over LWR and LRD, over several frames,
+//! with the SIIs of real devices, and with a SubDevice that fails.
 
 use crate::rig;
 
@@ -52,7 +52,7 @@ fn assert_echoed(rig: &mut Rig, echoes: impl Iterator<Item = usize> + Clone) {
     }
 }
 
-/// Expected working counters of one cycle, all of which came back.
+/// Expected working counters of one cycle in which all were correct.
 fn working_counters(rig: &Rig) -> Vec<u16> {
     let each = rig.main_device.working_counters();
     each.map(|it| {
@@ -185,7 +185,7 @@ fn freshness(rig: &Rig) -> Vec<bool> {
 
 // feature(main-device): a SubDevice that falls out is told of, and takes nobody along
 #[test]
-fn a_subdevice_that_loses_its_power_takes_nobody_along() {
+fn power_loss_of_one_sub_device_does_not_affect_others() {
     let mut rig = ten_in_five_frames();
     let before = rig.main_device.inputs(4).to_vec();
     rig.events.clear();
@@ -236,8 +236,8 @@ fn a_cable_pulled_and_plugged_again() {
     for _ in 0..300 {
         rig.cycle();
     }
-    // Their outputs fell back to the safe state: their state shows it, and so do the working counters of
-    // their outputs.
+    // Their outputs fell back to the safe state: their state shows it, and so do the working
+    // counters of their outputs.
     let report = rig.cycle();
     assert_eq!((report.working_counter_errors, report.spread), (4, true));
     assert_eq!(freshness(&rig), [true; 10], "inputs are there again");

@@ -17,7 +17,7 @@ const COUNTS: f64 = (1 << 20) as f64;
 /// Counts in a cycle of a millisecond: half a revolution a second.
 const SPEED: i32 = 524;
 
-/// A drive in Op, and what it showed last.
+/// A drive in Op, and its last feedback.
 struct Bench {
     drive: ServoDrive,
     now: Instant,
@@ -64,7 +64,8 @@ impl Bench {
         self.last = self.input(&inputs);
     }
 
-    /// A cycle in which the drive is enabled and shall be at `position`, moving at `velocity` with its present torque.
+    /// A cycle in which the drive is enabled and shall be at `position`, moving at `velocity` with
+    /// its present torque.
     fn follow(&mut self, drive: &mut Drive, position: i32, velocity: i32) -> DriveInput {
         let command = DriveCommand {
             request: Request::Enable,
@@ -162,7 +163,7 @@ fn a_simulated_drive_is_guided_through_the_profile_modes() {
 
 // feature(cia402): cyclic modes are changed while the axis moves, each to each, without a jump
 #[test]
-fn a_drive_in_motion_changes_between_the_cyclic_modes_without_a_jump() {
+fn moving_drive_changes_cyclic_modes_without_a_jump() {
     let modes = [CyclicMode::Position, CyclicMode::Velocity, CyclicMode::Torque];
     for (from, to) in modes.into_iter().flat_map(|from| modes.map(|to| (from, to))) {
         let mut bench = Bench::new();
@@ -170,7 +171,8 @@ fn a_drive_in_motion_changes_between_the_cyclic_modes_without_a_jump() {
         let mut at = bench.run_up(&mut drive);
         for mode in [from, to] {
             assert!(drive.change_mode(mode));
-            // A controller that has not followed positions begins where the axis will be when the drive hears of it.
+            // A controller that has not followed positions begins where the axis will be when the
+            // drive receives the set-point.
             if mode == CyclicMode::Position && drive.is_changing_mode() {
                 at = bench.last.position + SPEED;
             }
@@ -189,7 +191,7 @@ fn a_drive_in_motion_changes_between_the_cyclic_modes_without_a_jump() {
 
 // feature(cia402): interpolated position: set-points of 0x60C1, enabled and guided as in CSP
 #[test]
-fn a_drive_follows_interpolated_positions_and_goes_on_in_csp() {
+fn drive_follows_interpolated_positions_and_continues_in_csp() {
     let mut bench = Bench::new();
     let mut drive = Drive::interpolated(2_000);
     let mut at = bench.run_up(&mut drive);
@@ -208,7 +210,7 @@ fn a_drive_follows_interpolated_positions_and_goes_on_in_csp() {
 
 // feature(cia402): profile modes: handshake of set-points, target velocity and torque, changes while enabled
 #[test]
-fn a_drive_in_motion_goes_over_to_a_profile_and_back_along_its_ramps() {
+fn moving_drive_changes_to_profile_mode_and_back_along_ramps() {
     let mut bench = Bench::new();
     let mut drive = Drive::new(CyclicMode::Position, 2_000);
     bench.run_up(&mut drive);

@@ -1,4 +1,5 @@
-//! Cycles of a quiet bus: one frame each, the same but for outputs and for who is asked for mail and the difference of its clock.
+//! Cycles of a quiet bus: one frame each, identical except for outputs, the polled mailbox and the
+//! polled clock difference.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -22,8 +23,8 @@ use onbeat_simulator::{EscDescription, SubDevice, TerminalModel};
 
 use rig::{DRIVE, PERIOD, Rig, described, drive, drives, to_op};
 
-/// A bus of two drives in Op, in cycles of one frame and nothing else: after a generation number (bytes 16 to 32) the AL status of all (to 46), a
-/// mailbox (to 59) and process data.
+/// A bus of two drives in Op, in cycles of one frame and nothing else: after a generation number
+/// (bytes 16 to 32) the AL status of all (to 46), a mailbox (to 59) and process data.
 fn quiet() -> Rig {
     let mut rig = Rig::new(Configuration { distributed_clocks: false, ..to_op() }, drives(2));
     rig.run_up();
@@ -34,7 +35,7 @@ fn quiet() -> Rig {
     rig
 }
 
-/// One cycle whose reply is spoiled.
+/// One cycle with a spoiled reply.
 fn spoiled(rig: &mut Rig, spoil: impl Fn(&mut [u8]) + 'static) -> CycleReport {
     rig.tamper = Some(Box::new(spoil));
     let report = rig.cycle();
@@ -102,7 +103,7 @@ fn a_wrong_working_counter_or_status_in_a_quiet_cycle_is_seen() {
     assert_eq!((report.working_counter_errors, report.all_fresh), (1, false), "{report:?}");
     assert_eq!(rig.main_device.reception().accepted, accepted + 1);
     assert_eq!(rig.main_device.inputs(0), inputs);
-    // One in another state, one that does not answer, mail: each is looked at in a frame of its own.
+    // Another state, no answer, or mail: each is examined in a separate frame.
     for (byte, value) in [(42, 0x04), (44, 0x01), (56, 0x08)] {
         let mut rig = quiet();
         let sent = rig.main_device.reception().sent;
@@ -112,7 +113,7 @@ fn a_wrong_working_counter_or_status_in_a_quiet_cycle_is_seen() {
     }
 }
 
-/// Station addresses of which this register is read, in the frames of so many cycles.
+/// Station addresses at which this register is read, in the frames of `cycles` cycles.
 fn asked(rig: &mut Rig, register: u16, cycles: usize) -> Vec<u16> {
     let asked = Rc::new(RefCell::new(Vec::new()));
     let noted = Rc::clone(&asked);
@@ -140,7 +141,7 @@ fn terminal() -> SubDevice {
 
 // feature(main-device): of those that have one a mailbox, and a clock, is asked in each cycle, in turn
 #[test]
-fn who_has_no_mailbox_takes_no_turn() {
+fn sub_device_without_mailbox_is_not_polled() {
     let mut rig = Rig::new(to_op(), vec![terminal(), drive(1), terminal(), drive(2), drive(3)]);
     rig.run_up();
     for _ in 0..50 {
@@ -165,7 +166,7 @@ fn who_has_no_mailbox_takes_no_turn() {
 
 /// Without its time the others were sent zero: the next frame reads it alone.
 #[test]
-fn a_reference_clock_without_its_time_in_a_quiet_cycle_is_read_alone_until_it_answers() {
+fn reference_clock_missing_its_time_is_read_separately() {
     let mut rig = Rig::new(to_op(), drives(2));
     rig.run_up();
     for _ in 0..200 {
@@ -191,7 +192,7 @@ fn a_reference_clock_without_its_time_in_a_quiet_cycle_is_read_alone_until_it_an
 }
 
 #[test]
-fn a_reference_clock_that_is_steered_is_sent_the_time_of_each_cycle() {
+fn steered_reference_clock_receives_the_time_every_cycle() {
     let mut rig = Rig::new(Configuration { steers_reference: true, ..to_op() }, drives(2));
     rig.run_up();
     let times = Rc::new(RefCell::new(Vec::new()));
@@ -210,9 +211,9 @@ fn a_reference_clock_that_is_steered_is_sent_the_time_of_each_cycle() {
     assert!(times.borrow().array_windows().all(|[before, next]| next - before == 1_000_000), "{times:?}");
 }
 
-/// However often one leaves and comes back, none is left out.
+/// Even if one often leaves and returns, none is left out.
 #[test]
-fn turns_go_on_where_they_were_when_one_comes_back() {
+fn mailbox_polling_resumes_where_it_was_after_a_return() {
     let mut rig = Rig::new(to_op(), drives(5));
     rig.run_up();
     (0..50).for_each(|_| _ = rig.cycle());
@@ -237,12 +238,12 @@ fn turns_go_on_where_they_were_when_one_comes_back() {
     }
     let turns = turns.borrow();
     assert!(turns.len() > 50, "{turns:?}");
-    // A frame on its way when the power goes is lost.
+    // A frame on its way when the power fails is lost.
     assert!(turns.windows(2).all(|it| matches!((it[1] + 5 - it[0]) % 5, 1 | 2)), "{turns:?}");
 }
 
 #[test]
-fn working_counters_of_a_quiet_cycle_are_those_that_came() {
+fn quiet_cycle_reports_received_working_counters() {
     let mut rig = quiet();
     let counters = |rig: &Rig| -> Vec<_> { rig.main_device.working_counters().collect() };
     let whole = counters(&rig);
@@ -279,7 +280,7 @@ fn a_lower_target_ends_quiet_cycles() {
 }
 
 #[test]
-fn a_lower_target_between_the_beginning_of_a_cycle_and_its_frame_ends_quiet_cycles() {
+fn lower_target_before_the_frame_ends_quiet_cycles() {
     let mut rig = quiet();
     rig.main_device.begin_cycle(rig.now);
     rig.main_device.request_state(AlState::PreOp);
@@ -291,7 +292,8 @@ fn a_lower_target_between_the_beginning_of_a_cycle_and_its_frame_ends_quiet_cycl
     assert!(!rig.main_device.inputs_fresh(0));
 }
 
-/// Bytes of the longest frame without process data that is sent in a cycle which reads the error counters of all.
+/// Bytes of the longest frame without process data that is sent in a cycle which reads the error
+/// counters of all.
 fn longest_service(rig: &mut Rig) -> usize {
     let longest = Rc::new(RefCell::new(0));
     let noted = Rc::clone(&longest);
@@ -311,7 +313,7 @@ fn longest_service(rig: &mut Rig) -> usize {
     longest.take()
 }
 
-/// Frames beside process data have to be over before the next cycle's.
+/// Frames next to process data have to end before the next cycle's frame.
 #[test]
 fn a_cycle_begun_twice_leaves_no_more_room_than_any_other() {
     let period = Duration::from_micros(200);
@@ -326,7 +328,7 @@ fn a_cycle_begun_twice_leaves_no_more_room_than_any_other() {
     assert_eq!(longest_service(&mut rig), usual);
 }
 
-/// One that came late, and does not get to Op: what it has to say of that is read.
+/// A late SubDevice that does not reach Op: its mail about that is read.
 #[test]
 fn mail_of_one_that_could_not_join_is_fetched() {
     let mut configured = vec![SubDeviceConfiguration::default(); 2];
@@ -361,7 +363,7 @@ fn mail_of_one_that_could_not_join_is_fetched() {
     assert!(happens(&mut rig, is_told));
 }
 
-/// Two drives in quiet cycles, and one that the bus may lack, and lacks.
+/// Two drives in quiet cycles, and an optional one that is absent.
 fn quiet_with_one_absent() -> Rig {
     let mut configured: Vec<_> = (0..3)
         .map(|number| SubDeviceConfiguration {
@@ -383,9 +385,9 @@ fn quiet_with_one_absent() -> Rig {
     rig
 }
 
-/// With one absent it is known of each whether it takes part: after a lost frame it is found out again.
+/// With one absent the participation of each is known: after a lost frame it is determined again.
 #[test]
-fn after_a_lost_frame_those_who_are_there_take_part_again_while_one_is_absent() {
+fn present_sub_devices_resume_after_lost_frame_while_one_is_off() {
     let mut rig = quiet_with_one_absent();
     let taking_part = |rig: &Rig| [0, 1, 2].map(|it| rig.main_device.exchanged(it));
     assert_eq!(taking_part(&rig), [true, true, false]);

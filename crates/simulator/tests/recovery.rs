@@ -1,4 +1,5 @@
-//! SubDevices that leave Op, or vanish and come back, are brought to Op again while the others stay there.
+//! SubDevices that leave Op, or vanish and come back, are brought to Op again while the others stay
+//! there.
 
 use crate::rig;
 
@@ -49,7 +50,8 @@ fn drives_in_op(count: usize) -> Rig {
     in_op(described(vec![configured(); count]), drives(count as u32))
 }
 
-/// Cycles until all are in Op again and exchange data; the others do so in every cycle but the first `blind`.
+/// Cycles until all are in Op again and exchange data; the others do so in every cycle but the
+/// first `blind`.
 fn cycles_until_all_are_back(rig: &mut Rig, gone: &[usize], blind: usize) -> usize {
     let count = rig.main_device.sub_devices().len();
     for cycle in 0..SOON {
@@ -67,7 +69,7 @@ fn cycles_until_all_are_back(rig: &mut Rig, gone: &[usize], blind: usize) -> usi
     panic!("not back after {SOON} cycles: {states:?}, {:?}", rig.events);
 }
 
-/// Positions that came back, and whether they were configured anew, in the order of positions.
+/// Positions that returned, and whether they were reconfigured, in the order of positions.
 fn recovered(rig: &Rig) -> Vec<(u16, bool)> {
     let mut found: Vec<_> = rig
         .events
@@ -83,7 +85,7 @@ fn recovered(rig: &Rig) -> Vec<(u16, bool)> {
 
 // feature(main-device): a SubDevice that lost its power is addressed, checked, configured and in Op again while the others exchange data in every cycle
 #[test]
-fn one_that_lost_its_power_is_configured_anew_and_in_op_again() {
+fn power_cycled_sub_device_is_reconfigured_and_reaches_op() {
     let mut rig = drives_in_op(6);
     let state = |rig: &Rig, position: usize| rig.segment.sub_devices()[position].al_status();
     for gone in [3, 5, 1] {
@@ -93,7 +95,8 @@ fn one_that_lost_its_power_is_configured_anew_and_in_op_again() {
         assert!(took > 20, "{took} cycles are too few for all of it");
         assert_eq!(recovered(&rig), [(gone as u16, true)]);
         assert_eq!(state(&rig, gone), AlStatus::in_state(AlState::Op));
-        // Its start-up SDO, of which the drive has forgotten all, was written again; and its clock goes with the others.
+        // Its start-up SDO, which the drive lost with its power, was written again; and its clock
+        // agrees with the others.
         for _ in 0..300 {
             rig.cycle();
         }
@@ -103,7 +106,8 @@ fn one_that_lost_its_power_is_configured_anew_and_in_op_again() {
     }
 }
 
-/// A request under way when its SubDevice vanishes does not delay the way back, and one that waits is carried out afterwards.
+/// A request in progress when its SubDevice vanishes does not delay the recovery, and a waiting one
+/// is carried out afterwards.
 #[test]
 fn requests_made_around_a_way_back_are_all_answered() {
     let falls: [fn(&mut Rig); 2] = [
@@ -156,7 +160,7 @@ fn the_reference_clock_comes_back_into_the_time_of_the_others() {
 }
 
 #[test]
-fn who_is_off_for_a_while_is_back_when_the_power_is() {
+fn switched_off_sub_device_returns_with_its_power() {
     let mut rig = drives_in_op(5);
     assert!(rig.segment.power_off(2));
     for cycle in 0..2000 {
@@ -171,7 +175,8 @@ fn who_is_off_for_a_while_is_back_when_the_power_is() {
     assert_eq!(rig.events.iter().filter(gone).count(), 3, "{:?}", rig.events);
     assert!(rig.segment.power_on(2));
     cycles_until_all_are_back(&mut rig, &[2, 3, 4], 1);
-    // Those behind it have been without the reference clock's time for too long: their clocks are set anew, too.
+    // SubDevices behind it have been without the reference clock's time for too long: their clocks
+    // are set again, too.
     assert_eq!(recovered(&rig), [(2, true), (3, true), (4, true)]);
     let was_off = |it: &Event| matches!(it, Event::Reconfiguring { position: 2 });
     assert_eq!(rig.events.iter().filter(|it| matches!(it, Event::Reconfiguring { .. })).count(), 1);
@@ -272,7 +277,7 @@ fn another_identity_in_its_place_stays_out_and_is_named() {
 }
 
 #[test]
-fn another_device_that_brings_the_address_of_a_missing_one_along_stays_out() {
+fn foreign_device_with_a_missing_address_is_excluded() {
     let mut rig = drives_in_op(4);
     let other = Identity { serial: 77, ..DRIVE };
     rig.segment.power_off(3);
@@ -303,7 +308,7 @@ fn another_device_that_brings_the_address_of_a_missing_one_along_stays_out() {
 }
 
 #[test]
-fn one_that_refuses_is_tried_with_growing_pauses_and_then_left_alone() {
+fn refusing_sub_device_is_retried_with_backoff_then_abandoned() {
     let mut rig = drives_in_op(3);
     rig.segment.power_off(1);
     for _ in 0..200 {
@@ -328,7 +333,7 @@ fn one_that_refuses_is_tried_with_growing_pauses_and_then_left_alone() {
     let last = rig.events.iter().rev().find(|it| matches!(it, Event::NotRecovered { .. }));
     assert!(matches!(last, Some(Event::NotRecovered { again_in: None, .. })), "{:?}", rig.events);
     assert_eq!(tried.len(), 8, "{tried:?}");
-    // Gone and there again, it is tried anew.
+    // After it disappeared and returned, it is tried again.
     rig.segment.sub_device_mut(1).expect("it is there").refuse_state(None);
     rig.segment.power_cycle(1);
     rig.events.clear();
@@ -403,7 +408,8 @@ proptest! {
     }
 }
 
-/// Of one that waits in SafeOp for its next try the clock runs on: were another the reference clock meanwhile, frames would tell it zero as the time.
+/// The clock of a SubDevice in SafeOp that waits for its next attempt keeps running. If another
+/// became the reference clock meanwhile, frames would distribute zero as the time.
 // feature(main-device): the reference clock stays one while its SubDevice is on its way back from SafeOp
 #[test]
 fn a_reference_clock_stays_one_while_it_waits_in_safe_op() {

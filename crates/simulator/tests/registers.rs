@@ -1,4 +1,5 @@
-//! Registers of an ESC that reach beyond one access: write protection by frames, temporary loops, PHYs and LEDs on a bus.
+//! Registers of an ESC that reach beyond one access: write protection by frames, temporary loops,
+//! PHYs and LEDs on a bus.
 use crate::bus;
 
 use core::time::Duration;
@@ -26,7 +27,7 @@ fn a_frame_opens_protected_registers_for_itself_alone() {
     assert_eq!(bus.write(0, register::WRITE_REGISTER_ENABLE, &[1]), 1);
     // The next frame finds them closed again; the neighbour was never protected.
     assert_eq!([0, 1].map(|position| bus.write(position, register::STATION_ADDRESS, &[1, 0x10])), [0, 1]);
-    // One that opens and writes takes the protection off.
+    // A frame that unlocks and writes removes the protection.
     assert_eq!(bus.write(0, register::WRITE_REGISTER_ENABLE, &[1, 0]), 1);
     assert_eq!(bus.write(0, register::STATION_ADDRESS, &[1, 0x10]), 1);
 }
@@ -83,7 +84,7 @@ fn the_run_led_follows_the_state() {
 
 // feature(simulator): physical read/write offset (0x0108): APRW and FPRW read at one address and write at another
 #[test]
-fn a_physical_read_write_writes_as_far_behind_as_the_offset_says() {
+fn physical_read_write_writes_at_the_offset() {
     const READ_AT: u16 = 0x1000;
     const WRITTEN_AT: u16 = 0x1400;
     let mut bus = two();

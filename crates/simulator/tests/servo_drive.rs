@@ -1,5 +1,5 @@
-//! Servo drives behind their ESCs: mapped anew over the mailbox, enabled and moved over process data, and
-//! their reaction when frames stop.
+//! Servo drives behind their ESCs: remapped over the mailbox, enabled and moved over process data,
+//! and their reaction when frames stop.
 
 use crate::bus;
 
@@ -82,7 +82,8 @@ fn download(bus: &mut Bus, position: u16, index: u16, sub_index: u8, data: &[u8]
     assert_eq!(CoeMessage::parse(&reply), Ok(CoeMessage::SdoResponse(expected)));
 }
 
-/// Mapped to controlword, target velocity, mode; statusword, actual position, mode: 7 bytes each way.
+/// Mapped to controlword, target velocity, mode; statusword, actual position, mode: 7 bytes each
+/// way.
 fn operational() -> Bus {
     let mut bus = pre_op();
     for position in 0..DRIVES {
@@ -168,7 +169,7 @@ fn a_length_other_than_the_mapping_is_refused() {
 }
 
 #[test]
-fn drives_mapped_anew_turn_as_commanded() {
+fn remapped_drives_turn_as_commanded() {
     let mut bus = enabled();
     let start = cycle(&mut bus, &[(0x0F, 0); 2]);
     let mut end = start.clone();
@@ -176,7 +177,8 @@ fn drives_mapped_anew_turn_as_commanded() {
         end = cycle(&mut bus, &[(0x0F, 1 << 20), (0x0F, -(1 << 19))]);
     }
     let moved: Vec<_> = start.iter().zip(&end).map(|(start, end)| end.1 - start.1).collect();
-    // A second at one revolution a second, and at half of one backwards; a few milliseconds to get there.
+    // A second at one revolution a second, and at half of one backwards; a few milliseconds to get
+    // there.
     assert!((moved[0] - (1 << 20)).abs() < 1 << 14, "{moved:?}");
     assert!((moved[1] + (1 << 19)).abs() < 1 << 14, "{moved:?}");
 }

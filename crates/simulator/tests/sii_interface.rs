@@ -1,5 +1,5 @@
-//! EEPROM access through the ESC, as by a MainDevice (ESC data sheet, section II, 2.12), with the images of
-//! real SubDevices where they are available.
+//! EEPROM access through the ESC, as by a MainDevice (ESC data sheet, section II, 2.12), with the
+//! images of real SubDevices where they are available.
 
 use crate::bus;
 
@@ -47,7 +47,7 @@ fn real(name: &str) -> Option<Vec<u8>> {
     let path = format!("{}/../../../shared/real/sii/{name}.bin", env!("CARGO_MANIFEST_DIR"));
     let image = std::fs::read(&path).ok();
     if image.is_none() {
-        eprintln!("skipped: needs the SII image {path}");
+        testkit::skip!("needs the SII image {path}");
     }
     image
 }

@@ -1,4 +1,4 @@
-//! Process data that is exchanged every few cycles beside that of every cycle.
+//! Process data that is exchanged every few cycles, next to data of every cycle.
 use crate::rig;
 
 use std::sync::{Arc, Mutex};
@@ -11,7 +11,7 @@ use rig::numbered::{is_of, numbered, take_part, taken};
 use rig::wire::Faults;
 use rig::{PERIOD, Rig, described};
 
-/// A bus in Op whose SubDevices exchange their process data every so many cycles.
+/// A bus in Op; `every` is the exchange interval of each SubDevice, in cycles.
 fn in_op(every: &[u16]) -> Rig {
     let configured = |&every: &u16| SubDeviceConfiguration { every, ..Default::default() };
     let devices = (0..every.len()).map(|number| numbered(number, 1)).collect();
@@ -20,7 +20,7 @@ fn in_op(every: &[u16]) -> Rig {
     rig
 }
 
-/// One cycle with outputs of its own; when it was sent.
+/// One cycle with new outputs. Returns when it was sent.
 fn cycle(rig: &mut Rig) -> (Instant, bool) {
     for position in 0..rig.main_device.sub_devices().len() {
         let number = (rig.cycles + 1).to_le_bytes();
@@ -38,7 +38,7 @@ fn is_of_cycle(rig: &Rig, position: usize, sent: Instant) -> bool {
 
 // feature(main-device): process data of a SubDevice every so many cycles, in datagrams of its own; fresh is what came with its last exchange
 #[test]
-fn each_is_exchanged_when_its_turn_has_come_and_is_fresh_between() {
+fn slow_groups_are_exchanged_in_turn_and_stay_fresh() {
     let every = [1, 4, 2, 4, 1, 1000];
     let mut rig = in_op(&every);
     (0..1000).for_each(|_| _ = cycle(&mut rig));
@@ -63,7 +63,7 @@ fn each_is_exchanged_when_its_turn_has_come_and_is_fresh_between() {
 }
 
 #[test]
-fn one_that_is_missing_is_stale_alone_and_asked_in_every_cycle_until_it_is_back() {
+fn missing_one_alone_is_stale_and_polled_every_cycle() {
     let mut rig = in_op(&[4, 1, 4, 1]);
     take_part(&mut rig, 0, false, false);
     let mut exchanged = Vec::new();
@@ -71,9 +71,10 @@ fn one_that_is_missing_is_stale_alone_and_asked_in_every_cycle_until_it_is_back(
         cycle(&mut rig);
         exchanged.push([0, 1, 2, 3].map(|position| rig.main_device.exchanged(position)));
     }
-    // Those of every cycle never miss one, also where they stand between those that share the datagram.
+    // SubDevices of every cycle never miss one, also between SubDevices that share the datagram.
     assert!(exchanged.iter().all(|it| it[1] && it[3]), "{exchanged:?}");
-    // At the latest in four cycles its turn comes, and the other that shares its datagram is stale with it for a cycle.
+    // Its turn follows within four cycles, and the other SubDevice of its datagram is stale with it
+    // for a cycle.
     assert_eq!(exchanged.iter().filter(|it| !it[2]).count(), 1, "{exchanged:?}");
     assert!(exchanged[6..].iter().all(|it| *it == [false, true, true, true]), "{exchanged:?}");
     take_part(&mut rig, 0, true, true);
@@ -84,7 +85,8 @@ fn one_that_is_missing_is_stale_alone_and_asked_in_every_cycle_until_it_is_back(
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
 
-    /// With any losses: fresh inputs are no older than their own period, and a lost exchange is made up for in the next cycle.
+    /// With any losses: fresh inputs are no older than their own period, and a lost exchange is
+    /// made up for in the next cycle.
     #[test]
     fn fresh_is_never_older_than_its_own_period(
         every in proptest::collection::vec(1..9_u16, 2..6),
@@ -115,7 +117,7 @@ proptest! {
 
 // feature(main-device): LRW, or LWR and LRD where a SubDevice is to have outputs and inputs in datagrams of their own
 #[test]
-fn outputs_and_inputs_go_in_datagrams_of_their_own_where_they_are_to() {
+fn outputs_and_inputs_use_separate_datagrams_if_configured() {
     for lrw in [true, false] {
         let configuration = SubDeviceConfiguration { lrw, ..Default::default() };
         let mut rig = Rig::new(
@@ -137,7 +139,7 @@ fn outputs_and_inputs_go_in_datagrams_of_their_own_where_they_are_to() {
 }
 
 #[test]
-fn process_data_of_several_datagrams_is_refused_every_few_cycles() {
+fn slow_process_data_of_several_datagrams_is_refused() {
     let slow = SubDeviceConfiguration { every: 4, ..Default::default() };
     let mut rig = Rig::new(described(vec![slow]), vec![numbered(0, 100)]);
     rig.pump_to(BringUpPhase::PreOp);

@@ -1,4 +1,5 @@
-//! Replies that take longer than they are waited for at first: a large bus, or a machine that does much else.
+//! Replies that take longer than they are waited for at first: a large bus, or a machine that does
+//! much else.
 
 use crate::rig;
 
@@ -28,10 +29,11 @@ fn time_of_a_request(rig: &mut Rig) -> Duration {
     time
 }
 
-/// Replies that are late but come are waited for: a few frames are lost until that is known, and not all of them for ever.
+/// Late replies are waited for: a few frames are lost until the delay is known, but not all of them
+/// for ever.
 // feature(main-device): the time that replies are waited for on the way up follows the time they take
 #[test]
-fn a_bus_whose_replies_are_late_comes_up_with_few_frames_lost() {
+fn bus_with_late_replies_comes_up_with_few_frames_lost() {
     let mut rig = slow();
     rig.pump_to(BringUpPhase::PreOp);
     assert_eq!(rig.main_device.phase(), BringUpPhase::PreOp, "{:?}", rig.events);
@@ -42,7 +44,7 @@ fn a_bus_whose_replies_are_late_comes_up_with_few_frames_lost() {
 
 /// Once they come soon, a lost frame is sent again as soon as before.
 #[test]
-fn once_replies_come_soon_a_lost_frame_is_noticed_as_soon_as_ever() {
+fn fast_replies_restore_fast_loss_detection() {
     let mut rig = slow();
     rig.pump_to(BringUpPhase::PreOp);
     rig.wire.reply_faults = None;

@@ -1,5 +1,5 @@
-//! Commands reach the other SubDevices: a short working counter costs only the inputs of the missing ones,
-//! from the next cycle on.
+//! Commands reach the other SubDevices: a short working counter costs only the inputs of the
+//! missing ones, from the next cycle on.
 
 use crate::rig;
 
@@ -37,8 +37,9 @@ fn line(count: usize) -> Vec<SubDevice> {
     (0..count).map(|number| numbered(number, 1)).collect()
 }
 
-/// Runs one cycle with unique outputs. Fresh inputs must be of this cycle, and of the right SubDevice; and
-/// where the outputs of the previous cycle were taken, of a SubDevice that received them.
+/// Runs one cycle with unique outputs. Fresh inputs must be of this cycle, and of the right
+/// SubDevice; and where the outputs of the previous cycle were taken, of a SubDevice that received
+/// them.
 fn cycle(rig: &mut Rig) -> CycleReport {
     let count = rig.main_device.sub_devices().len();
     let mut told = Vec::new();
@@ -73,7 +74,7 @@ fn exchanged(rig: &Rig) -> Vec<bool> {
     each(rig, |position| rig.main_device.exchanged(position))
 }
 
-/// True for the first `present` of `count`, false for the rest.
+/// True for the first `present` of `count`, else false.
 fn first(present: usize, count: usize) -> Vec<bool> {
     (0..count).map(|position| position < present).collect()
 }
@@ -92,7 +93,7 @@ fn cycles_until_whole(rig: &mut Rig) -> usize {
 
 // feature(main-device): a short working counter blinds only those who are missing, from the next cycle on, and ends when all are there again
 #[test]
-fn drives_before_a_cut_cable_are_commanded_from_the_second_cycle_on() {
+fn drives_before_cut_cable_are_commanded_from_second_cycle() {
     let mut rig = in_op(line(8));
     assert_eq!(rig.main_device.working_counters().count(), 1);
     let whole = cycle(&mut rig);
@@ -156,7 +157,7 @@ fn a_loose_contact_leaves_the_layout_spread() {
 
 // feature(main-device): the same for trees, those out of Op, those that refuse LRW, inputs of several datagrams, a thousand SubDevices
 #[test]
-fn who_has_left_op_still_tells_its_inputs() {
+fn sub_device_out_of_op_still_sends_inputs() {
     let mut rig = in_op(line(4));
     // Like an ESC that leaves Op: its outputs' SyncManager is off.
     write(&mut rig, 1, register::AL_CONTROL, &AlControl::request(AlState::SafeOp).bits().to_le_bytes());
@@ -176,7 +177,7 @@ fn who_has_left_op_still_tells_its_inputs() {
 
 // feature(main-device): the same for trees, those out of Op, those that refuse LRW, inputs of several datagrams, a thousand SubDevices
 #[test]
-fn one_that_refuses_lrw_is_told_from_the_others_too() {
+fn sub_device_refusing_lrw_is_identified() {
     let bits = EscDescription::FEATURES.bits | 1 << 9;
     let no_lrw = EscDescription { features: EscFeatures { bits }, ..EscDescription::default() };
     for missing in 0..3 {
@@ -194,7 +195,7 @@ fn one_that_refuses_lrw_is_told_from_the_others_too() {
     }
 }
 
-/// An ESC with room for inputs of several datagrams.
+/// An ESC with space for inputs of several datagrams.
 fn large() -> EscDescription {
     EscDescription { ram_kib: 60, ..EscDescription::default() }
 }
@@ -236,8 +237,8 @@ fn a_target_below_op_is_spread_too_and_the_way_up_is_not() {
     assert!(rig.cycle().spread);
     assert_eq!(each(&rig, |it| rig.main_device.inputs_fresh(it)), [true, false, true]);
 
-    // Still one short: Op is not requested. Complete again, still spread: Op is requested once the layout
-    // is whole too.
+    // Still one short: Op is not requested. Complete again, still spread: Op is requested once the
+    // layout is whole too.
     rig.main_device.request_state(AlState::Op);
     for _ in 0..100 {
         rig.cycle();
@@ -253,7 +254,7 @@ fn a_target_below_op_is_spread_too_and_the_way_up_is_not() {
 }
 
 #[test]
-fn somebody_missing_on_the_way_up_is_waited_for() {
+fn bring_up_waits_for_missing_sub_device() {
     let mut rig = Rig::new(to_op(), line(3));
     rig.pump_to(BringUpPhase::PreOp);
     rig.cycle_to(BringUpPhase::ToSafeOp, 100);
@@ -288,7 +289,7 @@ fn cycle_without_lrw(rig: &mut Rig) {
 }
 
 #[test]
-fn op_is_not_asked_for_where_process_data_is_whole_only_while_it_is_spread() {
+fn op_needs_complete_process_data_in_shared_datagrams() {
     let state_timeout = Duration::from_secs(1);
     let configuration = Configuration { target: AlState::SafeOp, state_timeout, ..to_op() };
     let mut rig = Rig::new(configuration, line(3));
@@ -318,7 +319,7 @@ fn grouped(names: &[Option<&str>]) -> Configuration {
 
 // feature(main-device): groups of SubDevices that stand and fall together
 #[test]
-fn a_group_stands_and_falls_together() {
+fn group_members_are_fresh_or_stale_together() {
     let names = [Some("beam"), Some("beam"), None, Some("lift"), Some("beam"), Some("lift")];
     let mut rig = Rig::new(grouped(&names), line(6));
     rig.run_up();
@@ -369,7 +370,7 @@ fn small() -> SubDevice {
 
 // feature(main-device): the same for trees, those out of Op, those that refuse LRW, inputs of several datagrams, a thousand SubDevices
 #[test]
-fn a_thousand_subdevices_share_datagrams_where_the_cycle_has_no_time_for_each() {
+fn thousand_sub_devices_share_datagrams_in_a_short_cycle() {
     const COUNT: usize = 1000;
     const MISSING: usize = 500;
     // Each with two datagrams of 14 bytes: 2.3 ms on the wire.
@@ -425,7 +426,7 @@ proptest! {
 
     // feature(main-device): a short working counter blinds only those who are missing, from the next cycle on, and ends when all are there again
     #[test]
-    fn whoever_is_there_is_fresh_in_every_cycle_but_the_first_after_a_change((devices, script) in flapping()) {
+    fn present_sub_devices_are_stale_only_in_cycle_after_change((devices, script) in flapping()) {
         let groups: Vec<_> = devices.iter().map(|&(_, group)| group).collect();
         let is_cut: Vec<_> = devices.iter().map(|&(blocks, _)| blocks * 24 > 1376).collect();
         let all = devices.iter().enumerate().map(|(number, &(blocks, _))| numbered_on(large(), number, blocks));

@@ -149,12 +149,12 @@ fn process_data_of_another_length_is_refused() {
 
 // feature(simulator): SyncManagers on each other or outside the memory are refused
 #[test]
-fn sync_managers_outside_the_memory_or_on_each_other_are_refused() {
+fn sync_managers_outside_memory_or_overlapping_are_refused() {
     use AlStatusCode as Code;
     const OUT: u8 = SyncManager::CONTROL_OUTPUTS;
     const IN: u8 = SyncManager::CONTROL_INPUTS;
-    // Mailboxes are at 0x1000 to 0x1100, memory ends at 0x3000; 100 bytes of process data have three
-    // buffers.
+    // Mailboxes are at 0x1000 to 0x1100, memory ends at 0x3000; 100 bytes of process data have
+    // three buffers.
     for (why, outputs, inputs, expected) in [
         ("side by side", 0x1100, 0x122C, reached(SafeOp)),
         ("up to the end", 0x1100, 0x3000 - 300, reached(SafeOp)),
@@ -195,7 +195,7 @@ fn sync_managers_outside_the_memory_or_on_each_other_are_refused() {
     assert_eq!(bus.request(0, SafeOp), error(PreOp, Code(0x17)));
 }
 
-/// A SubDevice whose SII has mailboxes, at 0x1000 and 0x1080, of 128 bytes.
+/// A SubDevice with mailboxes in its SII, at 0x1000 and 0x1080, of 128 bytes.
 fn with_mailbox(length: usize) -> SubDevice {
     let mut image = sii(0, 0);
     for (word, value) in [(0x18, 0x1000_u16), (0x19, 128), (0x1A, 0x1080), (0x1B, 128), (0x1C, 4)] {
@@ -223,7 +223,7 @@ fn the_mailbox_works_from_pre_op_on() {
 
 // feature(simulator): AL control before SyncManagers; Init always accepted; up again and again
 #[test]
-fn init_is_accepted_whatever_happened_to_sync_managers_and_errors() {
+fn init_is_accepted_after_any_sync_manager_and_error_state() {
     let no_sync_managers = [0; 32];
     // Cleared this long before the request for Init, and again this long after it.
     for (before, behind) in [(0, 0), (0, 5), (1, 0), (5, 1), (50, 0)] {
@@ -262,8 +262,8 @@ fn bring_up(bus: &mut Bus) {
     exchange(bus);
 }
 
-/// First broadcasts of MainDevices on a bus that another one may have left in Op. AL control is requested
-/// with and without acknowledge, before and after FMMUs and SyncManagers are cleared.
+/// First broadcasts of MainDevices on a bus that another one may have left in Op. AL control is
+/// requested with and without acknowledge, before and after FMMUs and SyncManagers are cleared.
 // feature(simulator): AL control before SyncManagers; Init always accepted; up again and again
 #[test]
 fn it_comes_up_again_and_again_however_a_main_device_begins() {
@@ -317,7 +317,7 @@ fn a_mailbox_that_is_not_set_up_keeps_it_in_init() {
 }
 
 #[test]
-fn the_application_can_refuse_with_a_code_of_its_own() {
+fn application_can_refuse_with_custom_code() {
     let code = AlStatusCode::DC_INVALID_SYNC_CYCLE_TIME;
     let application = Echo { lengths: ProcessDataLengths::default(), refuse: Some((SafeOp, code)) };
     let mut bus = Bus::line(vec![SubDevice::from_sii(&sii(0, 0), Box::new(application))]);
@@ -399,7 +399,7 @@ fn an_esc_with_device_emulation_follows_at_once() {
 }
 
 #[test]
-fn a_stopped_application_answers_nothing_and_its_watchdog_expires() {
+fn stopped_application_is_silent_and_its_watchdog_expires() {
     let mut bus = Bus::line(vec![echo(4)]);
     bus.wait(1);
     bus.segment.sub_device_mut(0).unwrap().set_application_runs(false);

@@ -1,4 +1,5 @@
-//! Static drift compensation: clocks that are used agree before the first SYNC0, and those that do not are told.
+//! Static drift compensation: clocks in use agree before the first SYNC0, and clocks that do not
+//! are reported.
 
 use crate::rig;
 
@@ -70,7 +71,7 @@ fn clocks_200_ppm_apart_agree_before_the_first_sync0() {
     assert!(in_pre_op < 2_048 && at_sync0 < 2_048, "{in_pre_op} ns, {at_sync0} ns");
     assert!(!rig.events.iter().any(|it| matches!(it, Event::ClockUnsettled { .. })), "{:?}", rig.events);
 
-    // Who does not use its clock waits for nothing, and drifts on.
+    // A SubDevice that does not use its clock waits for nothing, and keeps drifting.
     let mut unused = Rig::new(configuration(drifts.len(), false), drives(&drifts));
     unused.pump_to(BringUpPhase::PreOp);
     let fewer = unused.main_device.reception().sent;
@@ -82,7 +83,7 @@ fn clocks_200_ppm_apart_agree_before_the_first_sync0() {
 
 // feature(main-device): static drift compensation is bounded: a clock that does not agree in time is told with its difference, and the bus goes on
 #[test]
-fn a_clock_that_cannot_follow_is_told_and_the_bus_goes_on() {
+fn clock_that_cannot_follow_is_reported_and_the_bus_continues() {
     // Its control loop steers against 763 ppm at most.
     let mut rig = Rig::new(configuration(3, true), drives(&[0.0, 20.0, 2_000.0]));
     let begin = rig.now;
@@ -102,7 +103,8 @@ fn a_clock_that_cannot_follow_is_told_and_the_bus_goes_on() {
     assert!(took < Duration::from_secs(3), "{took:?}");
 }
 
-/// Crystals as they are usual agree soon: a bus of many has few frames more, of which each passes a thousand.
+/// Crystals as they are usual agree soon: a bus of many has few frames more, of which each passes a
+/// thousand.
 #[test]
 fn a_thousand_with_usual_crystals_take_few_frames_more() {
     let usual: Vec<f64> = (0..1000).map(|number| f64::from(number % 5) * 10.0 - 20.0).collect();

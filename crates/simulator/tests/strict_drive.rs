@@ -1,4 +1,4 @@
-//! A servo drive whose tolerance of late frames is that of real ones, before a MainDevice.
+//! A servo drive that tolerates late frames as little as real ones, with a MainDevice.
 use crate::rig;
 
 use std::time::Duration;
@@ -56,7 +56,7 @@ fn a_pause_of_five_cycles_ends_op_of_a_strict_one_only() {
         let mut rig = in_op(limit);
         let op = AlStatus::in_state(AlState::Op);
         assert_eq!(state(&rig), (op, AlStatusCode::NO_ERROR));
-        // One frame that does not come is nothing yet.
+        // One missing frame counts nothing yet.
         rig.pass_to(rig.now + PERIOD, false);
         rig.cycle();
         assert_eq!(state(&rig), (op, AlStatusCode::NO_ERROR));

@@ -1,5 +1,5 @@
-//! Cables in the wrong ports: IN and OUT swapped at one SubDevice. The bus comes up in the order of the
-//! cable, reports the place, and its clocks are right.
+//! Cables in the wrong ports: IN and OUT swapped at one SubDevice. The bus comes up in the order of
+//! the cable, reports the place, and its clocks are right.
 
 use crate::rig;
 
@@ -29,7 +29,8 @@ fn numbered(number: u32, has_clock: bool) -> SubDevice {
     let features = if has_clock { EscDescription::FEATURES } else { EscFeatures { bits: 0 } };
     let oscillator = Oscillator {
         initial_time: (1 << 32) * (u64::from(number) + 1) - 77_000_000 * u64::from(number),
-        // Little: a control loop learns the rate of its crystal over more writes than these tests take.
+        // Little: a control loop learns the rate of its crystal over more writes than these tests
+        // take.
         drift_ppm: f64::from(number % 5) * 0.6 - 1.2,
         ..Oscillator::default()
     };
@@ -42,7 +43,7 @@ fn all(count: u32) -> Vec<SubDevice> {
     (0..count).map(|number| numbered(number, true)).collect()
 }
 
-/// A line whose SubDevices are entered at port 1 and left at port 0 where `swapped`.
+/// A line of SubDevices; the ones in `swapped` are entered at port 1 and left at port 0.
 fn line(devices: Vec<SubDevice>, swapped: &[usize]) -> Segment {
     let way_in = |place: usize| usize::from(swapped.contains(&place));
     let attachments: Vec<_> = (1..devices.len())
@@ -60,7 +61,7 @@ fn delay_written(rig: &Rig, device: usize) -> u32 {
     u32::from_le_bytes(bytes)
 }
 
-/// Brings it up to Op; the order is that of the cable, and those in `swapped` are named.
+/// Brings it up to Op. The order follows the cable, and the positions in `swapped` are named.
 fn run_up(segment: Segment, swapped: &[usize]) -> Rig {
     let count = segment.sub_devices().len();
     let mut rig = Rig::on(to_op(), segment);
@@ -106,7 +107,7 @@ fn at_each_place_of_a_line() {
 }
 
 #[test]
-fn those_without_power_come_back_to_their_places() {
+fn power_cycled_sub_devices_return_to_their_positions() {
     for gone in 0..5 {
         let mut rig = run_up(line(all(5), &[1, 3]), &[1, 3]);
         let stations: Vec<_> = rig.main_device.sub_devices().iter().map(|it| it.station_address).collect();
@@ -126,8 +127,9 @@ fn alone() {
 
 // feature(main-device): IN and OUT swapped anywhere: told where, brought up, in the order of the cable, delays right
 #[test]
-fn delays_are_those_of_the_cable_to_where_frames_are_processed() {
-    // Cables of 110, 120, 130 ns; the second is swapped, and processed when the frame has come back from the last.
+fn delays_match_cable_to_the_processing_port() {
+    // Cables of 110, 120, 130 ns; the second is swapped, and processed when the frame has come back
+    // from the last.
     let rig = run_up(line(all(4), &[1]), &[1]);
     let (second, third, fourth) = (110 + FORWARDING, 120 + FORWARDING, 130 + FORWARDING);
     let there = second + third + fourth;
@@ -192,7 +194,7 @@ fn branches_of_a_junction() {
 
 #[test]
 fn a_branch_at_each_port_of_a_swapped_subdevice() {
-    // Frames come in at port 2, go to 1 by port 0, are processed, and go to 2 and 3 by ports 3 and 1.
+    // Frames enter at port 2, reach 1 by port 0, are processed, and reach 2 and 3 by ports 3 and 1.
     let attachments = [Attachment::new(0, 0), Attachment::new(0, 3), Attachment::new(0, 1)];
     let segment = Segment::entered_at(2, all(4), &attachments).expect("a tree");
     let mut rig = run_up(segment, &[0]);
@@ -222,7 +224,7 @@ fn any_line_with_any_swapped_ones() {
         .expect("every line comes up");
 }
 
-/// `scan` of a bus whose SubDevices have no application: no panic at any of their answers.
+/// `scan` of a bus of SubDevices without an application: no panic at any of their answers.
 #[test]
 fn a_scan_says_where() {
     let image = with_coe(Identity::default(), "bare", stamped_mapping(0, 0)).image().emit();

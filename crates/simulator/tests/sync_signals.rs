@@ -43,7 +43,8 @@ fn recorder(drift_ppm: f64, pulses: &Pulses) -> SubDevice {
 
 fn recorder_behind(kind: EscKind, drift_ppm: f64, pulses: &Pulses) -> SubDevice {
     let image = coupler(DRIVE, "recorder").image().emit();
-    // A little of it: a control loop learns the rate of its crystal over more writes than these tests take.
+    // A little of it: a control loop learns the rate of its crystal over more writes than these
+    // tests take.
     let oscillator = Oscillator {
         drift_ppm: drift_ppm / 64.0,
         initial_time: (drift_ppm.abs() * 1e9) as u64,
@@ -63,7 +64,7 @@ fn with_sync1(cycles: u32) -> SubDeviceConfiguration {
 
 /// An application gives up where no pulse comes for 200 ms.
 #[test]
-fn a_first_sync1_that_is_seconds_ahead_is_waited_for_on_the_way_to_op() {
+fn bring_up_to_op_waits_for_first_sync1_seconds_ahead() {
     let sync1 = Some(Sync1 { cycle: Duration::from_secs(4), delay: Duration::ZERO });
     let mut rig =
         Rig::new(described(vec![SubDeviceConfiguration { sync1, ..with_sync1(0) }; 2]), drives(2));
@@ -74,7 +75,7 @@ fn a_first_sync1_that_is_seconds_ahead_is_waited_for_on_the_way_to_op() {
 
 // feature(main-device): SYNC1 behind SYNC0 with a delay and a period of its own, at the same time in all SubDevices
 #[test]
-fn sync1_rises_at_the_multiples_of_its_own_cycle_everywhere() {
+fn sync1_rises_at_multiples_of_its_cycle_everywhere() {
     let cycles = [1, 3, 3, 0];
     let pulses: Vec<Pulses> = cycles.iter().map(|_| Pulses::default()).collect();
     let devices = pulses.iter().zip([0.0, 60.0, -60.0, 20.0]).map(|(pulses, ppm)| recorder(ppm, pulses));
@@ -92,7 +93,7 @@ fn sync1_rises_at_the_multiples_of_its_own_cycle_everywhere() {
         let (cycle, delay) = (1_000_000 * u64::from(cycles), 100_000 * u64::from(cycles));
         assert!(sync1.iter().all(|(_, time)| time % cycle == 250_000 + delay), "{sync1:?}");
     }
-    // The two whose clocks are farthest apart.
+    // The two clocks that are farthest apart.
     let ([sync0, sync1], [other0, other1]) = (&pulses[1], &pulses[2]);
     for ((now, time), (other, other_time)) in sync0.iter().zip(other0).chain(sync1.iter().zip(other1)) {
         let apart = now.as_nanos().abs_diff(other.as_nanos());
@@ -100,8 +101,8 @@ fn sync1_rises_at_the_multiples_of_its_own_cycle_everywhere() {
     }
 }
 
-/// On a long line a frame comes so much later to the last SubDevice that pulses come meanwhile: with each frame one here, which hands on the time of
-/// the bus.
+/// On a long line a frame reaches the last SubDevice so late that pulses are due meanwhile: one for
+/// each frame that distributes the bus time.
 // feature(simulator): SYNC0 comes before the frame that reaches its SubDevice later, on lines of any length
 #[test]
 fn sync0_that_comes_while_a_frame_is_on_its_way_is_not_lost() {
@@ -122,7 +123,7 @@ fn sync0_that_comes_while_a_frame_is_on_its_way_is_not_lost() {
         let expected = 100 * each as usize;
         assert!(first.len().abs_diff(expected) <= 1 && last.len().abs_diff(expected) <= 1, "{expected}");
         let grid = u64::from(1_000_000 / each);
-        // Those of one that comes while a frame is on its way may be late by the way.
+        // A pulse due while a frame is on its way may be late by the travel time.
         let most = if each == 1 { 100 } else { 400_000 };
         assert!(first.iter().chain(&last).all(|(_, time)| time % grid == 1_000 * shift));
         for ((now, time), (other, other_time)) in first.iter().zip(&last) {
@@ -138,7 +139,8 @@ fn run(rig: &mut Rig, cycles: u32) {
     }
 }
 
-/// A bus whose second SubDevice's clock jumps by so much between its start time and its activation, `times` times; and back.
+/// A bus on which the second SubDevice's clock jumps by `by` between its start time and its
+/// activation, `times` times; and back.
 fn late_start(times: usize, by: Duration) -> Rig {
     let by = by.as_nanos() as i64;
     let pulses = Pulses::default();
@@ -181,7 +183,7 @@ fn misses(rig: &Rig) -> Vec<(u16, SyncMiss)> {
 
 // feature(main-device): a start time of SYNC0 that had passed before it was activated is told, and set anew
 #[test]
-fn a_start_time_that_had_passed_is_told_and_set_anew() {
+fn missed_start_time_is_reported_and_set_again() {
     let jump = Duration::from_millis(50);
     let rig = late_start(2, jump);
     assert_eq!(rig.main_device.phase(), BringUpPhase::Op, "{:?}", rig.events);
@@ -243,7 +245,7 @@ fn an_activation_that_is_not_taken_is_given_up_with_its_reason() {
 // feature(main-device): latch inputs: single and continuous edges, their times read in a service frame while process data goes on
 // feature(simulator): latch inputs, whose pins a fault moves
 #[test]
-fn latch_times_are_read_while_process_data_goes_on() {
+fn latch_times_are_read_during_process_data() {
     let latches = Some([LatchMode::SINGLE, LatchMode::default()]);
     let with_latches = SubDeviceConfiguration { latches, ..Default::default() };
     let mut rig = Rig::new(described(vec![SubDeviceConfiguration::default(), with_latches]), drives(2));
@@ -270,7 +272,7 @@ fn latch_times_are_read_while_process_data_goes_on() {
     let edge = |time| LatchEdge { time, is_new: true };
     assert_eq!((single.high, single.rising, single.falling), (true, edge(times[0]), edge(times[1])));
     assert_eq!((newest.high, newest.rising, newest.falling), (true, edge(times[2]), edge(times[1])));
-    // Read once, they are let go.
+    // Once read, they are released.
     let [again, _] = read(&mut rig);
     assert_eq!(again.rising, LatchEdge { time: times[0], is_new: false });
     rig.segment.set_latch(1, 0, false);
@@ -301,7 +303,8 @@ fn latch_inputs_without_a_clock_are_refused() {
     );
 }
 
-/// Time at which the host's clock began, ns since 2000: that of the bus wraps at 32 bits about 2.5 s behind the start of the tests below.
+/// Start of the host's clock, ns since 2000. The bus time wraps at 32 bits about 2.5 s after the
+/// start of the tests below.
 const EPOCH_BEFORE_A_WRAP: u64 = (186_264_514 << 32) + (1 << 32) - 3_500_000_000;
 
 /// A reference clock of 32 bits, then one of 64 and one of 32, all with SYNC0 and latch inputs.
@@ -324,7 +327,8 @@ fn full_time(rig: &Rig) -> u64 {
     rig.segment.sub_devices()[1].system_time(rig.now)
 }
 
-/// Pulses of the newest hundred cycles lie on the grid in the time of 64 bits, and at the same time everywhere.
+/// Pulses of the newest hundred cycles lie on the grid in the time of 64 bits, and at the same time
+/// everywhere.
 fn on_the_grid(pulses: &[Pulses; 3]) {
     let pulses = pulses.each_ref().map(|it| it.lock().unwrap()[0].clone());
     let newest = |own: &[(Instant, u64)]| own[own.len() - 100..].to_vec();
@@ -338,9 +342,10 @@ fn on_the_grid(pulses: &[Pulses; 3]) {
 }
 
 // feature(main-device): a reference clock of 32 bits: its time is extended to 64 over its wraps, for SYNC0, latches and the lock of the cycle
-/// The reference clock counts 32 bits and wraps: SYNC0 stays on the grid of the whole time in all SubDevices, and so do those behind.
+/// The reference clock counts 32 bits and wraps: SYNC0 stays on the grid of the full time in all
+/// SubDevices, also in the ones behind it.
 #[test]
-fn sync0_keeps_its_grid_over_the_wraps_of_a_reference_clock_of_32_bits() {
+fn sync0_keeps_grid_over_wraps_of_32_bit_reference_clock() {
     let pulses: [Pulses; 3] = Default::default();
     let mut rig = behind_32_bits(&pulses);
     assert_eq!(misses(&rig), []);
@@ -358,9 +363,9 @@ fn sync0_keeps_its_grid_over_the_wraps_of_a_reference_clock_of_32_bits() {
     assert!(wraps(&rig) > first, "{first}");
 }
 
-/// Latch times of a clock of 32 bits are those of the bus, over the wrap.
+/// Latch times of a 32-bit clock are bus times, over the wrap.
 #[test]
-fn latch_times_of_a_clock_of_32_bits_go_on_over_its_wrap() {
+fn latch_times_of_a_32_bit_clock_continue_over_its_wrap() {
     let mut rig = behind_32_bits(&Default::default());
     run(&mut rig, 1000);
     let first = full_time(&rig) >> 32;
@@ -389,9 +394,9 @@ fn latch_times_of_a_clock_of_32_bits_go_on_over_its_wrap() {
     assert_eq!(input.falling, LatchEdge { time: before[2], is_new: false });
 }
 
-/// One that lost its power behind the wrap of the reference clock gets the whole time again.
+/// A SubDevice that lost its power after the wrap of the reference clock gets the full time again.
 #[test]
-fn a_clock_of_64_bits_set_anew_behind_the_wrap_has_the_whole_time() {
+fn clock_of_64_bits_reset_after_wrap_has_full_time() {
     let pulses: [Pulses; 3] = Default::default();
     let mut rig = behind_32_bits(&pulses);
     run(&mut rig, 4000);

@@ -1,4 +1,5 @@
-//! Supervision of SYNC0 and process data in a SubDevice (ETG.1020, 13): which settings it refuses, and what takes it from Op.
+//! Supervision of SYNC0 and process data in a SubDevice (ETG.1020, 13): the settings it refuses,
+//! and the conditions that end Op.
 use crate::bus;
 
 use core::time::Duration;
@@ -111,7 +112,7 @@ fn safeop_is_refused_with_sync_settings_that_do_not_fit() {
         (by_sync0, 0x03, CYCLE, 0),
         (told(250_000), 0x03, CYCLE, 0),
         (USUAL, 0x03, 0, 0),
-        // Asked for and not there; no pulse; SYNC1 alone.
+        // Requested and missing; no pulse; SYNC1 alone.
         (by_sync0, 0x00, CYCLE, 0x30),
         (USUAL, 0x01, CYCLE, 0x30),
         (USUAL, 0x05, CYCLE, 0x30),
@@ -130,7 +131,7 @@ fn safeop_is_refused_with_sync_settings_that_do_not_fit() {
 fn late_frames_beyond_the_limit_end_op() {
     let mut bench = Bench::in_op();
     assert_eq!(bench.shown(), SynchronisationState { cycle: CYCLE, ..SynchronisationState::default() });
-    // One that is late harms nothing, two in a row count.
+    // One late frame is tolerated, two in a row count.
     bench.cycles(false, 1);
     bench.cycles(true, 3);
     assert_eq!((bench.bus.al_status(0), bench.shown().events_missed), ((8, 0), 0));
@@ -148,7 +149,7 @@ fn late_frames_beyond_the_limit_end_op() {
     bench.bus.write(0, register::AL_CONTROL, &[Op.number() | 0x10, 0]);
     bench.cycles(true, 10);
     assert_eq!((bench.bus.al_status(0), bench.shown().error), ((8, 0), false));
-    // Two sets of outputs in a cycle are told.
+    // Two sets of outputs in a cycle are reported.
     bench.bus.send(Command::Lrw, Address::Logical(0), &[0; 4]);
     bench.cycles(true, 2);
     assert_eq!(bench.shown().cycle_too_short, 1);

@@ -1,4 +1,5 @@
-//! Analogue outputs and inputs, encoders, a force-torque sensor: their SIIs, and their values on a bus.
+//! Analogue outputs and inputs, encoders, a force-torque sensor: their SIIs, and their values on a
+//! bus.
 use crate::rig;
 
 use ethercat::pdo::{PdoField, PdoMapping};
@@ -28,7 +29,8 @@ fn mappings() -> [PdoMapping; 5] {
     ]
 }
 
-/// Two valves, two probes on them, an encoder on the drive's shaft and one of its own, a sensor, and the drive.
+/// Two valves, two probes on them, an encoder on the drive's shaft and a separate encoder, a
+/// sensor, and the drive.
 fn bench() -> Rig {
     let device = || DeviceDescription::new(Identity::default(), "device");
     let (wires, shaft) = ([Level::default(), Level::default()], Level::default());
@@ -111,7 +113,7 @@ fn an_encoder_counts_with_its_shaft_or_by_itself_and_is_set() {
     let mut rig = bench();
     rig.run_up();
     cycles(&mut rig, 4);
-    // The shaft stands at 3 rad: the counter began there.
+    // The shaft is at 3 rad: the counter began there.
     assert_eq!(input(&rig, ENCODERS, 0x6000, 0x11), 0);
     let before = input(&rig, ENCODERS, 0x6010, 0x11);
     cycles(&mut rig, 100);

@@ -1,4 +1,5 @@
-//! Trees, and the common time in them: delays equal those of the cables, clocks agree, SYNC0 on the grid.
+//! Trees, and the common time in them: delays equal the cable delays, clocks agree, SYNC0 on the
+//! grid.
 
 use crate::rig;
 
@@ -44,7 +45,7 @@ impl Application for Pulsed {
     }
 }
 
-/// A SubDevice whose crystal is off by a 64th of `drift_ppm`, or that has none.
+/// A SubDevice with a crystal that is off by a 64th of `drift_ppm`, or without a clock.
 fn pulsed(drift_ppm: Option<f64>, number: u64) -> (SubDevice, Pulses) {
     let pulses = Pulses::default();
     let features = drift_ppm.map_or(EscFeatures { bits: 0 }, |_| EscDescription::FEATURES);
@@ -59,7 +60,7 @@ fn pulsed(drift_ppm: Option<f64>, number: u64) -> (SubDevice, Pulses) {
     (SubDevice::new(esc, image, Box::new(Pulsed(pulses.clone()))), pulses)
 }
 
-/// A tree whose SubDevices have these drifts; those with a clock have a SYNC0.
+/// A tree of SubDevices with these drifts. SubDevices with a clock have a SYNC0.
 fn tree(drifts: &[Option<f64>], attachments: &[Attachment]) -> (Rig, Vec<Pulses>) {
     let (devices, pulses) = (0..).zip(drifts).map(|(number, &drift)| pulsed(drift, number)).unzip();
     let sync0 = Some(Sync0 { cycle: Duration::from_millis(1), shift: SHIFT });
@@ -97,8 +98,8 @@ fn assert_delays_within(tolerance: u32, rig: &Rig, expected: &[Option<u32>]) {
     }
 }
 
-/// Checks that after two seconds of cycles all clocks show the same time, that SYNC0 rises everywhere at
-/// the same instant, on the grid, and that the MainDevice shows it.
+/// Checks that after two seconds of cycles all clocks show the same time, that SYNC0 rises
+/// everywhere at the same instant, on the grid, and that the MainDevice shows it.
 fn assert_one_time(rig: &mut Rig, pulses: &[Pulses], reference: usize) {
     for _ in 0..SETTLED {
         rig.cycle();
@@ -182,7 +183,7 @@ fn a_subdevice_without_a_clock_in_between() {
 
 /// No clock latched the frame at the junction: half the round trip is the best estimate.
 #[test]
-fn branches_behind_a_junction_without_a_clock_count_as_half_way_round() {
+fn branches_at_clockless_junction_count_as_half_the_round_trip() {
     let drifts = [Some(0.0), None, Some(50.0), Some(-50.0)];
     let cables = [attachment(0, 1, 100), attachment(1, 3, 200), attachment(1, 1, 300)];
     let (rig, _) = run_up(&drifts, &cables);
@@ -194,7 +195,7 @@ fn branches_behind_a_junction_without_a_clock_count_as_half_way_round() {
 fn the_reference_is_the_first_with_a_clock() {
     let drifts = [None, Some(50.0), Some(-50.0), Some(20.0)];
     let cables = [attachment(0, 3, 150), attachment(0, 1, 100), attachment(2, 1, 70)];
-    // 0 (no clock) -3- 1, -1- 2 -1- 3: the reference is a leaf, the others are attached beside it.
+    // 0 (no clock) -3- 1, -1- 2 -1- 3: the reference is a leaf, the others are on another branch.
     let (rig, _) = run_up(&drifts, &cables);
     assert_eq!(rig.main_device.clock().reference, Some(1));
     assert_eq!(delay_written(&rig, 1), 0);
@@ -207,7 +208,7 @@ fn the_reference_is_the_first_with_a_clock() {
 
 // feature(main-device): SYNC0 in all SubDevices at the same time
 #[test]
-fn sync0_rises_everywhere_even_if_the_write_that_starts_it_was_lost() {
+fn sync0_starts_everywhere_after_a_lost_activation_write() {
     for seed in 0..20 {
         let drifts = [Some(0.0); 6];
         let (mut rig, pulses) = tree(&drifts, &branches());
@@ -252,7 +253,7 @@ fn a_line_of_a_hundred_and_fifty_clocks() {
 /// 2026-11-22 in ns since 2000-01-01, and a time about to wrap.
 // feature(main-device): DC system time in ns since 2000-01-01
 #[test]
-fn system_time_counts_from_the_epoch_it_is_told() {
+fn system_time_counts_from_the_given_epoch() {
     for system_time_at_epoch in [848_620_800_000_000_000, u64::MAX - 3_000_000_000] {
         let (devices, pulses): (Vec<_>, Vec<_>) =
             (0..3).map(|number| pulsed(Some(number as f64 * 20.0), number)).unzip();

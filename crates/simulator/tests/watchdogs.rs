@@ -53,7 +53,7 @@ fn falls_after(rig: &mut Rig, timeout: Duration) -> Option<Duration> {
 
 // feature(main-device): watchdogs: exact in registers, written, read back; a drive falls out of Op after its time and not before
 #[test]
-fn a_drive_falls_out_of_op_after_the_time_it_was_given_and_not_before() {
+fn drive_leaves_op_after_its_watchdog_time_and_not_before() {
     for milliseconds in [5, 30, 250] {
         let time = Duration::from_millis(milliseconds);
         let mut rig = Rig::new(described(vec![watched(Watchdog::After(time))]), drives(1));
@@ -65,7 +65,7 @@ fn a_drive_falls_out_of_op_after_the_time_it_was_given_and_not_before() {
 }
 
 #[test]
-fn it_is_a_tenth_of_a_second_where_nobody_says_otherwise_and_never_where_it_is_off() {
+fn watchdog_defaults_to_100_ms_and_can_be_disabled() {
     let mut rig = Rig::new(to_op(), drives(1));
     rig.run_up();
     let tenth = Duration::from_millis(100);
@@ -122,14 +122,14 @@ fn both_watchdogs_share_a_divider_and_are_exact() {
 }
 
 #[test]
-fn what_has_no_outputs_is_asked_for_no_watchdog() {
+fn sub_device_without_outputs_gets_no_watchdog() {
     let mut rig = Rig::new(to_op(), vec![rig::parameters::parameters(), drive(1)]);
     rig.run_up();
     assert!(!rig.main_device.sub_devices()[0].has_unwatched_outputs());
 }
 
-/// A bus of one whose ESC keeps its 100 ms, whatever is written: the reply to a read of its watchdogs is
-/// changed.
+/// A bus of one SubDevice. Its ESC keeps its 100 ms, whatever is written: the reply to a read of
+/// its watchdogs is changed.
 fn stubborn(target: AlState) -> Rig {
     let configuration = watched(Watchdog::After(Duration::from_millis(20)));
     let configuration =
@@ -168,7 +168,7 @@ fn keep_the_watchdog(frame: &mut [u8]) {
 
 // feature(main-device): watchdogs: exact in registers, written, read back; a drive falls out of Op after its time and not before
 #[test]
-fn an_esc_that_does_not_take_its_watchdog_is_named_and_does_not_go_to_op() {
+fn esc_refusing_its_watchdog_is_named_and_stays_out_of_op() {
     let rig = stubborn(AlState::Op);
     let sentence = rig.failure().map(ToString::to_string).unwrap_or_default();
     for part in ["SubDevice 0", "process data watchdog is 100ms, expected 20ms", "process_data_watchdog"] {
@@ -177,7 +177,7 @@ fn an_esc_that_does_not_take_its_watchdog_is_named_and_does_not_go_to_op() {
 }
 
 #[test]
-fn tools_see_a_watchdog_that_is_not_taken_and_op_is_refused_later() {
+fn tools_see_refused_watchdog_and_op_is_refused_later() {
     let mut rig = stubborn(AlState::PreOp);
     assert!(rig.failure().is_none(), "{:?}", rig.events);
     assert_eq!(rig.main_device.sub_devices()[0].output_watchdog(), Some(Duration::from_millis(100)));
@@ -192,7 +192,7 @@ fn tools_see_a_watchdog_that_is_not_taken_and_op_is_refused_later() {
 }
 
 #[test]
-fn a_watchdog_nobody_can_set_is_refused_beforehand() {
+fn impossible_watchdog_is_refused_beforehand() {
     for found in [Duration::ZERO, Duration::from_secs(121)] {
         let configuration = described(vec![watched(Watchdog::After(found))]);
         let refused = ethercat::main_device::MainDevice::new(configuration).expect_err("out of range");

@@ -1,4 +1,5 @@
-//! Each kind of SubDevice after a long rest, in bring-up and in Op: it receives all requests, and its answers reach the MainDevice.
+//! Each kind of SubDevice after a long rest, in bring-up and in Op: it receives all requests, and
+//! its answers reach the MainDevice.
 use crate::rig;
 
 use std::time::Duration;
@@ -22,7 +23,7 @@ use onbeat_simulator::{EscDescription, SubDevice, TerminalModel};
 
 use rig::{DRIVE, Rig, to_op};
 
-/// Kinds of SubDevices: by what stands behind the ESC.
+/// Kinds of SubDevices, by the application behind the ESC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Coupler,
@@ -163,7 +164,7 @@ fn comes_back(rig: &mut Rig, kind: Kind) -> bool {
     panic!("{kind:?} is not back: {:?}, {:?}", state(rig), rig.events);
 }
 
-/// A foreign frame asks it for PreOp.
+/// A foreign frame requests PreOp from it.
 fn ask_for_pre_op(rig: &mut Rig) {
     let mut buffer = [0; 64];
     let mut builder = FrameBuilder::new(&mut buffer, MacAddress::MAIN_DEVICE);
@@ -217,12 +218,13 @@ fn a_state_is_left_and_reached_again_after_a_rest() {
 
 // feature(simulator): each kind of SubDevice hears mailbox, state requests, faults and recovery after a long rest
 #[test]
-fn a_watchdog_expires_after_a_rest_and_is_told() {
+fn watchdog_expires_after_idle_time_and_is_reported() {
     for kind in KINDS {
         let mut rig = in_op(kind);
-        // One without firmware, whose ESC answers for it, lets its outputs go and stays in Op.
+        // A SubDevice without firmware, with an ESC that answers for it, releases its outputs and
+        // stays in Op.
         let has_outputs = !rig.main_device.outputs_mut(HERE).is_empty() && device(kind).has_mailbox();
-        // Nobody sends a frame; who has outputs leaves Op by itself, in its time.
+        // No frame arrives; a SubDevice with outputs leaves Op by itself, in its time.
         rig.pass_to(rig.now + REST, true);
         let fallen = AlStatus { error: true, ..AlStatus::in_state(AlState::SafeOp) };
         let expected = if has_outputs { fallen } else { AlStatus::in_state(AlState::Op) };
@@ -237,7 +239,7 @@ fn a_watchdog_expires_after_a_rest_and_is_told() {
 
 // feature(simulator): each kind of SubDevice hears mailbox, state requests, faults and recovery after a long rest
 #[test]
-fn who_loses_its_power_after_a_rest_is_configured_anew() {
+fn power_loss_after_idle_time_is_reconfigured() {
     for kind in KINDS {
         let mut rig = in_op(kind);
         assert!(rig.segment.power_cycle(HERE));
@@ -249,9 +251,9 @@ fn who_loses_its_power_after_a_rest_is_configured_anew() {
     }
 }
 
-/// A program that hangs for a while, as one does in firmware: what was asked meanwhile is done when it goes on.
+/// A program that hangs for a while, as in firmware, serves pending requests when it continues.
 #[test]
-fn who_hangs_after_a_rest_serves_what_was_asked_meanwhile() {
+fn hung_application_serves_pending_requests_afterwards() {
     for kind in KINDS.into_iter().filter(|&kind| device(kind).has_mailbox()) {
         let mut rig = in_op(kind);
         rig.segment.sub_device_mut(HERE).unwrap().set_mailbox_runs(false);

@@ -10,7 +10,7 @@
 //!
 //! let testbed = match Testbed::new() {
 //!     Ok(testbed) => testbed,
-//!     Err(skip) => return eprintln!("skipped: {skip}"),
+//!     Err(skip) => return testkit::skip!("{skip}"),
 //! };
 //! let mut simulate = Command::new("onbeat");
 //! simulate.args(["simulate", "robot.toml", "--iface", Side::Far.interface()]);
@@ -29,6 +29,7 @@ mod turn;
 
 use std::fmt;
 use std::fs::{self, File};
+use std::io::Write;
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::process::{self, Command, Output, Stdio};
@@ -40,6 +41,24 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 pub use sys::{CountingAllocator, end_with_parent};
 pub use turn::{Turn, alone, await_calm};
+
+/// Says that a test cannot run here, with the reason; `cargo xtask test` counts it as skipped.
+#[macro_export]
+macro_rules! skip {
+    ($($reason:tt)*) => { $crate::skipped(&format!($($reason)*)) };
+}
+
+/// As [`skip!`]. The test is named by its thread.
+pub fn skipped(reason: &str) {
+    let thread = thread::current();
+    let line = format!("{}: {}\n", thread.name().unwrap_or("a test"), reason.replace('\n', " "));
+    eprint!("skipped: {line}");
+    if let Some(path) = std::env::var_os("ONBEAT_SKIPS") {
+        let file = File::options().append(true).create(true).open(path);
+        // The file is for the summary only.
+        let _ = file.and_then(|mut file| file.write_all(line.as_bytes()));
+    }
+}
 
 /// An end of the cable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -93,7 +93,7 @@ pub fn alone(
             return Ok(output);
         }
     }
-    Err(Skip("somebody raises shields on this machine again and again".into()))
+    Err(Skip("another process raises shields on this machine again and again".into()))
 }
 
 /// Folder that a command has as `/run`. It lies outside the command's namespaces: what is written
@@ -155,7 +155,7 @@ fn wait_until_free() -> Result<(), Skip> {
         }
         thread::sleep(Duration::from_millis(50));
     }
-    Err(Skip("somebody else's shield stands on this machine".into()))
+    Err(Skip("another process has a shield on this machine".into()))
 }
 
 /// True if a journal outside the namespaces has claimed a CPU.

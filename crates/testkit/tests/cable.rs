@@ -6,7 +6,7 @@ use std::process::Command;
 use testkit::{Side, Testbed};
 
 fn testbed() -> Option<Testbed> {
-    Testbed::new().map_err(|skip| eprintln!("skipped: {skip}")).ok()
+    Testbed::new().map_err(|skip| testkit::skip!("{skip}")).ok()
 }
 
 fn interfaces(testbed: &Testbed, side: Side) -> String {

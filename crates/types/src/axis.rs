@@ -43,15 +43,15 @@ named! {
         InterpolatedPosition = "ip";
         /// PP: the drive makes its own way to a target position 0x607A.
         ProfilePosition = "pp";
-        /// PV: the drive goes over to a target velocity 0x60FF along its own ramp.
+        /// PV: the drive ramps to a target velocity 0x60FF by itself.
         ProfileVelocity = "pv";
-        /// TQ: the drive goes over to a target torque 0x6071 along its own slope.
+        /// TQ: the drive ramps to a target torque 0x6071 along its own slope.
         ProfileTorque = "tq";
     }
 }
 
 impl AxisMode {
-    /// The cyclic mode whose set-points it takes: positions, velocities or torques.
+    /// The cyclic mode with the same set-points: positions, velocities or torques.
     #[must_use]
     pub const fn cyclic(self) -> CyclicMode {
         match self {
@@ -90,12 +90,13 @@ named! {
     /// Reaction of an axis to a stale command.
     #[derive(Default)]
     OnStale {
-        /// Comes to rest at its deceleration, then keeps its position, enabled. In torque mode the drive halts along its
-        /// own ramp.
+        /// Stops at its deceleration, then keeps its position, enabled. In torque mode the drive
+        /// halts along its own ramp.
         #[default]
         Hold = "hold";
-        /// Comes to rest smoothly, in the same time as all axes with this reaction, so that a base keeps to its arc and an
-        /// arm to its line; then keeps its position, enabled. In torque mode the torque falls to zero.
+        /// Stops smoothly, in the same time as all axes with this reaction, so that a base keeps
+        /// its arc and an arm its line; then keeps its position, enabled. In torque mode the torque
+        /// falls to zero.
         Ramp = "ramp";
         /// CiA 402 quick stop: along the drive's own ramp, then without torque.
         QuickStop = "quick_stop";
@@ -133,13 +134,14 @@ named! {
 named! {
     /// Effect of an interlock while its input does not permit.
     InterlockKind {
-        /// Brings its axes to rest, then disables them, until they are reset.
+        /// Stops its axes, then disables them, until they are reset.
         Stop = "stop";
-        /// Brings its axes to rest, then disables them; once the input permits again, they may be enabled.
+        /// Stops its axes, then disables them; once the input permits again, they may be enabled.
         Enable = "enable";
         /// Permits jogs of its axes (enabling switch).
         Jog = "jog";
-        /// Permits automatic motion; without it its axes are in set-up mode, in which only a jog moves them.
+        /// Permits automatic motion; without it its axes are in set-up mode, in which only a jog
+        /// moves them.
         Automatic = "automatic";
     }
 }
@@ -170,7 +172,8 @@ pub struct DigitalOutput {
     pub channel: usize,
 }
 
-/// Feedback of a brake: digital inputs that show whether it is open or closed. Without either, it has none.
+/// Feedback of a brake: digital inputs that show whether it is open or closed. Without either, it
+/// has none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct BrakeFeedback {
     /// Input that is on while the brake is open.

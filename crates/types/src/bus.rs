@@ -1,4 +1,4 @@
-//! Figures of a bus and places on its cable, as they are read, told and shown.
+//! Figures of a bus and positions on its cable, as read, reported and shown.
 
 use alloc::borrow::ToOwned;
 use alloc::format;
@@ -34,7 +34,7 @@ impl ErrorCounters {
     /// Count that a counter stays at.
     pub const FULL: u8 = u8::MAX;
 
-    /// Errors counted since `before`. A counter that stood at [`Self::FULL`] counts none.
+    /// Errors counted since `before`. A counter that was at [`Self::FULL`] counts none.
     #[must_use]
     pub fn since(self, before: Self) -> Self {
         Self {
@@ -44,7 +44,7 @@ impl ErrorCounters {
         }
     }
 
-    /// True if a counter stands at [`Self::FULL`].
+    /// True if a counter is at [`Self::FULL`].
     #[must_use]
     pub fn is_full(&self) -> bool {
         let of_port = |it: &PortErrorCounters| {
@@ -66,7 +66,8 @@ impl PortErrorCounters {
     }
 }
 
-/// Errors counted since a counter stood at `before`; where it stands lower now it was cleared, or lost its power.
+/// Errors counted since a counter was at `before`. A lower count now means that it was cleared, or
+/// lost its power.
 fn counted(now: u8, before: u8) -> u8 {
     now.checked_sub(before).unwrap_or(now)
 }
@@ -111,7 +112,8 @@ pub struct WorkingCounterChange {
 pub struct CableEnd {
     /// Position of the SubDevice; `None` is an interface of the MainDevice.
     pub position: Option<u16>,
-    /// Its port, of the MainDevice 0 for the first interface and 1 for the second; `None` where it is not about one.
+    /// Its port, of the MainDevice 0 for the first interface and 1 for the second; `None` where it
+    /// is not about one.
     pub port: Option<u8>,
 }
 
@@ -133,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_since_another_look_are_differences_unless_they_were_cleared_between() {
+    fn counts_since_earlier_read_are_differences_unless_cleared() {
         let at = |invalid_frames, lost_links| {
             let port = PortErrorCounters { invalid_frames, lost_links, ..PortErrorCounters::default() };
             let [none, ..] = ErrorCounters::default().ports;

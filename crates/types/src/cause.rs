@@ -1,4 +1,5 @@
-//! Causes of lateness and of disturbances of a real-time thread: the words of all that look for them.
+//! Causes of lateness and of disturbances of a real-time thread: common names for all tools that
+//! search for them.
 
 use alloc::string::String;
 use core::fmt;
@@ -9,7 +10,8 @@ named! {
     /// Kind of a cause.
     #[derive(Default, PartialOrd, Ord)]
     Kind {
-        /// Another thread had the CPU: the thread was switched out though it could have run, or not in.
+        /// Another thread had the CPU: the thread was switched out though it could have run, or not
+        /// in.
         Task = "task";
         /// Interrupt handler, or an interrupt of the CPU itself.
         Irq = "irq";
@@ -60,8 +62,8 @@ impl fmt::Display for Kind {
 pub struct Disturbance {
     /// Kind of the cause.
     pub kind: Kind,
-    /// Name: of the system call, of the thread that was preferred, or of the memory that was missing; "unknown" where the
-    /// kernel does not report.
+    /// Name: of the system call, of the thread that was preferred, or of the memory that was
+    /// missing; "unknown" where the kernel does not report.
     pub name: String,
     /// Number of times.
     pub count: u64,

@@ -1,4 +1,4 @@
-//! Enums whose codes cross processes.
+//! Enums with codes that are exchanged between processes.
 
 /// Declares an enum of codes: read from their numbers, and in words.
 #[doc(hidden)]
@@ -33,7 +33,7 @@ macro_rules! codes {
                 Self::ALL.into_iter().find(|it| it.words() == words)
             }
 
-            /// Text for a line of its own, and the name in JSON.
+            /// Text for a separate line, and the name in JSON.
             #[must_use]
             pub const fn words(self) -> &'static str {
                 match self {

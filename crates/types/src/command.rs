@@ -116,8 +116,8 @@ impl fmt::Display for Takes {
     }
 }
 
-/// Command from outside, as the cycle took it. Every number in it is finite; it may be beyond any limit: the controller that
-/// follows it clamps it, and reports that.
+/// Command from outside, as the cycle took it. Every number in it is finite; it may be beyond any
+/// limit: the controller that follows it clamps it, and reports that.
 #[derive(Debug, Default, PartialEq)]
 pub struct ExternalCommand {
     /// Validity; only a fresh command is to move anything.
@@ -154,7 +154,7 @@ pub enum Freshness {
     Never,
     /// The last command holds.
     Fresh,
-    /// The time-to-live of the last command is over.
+    /// The time-to-live of the last command has expired.
     Stale,
 }
 

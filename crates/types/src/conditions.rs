@@ -3,7 +3,8 @@
 use alloc::string::String;
 use core::fmt;
 
-/// Conditions that every measurement has, by these names in `run --json`, in recordings of both forms and in reports.
+/// Conditions that every measurement has, by these names in `run --json`, in recordings of both
+/// forms and in reports.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Conditions {
@@ -29,7 +30,8 @@ pub struct Conditions {
     pub governor: Option<String>,
     /// Clock source of the kernel: with most but `tsc`, reading the clock costs a system call.
     pub clock_source: Option<String>,
-    /// CPUs kept free of ordinary threads (`isolcpus`), in the kernel's list format; empty for none.
+    /// CPUs kept free of ordinary threads (`isolcpus`), in the kernel's list format; empty for
+    /// none.
     pub isolated_cpus: String,
 }
 

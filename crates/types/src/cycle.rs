@@ -7,18 +7,19 @@ use crate::named::named;
 /// Time that a bus may stay lost, unless another is said.
 pub const LOSS_TIME: Duration = Duration::from_secs(10);
 
-/// Cycles in a row without word of an axis for which its set-points go on.
+/// Consecutive cycles without data of an axis for which its set-points continue.
 pub const BLIND_CYCLES: u64 = 2;
 
 named! {
     /// Reply that a cycle works with.
     #[derive(Default)]
     FrameOrder {
-        /// Takes the replies to the frames of the cycle before, computes, sends: the cycle never waits for the wire.
+        /// Takes the replies to the frames of the cycle before, computes, sends: the cycle never
+        /// waits for the wire.
         #[default]
         ReplyOfLastCycle = "reply_of_last_cycle";
-        /// Sends what the cycle before computed, waits for the replies, computes: outputs leave at the release however long
-        /// the controller takes, and inputs are of this cycle.
+        /// Sends what the cycle before computed, waits for the replies, computes: outputs leave at
+        /// the release however long the controller takes, and inputs are of this cycle.
         WaitForReply = "wait_for_reply";
     }
 }
@@ -30,7 +31,8 @@ named! {
         /// This host's.
         #[default]
         Own = "own";
-        /// The reference clock of the bus: releases are moved until they come at a fixed phase of its periods.
+        /// The reference clock of the bus: releases are moved until they come at a fixed phase of
+        /// its periods.
         Reference = "reference";
         /// This host's, and the reference clock of the bus is steered after it.
         Host = "host";
@@ -60,16 +62,16 @@ named! {
         /// They are skipped: the next cycle starts at the next grid point.
         #[default]
         Skip = "skip";
-        /// They are run back to back until the grid is caught up with, up to a limit in a row; what is missing then is
-        /// skipped.
+        /// They are run back to back until the grid is caught up with, up to a limit in a row; what
+        /// is missing then is skipped.
         CatchUp = "catch-up";
-        /// They are skipped, the axes come to rest, and the run ends with an error.
+        /// They are skipped, the axes stop, and the run ends with an error.
         Stop = "stop";
     }
 }
 
 named! {
-    /// Behaviour of an axis after an outage, once it is back and rests.
+    /// Behaviour of an axis after an outage, once it is back and at standstill.
     #[derive(Default)]
     AfterOutage {
         /// Stays in place until the outage is acknowledged.

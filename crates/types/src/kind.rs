@@ -26,7 +26,7 @@ named! {
         OmniDrive = "omni_drive";
         /// Moves the tool of the arm to poses, on straight lines.
         Cartesian = "cartesian";
-        /// Runs in a process of its own, which is waited for.
+        /// Runs in a separate process, which the cycle waits for.
         External = "external";
     }
 }
@@ -47,7 +47,8 @@ impl ControllerKind {
         };
         match self {
             Self::Hold | Self::External => &AxisMode::ALL,
-            // The torque that makes an axis swing depends on its load, and a drive that makes its own way does not swing along.
+            // The torque that makes an axis swing depends on its load, and a drive that makes its
+            // own way does not swing along.
             Self::Sinusoid => &[CyclicPosition, InterpolatedPosition, CyclicVelocity],
             Self::JointTrajectory | Self::Cartesian => &[CyclicPosition, InterpolatedPosition],
             Self::JointPosition => &[CyclicPosition, InterpolatedPosition, ProfilePosition],
@@ -75,7 +76,8 @@ named! {
     SensorKind {
         /// Force x, y, z in N; torque x, y, z in N m.
         ForceTorque = "force_torque";
-        /// Acceleration x, y, z in m/s²; angular velocity x, y, z in rad/s; if there are four more, orientation x, y, z, w.
+        /// Acceleration x, y, z in m/s²; angular velocity x, y, z in rad/s; if there are four more,
+        /// orientation x, y, z, w.
         Imu = "imu";
         /// Temperature in degrees Celsius.
         Temperature = "temperature";
@@ -93,7 +95,7 @@ named! {
 }
 
 named! {
-    /// Kind of a device beside the bus.
+    /// Kind of a device that is not on the bus.
     PeripheralKind {
         /// HC-SR04 on two lines of a GPIO chip.
         Sonar = "sonar";
@@ -121,7 +123,7 @@ impl PeripheralKind {
         }
     }
 
-    /// Usual period of its real-time task: that of the service robot paper.
+    /// Usual period of its real-time task, from the service robot paper.
     #[must_use]
     pub const fn period(self) -> Duration {
         Duration::from_millis(match self {
@@ -152,7 +154,7 @@ named! {
         /// MPU-6050: angular velocities and accelerations.
         #[default]
         Mpu6050 = "mpu6050";
-        /// myAHRS+: with a magnetometer, and an orientation of its own.
+        /// myAHRS+: with a magnetometer, and its own orientation estimate.
         MyAhrs = "myahrs";
     }
 }
@@ -177,7 +179,8 @@ named! {
         Quaternion = "quaternion";
         /// Its roll, pitch and yaw.
         Euler = "euler";
-        /// Its uncorrected angular velocities and accelerations, from which the orientation is computed here.
+        /// Its uncorrected angular velocities and accelerations, from which the orientation is
+        /// computed here.
         Raw = "raw";
     }
 }
@@ -280,8 +283,8 @@ impl TerminalModel {
 }
 
 impl PortKind {
-    /// Sizes that a port of this kind can have, if these are none: bytes of the longest message or of a stream's room, and,
-    /// of messages, how many find room.
+    /// Describes the possible sizes of a port of this kind, if these are impossible. `size` is the
+    /// longest message or the stream's buffer in bytes, `depth` the number of messages that fit.
     #[must_use]
     pub const fn complaint(self, size: usize, depth: usize) -> Option<&'static str> {
         match (self, size, depth) {
@@ -298,6 +301,6 @@ impl PortKind {
 /// Longest message, bytes: a socket takes it in one piece.
 const LONGEST: usize = 65_536;
 const DEEPEST: usize = 4096;
-/// Bytes of all messages that find room.
+/// Bytes of all messages in a port, at most.
 const MOST: usize = 16 << 20;
 const WIDEST: usize = 1 << 20;

@@ -5,16 +5,16 @@
 //! | [`axis`] | modes, interlocks and reactions of axes |
 //! | [`bus`] | error counters, working counters, ends of cables |
 //! | [`cause`] | causes of lateness and of disturbances |
-//! | [`command`] | [`Twist`], [`AxisTarget`]: targets of commands, [`ExternalCommand`], and their [`Freshness`] |
+//! | [`command`] | [`Twist`], [`AxisTarget`], [`ExternalCommand`], and their [`Freshness`] |
 //! | [`conditions`] | [`Conditions`] that every measurement has, by their names |
 //! | [`kind`] | kinds of controllers, bases, sensors, ports and peripherals |
 //! | [`cycle`] | choices of a cycle |
 //! | [`object`] | values of CoE objects as text |
-//! | [`profile`] | [`RealTimeProfile`]: requests of a thread to the operating system, and their letters |
+//! | [`profile`] | [`RealTimeProfile`]: requests to the operating system, and their letters |
 //! | [`schedule`] | [`Policy`], [`Protocol`]: rules by which tasks share a processor |
 //! | [`signal`] | [`Signal`]: process data by name |
 //! | [`spread`] | [`Spread`]: last, smallest, largest and mean value of a time |
-//! | [`state`] | phases of the bus and of axes, states of drives and requests to them, reasons for stops, with their codes |
+//! | [`state`] | phases of bus and axes, states of drives, requests, stop reasons; their codes |
 //! | [`time`] | [`Instant`], the house clock's |
 //! | [`units`] | radians, metres, newton metres, seconds and their rates, as types |
 #![no_std]

@@ -1,6 +1,7 @@
-//! Enums whose variants go by a name in files, on the command line and in JSON.
+//! Enums with variants that have a name in files, on the command line and in JSON.
 
-/// Declares such an enum: its names are said once, for [`name`](crate::FrameOrder::name) and for serde.
+/// Declares such an enum. Each name is written once, for [`name`](crate::FrameOrder::name) and for
+/// serde.
 macro_rules! named {
     ($(#[$about:meta])* $name:ident { $($(#[$variant_about:meta])* $variant:ident = $text:literal;)+ }) => {
         $(#[$about])*

@@ -1,4 +1,4 @@
-//! Numbers in sentences for people.
+//! Numbers in messages.
 
 use alloc::format;
 use core::fmt;

@@ -240,7 +240,8 @@ impl fmt::Display for ObjectValue {
     }
 }
 
-/// Words behind the whole numbers that are expected, where `text` is a number that only looks like none: `1e2`, `2.0`.
+/// Words behind the whole numbers that are expected, where `text` is a number that only looks like
+/// none: `1e2`, `2.0`.
 #[must_use]
 pub fn without_point(text: &str) -> &'static str {
     let is_other = text.contains(['.', 'e', 'E']) && text.parse::<f64>().is_ok();

@@ -12,7 +12,7 @@ pub struct Profile {
     pub priority: bool,
     /// M: all memory locked, stack and heap pre-faulted.
     pub memory: bool,
-    /// C: a CPU of its own.
+    /// C: a dedicated CPU.
     pub shield: bool,
     /// S: a spinning sleep.
     pub spin: bool,
@@ -24,18 +24,18 @@ impl Profile {
     /// Time before a release at which S wakes up and spins, unless another is said.
     pub const SPIN_MARGIN: Duration = Duration::from_micros(50);
 
-    /// Nothing is asked of the operating system.
+    /// No requests to the operating system.
     pub const NONE: Self = Self { priority: false, memory: false, shield: false, spin: false };
     /// Memory.
     pub const M: Self = Self { priority: false, memory: true, shield: false, spin: false };
     /// Priority and memory.
     pub const PM: Self = Self { priority: true, memory: true, shield: false, spin: false };
-    /// Priority, memory and a CPU of its own.
+    /// Priority, memory and a dedicated CPU.
     pub const PMC: Self = Self { priority: true, memory: true, shield: true, spin: false };
     /// All of them.
     pub const PMCS: Self = Self { priority: true, memory: true, shield: true, spin: true };
 
-    /// These letters, and those that values said beside them ask for.
+    /// These letters, and the letters that separate settings request.
     #[must_use]
     pub const fn and(self, priority: bool, spin: bool) -> Self {
         Self { priority: self.priority || priority, spin: self.spin || spin, ..self }
@@ -106,8 +106,8 @@ pub enum Scheduling {
         /// 1 to 99.
         priority: u8,
     },
-    /// `SCHED_DEADLINE`: `runtime` in every `period`, before `deadline`, guaranteed by the kernel's admission test. A
-    /// cycle that uses more is stopped until the next period.
+    /// `SCHED_DEADLINE`: `runtime` in every `period`, before `deadline`, guaranteed by the kernel's
+    /// admission test. A cycle that uses more is stopped until the next period.
     Deadline {
         /// Processor time reserved, spinning included; 1024 ns or more.
         runtime: Duration,
@@ -125,7 +125,8 @@ pub struct RealTimeProfile {
     pub scheduling: Option<Scheduling>,
     /// M: lock all memory and pre-fault stack and heap.
     pub memory: Option<Residency>,
-    /// C: move everything else away from `cpu`, or from the highest CPU this thread may use where `cpu` says none.
+    /// C: move everything else away from `cpu`, or from the highest CPU this thread may use if
+    /// `cpu` is `None`.
     pub shield: bool,
     /// S: how long before a release to wake up and spin.
     pub spin: Option<Duration>,
@@ -138,7 +139,7 @@ pub struct RealTimeProfile {
 pub struct Residency {
     /// Heap to make resident, in bytes.
     pub heap: usize,
-    /// Stack to make resident, in bytes, as far as the thread's stack goes.
+    /// Stack to make resident, in bytes, limited to the thread's stack.
     pub stack: usize,
 }
 
@@ -158,11 +159,11 @@ impl Default for RealTimeProfile {
 }
 
 impl RealTimeProfile {
-    /// Asks for nothing.
+    /// Requests nothing.
     pub const ORDINARY: Self =
         Self { scheduling: None, memory: None, shield: false, spin: None, cpu: None };
 
-    /// The letters asked for.
+    /// The requested letters.
     #[must_use]
     pub const fn letters(&self) -> Profile {
         let Self { scheduling, memory, shield, spin, cpu: _ } = self;

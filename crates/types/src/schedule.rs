@@ -11,7 +11,8 @@ named! {
         FixedPriority = "fp";
         /// Earliest deadline first.
         EarliestDeadline = "edf";
-        /// Reservations of `SCHED_DEADLINE`: earliest deadline first, admitted by the kernel's own test.
+        /// Reservations of `SCHED_DEADLINE`: earliest deadline first, admitted by the kernel's own
+        /// test.
         Reservation = "deadline";
     }
 }
@@ -20,8 +21,8 @@ named! {
     /// Lock protocol: effect of a lock on the priority of its holder.
     #[derive(Default)]
     Protocol {
-        /// Priority inheritance: the holder runs with the highest priority among the tasks that wait:
-        /// `PTHREAD_PRIO_INHERIT`.
+        /// Priority inheritance: the holder runs with the highest priority among the tasks that
+        /// wait: `PTHREAD_PRIO_INHERIT`.
         #[default]
         Inheritance = "inheritance";
         /// Priority ceiling: the holder runs at once with the highest priority among all users:

@@ -1,6 +1,7 @@
-//! Errors whose `Debug` is their sentence.
+//! Errors with their sentence as `Debug`.
 
-/// Makes `Debug` of errors their sentence, which is their `Display`: a `main` that returns one prints a line that people read.
+/// Makes `Debug` of errors equal to their `Display`, a sentence: a `main` that returns an error
+/// then prints a readable line.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! debug_is_sentence {

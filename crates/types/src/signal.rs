@@ -1,4 +1,4 @@
-//! Signals: process data by name, with their types, scales, and what becomes of outputs.
+//! Signals: process data by name, with their types, scales, and the behaviour of outputs.
 
 use alloc::format;
 use alloc::string::String;
@@ -98,8 +98,9 @@ impl ValueType {
         }
     }
 
-    /// Bits of the nearest value the entry holds; `None` for a value that is not finite, or a number for a bit and the
-    /// other way round. True beside them: it was not the value itself, leaving rounding aside.
+    /// Bits of the nearest value the entry holds; `None` for a value that is not finite, or a
+    /// number for a bit and the other way round. The flag is true if the value was clamped;
+    /// rounding does not count.
     #[must_use]
     pub fn encode(self, value: Value) -> Option<(u64, bool)> {
         if !value.is_finite() {
@@ -231,7 +232,7 @@ impl Value {
         self.number().is_finite()
     }
 
-    /// The value as a word, whose meaning its kind gives.
+    /// The value as a word; its kind gives the meaning.
     #[must_use]
     pub fn word(self) -> u64 {
         match self {
@@ -242,7 +243,7 @@ impl Value {
         }
     }
 
-    /// The nearest whole number; a half goes away from zero.
+    /// The nearest whole number; a half rounds away from zero.
     fn whole(self) -> i128 {
         match self {
             Self::Bool(value) => value.into(),
@@ -303,10 +304,11 @@ pub enum Flow {
     Output(OutputBehaviour),
     /// An output that a part of the robot writes, as `axis "spindle"`: it can be read only.
     Taken(String),
-    /// An output that bounds an axis, as its drive's greatest torque: it stays at these bits, which the robot file gives, and
-    /// can be read only.
+    /// An output that bounds an axis, as its drive's greatest torque: it stays at these bits, which
+    /// the robot file gives, and can be read only.
     Fixed(u64),
-    /// The cycle: an unsigned output with the number of the cycle that sends it, as far as its bits go; it can be read only.
+    /// The cycle: an unsigned output with the low bits of the number of the cycle that sends it; it
+    /// can be read only.
     Cycle,
 }
 
@@ -317,7 +319,8 @@ pub struct OutputBehaviour {
     pub writer: Writer,
     /// From the start on, until it is set.
     pub initial: u64,
-    /// While the command from outside is stale that it, or its controller, lives on; `None`: the controller goes on.
+    /// While the external command is stale that sets it or drives its controller. `None`: the
+    /// controller continues.
     pub on_stale: Option<OnStale>,
     /// From the beginning of the stop on.
     pub on_stop: u64,
@@ -392,8 +395,8 @@ impl Signal {
         }
     }
 
-    /// Bits of the nearest value within its range, and whether that is another one; `None` for what is not finite, or
-    /// of another kind.
+    /// Bits of the nearest value within its range, and whether it differs; `None` if the value is
+    /// not finite, or of another kind.
     #[must_use]
     pub fn raw(&self, value: Value) -> Option<(u64, bool)> {
         let of_kind = matches!(value, Value::Bool(_)) == (self.value_type == ValueType::Bool);

@@ -19,7 +19,7 @@ codes! {
         PreOp = 3, "PreOp";
         /// Process data flows; on the way to SafeOp.
         ToSafeOp = 4, "To SafeOp";
-        /// All in SafeOp; waiting for whole working counters before Op is asked for.
+        /// All in SafeOp; waiting for complete working counters before Op is requested.
         SafeOp = 5, "SafeOp";
         /// On the way to Op.
         ToOp = 6, "To Op";
@@ -27,7 +27,7 @@ codes! {
         Op = 7, "Op";
         /// On the way back to Init.
         ToInit = 8, "To Init";
-        /// All asked back to Init, at the end or after a failure.
+        /// Init requested from all, at the end or after a failure.
         Down = 9, "Down";
     }
 }
@@ -56,8 +56,8 @@ codes! {
 }
 
 impl DriveState {
-    /// The state a statusword shows (IEC 61800-7-201, state coding: `x0xx 0000` to `x0xx 1000` of the low byte),
-    /// or `None` for a pattern without one.
+    /// The state a statusword shows (IEC 61800-7-201, state coding: `x0xx 0000` to `x0xx 1000` of
+    /// the low byte), or `None` for a pattern without one.
     #[must_use]
     pub const fn from_statusword(statusword: u16) -> Option<Self> {
         match statusword & 0x4F {
@@ -111,7 +111,7 @@ codes! {
         NotEnabled = 0, "not enabled";
         /// In Operation enabled and standing: set-points of a controller start at that place.
         Holding = 1, "holding";
-        /// The controller's targets go through.
+        /// The controller's targets reach the drive.
         Following = 2, "following";
     }
 }
@@ -127,9 +127,11 @@ codes! {
         Enable = 2, "enable";
         /// Stop as the quick stop option code 0x605A says, and stay disabled after it.
         QuickStop = 3, "quick stop";
-        /// Stand still with torque: the halt bit is set and the target held. Enables nothing by itself.
+        /// Stand still with torque: the halt bit is set and the target held. Enables nothing by
+        /// itself.
         Halt = 4, "halt";
-        /// Reset a fault, and acknowledge a stop by supervision; in any other state as [`DriveRequest::Disable`].
+        /// Reset a fault, and acknowledge a stop by supervision; in any other state as
+        /// [`DriveRequest::Disable`].
         FaultReset = 5, "fault reset";
     }
 }
@@ -157,7 +159,8 @@ codes! {
     StopReason: u8 {
         /// The command became stale, or the controller process answers no more.
         Stale = 1, "the command, or the controller process, went stale";
-        /// The controller's set-point was beyond the position limits; in torque mode the axis was too fast to stop before one.
+        /// The controller's set-point was beyond the position limits; in torque mode the axis was
+        /// too fast to stop before one.
         PositionLimit = 2, "a set-point beyond the limits of position, or (in cst) an axis too fast to stop before them";
         /// The set-point was above the velocity limit; in torque mode the axis was.
         VelocityLimit = 3, "a set-point beyond the limit of velocity, or (in cst) an axis that moves faster";
@@ -173,19 +176,21 @@ codes! {
         HomingError = 8, "the drive did not find its home: it shows a homing error";
         /// Homing failed: the drive did not finish in time.
         HomingTimedOut = 9, "the drive did not find its home in time";
-        /// The axis exchanged no process data for too long: no inputs came, its outputs were not taken, or the host stood still.
+        /// The axis exchanged no process data for too long: no inputs arrived, its outputs were not
+        /// taken, or the host stalled.
         Outage = 10, "no process data of the axis (outage)";
         /// A stop signal is set.
         Interlock = 11, "a stop signal (interlock)";
         /// The permission to enable is missing.
         NotPermitted = 12, "the permission to enable is missing (interlock)";
-        /// The cycle ends, or a request stops the axes, and the controller did not bring the axis to rest.
-        Ending = 13, "the controller did not bring the axis to rest when it was asked to";
-        /// Another axis was stopped that this one is to be stopped with.
+        /// The cycle ends, or a request stops the axes, and the controller did not stop the axis.
+        Ending = 13, "the controller did not stop the axis when requested";
+        /// Another axis was stopped, and this one stops with it.
         OtherAxis = 14, "another axis was stopped, and this one with it";
         /// The SubDevice that holds its brake open takes no outputs any more.
         Brake = 15, "the output that holds its brake open is not taken: the brake may be shut";
-        /// The drive reports positions that the axis cannot have come to: a broken encoder, or a wire that changes bytes.
+        /// The drive reports positions that the axis cannot have reached: a broken encoder, or a
+        /// wire that changes bytes.
         Implausible = 16, "its drive reports positions that the axis cannot have come to (implausible feedback)";
         /// Unreferenced: the drive restarted, and its encoder does not keep the position while it
         /// is without power.
@@ -201,8 +206,9 @@ codes! {
         /// Set-points beyond the written acceleration or jerk: clamped to them, and a stop after
         /// 100 ms.
         AccelerationLimit = 21, "set-points beyond the written limits of acceleration or jerk";
-        /// Power, safe torque off, main power or a permission took its torque; its return moves nothing without a start request.
-        AwaitsStart = 22, "its drive lost its torque (power, STO or a permission): the axis waits for a start request";
+        /// Power, safe torque off, main power or a permission took its torque; its return moves
+        /// nothing without a start request.
+        AwaitsStart = 22, "power, STO or a permission was missing: the axis waits for a start request";
         /// Unreferenced at the start of the run: its position memory is missing (first start), or is
         /// of another drive, encoder or scale.
         UnreferencedMemory = 23, "unreferenced: its position memory is missing, or of another drive, encoder or scale";
@@ -212,7 +218,7 @@ codes! {
         BrakeNotOpen = 25, "its brake is not open, as its feedback shows";
         /// The feedback of its brake does not show that the brake is closed, which it should be.
         BrakeNotClosed = 26, "its brake is not closed, as its feedback shows";
-        /// Unreferenced at the start of the run: none of the positions that read alike is within the limits.
+        /// Unreferenced at the start of the run: no position that reads alike is within the limits.
         UnreferencedStart = 27, "unreferenced: the position that its drive reports at the start may be beyond either of its limits";
         /// Unreferenced at the start of the run: its position memory says that the drive was enabled,
         /// or the position not known, when the last run ended or was killed.
@@ -233,7 +239,8 @@ codes! {
         AfterSetUp = 35, "set-up mode has ended: a reset gives it back to its controller";
         /// An axis of the same chain is unreferenced, not homed, or too far outside its limits.
         Chain = 36, "its controller also moves an axis that is not ready";
-        /// It is outside its position limits in a mode without jogs: every source moves it inwards only.
+        /// It is outside its position limits in a mode without jogs: every source moves it inwards
+        /// only.
         InwardsOnly = 37, "it is outside its position limits: it can be moved inwards only";
     }
 }
@@ -251,13 +258,13 @@ codes! {
 codes! {
     /// Step that stopped an axis after a quick stop that its drive did not carry out.
     QuickStopStep: u8 {
-        /// Set-points to rest, in Operation enabled.
+        /// Set-points to standstill, in Operation enabled.
         SetPoints = 1, "set-points to standstill";
         /// The halt bit of the controlword.
         Halt = 2, "a halt";
         /// Torque 0, in a mode of torques.
         NoTorque = 3, "torque 0";
-        /// Nothing brought it to rest: brake and Disable voltage together.
+        /// Nothing stopped it: brake and Disable voltage together.
         CutOff = 4, "brake and Disable voltage together";
     }
 }
@@ -271,7 +278,8 @@ impl QuickStopStep {
 }
 
 impl StopReason {
-    /// True if it stays until it is acknowledged; an outage does unless [`AfterOutage::Resume`](crate::AfterOutage::Resume) says otherwise.
+    /// True if it stays until it is acknowledged; an outage does unless
+    /// [`AfterOutage::Resume`](crate::AfterOutage::Resume) says otherwise.
     #[must_use]
     pub const fn is_latched(self) -> bool {
         !matches!(
@@ -308,7 +316,7 @@ impl StopReason {
         matches!(self, Self::BrakeNotOpen | Self::BrakeNotClosed)
     }
 
-    /// True if the position of the axis may be another one than reported: no reset ends that.
+    /// True if the reported position of the axis may be wrong: no reset ends that.
     #[must_use]
     pub const fn is_unreferenced(self) -> bool {
         matches!(
@@ -325,7 +333,8 @@ impl StopReason {
     }
 }
 
-/// True of a drive's error code (0x603F) that a lack of process data makes, or of one that is not known (0).
+/// True for a drive's error code (0x603F) that a lack of process data causes, and for an unknown
+/// one (0).
 #[must_use]
 pub const fn is_communication_error(error_code: u16) -> bool {
     matches!(error_code, 0 | 0x7500..=0x75FF | 0x8100..=0x82FF)

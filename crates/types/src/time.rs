@@ -7,7 +7,8 @@ use core::time::Duration;
 
 /// An instant in nanoseconds since an epoch of the caller's choosing.
 ///
-/// The epoch must not change while a MainDevice lives. Arithmetic saturates: an instant never wraps.
+/// The epoch must not change while a MainDevice lives. Arithmetic saturates: an instant never
+/// wraps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Instant {
     nanoseconds: u64,
@@ -42,7 +43,7 @@ pub fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Time that something took, as exact as people want to know.
+/// Duration of something, at readable precision.
 #[must_use]
 pub fn span(time: Duration) -> String {
     match time.as_secs_f64() {
@@ -72,7 +73,8 @@ impl Sub for Instant {
 mod tests {
     use super::*;
 
-    /// Times below a millisecond are in microseconds, below a second in milliseconds, others in seconds.
+    /// Times below a millisecond are in microseconds, below a second in milliseconds, others in
+    /// seconds.
     #[test]
     fn a_span_is_as_exact_as_people_want_to_know() {
         let spans = [250_000, 1_500_000, 61_040_000_000, 9_000_018_816];

@@ -1,4 +1,5 @@
-//! SI units as types. Arithmetic within a unit and by plain factors, and between a quantity and its rate.
+//! SI units as types. Arithmetic within a unit and by plain factors, and between a quantity and its
+//! rate.
 
 use core::fmt;
 use core::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
@@ -80,7 +81,7 @@ macro_rules! unit {
             }
         }
 
-        /// The number as the format asks, then the unit's symbol.
+        /// The number in the requested format, then the unit's symbol.
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 fmt::Display::fmt(&self.0, f)?;

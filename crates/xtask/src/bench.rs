@@ -1,5 +1,5 @@
-//! Measurements. None of them asserts a time: they print the result and its conditions, and save every
-//! single number in `bench-results/`.
+//! Measurements. None of them asserts a time: they print the result and its conditions, and save
+//! every single number in `bench-results/`.
 
 mod conditions;
 mod contestant;

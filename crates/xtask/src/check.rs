@@ -62,7 +62,7 @@ pub(crate) fn clippy(root: &Path, report: &mut Report) {
     let arguments = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
     report.step("clippy", || Outcome::of(&mut command::cargo(root, &arguments)));
     report.step("clippy: ros2", || {
-        // What it depends on has been looked at above.
+        // Its dependencies were checked above.
         of_ros2(root, &["clippy", "--all-targets", "--", "--no-deps", "-D", "warnings"])
     });
     for features in ["", "diagnosis", "recording"] {
@@ -71,7 +71,7 @@ pub(crate) fn clippy(root: &Path, report: &mut Report) {
             one => format!("clippy: the library with the feature {one} alone"),
         };
         let alone = ["clippy", "--package", "onbeat", "--features", features];
-        // Its tests and examples without any, too. What it depends on has been looked at above.
+        // Without features also its tests and examples. Its dependencies were checked above.
         let targets = if features.is_empty() { "--all-targets" } else { "--lib" };
         report.step(&name, || {
             Outcome::of(command::cargo(root, &alone).args([targets, "--", "--no-deps", "-D", "warnings"]))
@@ -92,12 +92,14 @@ pub(crate) fn licences(root: &Path, report: &mut Report) {
     report.step("licences", || licences::check(root));
 }
 
-/// Packs every crate that is to be published, as `cargo publish` does, without building it once more.
+/// Packs every crate that is to be published, as `cargo publish` does, without building it once
+/// more.
 pub(crate) fn packages(root: &Path, report: &mut Report) {
     report.step("cargo package", || package(root, &["--no-verify"]));
 }
 
-/// Packs them, and builds each of its package alone, on the packages of the others, as `cargo publish` does: that takes minutes.
+/// Packs them, and builds each from its package alone, on the packages of the others, as with
+/// `cargo publish`. This takes minutes.
 pub(crate) fn built_packages(root: &Path, report: &mut Report) {
     report.step("cargo package, each built", || package(root, &[]));
 }

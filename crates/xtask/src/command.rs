@@ -6,11 +6,13 @@ use std::time::{Duration, Instant};
 
 use crate::ros2;
 
-/// `cargo` with `arguments`, run in `directory`. It ends with this process, and the tests that it runs with it.
+/// `cargo` with `arguments`, run in `directory`. It ends with this process, and the tests that it
+/// runs with it.
 pub(crate) fn cargo(directory: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()));
     testkit::end_with_parent(&mut command).args(arguments).current_dir(directory);
-    // This process runs under `cargo run`, whose variables would make every build script look changed.
+    // This process runs under `cargo run`: its variables would make every build script look
+    // changed.
     for (name, _) in std::env::vars_os() {
         let name_text = name.to_string_lossy();
         if name_text.starts_with("CARGO_PKG_") || name_text.starts_with("CARGO_MANIFEST_") {
@@ -24,12 +26,13 @@ pub(crate) fn cargo(directory: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// Has this thread, and the programs that it starts from now on, run only when no other wants the processor.
+/// Has this thread, and the programs that it starts from now on, run only when no other wants the
+/// processor.
 pub(crate) fn only_when_idle() {
     let thread = std::fs::read_link("/proc/thread-self").unwrap_or_default();
     let mut chrt = Command::new("chrt");
     chrt.args(["--idle", "--pid", "0"]).arg(thread.file_name().unwrap_or_default());
-    // Where it cannot be had, the work is done beside the other.
+    // Without the right, the work runs at ordinary priority.
     let _ = output(&mut chrt);
 }
 

@@ -1,5 +1,5 @@
-//! A release: static programs for three kinds of machines as archives and as Debian packages, the Python wheel, and their
-//! checksums, in `target/dist`.
+//! A release: static programs for three kinds of machines as archives and as Debian packages, the
+//! Python wheel, and their checksums, in `target/dist`.
 //!
 //! | module | contents |
 //! |---|---|

@@ -1,4 +1,5 @@
-//! List of all features with their tests, from the comments `// feature(KEY): TEXT` above the tests.
+//! List of all features with their tests, from the comments `// feature(KEY): TEXT` above the
+//! tests.
 //!
 //! Tests with the same key and text share a row.
 
@@ -91,7 +92,8 @@ fn render(rows: &[Row]) -> String {
     page
 }
 
-/// Adds the features of a source file: those above a `#[test]` are of the function that follows.
+/// Adds the features of a source file: features above a `#[test]` belong to the function that
+/// follows.
 fn collect(text: &str, rows: &mut Vec<Row>) -> Result<(), String> {
     let mut places: HashMap<(String, String), usize> =
         rows.iter().enumerate().map(|(place, row)| ((row.key.clone(), row.text.clone()), place)).collect();
@@ -170,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_comment_without_a_test_or_with_an_unknown_key_is_told() {
+    fn a_comment_without_a_test_or_with_an_unknown_key_is_reported() {
         let lost = rows(&format!("{MARK}cycle): no allocation\n\nstruct It;\n")).err().unwrap();
         assert_eq!(lost, "line 2: found \"\", expected the test of a feature");
         let unknown = rows(&format!("{MARK}cicle): no allocation\n#[test]\n")).err().unwrap();

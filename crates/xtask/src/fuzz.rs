@@ -1,5 +1,5 @@
-//! Fuzz targets: each runs over its kept inputs, then for some time with generated ones. Two run at a time, one per core of a
-//! small machine.
+//! Fuzz targets: each runs over its kept inputs, then for some time with generated ones. Two run at
+//! a time, one per core of a small machine.
 //!
 //! The kept inputs of a target are one archive, `fuzz/seeds/TARGET.tar`.
 
@@ -64,7 +64,7 @@ pub(crate) fn all(root: &Path, options: &Options, report: &mut Report) {
     test(root, targets, options.seconds, report);
 }
 
-/// Builds all targets, and gives the names of those wanted that are there.
+/// Builds all targets, and returns the names of the selected ones.
 pub(crate) fn prepare(root: &Path, wanted: Option<&str>, report: &mut Report) -> Vec<String> {
     let targets = match targets(root, wanted) {
         Ok(targets) => targets,
@@ -146,7 +146,8 @@ fn build(root: &Path) -> Outcome {
     }
 }
 
-/// `cargo fuzz build`. Sanitizers need a nightly compiler, or a stable one with unstable features allowed.
+/// `cargo fuzz build`. Sanitizers need a nightly compiler, or a stable one with unstable features
+/// allowed.
 fn cargo_fuzz_build(root: &Path, options: &[&str]) -> Command {
     if command::works("rustup", &["run", "nightly", "rustc", "--version"]) {
         let mut command = Command::new("rustup");
@@ -174,7 +175,8 @@ fn regression(root: &Path, targets: &[String]) -> Outcome {
     Outcome::Passed
 }
 
-/// Runs one built target with generated inputs. `cargo fuzz run` would hold cargo's lock, one at a time.
+/// Runs one built target with generated inputs. `cargo fuzz run` would hold cargo's lock, one at a
+/// time.
 fn run(root: &Path, target: &str, time: Duration) -> Outcome {
     let corpus = root.join("fuzz/corpus").join(target);
     let made = std::fs::create_dir_all(&corpus).map_err(|error| format!("{}: {error}", corpus.display()));
@@ -203,7 +205,8 @@ fn built(root: &Path, target: &str) -> Result<Command, String> {
         sanitized.env("ASAN_OPTIONS", QUARANTINE).arg(NO_LEAKS_PER_INPUT);
         sanitized
     } else {
-        // An allocation beyond it fails, which ends the target; a sanitizer needs address space of its own, and has a limit.
+        // An allocation beyond it fails, which ends the target; a sanitizer needs more address
+        // space, and has a separate limit.
         let mut limited = Command::new("prlimit");
         limited.arg(format!("--as={MEMORY}")).arg(program);
         limited
@@ -215,12 +218,13 @@ fn built(root: &Path, target: &str) -> Result<Command, String> {
 /// Prefix of the targets over code that is not all safe, which are built with a sanitizer.
 const WITH_UNSAFE_CODE: &str = "ipc_";
 
-/// libFuzzer takes allocations of the server's threads for leaks and searches all memory after such an
-/// input, which took half the time. AddressSanitizer still reports leaks, at the end of the run.
+/// libFuzzer takes allocations of the server's threads for leaks and searches all memory after such
+/// an input, which took half the time. AddressSanitizer still reports leaks, at the end of the run.
 const NO_LEAKS_PER_INPUT: &str = "-detect_leaks=0";
 
 /// Memory that AddressSanitizer keeps back to find uses after free, and after return: the memory of
-/// a hundred inputs. With the defaults, 256 MB and 2^20, most of it is in no cache of the processor.
+/// a hundred inputs. With the defaults, 256 MB and 2^20, most of it is in no cache of the
+/// processor.
 const QUARANTINE: &str = "quarantine_size_mb=16:max_uar_stack_size_log=16";
 
 /// Bytes of address space of the other targets: libFuzzer's own limit of what is in memory at once.

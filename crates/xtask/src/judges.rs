@@ -1,5 +1,5 @@
-//! Independent programs that check ours: three MainDevices, a dissector, a scheduling simulator, both DDS
-//! of ROS 2, its definitions, and ROS 2 itself.
+//! Independent programs that check ours: three MainDevices, a dissector, a scheduling simulator,
+//! both DDS of ROS 2, its definitions, and ROS 2 itself.
 
 mod cyclone;
 mod fastdds;
@@ -15,15 +15,15 @@ use std::thread::ScopedJoinHandle;
 use crate::report::{Outcome, Report, timed};
 use crate::{command, setup};
 
-/// A judge that adds its steps to the report.
+/// A conformance check that adds its steps to the report.
 type Judge = fn(&Path, &Path, &mut Report);
 
-/// Names by which judges can be selected.
+/// Names of the conformance checks that can be selected.
 pub(crate) const NAMES: [&str; 7] =
     ["cyclonedds", "ros2", "peers", "tshark", "simso", "definitions", "fastdds"];
 
-/// Runs all judges, or one of them, each as a step. They check the program that the tests were
-/// built with.
+/// Runs all conformance checks, or one of them, each as a step. They check the program that the
+/// tests were built with.
 pub(crate) fn all(root: &Path, only: Option<&str>, report: &mut Report) {
     let is_wanted = |name: &str| only.is_none_or(|only| only == name);
     let mut built = false;
@@ -35,17 +35,17 @@ pub(crate) fn all(root: &Path, only: Option<&str>, report: &mut Report) {
     });
     if built {
         let onbeat = root.join("target/debug/onbeat");
-        // Made once, before two judges want it; what it lacks is told by each.
+        // Made once, before two checks need it; each reports what is missing.
         let _ = setup::python_with_cyclone(root);
         std::thread::scope(|scope| {
-            // A minute of waiting for robots, in a network of its own.
+            // A minute of waiting for robots, in a separate network.
             let start = |name, judge: fn(&Path, &Path) -> Outcome| {
                 let onbeat = &onbeat;
                 is_wanted(name).then(|| scope.spawn(move || timed(|| judge(root, onbeat))))
             };
             let beside = [
-                ("judge cyclonedds", start("cyclonedds", cyclone::judge)),
-                ("judge ROS 2", start("ros2", ros::judge)),
+                ("conformance Cyclone DDS", start("cyclonedds", cyclone::judge)),
+                ("conformance ROS 2", start("ros2", ros::judge)),
             ];
             let others: [(&str, Judge); 5] = [
                 ("peers", peers::all),

@@ -13,7 +13,7 @@
 //! | [`quick`] | the fast checks before a commit |
 //! | [`proofs`] | Miri and ThreadSanitizer over the lock-free code |
 //! | [`python`] | the Python package |
-//! | [`ros2`] | the ROS 2 node, a workspace of its own |
+//! | [`ros2`] | the ROS 2 node, a separate workspace |
 //! | [`mod@tests`] | the tests of the workspace |
 //! | [`rt`] | a PREEMPT_RT kernel in an emulated machine |
 //! | [`mod@bench`] | measurements |
@@ -44,31 +44,31 @@ use std::time::Duration;
 use report::Report;
 
 const USAGE: &str = "\
-cargo xtask test                           everything CI runs; installs what it needs, and says so
+cargo xtask test                           everything CI runs; installs and reports what it needs
 cargo xtask test NAME...                   the tests whose names contain one of these words
 cargo xtask quick [CRATE...]               format, lints and unit tests of what changed; a few minutes
 cargo xtask check                          formatting, lints, documentation
 cargo xtask features                       target/features.md: each feature and its tests
 cargo xtask fuzz [--seconds N] [TARGET]    the fuzz targets, or one of them (default: 60 s each)
 cargo xtask fuzz --keep TARGET FILE...     keeps inputs in fuzz/seeds/TARGET.tar
-cargo xtask judges [JUDGE]                 other people's MainDevices and dissectors against ours: cyclonedds, ros2,
-                                           peers, tshark, simso, definitions, fastdds, or all of them
+cargo xtask judges [NAME]                  conformance checks against other MainDevices and dissectors: cyclonedds,
+                                           ros2, peers, tshark, simso, definitions, fastdds, or all of them
 cargo xtask proofs                         Miri and ThreadSanitizer over the lock-free code, and the examples for a minute
 cargo xtask python                         the Python package, built, tested and type-checked
 cargo xtask dist [--target TARGET]         a release in target/dist: static programs as archives and Debian packages,
                                            the Python wheel, checksums
 cargo xtask ros2 [run|build|test] [...]    the ROS 2 node: run it, build it, test it; more words go to the node or to cargo
 cargo xtask package                        the Debian package of the tests' programs, installed in a fresh Debian
-cargo xtask rt [GUEST]                     Debian's PREEMPT_RT kernel, booted in qemu with our program in it: cards,
+cargo xtask rt [GUEST]                     Debian's PREEMPT_RT kernel, booted in qemu with Onbeat: cards,
                                            interfaces, two-cpus, virtual-time, or all of them
 cargo xtask rt --arch aarch64              the same kernel for 64-bit ARM on an emulated board: doctor, robot, tasks, lock-free code
 cargo xtask rt compare [KERNEL]            the papers' experiments in virtual time on Debian's ordinary and PREEMPT_RT kernels,
                                            side by side
-cargo xtask dissect FILE.pcapng            whether tshark finds anything wrong in a capture
-cargo xtask bench wire [--rounds N]        round trips beside the raw socket and the peers; bring-up times; memory
-cargo xtask bench bring-up                 bring-up times and memory alone, beside pysoem and ethercrab
-cargo xtask bench explain [--rounds N]     what `onbeat run --explain` costs the cycle
-cargo xtask bench serve [--rounds N]       what pages of `onbeat serve` cost the cycle of the humanoid
+cargo xtask dissect FILE.pcapng            errors that tshark finds in a capture
+cargo xtask bench wire [--rounds N]        round trips next to the raw socket and the peers; bring-up times; memory
+cargo xtask bench bring-up                 bring-up times and memory alone, next to pysoem and ethercrab
+cargo xtask bench explain [--rounds N]     cost of `onbeat run --explain` to the cycle
+cargo xtask bench serve [--rounds N]       cost of `onbeat serve` pages to the cycle of the humanoid
 cargo xtask bench soak [--seconds N] [--seed N]  the six axes with random faults: memory, descriptors, outcome
 cargo xtask bench clone                    time from a fresh clone to the first cycle";
 
@@ -136,7 +136,8 @@ fn main() -> ExitCode {
     report.close()
 }
 
-/// Runs everything CI runs. What only needs the processor is done while the tests, most of which wait for a robot, leave it idle.
+/// Runs everything CI runs. What only needs the processor is done while the tests, most of which
+/// wait for a robot, leave it idle.
 fn test(root: &Path, report: &mut Report) {
     setup::disk(root, report);
     std::thread::scope(|scope| {
@@ -162,7 +163,7 @@ fn test(root: &Path, report: &mut Report) {
         });
         let others = beside(scope, |report| {
             command::only_when_idle();
-            // Its clock counts instructions: what runs beside it does not change its times.
+            // Its clock counts instructions: parallel work does not change its times.
             rt::all(root, |name| name == rt::VIRTUAL, report);
             python = python::prepare(root, report);
             deny::all(root, report);
@@ -175,7 +176,7 @@ fn test(root: &Path, report: &mut Report) {
         [builds, others, installed].into_iter().for_each(|work| report.append(joined(work)));
     });
     std::thread::scope(|scope| {
-        // What they answer is judged, and not when.
+        // Their answers are checked, not their times.
         let guests = beside(scope, |report| rt::all(root, rt::is_untimed, report));
         fuzz::test(root, targets, FUZZED, report);
         report.append(joined(guests));
@@ -184,7 +185,7 @@ fn test(root: &Path, report: &mut Report) {
     rt::all(root, |name| name != rt::VIRTUAL && !rt::is_untimed(name), report);
 }
 
-/// Steps in a thread of their own, beside others.
+/// Steps in a separate thread, parallel to others.
 fn beside<'scope>(
     scope: &'scope Scope<'scope, '_>,
     steps: impl FnOnce(&mut Report) + Send + 'scope,

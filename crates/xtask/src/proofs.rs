@@ -42,8 +42,8 @@ pub(crate) fn long_runs(root: &Path, report: &mut Report) {
 /// Components of the nightly toolchain.
 const COMPONENTS: [&str; 2] = ["miri", "rust-src"];
 
-/// Runs the code without system calls: the cell, the records of a channel, states and commands in words. What has two threads runs
-/// under several schedules, the rest has only one.
+/// Runs the code without system calls: the cell, the records of a channel, states and commands in
+/// words. What has two threads runs under several schedules, the rest has only one.
 fn miri(root: &Path) -> Outcome {
     let run = |flags: &str, tests: &[&str]| {
         let mut command = on_nightly(root, &["miri", "test", "-p", PACKAGE, "--lib", "--"]);
@@ -59,7 +59,7 @@ fn miri(root: &Path) -> Outcome {
 const WITHOUT_SYSTEM_CALLS: [&str; 6] =
     ["cell::", "channel::record", "command::tests", "controller::words", "state::region", LEASES_END];
 
-/// Test of a module whose others take Miri too long.
+/// Test of a module with other tests that take Miri too long.
 const LEASES_END: &str = "memory_that_the_cycle_has_left_goes_back_to_the_door";
 
 /// Test among them that makes system calls after all.
@@ -71,11 +71,11 @@ const WITH_THREADS: &str = "readers_never_see_two_publications_in_one";
 /// Test that decodes for most of the time that ThreadSanitizer would take, in one thread.
 const ONE_THREAD: &str = "whatever_the_bytes_there_is_a_message_or_an_error";
 
-/// Test whose memory is mapped by the threads that it watches, and ThreadSanitizer's is, too.
+/// Test of memory mapped by the watched threads; ThreadSanitizer's memory would count, too.
 const WATCHED: &str = "a_send_makes_no_system_call_or_wakes_by_one_at_choice";
 
-/// Runs all of it, with the server's thread and clients as threads of one process. The standard library is
-/// rebuilt, because its synchronisation counts too.
+/// Runs all of it, with the server's thread and clients as threads of one process. The standard
+/// library is rebuilt, because its synchronisation counts too.
 fn thread_sanitizer(root: &Path) -> Command {
     let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
     let mut command = on_nightly(root, &["test", "-Zbuild-std", "--target", &target, "-p", PACKAGE]);
@@ -145,7 +145,7 @@ mod tests {
         }
     }
 
-    /// A name that stands for nothing would be no error of the test program, and no proof.
+    /// A wrong name would be no error of the test program, and no proof.
     #[test]
     fn what_is_run_and_skipped_is_there() {
         let package = crate::workspace_root().join("crates/ipc");

@@ -1,4 +1,4 @@
-//! Python package: built into an environment of its own, tested with the program, and type-checked.
+//! Python package: built into a separate environment, tested with the program, and type-checked.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,8 +13,8 @@ pub(crate) fn all(root: &Path, report: &mut Report) {
     test(root, python.as_deref(), report);
 }
 
-/// Builds the package into an environment of its own, and checks its text: nothing of this is timed. Gives the environment's
-/// Python where the package is built.
+/// Builds the package into a separate environment, and checks its text: nothing of this is timed.
+/// Returns the environment's Python if the package is built.
 pub(crate) fn prepare(root: &Path, report: &mut Report) -> Option<PathBuf> {
     let mut python = None;
     report.step("python: environment", || match setup::python_package_tools(root) {
@@ -43,7 +43,8 @@ pub(crate) fn test(root: &Path, python: Option<&Path>, report: &mut Report) {
     }
 }
 
-/// Builds the wheels of a release into `folder`, and installs this machine's into an environment of its own.
+/// Builds the wheels of a release into `folder`, and installs this machine's into a separate
+/// environment.
 pub(crate) fn wheels(root: &Path, folder: &Path, version: &str, report: &mut Report) {
     let mut python = None;
     report.step("dist wheels: environment", || match setup::python_wheel_tools(root) {

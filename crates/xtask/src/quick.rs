@@ -7,10 +7,10 @@ use std::process::Command;
 use crate::report::{Outcome, Report};
 use crate::{check, command};
 
-/// Crates whose tests need neither real time nor network namespaces: all their tests run.
+/// Crates with tests that need neither real time nor network namespaces: all their tests run.
 const PURE: [&str; 6] = ["types", "ethercat", "motion", "record", "robot", "schedulability"];
 
-/// The ROS 2 node, a workspace of its own.
+/// The ROS 2 node, a separate workspace.
 const ROS2: &str = "ros2";
 
 /// Runs the checks of `wanted`, or of the crates that changed since the last commit of `main`.

@@ -24,7 +24,7 @@ impl Outcome {
     }
 }
 
-/// Duration and outcome of work that goes on beside a step, for [`Report::record`].
+/// Duration and outcome of work parallel to a step, for [`Report::record`].
 pub(crate) fn timed(work: impl FnOnce() -> Outcome) -> (Duration, Outcome) {
     let start = Instant::now();
     let outcome = work();
@@ -45,7 +45,7 @@ impl Report {
         self.record(name, took, outcome);
     }
 
-    /// Records a step that ran elsewhere, such as beside another one.
+    /// Records a step that ran elsewhere, such as parallel to another one.
     pub(crate) fn record(&mut self, name: &str, took: Duration, outcome: Outcome) {
         match &outcome {
             Outcome::Passed => {}
@@ -55,7 +55,7 @@ impl Report {
         self.steps.push((name.to_owned(), took, outcome));
     }
 
-    /// Appends the steps of another report, whose outcomes are printed already.
+    /// Appends the steps of another report; their outcomes are printed already.
     pub(crate) fn append(&mut self, mut other: Self) {
         self.steps.append(&mut other.steps);
     }

@@ -1,4 +1,4 @@
-//! The ROS 2 node: a workspace of its own, as its DDS library is built with patches of ours.
+//! The ROS 2 node: a separate workspace, as its DDS library is built with patches of ours.
 //!
 //! | module | contents |
 //! |---|---|
@@ -36,8 +36,8 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<ExitCode, String> {
     ))
 }
 
-/// cargo in the node's workspace, whose library is prepared. It shares the folder of built files
-/// with the main workspace, so that `onbeat-ros2` stands next to `onbeat`.
+/// cargo in the node's workspace with its prepared library. It shares the folder of built files
+/// with the main workspace, so that `onbeat-ros2` is next to `onbeat`.
 pub(crate) fn cargo(root: &Path, arguments: &[&str]) -> Command {
     let mut cargo = command::cargo(&root.join("ros2"), arguments);
     cargo.env("CARGO_TARGET_DIR", root.join("target"));

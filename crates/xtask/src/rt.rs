@@ -1,4 +1,5 @@
-//! Debian's PREEMPT_RT kernel, booted in qemu without hardware support (TCG), with our program in it.
+//! Debian's PREEMPT_RT kernel, booted in qemu without hardware support (TCG), with our program in
+//! it.
 //!
 //! | module | contents |
 //! |---|---|
@@ -44,7 +45,7 @@ use kernel::Flavour;
 use qemu::{QEMU, Qemu};
 use std::path::{Path, PathBuf};
 
-/// Judge of one guest.
+/// Check of one guest.
 type Judge = fn(&Path, &Image) -> Result<(), String>;
 
 /// Guests, by the names that `cargo xtask rt NAME` knows.
@@ -77,7 +78,7 @@ pub(crate) fn all(root: &Path, wanted: impl Fn(&str) -> bool, report: &mut Repor
     let image_of = |name: &str| cards.as_ref().filter(|_| name == CARDS).unwrap_or(&image);
     let judged = |name: &str, judge: &Judge| timed(|| twice(|| judge(root, image_of(name))));
     std::thread::scope(|scope| {
-        // What they answer is judged, and not when.
+        // Their answers are checked, not their times.
         let untimed = wanted().filter(|(name, ..)| is_untimed(name));
         let untimed: Vec<_> =
             untimed.map(|(name, step, judge)| (step, scope.spawn(move || judged(name, judge)))).collect();
@@ -93,7 +94,8 @@ pub(crate) fn all(root: &Path, wanted: impl Fn(&str) -> bool, report: &mut Repor
     }
 }
 
-/// The same image on Debian 13's qemu and kernel, where this machine's qemu lacks a card; without them the card is skipped.
+/// The same image on Debian 13's qemu and kernel, where this machine's qemu lacks a card; without
+/// them the card is skipped.
 fn with_newer_cards(image: &Image, report: &mut Report) -> Image {
     let mut newer = image.clone();
     let Some(lack) = cards::lack_of_igb(&image.qemu) else { return newer };
@@ -108,15 +110,15 @@ fn with_newer_cards(image: &Image, report: &mut Report) -> Image {
     newer
 }
 
-/// Fetches ahead what [`all`] needs of the network, beside other work.
+/// Fetches in advance the network resources of [`all`], parallel to other work.
 pub(crate) fn fetch_ahead(root: &Path) {
     if possible().is_ok() && cards::lack_of_igb(&Qemu::Installed).is_some() {
-        // What is lacking is told when it is needed.
+        // A missing package is reported when it is needed.
         let _ = trixie::fetch(&root.join(FOLDER));
     }
 }
 
-/// Sets kernels side by side whose names hold `wanted`.
+/// Compares the kernels with names that contain `wanted`.
 pub(crate) fn compare(root: &Path, wanted: &str, report: &mut Report) {
     let mut image = None;
     report.step("rt prepare", || {
@@ -147,10 +149,10 @@ const BUSYBOX: &str = "/bin/busybox";
 /// Folder of kernels, logs and results.
 const FOLDER: &str = "target/rt";
 
-/// Guests that run beside each other.
+/// Guests that run in parallel.
 const UNTIMED: [&str; 2] = [CARDS, "interfaces"];
 
-/// True if what this guest answers is judged, and not when.
+/// True if this guest's answers are checked, but not their times.
 pub(crate) fn is_untimed(name: &str) -> bool {
     UNTIMED.contains(&name)
 }
@@ -158,7 +160,8 @@ pub(crate) fn is_untimed(name: &str) -> bool {
 /// Name of the guest with network cards.
 const CARDS: &str = "cards";
 
-/// Name of the guest whose clock counts instructions: what runs beside it does not change its times.
+/// Name of the guest with a clock that counts instructions: parallel work does not change its
+/// times.
 pub(crate) const VIRTUAL: &str = "virtual-time";
 
 /// Build of our programs in a folder; gives `onbeat`'s path.
@@ -180,8 +183,9 @@ fn prepare(root: &Path, programs: Programs) -> Result<Image, Outcome> {
 /// mitigations of cache attacks that do not apply.
 const PARAMETERS: &str = "tsc=reliable mitigations=off";
 
-/// Kernel parameters of the guests that are judged: their kernels do not clear the memory that they give themselves either, which takes an
-/// emulated machine seconds. (What programs get is clear.)
+/// Kernel parameters of the checked guests: their kernels do not clear the memory that they
+/// allocate for themselves either, which takes an emulated machine seconds. (Memory of programs is
+/// cleared.)
 const QUICK: &str = "tsc=reliable mitigations=off init_on_alloc=0";
 
 /// The six-axis robot's file with another period.
@@ -191,9 +195,9 @@ fn robot(root: &Path, period: &str) -> Result<String, String> {
     Ok(text.replace("period = \"1ms\"", &format!("period = \"{period}\"")))
 }
 
-/// Runs a judge, and once more if it fails. The host's timing affects an emulated machine: all of it
-/// without `-icount`, and even with it the instants at which devices answer. A first failure is shown; a
-/// second one counts.
+/// Runs a check, and once more if it fails. The host's timing affects an emulated machine: all of
+/// it without `-icount`, and even with it the instants at which devices answer. A first failure is
+/// shown; a second one counts.
 fn twice(judge: impl Fn() -> Result<(), String>) -> Outcome {
     let second = judge().or_else(|first| {
         println!("not so the first time, tried again: {first}");

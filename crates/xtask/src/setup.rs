@@ -1,5 +1,5 @@
-//! Programs a machine needs, and their installation. Every installation is announced; if one fails, the
-//! steps that need it are skipped, each with its reason.
+//! Programs a machine needs, and their installation. Every installation is announced; if one fails,
+//! the steps that need it are skipped, each with its reason.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,7 +7,8 @@ use std::process::Command;
 use crate::command::{self, works};
 use crate::report::{Outcome, Report};
 
-/// Program, or library header, needed by judges, with the test for its presence and its Debian package.
+/// Program, or library header, needed by conformance checks, with the test for its presence and its
+/// Debian package.
 struct Need {
     program: &'static str,
     probe: &'static [&'static str],
@@ -33,11 +34,11 @@ const NEEDS: &[Need] = &[
     Need { program: "test", probe: &["-e", FAST_DDS], package: "libfastrtps-dev" },
 ];
 
-/// Header of Fast DDS 2, whose package has this name in Debian 12.
+/// Header of Fast DDS 2; its package has this name in Debian 12.
 pub(crate) const FAST_DDS: &str = "/usr/include/fastrtps/fastrtps_all.h";
 
-/// Packages needed by `cargo xtask bench` only: a compiler for the reflector, and the kernel's headers for
-/// it.
+/// Packages needed by `cargo xtask bench` only: a compiler for the reflector, and the kernel's
+/// headers for it.
 const BENCH_PACKAGES: &[&str] = &["clang", "libbpf-dev"];
 
 /// Packages needed by `cargo xtask dist` only: programs of other machines run in it.
@@ -54,10 +55,12 @@ const ARM_NEEDS: &[Need] = &[Need { program: QEMU_ARM, probe: &["--version"], pa
 /// The emulator of ARM's 64-bit machines.
 pub(crate) const QEMU_ARM: &str = "qemu-system-aarch64";
 
-/// Space that a whole run of the tests fills in a clean checkout, measured with `du`, and some to spare.
+/// Space that a whole run of the tests fills in a clean checkout, measured with `du`, and some to
+/// spare.
 const NEEDED_GIB: u64 = 16;
 
-/// Prints the free space of the file system below `root`, and fails where builds would end in its middle.
+/// Prints the free space of the file system below `root`, and fails where builds would end in its
+/// middle.
 pub(crate) fn disk(root: &Path, report: &mut Report) {
     let built = root.join("target/debug/deps").exists();
     report.step("disk", || match free_gib(root) {
@@ -82,7 +85,7 @@ fn free_gib(root: &Path) -> Result<u64, String> {
     last.parse().map_err(|_| format!("df: expected a number, found `{last}`"))
 }
 
-/// Installs the packages whose programs are missing.
+/// Installs the packages of missing programs.
 pub(crate) fn debian_packages(report: &mut Report) {
     let missing = missing(NEEDS);
     if !missing.is_empty() {
@@ -253,8 +256,8 @@ fn install(packages: &[&str]) -> Outcome {
     }
 }
 
-/// Installs all packages at once or, if that fails, for example because this release of Debian lacks one,
-/// each by itself.
+/// Installs all packages at once or, if that fails, for example because this release of Debian
+/// lacks one, each by itself.
 ///
 /// # Errors
 /// Errors of the packages that failed.
@@ -283,7 +286,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_package_that_debian_does_not_have_keeps_no_other_from_being_installed() {
+    fn a_package_missing_in_debian_does_not_block_the_others() {
         let installed = RefCell::new(Vec::new());
         let apt = |packages: &[&str]| {
             if packages.contains(&"gone") {

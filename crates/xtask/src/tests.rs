@@ -1,5 +1,6 @@
-//! Tests of the workspace, and the second try of those that a busy machine may have failed.
+//! Tests of the workspace, and the second try of tests that a busy machine may have failed.
 
+use std::collections::BTreeSet;
 use std::fmt::{self, Display, Formatter};
 use std::fs::Permissions;
 use std::io::{BufRead, BufReader, Read};
@@ -13,8 +14,8 @@ use crate::command;
 use crate::report::{Outcome, Report};
 use crate::ros2;
 
-/// Most failed tests that are tried again. Tests that run whole robots need the processor in time, which a
-/// shared machine does not always give; more failures than this have another cause.
+/// Most failed tests that are tried again. Tests that run whole robots need the processor in time,
+/// which a shared machine does not always give; more failures than this have another cause.
 const TRIED_AGAIN: usize = 24;
 
 /// Tries of a test in all.
@@ -23,10 +24,10 @@ const TRIES: usize = 3;
 /// Longest wait for a calm machine before another try.
 const CALM_WITHIN: Duration = Duration::from_secs(90);
 
-/// Failures told in the summary; the output has all.
+/// Failures listed in the summary; the output has all.
 const TOLD: usize = 10;
 
-/// Builds every test of the workspace, and those of the ROS 2 node.
+/// Builds every test of the workspace and of the ROS 2 node.
 pub(crate) fn build(root: &Path, report: &mut Report) {
     report.step("build of the tests", || Outcome::of(cargo_test(root, &[]).arg("--no-run")));
     report.step("build of the tests: ros2", || match ros2::prepare(root) {
@@ -35,7 +36,8 @@ pub(crate) fn build(root: &Path, report: &mut Report) {
     });
 }
 
-/// Runs them. Failed ones are tried again, one at a time, once the machine is calm; the summary names them as well when they pass then.
+/// Runs them. Failed ones are tried again, one at a time, once the machine is calm; the summary
+/// names them as well when they pass then.
 pub(crate) fn run_all(root: &Path, report: &mut Report) {
     let folder = Temporary::new();
     run_in("cargo test", &|arguments| cargo_test(root, arguments), &folder.0, report);
@@ -43,7 +45,7 @@ pub(crate) fn run_all(root: &Path, report: &mut Report) {
     run_in("cargo test: ros2", &of_ros2, &folder.0, report);
 }
 
-/// Runs the tests whose names contain one of `names`.
+/// Runs the tests with names that contain one of `names`.
 pub(crate) fn named(root: &Path, names: &[&str], report: &mut Report) {
     let folder = Temporary::new();
     let words: Vec<&str> =
@@ -80,7 +82,7 @@ impl Drop for Temporary {
 fn run_in(name: &str, cargo_test: &dyn Fn(&[&str]) -> Command, temporary: &Path, report: &mut Report) {
     let tests = |arguments: &[&str]| {
         let mut tests = cargo_test(arguments);
-        tests.env("TMPDIR", temporary);
+        tests.env("TMPDIR", temporary).env(SKIPS, temporary.join("skips"));
         tests
     };
     let mut failures = Failures::default();
@@ -88,6 +90,9 @@ fn run_in(name: &str, cargo_test: &dyn Fn(&[&str]) -> Command, temporary: &Path,
         failures = run(&mut tests(&[]), not_final);
         if failures.may_be_noise() { Outcome::Passed } else { failures.outcome() }
     });
+    if let Some(skipped) = skipped(&temporary.join("skips")) {
+        report.record("tests that cannot run here", Duration::ZERO, Outcome::Skipped(skipped));
+    }
     for number in 2..=TRIES {
         if failures.is_empty() || !failures.may_be_noise() {
             return;
@@ -110,11 +115,25 @@ fn run_in(name: &str, cargo_test: &dyn Fn(&[&str]) -> Command, temporary: &Path,
     }
 }
 
+/// Variable with the file to which tests that cannot run here append a line each (`testkit::skip`).
+const SKIPS: &str = "ONBEAT_SKIPS";
+
+/// Number of tests that skipped themselves, and their reasons; none if all ran.
+fn skipped(file: &Path) -> Option<String> {
+    let text = std::fs::read_to_string(file).ok()?;
+    let tests: BTreeSet<&str> = text.lines().filter_map(|line| Some(line.split_once(": ")?.0)).collect();
+    let reasons: BTreeSet<&str> = text.lines().filter_map(|line| Some(line.split_once(": ")?.1)).collect();
+    println!("{text}");
+    let reasons: Vec<&str> = reasons.into_iter().collect();
+    Some(format!("{} tests: {}", tests.len(), reasons.join("; ")))
+}
+
 /// Runs the tests that failed, one at a time.
 fn again(tests: &dyn Fn(&[&str]) -> Command, failed: &Failures, show_error: fn(&str)) -> Failures {
     let mut again = Failures::default();
     for target in &failed.targets {
-        // Of the whole workspace: a package by itself would be built anew, with other features.
+        // Built as part of the whole workspace: a package by itself would be built again, with
+        // other features.
         let program = target.split(' ').skip_while(|it| !it.starts_with("--"));
         // With `--no-fail-fast` the programs that fail are listed as they are the first time.
         let mut arguments: Vec<&str> =
@@ -126,9 +145,9 @@ fn again(tests: &dyn Fn(&[&str]) -> Command, failed: &Failures, show_error: fn(&
     again
 }
 
-/// `cargo test` for these targets, or for the workspace. Property tests use the same cases each time, so that
-/// one commit has one outcome; `PROPTEST_RNG_SEED` selects other ones, and a plain `cargo test` uses new ones
-/// each time.
+/// `cargo test` for these targets, or for the workspace. Property tests use the same cases each
+/// time, so that one commit has one outcome; `PROPTEST_RNG_SEED` selects other ones, and a plain
+/// `cargo test` uses new ones each time.
 fn cargo_test(root: &Path, arguments: &[&str]) -> Command {
     with_settings(command::cargo(root, &["test"]), arguments)
 }
@@ -150,8 +169,8 @@ fn with_settings(mut tests: Command, arguments: &[&str]) -> Command {
     tests
 }
 
-/// Shows a line of a run whose failures are tried once more: none begins with `error:`, which is what readers
-/// of a long log look for.
+/// Shows a line of a run with failures that are tried once more: none begins with `error:`, which
+/// readers of a long log look for.
 fn not_final(line: &str) {
     match line.strip_prefix("error: ") {
         Some(told) => eprintln!("cargo test: {told}"),
@@ -183,7 +202,7 @@ fn run(tests: &mut Command, show_error: fn(&str)) -> Failures {
     }
 }
 
-/// Failures told by `cargo test`.
+/// Failures reported by `cargo test`.
 #[derive(Debug, Default)]
 struct Failures {
     /// End of `cargo test` itself, when it was not a success.
@@ -280,9 +299,10 @@ mod unit {
         "    `-p onbeat-cli --test program`",
     ];
 
-    /// The summary names the tests that failed and what they said: the end of a log is often all that is kept.
+    /// The summary names the tests that failed and what they said: the end of a log is often all
+    /// that is kept.
     #[test]
-    fn failed_tests_their_programs_and_panics_are_found_in_the_output() {
+    fn failed_tests_programs_and_panics_are_found_in_the_output() {
         let failures = read(&ONE_FAILED);
         assert_eq!(failures.tests, ["ring::breaks"]);
         assert_eq!(failures.targets, ["-p onbeat-cli --test program"]);
@@ -291,7 +311,8 @@ mod unit {
         assert!(failures.may_be_noise());
     }
 
-    /// A program that ended without a word, one that did not compile, and many failures are no noise.
+    /// A program that ended without a word, one that did not compile, and many failures are no
+    /// noise.
     #[test]
     fn a_crash_and_many_failures_are_not_tried_again() {
         assert!(!read(&["    `-p onbeat-cli --test program`"]).may_be_noise());

@@ -1,4 +1,5 @@
-//! Pages against the tree: files, names and flags that they mention exist. Walks of data through files have no more than their number.
+//! Pages against the tree: files, names and flags that they mention exist. Walks of data through
+//! files have no more than their number.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -93,7 +94,7 @@ fn source_files_named_in_the_text_are_there() {
     let mut count = 0;
     let mut missing = Vec::new();
     for page in pages() {
-        // `NAME.rs` stands for a file to be made.
+        // `NAME.rs` means a file to be created.
         let is_file = |name: &&str| {
             let stem = Path::new(name).file_stem().and_then(OsStr::to_str).unwrap_or_default();
             name.ends_with(".rs") && stem.chars().any(|it| it.is_ascii_lowercase())
@@ -148,7 +149,8 @@ fn crate_folder(name: &str) -> Option<PathBuf> {
     places.into_iter().find(|folder| root().join(folder).join("Cargo.toml").is_file())
 }
 
-/// True if each two neighbours of `a::B::c` are there: `a` is a crate and has B, or a module; a file that declares B declares c.
+/// True if each two neighbours of `a::B::c` are there: `a` is a crate and has B, or a module; a
+/// file that declares B declares c.
 fn is_there(path: &str, sources: &[Source]) -> bool {
     let parts: Vec<&str> = path.split("::").collect();
     let is_module = |name: &str| sources.iter().any(|it| it.text.contains(&format!("mod {name};")));
@@ -197,7 +199,7 @@ fn names_with_a_path_in_the_text_are_declared() {
     assert!(missing.is_empty(), "{missing:#?}");
 }
 
-/// `--flag` in backticks is a flag of ours, or written somewhere in the source where another program is called.
+/// `--flag` in backticks is a flag of Onbeat, or is in the source where another program is called.
 #[test]
 fn flags_in_the_text_are_taken() {
     let sources = sources();

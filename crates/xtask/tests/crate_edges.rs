@@ -10,7 +10,7 @@ use std::process::Command;
 use serde_json::Value;
 use workspace::{crates, folder_of, text};
 
-/// Crates of ours that the tests of a crate import besides, where there are any.
+/// Crates of ours that only the tests of a crate import, if any.
 const IN_TESTS: &[(&str, &[&str])] = &[
     ("ethercat", &["simulator"]),
     ("rt", &["ipc", "testkit"]),
@@ -122,7 +122,7 @@ const UNSAFE_IN_SYS: &[&str] =
     &["rt", "ethercat-linux", "machine", "diagnose", "ipc", "devices", "experiments", "testkit"];
 
 #[test]
-fn unsafe_code_stands_only_where_a_crate_talks_to_the_system() {
+fn unsafe_code_is_only_in_crates_that_talk_to_the_system() {
     for name in UNSAFE_IN_SYS {
         unsafe_code_stands_below_sys(&folder_of(name).join("src"));
     }
@@ -138,7 +138,7 @@ fn unsafe_code_stands_below_sys(source: &Path) {
     assert!(outside.is_empty(), "unsafe code outside src/sys: {outside:#?}");
 }
 
-/// Crates that a program with a bus of its own compiles besides this project.
+/// Crates that a program with its own bus compiles in addition to this project.
 // feature(bus): a dozen other crates at most; no signal handler, no printing, no exit
 #[test]
 fn the_bus_brings_a_dozen_other_crates_at_most() {

@@ -9,8 +9,8 @@ use std::process::Command;
 use serde_json::Value;
 use workspace::{crates, packages, text};
 
-/// Crates that are not published: tests, the project's commands, the papers' experiments, and the one that needs a library
-/// with our patches.
+/// Crates that are not published: tests, the project's commands, the papers' experiments, and the
+/// one that needs a library with our patches.
 const UNPUBLISHED: &[&str] = &["onbeat-experiments", "onbeat-ros2", "testkit", "xtask"];
 
 /// Keywords that crates.io takes at most, and letters of one.
@@ -56,8 +56,8 @@ fn faults(package: &Value) -> Vec<String> {
     missing.map(|(wanted, _)| format!("{name}: expected {wanted}")).collect()
 }
 
-/// True if crates of ours have a version, without which a package cannot be published. Crates that only tests need
-/// are left out of a package if they have none.
+/// True if crates of ours have a version, without which a package cannot be published. Crates that
+/// only tests need are left out of a package if they have none.
 fn needs_versions(package: &Value) -> bool {
     let dependencies = package["dependencies"].as_array().into_iter().flatten();
     let mut ours = dependencies.filter(|it| !it["path"].is_null() && it["kind"] != "dev");

@@ -1,10 +1,11 @@
-//! Words of the code: doc comments begin with the noun or the verb of the thing, and no identifier is of the private language of
-//! the first version.
+//! Words of the code: doc comments begin with the noun or the verb of the thing, and no identifier
+//! is of the private language of the first version.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Words that no sentence at the beginning of a doc comment begins with: it would speak around the thing.
+/// Words that no sentence at the beginning of a doc comment begins with: it would speak around the
+/// thing.
 const NO_BEGINNING: [&str; 13] = [
     "What",
     "How",
@@ -34,7 +35,7 @@ const NO_FIELD: [&str; 6] = ["heard", "patience", "seam", "told", "told_ns", "un
 const EXCEPTIONS: [(&str, &str); 1] = [("experiments/src/navigation", "Course")];
 
 #[test]
-fn doc_comments_begin_with_the_thing_and_identifiers_are_words_of_the_field() {
+fn doc_comments_name_the_thing_and_identifiers_are_field_words() {
     let mut found = Vec::new();
     for path in sources() {
         let text = fs::read_to_string(&path).expect("text");
@@ -43,7 +44,7 @@ fn doc_comments_begin_with_the_thing_and_identifiers_are_words_of_the_field() {
         for (number, line) in (1..).zip(text.lines()) {
             let line = line.trim_start();
             let complaint = match doc(line) {
-                // A paragraph goes on over several lines.
+                // A paragraph continues over several lines.
                 Some(words) if doc(before).is_none_or(str::is_empty) => begins_around(words),
                 Some(_) => None,
                 None => identifier(&path, line),

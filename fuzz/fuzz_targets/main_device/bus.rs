@@ -1,4 +1,5 @@
-//! The segment that answers truthfully: a device with CoE and a clock, and inputs without a mailbox.
+//! The segment that answers truthfully: a device with CoE and a clock, and inputs without a
+//! mailbox.
 
 use std::sync::LazyLock;
 

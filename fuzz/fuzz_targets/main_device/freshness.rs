@@ -1,5 +1,6 @@
-//! Inputs that the MainDevice may call fresh, judged by the frames alone: which it sent in this cycle, which replies to
-//! them it was handed in this cycle, and by the FMMUs it has written, who had to take part in them.
+//! Checks from the frames alone that inputs may be called fresh: from the frames sent in this
+//! cycle, the replies received in this cycle, and, by the written FMMUs, the SubDevices that had to
+//! take part.
 
 use std::collections::BTreeMap;
 
@@ -146,7 +147,8 @@ impl Freshness {
     }
 }
 
-/// Working counter of such a datagram when all who have FMMUs there take part (ETG.1000.4, 5.4.1.3).
+/// Working counter of such a datagram when all SubDevices with FMMUs there take part (ETG.1000.4,
+/// 5.4.1.3).
 fn participants(fmmus: &[(u16, Fmmu)], command: Command, address: u32, length: u16) -> u16 {
     let end = address + u32::from(length);
     let count = |direction| {

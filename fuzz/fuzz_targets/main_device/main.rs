@@ -1,9 +1,9 @@
-//! The MainDevice as a whole against a segment, and a wire, that do as the input says: from the scan to Op and down again, in
-//! virtual time.
+//! The whole MainDevice against a segment and a wire that follow the input: from the scan to Op and
+//! back to Init, in virtual time.
 //!
-//! Promises whatever comes in: inputs are called fresh only where the working counter of each of their datagrams was right
-//! and the reply is one of this cycle; `poll_transmit` ends; bring-up comes through or is given up, and so is a mailbox
-//! request; the bus comes down; nothing asks for memory in Op.
+//! Properties for any input: inputs are called fresh only if the working counter of each of their
+//! datagrams was right and the reply is one of this cycle; `poll_transmit` ends; bring-up and
+//! mailbox requests succeed or are given up; the bus shuts down; nothing allocates in Op.
 //!
 //! The input is a byte of settings, and a row of deeds (`script.rs`).
 #![no_main]
@@ -94,7 +94,7 @@ fn up_to_pre_op(wire: &mut Wire<'_>) {
 
 /// With cycles until all are where they should be, or until it is given up; and some more.
 fn run(wire: &mut Wire<'_>) {
-    // What is asked for on the way changes where it ends.
+    // A request during bring-up changes its target.
     let reached = |it: &MainDevice| {
         if it.configuration().target == AlState::Op { BringUpPhase::Op } else { BringUpPhase::SafeOp }
     };
@@ -129,7 +129,7 @@ fn serve_requests(wire: &mut Wire<'_>) {
     }
 }
 
-/// Back to Init, whoever answers.
+/// Back to Init, whatever the replies.
 fn down(wire: &mut Wire<'_>) {
     wire.ask_for(AlState::Init);
     while wire.main_device.phase() != BringUpPhase::Down {
@@ -154,11 +154,11 @@ const PERIOD: Duration = Duration::from_millis(1);
 const FEWEST_CYCLES: usize = 8;
 const MOST_CYCLES: usize = 30;
 
-/// Time within which a new request is made, or all is given up, with the time-outs that a user gets.
+/// Longest time to a new request, or until all is given up, with the default time-outs.
 const LONGEST: Duration = Duration::from_secs(10);
 
-/// Two SubDevices are in PreOp, or given up, within this, however much they pretend to hold. Time for
-/// replies that are lost comes on top: a wire that passes one frame in fifty gets on slowly.
+/// Longest time of two SubDevices to PreOp, or until they are given up, whatever sizes they report.
+/// The time-outs of lost replies are added: a wire that passes one frame in fifty is slow.
 const LONGEST_BRING_UP: Duration = Duration::from_secs(60);
 
 /// Longest time for which a reply is waited for.

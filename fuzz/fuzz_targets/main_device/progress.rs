@@ -1,5 +1,5 @@
-//! Progress of the bring-up, judged by the frames alone: the MainDevice asks for something that it has not asked for in
-//! this phase. Whatever it only repeats, it waits for.
+//! Progress of the bring-up, by the frames alone: the MainDevice makes a request that is new in
+//! this phase. A repeated request is a wait.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -17,9 +17,9 @@ pub(crate) struct Progress {
     since: Duration,
     /// Requests of this phase.
     asked: Requests,
-    /// Frames since then that asked for nothing new.
+    /// Frames since then without a new request.
     repeated: u32,
-    /// Time that the host stood still: nothing can be given up meanwhile.
+    /// Total time of host stalls: nothing can be given up meanwhile.
     stalls: Duration,
 }
 
@@ -92,7 +92,8 @@ impl Progress {
     }
 }
 
-/// Frames that ask for nothing new, after which time passes faster: what takes long is to take few of them.
+/// Frames without a new request, after which time passes faster, so that long waits take few of
+/// them.
 const MANY_FRAMES: u32 = 40;
 
 /// Requests by their number, which is mixed well enough to be its own hash.

@@ -1,10 +1,10 @@
-//! Fates of the replies, one after the other: an input's bytes read as a row of commands. Behind its end every reply
-//! is true, but for what was said to hold on.
+//! Fates of the replies, one after the other: an input's bytes read as a series of commands. Behind
+//! its end every reply is true, except for the lies that last.
 
 use ethercat::register::{AL_STATUS, DL_STATUS, SyncManager, TYPE, dc, sii_interface, sync_manager};
 use ethercat::wire::Command;
 
-/// Fate of the next reply, or an event beside it.
+/// Fate of the next reply, or another event.
 #[derive(Clone, Debug)]
 pub(crate) enum Deed {
     /// So many replies are true.
@@ -27,7 +27,7 @@ pub(crate) enum Deed {
     Short(u16),
     /// An older reply comes before it.
     Older(u8),
-    /// A frame of somebody else comes before it.
+    /// A frame of another sender comes before it.
     Foreign(Vec<u8>),
     /// Replies of a kind are changed from now on.
     Lie(Lie),
@@ -35,11 +35,11 @@ pub(crate) enum Deed {
     Truth,
     /// An event at a SubDevice.
     Segment(SegmentDeed, u8),
-    /// The host stands still for so many times 4 ms.
+    /// The host stalls for so many times 4 ms.
     Stall(u8),
     /// A mailbox request.
     Request { kind: u8, position: u8, index: u16 },
-    /// Another state is asked for.
+    /// Another state is requested.
     State(u8),
 }
 
@@ -59,7 +59,7 @@ pub(crate) struct Lie {
     at: u8,
     bytes: Vec<u8>,
     working_counter: Option<u8>,
-    /// Replies it is told to; 255 is for ever.
+    /// Replies still to change; 255 is for ever.
     pub(crate) left: u8,
 }
 
@@ -159,7 +159,7 @@ impl<'a> Script<'a> {
 }
 
 impl Lie {
-    /// Tells it if it is about this datagram.
+    /// Changes the reply if it has this datagram.
     pub(crate) fn tell(
         &mut self,
         command: Command,

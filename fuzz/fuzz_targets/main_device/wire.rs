@@ -1,5 +1,5 @@
-//! Both ends and the virtual time between them: frames pass the segment when they are sent, and what comes back waits for its
-//! time, changed as the script says.
+//! Both ends and the virtual time between them: frames pass the segment when they are sent, and the
+//! replies wait for their time, changed as the script says.
 
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -31,7 +31,7 @@ const ROUND_TRIP: Duration = Duration::from_micros(400);
 /// The same where it is waited for long already; none is late by it.
 const SLOW_ROUND_TRIP: Duration = Duration::from_millis(15);
 
-/// Cycles last so many times their period then: a host that comes late, and long before any watchdog.
+/// Cycles then last so many times their period: a late host, still far from any watchdog time.
 const SLOW_CYCLES: u32 = 10;
 
 /// Frames on their way at most (`exchange::SLOTS`): so many can be handed out without a reply.
@@ -62,7 +62,7 @@ pub(crate) struct Wire<'a> {
     freshness: Freshness,
     pub(crate) progress: Progress,
     pub(crate) failed: bool,
-    /// Requests whose outcome has not come, and since when.
+    /// Requests without an outcome so far, and the time of the oldest.
     pub(crate) requests: usize,
     /// The cable is pulled.
     pub(crate) silent: bool,
@@ -194,7 +194,7 @@ impl<'a> Wire<'a> {
         self.had_nothing_at = Some(now);
     }
 
-    /// A frame passes the segment, and its reply goes on its way.
+    /// A frame passes the segment, and its reply is on its way.
     fn request(&mut self, bytes: &[u8]) {
         if count_down(&mut self.lost_requests) || self.silent {
             return self.calm = false;

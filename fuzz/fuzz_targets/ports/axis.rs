@@ -47,7 +47,8 @@ pub(crate) struct Axis {
     request: Request,
     /// Real position of the drive.
     place: Radians,
-    /// Cycles in a row in which it was not fresh of, up to this one; and whether it was in this one.
+    /// Cycles in a row in which it was not fresh of, up to this one; and whether it was in this
+    /// one.
     missed: u64,
     fresh: bool,
     pub(crate) trouble: Trouble,
@@ -98,7 +99,7 @@ impl Axis {
         shown
     }
 
-    /// Wish of the controller, supervised; and judged.
+    /// Takes the controller's command through supervision, and checks it.
     pub(crate) fn take(&mut self, elapsed: Seconds, command: &AxisCommand, ending: Ending) {
         if command.request == Request::FaultReset {
             self.supervisor.acknowledge();
@@ -140,14 +141,14 @@ impl Axis {
         let within = POSITIONS.0 - HARDLY..=POSITIONS.1 + HARDLY;
         assert!(within.contains(&it.position.0), "{supervised:?}");
         if self.fresh && supervised.reason == Some(StopReason::Outage) {
-            // It begins anew where the axis is.
+            // The motion restarts at the position of the axis.
             return;
         }
         let step = (it.position - before).0.abs();
         assert!(step <= VELOCITY * elapsed.0 + HARDLY, "{step} rad from {before:?}: {supervised:?}");
     }
 
-    /// The drive goes on by a cycle.
+    /// Advances the drive by a cycle.
     fn play(&mut self) {
         let report = &mut self.report;
         report.state = match (self.trouble, self.request) {

@@ -121,7 +121,7 @@ impl<'a> Events<'a> {
         })
     }
 
-    /// A command whose numbers are finite: the cycle refuses all others before a controller hears of them.
+    /// A command with finite numbers: the cycle refuses all others before a controller gets them.
     fn asked(&mut self, what: u8) -> Option<ExternalCommand> {
         let mut asked = ExternalCommand { axes: vec![None; AXES], ..ExternalCommand::default() };
         asked.freshness = [Freshness::Fresh, Freshness::Stale, Freshness::Never][usize::from(what & 3) % 3];

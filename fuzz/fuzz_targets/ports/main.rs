@@ -1,6 +1,6 @@
-//! Any messages at the ports `control` and `trajectory`, any command that passed the checks, and drives in any trouble: with the
-//! controllers behind them and supervision before the drives. No set-point is beyond an axis's limits, none is no finite number,
-//! every answer can be read.
+//! Any messages at the ports `control` and `trajectory`, any command that passed the checks, and
+//! drives in any trouble: with the controllers behind them and supervision before the drives. Every
+//! set-point is finite and within the axis's limits; every answer can be parsed.
 //!
 //! The input is a byte of settings and a row of events (`events.rs`).
 #![no_main]

@@ -1,4 +1,5 @@
-//! Runs in the papers' own tables: rows or columns of each run, and the papers' beside them, those of co-kernels among them.
+//! Runs in the papers' own tables: rows or columns of each run next to the papers' values,
+//! including co-kernels.
 
 use report::compare::Run;
 use report::{Row, Table};
@@ -6,7 +7,8 @@ use serde_json::Value;
 
 use crate::paper::{Figure, Paper};
 
-/// Tables of the experiment's paper with these runs in them; none where the runs lack the quantities.
+/// Tables of the experiment's paper with these runs in them; none where the runs lack the
+/// quantities.
 #[must_use]
 pub fn tables(runs: &[Run]) -> Vec<Table> {
     let Some(first) = runs.first() else { return Vec::new() };
@@ -85,7 +87,8 @@ fn interference(runs: &[Run]) -> Option<Table> {
     )
 }
 
-/// Table 3 of the controllers paper: its columns, four rows for each run, then those of the boards under Xenomai.
+/// Table 3 of the controllers paper: its columns, four rows for each run, then the rows of the
+/// boards under Xenomai.
 fn tasks(runs: &[Run]) -> Option<Table> {
     let printed = figure(Paper::Controllers, "Table 3")?;
     let statistics = ["avg", "max", "min", "SD"];
@@ -108,7 +111,8 @@ fn tasks(runs: &[Run]) -> Option<Table> {
     )
 }
 
-/// Table 4 of the controllers paper: its columns, a row for each run, then the boards under Xenomai.
+/// Table 4 of the controllers paper: its columns, a row for each run, then the boards under
+/// Xenomai.
 fn within(runs: &[Run]) -> Option<Table> {
     let printed = figure(Paper::Controllers, "Table 4")?;
     let rows = runs.iter().map(|run| {
@@ -127,7 +131,8 @@ fn within(runs: &[Run]) -> Option<Table> {
     )
 }
 
-/// Table 5 of the controllers paper: its columns, four rows for each run and queue, then the boards under Xenomai.
+/// Table 5 of the controllers paper: its columns, four rows for each run and queue, then the boards
+/// under Xenomai.
 fn sender(runs: &[Run]) -> Option<Table> {
     let printed = figure(Paper::Controllers, "Table 5")?;
     let queues = [("", "POSIX message queue"), (", our port", "our port, waking by an event")];
@@ -152,12 +157,13 @@ fn sender(runs: &[Run]) -> Option<Table> {
     )
 }
 
-/// Value of this name among those of a run.
+/// A run's value of this name.
 fn find<'a>(run: &'a Run, values: &str, key: &str, name: &str) -> Option<&'a Value> {
     run.report.values.get(values)?.as_array()?.iter().find(|it| it[key] == name)
 }
 
-/// Maxima of T_period in the humanoid paper's Figures 7 and 8: its columns, two rows for each run, then the paper's.
+/// Maxima of T_period in the humanoid paper's Figures 7 and 8: its columns, two rows for each run,
+/// then the paper's.
 fn tuning(runs: &[Run], load: &str, name: &str) -> Option<Table> {
     let mut printed = figure(Paper::Humanoid, name)?;
     printed.rows.retain(|row| row[0] == "low 99 %: max" || row[0] == "100 %: max");
@@ -180,7 +186,7 @@ fn tuning(runs: &[Run], load: &str, name: &str) -> Option<Table> {
     with_printed(&caption, &printed, rows)
 }
 
-/// These rows, then the paper's; `None` where none of ours has a number.
+/// Our rows, then the paper's; `None` if none of ours has a number.
 fn with_printed(caption: &str, printed: &Figure, rows: Vec<Row>) -> Option<Table> {
     let some = rows.iter().flat_map(|row| &row.cells).any(|it| it != NONE);
     let paper = printed.table();
@@ -245,7 +251,7 @@ mod tests {
 
     // feature(measure): runs of several kernels in the papers' own tables, beside the papers' columns and their co-kernels
     #[test]
-    fn runs_stand_in_the_papers_tables_beside_its_co_kernels() {
+    fn runs_are_listed_next_to_the_papers_co_kernels() {
         let four = json!({ "average": 1_000_000.0, "maximum": 1_250_000, "minimum": 900_000, "standard_deviation": 1_500.0 });
         let [table] =
             tables(&runs("servo", json!({ "t_period_ns": four, "t_jitter_ns": four }))).try_into().unwrap();

@@ -1,10 +1,9 @@
-//! Private cable: two network namespaces joined by a veth pair, for a MainDevice and its SubDevices on one
-//! machine.
+//! Private cable: two network namespaces joined by a veth pair, for a MainDevice and its SubDevices
+//! on one machine.
 //!
-//! Each end is a thread in an unnamed network namespace, which starts the processes that belong there. The
-//! kernel removes namespaces and cable once the last of them is gone, for whatever reason: nothing is left
-//! after Ctrl-C, a crash, or a kill.
-//! behind by Ctrl-C, a crash, or a kill.
+//! Each end is a thread in an unnamed network namespace, which starts the processes that belong
+//! there. The kernel removes namespaces and cable once the last of them is gone, for whatever
+//! reason: nothing is left after Ctrl-C, a crash, or a kill. behind by Ctrl-C, a crash, or a kill.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -30,7 +29,8 @@ pub const NEAR: &str = "near";
 pub const FAR: &str = "far";
 
 impl Cable {
-    /// Creates a cable and brings it up, with IPv6 off, so that it carries only frames sent on purpose.
+    /// Creates a cable and brings it up, with IPv6 off, so that it carries only frames sent on
+    /// purpose.
     ///
     /// # Errors
     /// The right to make namespaces (root), or `ip`, is missing.
@@ -51,7 +51,7 @@ impl Cable {
     }
 }
 
-/// Thread in a network namespace of its own.
+/// Thread in a separate network namespace.
 #[derive(Debug)]
 pub struct Room {
     thread_id: i32,
@@ -154,7 +154,7 @@ mod tests {
     fn a_cable_joins_two_namespaces_and_is_gone_afterwards() {
         let cable = match Cable::lay() {
             Ok(cable) => cable,
-            Err(error) => return eprintln!("skipped: {error}"),
+            Err(error) => return testkit::skip!("{error}"),
         };
         assert!(links(&cable.near).contains("near@") && !links(&cable.near).contains(" far"));
         assert!(links(&cable.far).contains("far@"));

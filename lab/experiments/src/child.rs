@@ -22,8 +22,8 @@ pub struct ChildProcess {
 }
 
 impl ChildProcess {
-    /// Starts a process, detached from the terminal: Ctrl-C is for the experiment, which ends its children
-    /// in order.
+    /// Starts a process, detached from the terminal: Ctrl-C is for the experiment, which ends its
+    /// children in order.
     ///
     /// # Errors
     /// The program cannot be started.
@@ -88,8 +88,8 @@ impl ChildProcess {
         if status.success() { Ok(()) } else { Err(self.failure(status)) }
     }
 
-    /// Stops the process as Ctrl-C does, waits for its end, and returns the result of `read` on its output,
-    /// even if it failed in the end.
+    /// Stops the process as Ctrl-C does, waits for its end, and returns the result of `read` on its
+    /// output, even if it failed in the end.
     ///
     /// # Errors
     /// `read` found nothing in the output, or the process does not stop.

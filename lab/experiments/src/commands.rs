@@ -124,7 +124,7 @@ impl Common {
         self.conduct_cells(name, None, experiment)
     }
 
-    /// The same; `continues` of an experiment whose cells are kept.
+    /// The same; `continues` resumes an experiment with kept cells.
     fn conduct_cells(
         &self,
         name: &str,
@@ -150,7 +150,7 @@ impl Common {
             continues: continues == Some(true),
         };
         let go_on = || match continues {
-            Some(_) => format!("; `onbeat measure {name} --continue {}` goes on", directory.display()),
+            Some(_) => format!("; `onbeat measure {name} --continue {}` continues", directory.display()),
             None => String::new(),
         };
         let mut report = match experiment(&context) {
@@ -184,11 +184,11 @@ pub(crate) struct Cells {
     #[command(flatten)]
     common: Common,
 
-    /// Go on with the interrupted run in this folder: its settings, and those of its cells that are missing
+    /// Continue the interrupted run in this folder: its settings, and its missing cells
     #[arg(long = "continue", value_name = "DIR", conflicts_with = "out")]
     continued: Option<PathBuf>,
 
-    /// The folder of --out has a run that goes on
+    /// The folder of --out has a run to continue
     #[arg(long, hide = true, requires = "out")]
     resume: bool,
 }
@@ -237,7 +237,8 @@ fn time(text: &str) -> Result<Duration, String> {
     robot::duration::parse(text).map_err(|error| error.to_string())
 }
 
-/// Time from one turn of a measurement to the next, or that a turn takes: between them a stop is looked for.
+/// Time from one turn of a measurement to the next, or that a turn takes: between them a stop is
+/// looked for.
 fn turn(text: &str) -> Result<Duration, String> {
     match time(text)? {
         turn if turn <= LONGEST_TURN => Ok(turn),

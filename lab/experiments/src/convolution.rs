@@ -1,10 +1,12 @@
-//! The convolution-based generator: a rectangle of velocity, smoothed by a box for bounded acceleration and by a second
-//! box for bounded jerk (Lee, Kim and Choi, J. Dyn. Sys. Meas. Control 135, 2013; for the central velocity of a mobile
-//! robot: Yang and Choi, Int. J. Adv. Robotic Systems 13, 2016).
+//! The convolution-based generator: a rectangle of velocity, smoothed by a box for bounded
+//! acceleration and by a second box for bounded jerk (Lee, Kim and Choi, J. Dyn. Sys. Meas. Control
+//! 135, 2013; for the central velocity of a mobile robot: Yang and Choi, Int. J. Adv. Robotic
+//! Systems 13, 2016).
 //!
-//! A box of unit area keeps the area of what it smooths, so the distance is met exactly, and the duration is the sum of
-//! the three widths. The papers sum samples; here the convolution is carried out once, on paper, so that a trajectory
-//! is a function of time: nothing drifts, and the period plays no part.
+//! A box of unit area keeps the area of what it smooths, so the distance is met exactly, and the
+//! duration is the sum of the three widths. The papers sum samples; here the convolution is carried
+//! out once, on paper, so that a trajectory is a function of time: nothing drifts, and the period
+//! plays no part.
 #![allow(clippy::neg_cmp_op_on_partial_ord, reason = "`!(a > b)` refuses NaN with the rest")]
 
 use thiserror::Error;
@@ -25,7 +27,8 @@ pub struct PathLimits {
 /// Central velocity over time, from rest to rest.
 ///
 /// A distance too short for the limits lowers the rectangle, and the first box with it, until the
-/// pieces just fit: velocity first, then acceleration. The result is the fastest motion within the limits.
+/// pieces just fit: velocity first, then acceleration. The result is the fastest motion within the
+/// limits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ConvolutionProfile {
     distance: f64,
@@ -141,7 +144,8 @@ impl ConvolutionProfile {
         }
     }
 
-    /// A unit step at time 0, smoothed by both boxes: its integral, itself, and its first two derivatives.
+    /// A unit step at time 0, smoothed by both boxes: its integral, itself, and its first two
+    /// derivatives.
     fn rise(&self, time: f64) -> [f64; 4] {
         let (wide, narrow) = (self.first.max(self.second), self.first.min(self.second));
         let whole = wide + narrow;
@@ -272,14 +276,15 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_area_is_the_distance_and_the_duration_is_the_sum_of_the_windows(
+        fn area_is_the_distance_and_windows_add_up_to_the_duration(
             distance in -50.0..50.0, (velocity, acceleration, jerk) in any_limits(),
         ) {
             let profile = profile(distance, velocity, acceleration, jerk);
             let [a, b, c] = profile.windows();
             prop_assert_eq!(profile.duration(), a + b + c);
             prop_assert_eq!(profile.at(profile.duration()).distance, Metres(distance));
-            // Between the ends of the windows the velocity is a parabola, for which Simpson's rule is exact.
+            // Between the ends of the windows the velocity is a parabola, for which Simpson's rule
+            // is exact.
             let mut corners: Vec<f64> = (0..8_u8)
                 .map(|subset| [a.0, b.0, c.0].iter().enumerate().map(|(bit, width)| width * f64::from((subset >> bit) & 1)).sum())
                 .collect();
@@ -319,7 +324,7 @@ mod tests {
         }
 
         #[test]
-        fn each_is_the_derivative_of_the_one_before_and_none_but_jerk_jumps(
+        fn each_series_is_a_derivative_and_only_jerk_jumps(
             distance in 0.01..50.0, (velocity, acceleration, jerk) in any_limits(), at in 0.001..0.999,
         ) {
             let profile = profile(distance, velocity, acceleration, jerk);
@@ -356,7 +361,8 @@ mod tests {
             }
             let sample = ((velocities.len() - 1) as f64 * at) as usize;
             let here = profile.at(period * sample as f64).velocity.0;
-            // Windows of whole samples, and a sum that lags by one: two samples' worth of acceleration.
+            // Windows of whole samples, and a sum that lags by one: two samples' worth of
+            // acceleration.
             let off = 0.01 * velocity + 2.0 * acceleration * period.0;
             prop_assert!((velocities[sample] - here).abs() < off, "{} {here}", velocities[sample]);
         }

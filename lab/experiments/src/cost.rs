@@ -1,4 +1,5 @@
-//! Cost of a cycle against the number of its SubDevices, axes and signals: its own work, without wire, simulation and sleep.
+//! Cost of a cycle against the number of its SubDevices, axes and signals: its own work, without
+//! wire, simulation and sleep.
 
 mod bench;
 mod cases;
@@ -76,14 +77,14 @@ impl Cost {
         Ok(report)
     }
 
-    /// Measures each bus, or those until the user wants to stop.
+    /// Measures each bus, until the user requests a stop.
     fn round(&self, context: &Context, cases: &[Case]) -> Result<Vec<Times>, Error> {
         let measured = cases.iter().map(|case| self.measure(*case, context.stop));
         let whole = measured.map_while(Result::transpose);
         whole.map(|measured| Ok(Times::of(&measured?))).collect()
     }
 
-    /// Measures one bus on a thread of its own; `None` once the user wants to stop.
+    /// Measures one bus on a dedicated thread; `None` once the user requests a stop.
     fn measure(&self, case: Case, stop: &AtomicBool) -> Result<Option<Measured>, Error> {
         let cycles = self.cycles.clamp(1, Self::MOST_CYCLES);
         let profile = RealTimeProfile { ..real_time(self.priority, self.cpu) };

@@ -38,8 +38,8 @@ pub struct Culprit {
 pub enum CulpritError {
     /// The priority was refused.
     #[error(
-        "SCHED_FIFO {priority} was refused ({error}): it needs root, CAP_SYS_NICE or an rtprio limit; with \
-         CONFIG_RT_GROUP_SCHED also a cpu cgroup whose cpu.rt_runtime_us is not 0"
+        "SCHED_FIFO {priority} was refused ({error}): it needs root, CAP_SYS_NICE or an rtprio \
+         limit; with CONFIG_RT_GROUP_SCHED also a cpu cgroup with a cpu.rt_runtime_us above 0"
     )]
     Priority {
         /// Priority requested.
@@ -64,7 +64,7 @@ pub enum CulpritError {
 pub type Intervals = Vec<(u64, u64)>;
 
 impl Culprit {
-    /// Runs the load on the calling thread, until its duration is over or `stop` returns true.
+    /// Runs the load on the calling thread, for its duration or until `stop` returns true.
     ///
     /// # Errors
     /// The name, CPU or priority is refused; the CPU was not occupied.

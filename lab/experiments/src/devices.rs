@@ -1,6 +1,6 @@
-//! The service robot's five devices, each with a real-time task and an ordinary one joined by a channel:
-//! periods and response times of the real-time tasks (service robot paper, Table 1), and their
-//! schedulability.
+//! The service robot's five devices, each with a real-time task and an ordinary one joined by a
+//! channel: periods and response times of the real-time tasks (service robot paper, Table 1), and
+//! their schedulability.
 
 mod bounds;
 mod conduct;
@@ -36,7 +36,8 @@ pub struct Devices {
     pub peripherals: Vec<Peripheral>,
     /// Duration of the run.
     pub duration: Duration,
-    /// Duration of the runs in which tasks wait for their devices: of each device alone, and of all together.
+    /// Duration of the runs in which tasks wait for their devices: of each device alone, and of all
+    /// together.
     pub waiting: Duration,
     /// Duration for which each task calls its driver itself, if it does.
     pub direct: Option<Duration>,
@@ -62,7 +63,7 @@ impl Default for Devices {
 /// SCHED_FIFO priority of the task with the shortest period.
 const PRIORITY: u8 = 80;
 
-/// Priority of a task whose device is alone, as in the paper.
+/// Priority of a task that runs alone, as in the paper.
 const ALONE: u8 = 99;
 
 impl Devices {
@@ -219,7 +220,8 @@ impl Devices {
         report
     }
 
-    /// Median and longest times of each task: of jobs that wait for nothing, and responses of devices alone.
+    /// Median and longest times of each task: of jobs that wait for nothing, and responses of
+    /// devices alone.
     fn times(&self, ran: &[Ran], waited: &Waited) -> [Vec<Option<bounds::Times>>; 2] {
         let executions = ran.iter().map(|it| bounds::times(&it.executions())).collect();
         let responses = waited.alone.iter().map(|it| bounds::times(&it.responses())).collect();
@@ -291,10 +293,11 @@ fn ordinary(peripherals: &[Peripheral], ran: &[Ran]) -> Section {
         let cells = [count].into_iter().chain(four).chain([told]).collect();
         Row { name: it.name.clone(), cells, from_paper: false }
     };
-    let heads = ["exchanges", "average", "maximum", "minimum", "SD", "told (stale)"];
+    let heads = ["exchanges", "average", "maximum", "minimum", "SD", "sent (stale)"];
     Section::Table(Table {
-        caption: "The ordinary tasks, ms: how long each exchange with the device took, none of which a real-time task waits \
-                  for; and the messages that reached the world, with those marked stale"
+        caption: "The ordinary tasks, ms: duration of each exchange with the device, for which no \
+            real-time task waits; and the messages that were sent, with the stale messages among \
+            them"
             .into(),
         columns: distribution::heads("device", &heads),
         rows: peripherals.iter().zip(ran).map(row).collect(),

@@ -78,7 +78,8 @@ pub(crate) fn plots(caption: &str, cells: &[Durations]) -> [Section; 2] {
     ]
 }
 
-/// Vector with room for `count` numbers and every page touched: pushing them neither allocates nor faults.
+/// Vector with room for `count` numbers and every page touched: pushing them neither allocates nor
+/// faults.
 pub(crate) fn resident(count: usize) -> Vec<u64> {
     let mut memory = vec![u64::MAX; count];
     std::hint::black_box(&mut memory).clear();
@@ -90,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_row_is_in_microseconds_and_keeps_silent_about_tails_of_few_samples() {
+    fn rows_are_in_microseconds_and_omit_tails_of_few_samples() {
         let durations = Durations::new("x", (1..=200).map(|it| it * 1_000).collect());
         let cells = durations.row().cells;
         assert_eq!(cells.len() + 1, columns("of").len());

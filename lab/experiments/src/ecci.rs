@@ -1,8 +1,9 @@
 //! Cost of sharing the cycle's state with many readers (humanoid paper, ECCI).
 //!
-//! The paper's Motion Controller makes one request a cycle, which writes the state and reads the commands
-//! of all axes, in a cache that other tasks read, too, behind a mutex with priority inheritance. It is
-//! compared here with two other ways, each with 0, 1, 8 and 64 readers that never pause.
+//! The paper's Motion Controller makes one request a cycle, which writes the state and reads the
+//! commands of all axes, in a cache that other tasks read, too, behind a mutex with priority
+//! inheritance. It is compared here with two other ways, each with 0, 1, 8 and 64 readers that
+//! never pause.
 
 mod answer;
 mod flow;
@@ -37,7 +38,8 @@ pub struct Ecci {
     pub interval: Duration,
     /// Axes of the state; the humanoid has 59.
     pub axes: usize,
-    /// `SCHED_FIFO` priority of the cycle's thread; readers and commanding thread are ordinary threads.
+    /// `SCHED_FIFO` priority of the cycle's thread; readers and commanding thread are ordinary
+    /// threads.
     pub priority: u8,
     /// CPU of the cycle's thread; the others run wherever the scheduler puts them.
     pub cpu: usize,
@@ -66,7 +68,8 @@ impl Ecci {
     /// Runs the experiment.
     ///
     /// # Errors
-    /// A mechanism is missing on this system, a thread cannot be started, or a file cannot be written.
+    /// A mechanism is missing on this system, a thread cannot be started, or a file cannot be
+    /// written.
     pub fn run(&self, context: &Context) -> Result<Report, Error> {
         let surroundings = Surroundings::begin(context);
         let mut cells = cells();
@@ -202,8 +205,8 @@ impl Ecci {
     }
 }
 
-/// Three ways with each number of readers, and our interface beside the same load without readers of its
-/// own.
+/// Three mechanisms with each number of readers, and our interface under the same load without
+/// readers.
 fn cells() -> Vec<Cell> {
     let ways = [Way::Ipc, Way::Inheriting, Way::Plain].into_iter();
     let all = ways.flat_map(|way| READERS.into_iter().map(move |readers| (way, readers)));

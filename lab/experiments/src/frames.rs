@@ -1,4 +1,5 @@
-//! The frames of a cycle, as our MainDevice really makes them: its SubDevices are simulated in virtual time.
+//! The frames of a cycle, as our MainDevice really makes them: its SubDevices are simulated in
+//! virtual time.
 
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -13,7 +14,8 @@ use rt::clock::{Clock as _, VirtualClock};
 
 use crate::Error;
 
-/// Bytes of datagrams in each process data frame of the longest cycle in Op. Mailbox frames come on top now and then.
+/// Bytes of datagrams in each process data frame of the longest cycle in Op. Mailbox frames come on
+/// top now and then.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frames {
     /// With all SubDevices there.
@@ -68,8 +70,8 @@ pub fn of_a_cycle(segment: impl Segment, configuration: Configuration) -> Result
     Ok(Frames { whole, spread })
 }
 
-/// One cycle, of which one process data datagram comes back with no working counter if one is `missing`. Returns the frames,
-/// and whether process data was spread.
+/// One cycle, of which one process data datagram comes back with no working counter if one is
+/// `missing`. Returns the frames, and whether process data was spread.
 fn cycle<S: Segment>(
     main_device: &mut MainDevice,
     link: &mut DirectLink<S, VirtualClock>,

@@ -1,11 +1,11 @@
-//! Regularity of frames under load, measured by an independent observer (master-performance paper, Tables I
-//! to III, Figures 2 to 4 and 6).
+//! Regularity of frames under load, measured by an independent observer (master-performance paper,
+//! Tables I to III, Figures 2 to 4 and 6).
 //!
-//! `onbeat run` is the MainDevice, on one CPU. `onbeat simulate --record` is the observer, another process
-//! on another CPU: it answers as a coupler, a terminal whose first output changes with every cycle, and one that
-//! stamps the edges at its inputs, and records the kernel's receive time stamp of every frame. Between them is a veth pair
-//! made for the purpose, or a real cable. The loads are processes beside them. [`crate::jitter`]
-//! defines the computed quantities.
+//! `onbeat run` is the MainDevice, on one CPU. `onbeat simulate --record` is the observer, another
+//! process on another CPU: it answers as a coupler, a terminal whose first output changes with
+//! every cycle, and one that stamps the edges at its inputs, and records the kernel's receive time
+//! stamp of every frame. Between them is a veth pair made for the purpose, or a real cable. The
+//! loads are separate processes. [`crate::jitter`] defines the computed quantities.
 
 mod cell;
 mod edges;
@@ -47,8 +47,8 @@ pub struct Interference {
     pub loads: Vec<Option<Load>>,
     /// Length of each cell.
     pub length: Length,
-    /// Number of cycles above which a cell's rows are evaluated as they come and not kept, except for a
-    /// histogram of the periods.
+    /// Number of cycles above which a cell's rows are evaluated as they come and not kept, except
+    /// for a histogram of the periods.
     pub most_rows: u64,
     /// Processes of each load; `None` for one per CPU.
     pub load_processes: Option<usize>,
@@ -97,7 +97,8 @@ impl Interference {
     /// Runs the experiment. If it is stopped, it reports the cells it has.
     ///
     /// # Errors
-    /// The right to make a cable is missing, a process failed, or a recording cannot be read or written.
+    /// The right to make a cable is missing, a process failed, or a recording cannot be read or
+    /// written.
     pub fn run(&self, context: &Context) -> Result<Report, Error> {
         if self.periods.is_empty() || self.loads.is_empty() {
             return Err(Error::other("nothing to measure: name at least one period and one load"));
@@ -141,7 +142,7 @@ impl Interference {
                 }
             }
         }
-        // Those that were measured are not lost with one that could not be.
+        // One failed cell does not lose the measured cells.
         if cells.is_empty() {
             return Err(failures
                 .into_iter()
@@ -166,7 +167,7 @@ impl Interference {
         }
     }
 
-    /// Loads beside the cycle in each row.
+    /// Loads next to the cycle in each row.
     fn besides(&self, context: &Context, report: &mut Report) -> Vec<Beside> {
         let cpus = std::thread::available_parallelism().map_or(1, usize::from);
         let processes = self.load_processes.unwrap_or(cpus);
@@ -197,7 +198,7 @@ impl Interference {
                     if !report.conditions.iter().any(|it| it.name == "GPU") {
                         report.condition("GPU", format!("none: {why}"));
                     }
-                    // One stand-in is enough, and none is needed beside the load itself.
+                    // One stand-in is enough, and a row with the load itself needs none.
                     let (all, what) = match load {
                         Load::Gpu(_) => (vec![Load::Memory], name.as_str()),
                         _ => (Load::MEMORY_SWEEP.to_vec(), "gpu-sweep"),
@@ -206,12 +207,13 @@ impl Interference {
                         if !self.loads.contains(&load) && !besides.iter().any(|it: &Beside| it.load == load)
                         {
                             let name = load.map_or("", Load::name).to_owned();
-                            let title = format!("{name} (stands in for {what})");
+                            let title = format!("{name} (replaces {what})");
                             besides.push(Beside { name, title, load, processes });
                         }
                     }
                     report.warn(format!(
-                        "load {what} was not put on: {why}; memory bandwidth stands in for it (load memory, memory-10 and so on)"
+                        "load {what} was not applied: {why}; memory bandwidth replaces it (load \
+                         memory, memory-10 and so on)"
                     ));
                 }
             }
@@ -270,7 +272,7 @@ fn hardware_stamps(places: &Places) -> String {
     match clock {
         Ok(Ok(Some(clock))) => {
             let number =
-                clock.number.map_or("a clock of its own".to_owned(), |number| format!("/dev/ptp{number}"));
+                clock.number.map_or("a separate clock".to_owned(), |number| format!("/dev/ptp{number}"));
             let which =
                 if clock.stamps_all { "every frame" } else { "frames of a time protocol only, not these" };
             format!("not used: {} stamps {which}, by {number}", places.observer)
@@ -287,7 +289,7 @@ fn is_virtual(interface: &str) -> bool {
     folder.exists() && !folder.join("device").exists()
 }
 
-/// Loads beside the cycle.
+/// Loads next to the cycle.
 #[derive(Clone, Debug)]
 struct Beside {
     /// Name in file names.
@@ -298,7 +300,8 @@ struct Beside {
     processes: usize,
 }
 
-/// Interfaces of the cycle and of the observer, and the private cable between them, if there is one.
+/// Interfaces of the cycle and of the observer, and the private cable between them, if there is
+/// one.
 #[derive(Debug)]
 struct Places {
     cycle: String,
@@ -337,8 +340,8 @@ impl Places {
     }
 }
 
-/// Evaluates a recording made by `onbeat simulate --record`, of any MainDevice, or one of a cycle that read the times of a time-stamping
-/// terminal.
+/// Evaluates a recording made by `onbeat simulate --record`, of any MainDevice, or one of a cycle
+/// that read the times of a time-stamping terminal.
 ///
 /// # Errors
 /// The file cannot be read or is no such recording.
@@ -425,8 +428,8 @@ fn doubts(cells: &[Cell], report: &mut Report) {
         }
         if !cell.judgement.numbered {
             report.warn(
-                "the frames carry no number of the cycle: cycles are told apart by their time alone, and one late by more \
-                 than half a period may count for the next",
+                "the frames carry no number of the cycle: cycles are distinguished by their time \
+                 alone, and a cycle late by more than half a period may count as the next",
             );
         }
         for warning in crate::servo::refusals(&cell.run) {
@@ -443,7 +446,8 @@ fn doubts(cells: &[Cell], report: &mut Report) {
     }
 }
 
-/// Writes the robot file with the fast output and the terminal that stamps its edges, read by both sides.
+/// Writes the robot file with the fast output and the terminal that stamps its edges, read by both
+/// sides.
 fn built_in_robot(directory: &Path) -> Result<PathBuf, Error> {
     let path = directory.join("time-stamps.toml");
     fs::write(&path, include_str!("../../../examples/time-stamps.toml"))
@@ -451,8 +455,8 @@ fn built_in_robot(directory: &Path) -> Result<PathBuf, Error> {
     Ok(path)
 }
 
-/// Name of the CUDA device, or the reason for none. Found by a process of its own, because the driver
-/// starts threads.
+/// Name of the CUDA device, or the reason for none. Searched for in a separate process, because the
+/// driver starts threads.
 fn find_gpu(context: &Context) -> Result<String, String> {
     let output = Command::new(&context.programs.measure).args(["load", "gpu", "--find"]).output();
     let output = output.map_err(|error| format!("it cannot be looked for: {error}"))?;
@@ -461,8 +465,8 @@ fn find_gpu(context: &Context) -> Result<String, String> {
     if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
 }
 
-/// First and last CPU this process may use: the first for the observer, since it serves most interrupts,
-/// the last for the cycle.
+/// First and last CPU this process may use: the first for the observer, since it serves most
+/// interrupts, the last for the cycle.
 #[must_use]
 pub fn cpus() -> (usize, usize) {
     use rustix::thread::{CpuSet, sched_getaffinity};

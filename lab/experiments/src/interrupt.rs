@@ -1,4 +1,5 @@
-//! Latency from an interrupt to user code: of a timer, a frame, a GPIO line (controllers paper, Figure 6).
+//! Latency from an interrupt to user code: of a timer, a frame, a GPIO line (controllers paper,
+//! Figure 6).
 
 mod found;
 pub(crate) mod frames;
@@ -46,17 +47,18 @@ pub struct Interrupt {
     pub cpu: usize,
     /// Interface to send frames on, which SubDevices return; `None` for a private cable.
     pub interface: Option<String>,
-    /// GPIO line whose edges are waited for.
+    /// Input GPIO line; the experiment waits for its edges.
     pub gpio_input: Option<Line>,
     /// GPIO line wired to it, which makes the edges.
     pub gpio_output: Option<Line>,
     /// GPIO line that the waiting thread sets to the input's level after each edge.
     pub gpio_answer: Option<Line>,
-    /// GPIO line wired to the one that answers, whose edges the kernel stamps.
+    /// GPIO line wired to the answering line; the kernel stamps its edges.
     pub gpio_observe: Option<Line>,
 }
 
-/// Loads of a loaded condition, one process of each for each CPU: computing, and calls of the kernel.
+/// Loads of a loaded condition, one process of each for each CPU: computing, and calls of the
+/// kernel.
 const LOADS: [Load; 2] = [Load::Cpu, Load::KernelLock];
 
 impl Default for Interrupt {
@@ -82,8 +84,8 @@ const GPIO: &str = "GPIO: kernel's edge stamp to user code";
 const ANSWER: &str = "GPIO: edge in to edge out, by kernel stamps";
 
 impl Interrupt {
-    /// Runs the experiment. A kind of interrupt that is unavailable on this machine or to this user is
-    /// skipped with a warning.
+    /// Runs the experiment. A kind of interrupt that is unavailable on this machine or to this user
+    /// is skipped with a warning.
     ///
     /// # Errors
     /// A timer cannot be created, or a file cannot be written.
@@ -137,7 +139,7 @@ impl Interrupt {
         profile: &RealTimeProfile,
         stop: &AtomicBool,
     ) -> io::Result<(Vec<u64>, Vec<String>)> {
-        // On a thread of its own, so that its real-time settings end with it.
+        // On a dedicated thread, so that its real-time settings end with it.
         thread::scope(|scope| {
             let thread = thread::Builder::new()
                 .name("timer".into())

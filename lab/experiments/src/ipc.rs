@@ -68,7 +68,8 @@ impl Default for Ipc {
 /// Period of the sender, as in the paper.
 const PERIOD: Duration = Duration::from_millis(1);
 
-/// Calls in one timed batch: reading the clock twice costs more than one call of the cheapest mechanism.
+/// Calls in one timed batch: reading the clock twice costs more than one call of the cheapest
+/// mechanism.
 const BATCH: u32 = 64;
 
 impl Ipc {
@@ -110,7 +111,7 @@ impl Ipc {
         Ok(report)
     }
 
-    /// Tells how long it takes.
+    /// Prints how long it takes.
     fn plan(&self, mechanisms: usize, context: &Context) {
         let turns = self.interval * u32::try_from(2 * self.share() * (mechanisms + 1)).unwrap_or(u32::MAX);
         let mut cells = vec![turns; self.rounds.max(1)];
@@ -148,7 +149,8 @@ impl Ipc {
         Ok(Cell { name: String::new(), calls, same: turns(self.priority)?, higher: turns(self.higher)? })
     }
 
-    /// Sends messages periodically by each mechanism that a sender need not wait for, and by our port.
+    /// Sends messages periodically by each mechanism that a sender need not wait for, and by our
+    /// port.
     fn send(&self, mechanisms: &[Named], context: &Context, found: &mut Found) -> Result<(), Error> {
         let sending = Sending {
             messages: self.messages,
@@ -215,8 +217,8 @@ impl Ipc {
         self.samples.div_ceil(self.rounds.max(1))
     }
 
-    /// Begins the recordings of a mechanism: round trips at equal priorities and with a higher answering
-    /// thread, calls.
+    /// Begins the recordings of a mechanism: round trips at equal priorities and with a higher
+    /// answering thread, calls.
     fn begin(&self, context: &Context, cell: &Cell) -> Result<[Raw; 3], Error> {
         let slug = cell.name.replace(' ', "-");
         let begin = |suffix: &str, what: &str, columns: &[&str], callee: u8| {
@@ -241,10 +243,10 @@ impl Ipc {
     fn report(&self, cells: &[Cell], found: &Found) -> Report {
         let mut report = Report {
             experiment: "ipc".into(),
-            title: "What it costs threads to tell each other something".into(),
+            title: "Cost of communication between threads".into(),
             source: Some("the controllers paper, Tables 4 and 5".into()),
-            measured: "the cost of a call that nobody waits for, and the time from one thread's call to the other \
-                       thread's running: there and back again, halved"
+            measured: "the cost of a call without a waiting thread, and the time from one thread's \
+                call to the other thread's running: there and back again, halved"
                 .into(),
             good: "a call of a microsecond at most, a wake-up of a few, and maxima not far above the medians; our own \
                    IPC needs no system call, so that its calls must cost tens of nanoseconds"
@@ -316,8 +318,8 @@ impl Ipc {
         ];
         Section::Table(Table {
             caption: format!(
-                "One way, us, both threads at priority {}, beside rt-tests in the same run (it prints whole \
-                 microseconds, rounded down)",
+                "One way, us, both threads at priority {}, next to rt-tests in the same run (it \
+                 prints whole microseconds, rounded down)",
                 self.priority
             ),
             columns: distribution::heads("", &["minimum", "average", "maximum", "samples"]),
@@ -332,10 +334,11 @@ const QUEUE: &str = "POSIX message queue";
 /// Peers, in the order of the table: of the mutex, of the queue.
 const PEERS: [&str; 2] = ["ptsematest", "pmqtest"];
 
-const CALLS: &str = "A call is the pair of both halves: post and wait, lock and unlock, send and receive, write and read; for the futex, a \
-                     wake-up that finds nobody, and taking the word. The seqlock and the ring are what the cycle tells the rest of the \
-                     program by, and the IPC other processes; their other side looks when it likes, so there is no wake-up to measure. The \
-                     paper measures within two tasks: the tables below have that form.";
+const CALLS: &str = "A call is the pair of both halves: post and wait, lock and unlock, send and \
+    receive, write and read; for the futex, a wake-up without a waiting thread, and taking the \
+    word. The cycle reports to the rest of the program by the seqlock and the ring, and to other \
+    processes by the IPC; their readers poll, so there is no wake-up to measure. The paper \
+    measures within two tasks: the tables below have that form.";
 
 type Named = (&'static str, Box<dyn Mechanism>);
 
@@ -387,7 +390,7 @@ struct Found {
 }
 
 impl Found {
-    /// Adds those of a further round.
+    /// Adds the times of a further round.
     fn add(&mut self, more: Self) {
         for (place, it) in more.ipc.into_iter().enumerate() {
             match self.ipc.get_mut(place) {

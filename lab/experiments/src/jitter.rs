@@ -1,24 +1,24 @@
 //! Period jitter of a bus, as seen by an observer that only timestamps passing frames.
 //!
-//! The definitions of the master-performance paper (EtherCAT MainDevice under Linux, loads beside it):
+//! The definitions of the master-performance paper (EtherCAT MainDevice under Linux, with loads):
 //!
 //! * `a_i`, *arrival*: time at which the frame of cycle `i` arrived, by the observer's own clock.
 //!   Cycles have numbers; one whose frame never arrived has no arrival and is counted as *missing*.
 //! * `S_i = a_i - a_(i-1)`, *measured period*: only where both cycles have an arrival.
-//! * *Regression*: `a_i = alpha + beta i` by least squares. `beta` is the mean period on the observer's
-//!   clock; its difference from the nominal period is the difference of the two oscillators (and of any
-//!   steering of either).
-//! * *Moving average*: `m_i`, the mean of the regression's residuals over the 16 000 samples about `i`.
-//!   It removes slower changes: oscillators that warm up, a clock that is being slewed. At both ends of
-//!   the series the window stops at the end and keeps its length; a shorter series has one window, its
-//!   whole.
+//! * *Regression*: `a_i = alpha + beta i` by least squares. `beta` is the mean period on the
+//!   observer's clock; its difference from the nominal period is the difference of the two
+//!   oscillators (and of any steering of either).
+//! * *Moving average*: `m_i`, the mean of the regression's residuals over the 16 000 samples about
+//!   `i`. It removes slower changes: oscillators that warm up, a clock that is being slewed. At
+//!   both ends of the series the window stops at the end and keeps its length; a shorter series has
+//!   one window, its whole.
 //! * `J_i`, *period jitter*: the residual of cycle `i`, less `m_i`: distance of the frame from its
 //!   place on an even grid, in both directions.
 //! * *Identity*: `S_i` less the mean period is `J_i - J_(i-1)` (but for the change of `m` in one
-//!   cycle), and so `var(J) = var(S) / 2 + cov(J_i, J_(i-1))`. Only where the covariance is zero does
-//!   the jitter follow from the periods alone. [`Identity`] has both sides.
+//!   cycle), and so `var(J) = var(S) / 2 + cov(J_i, J_(i-1))`. Only where the covariance is zero
+//!   does the jitter follow from the periods alone. [`Identity`] has both sides.
 //!
-//! Variances and standard deviations are those of the samples (divided by their count). Everything but
+//! Variances and standard deviations are of the samples (divided by their count). Everything but
 //! [`jitter_of`]'s slice takes constant memory, for runs of any length.
 
 mod envelope;
@@ -75,11 +75,12 @@ pub struct BusJitter {
     pub trace: Envelope,
     /// Both sides of the covariance identity; `None` without two arrivals of consecutive cycles.
     pub identity: Option<Identity>,
-    /// Covariance of the first part of the series, in which the paper's estimate stands for a short run.
+    /// Covariance of the first part of the series: the short run of the paper's estimate.
     pub short: Option<Short>,
 }
 
-/// Covariance of the first part of a series: half of it at most, and about a million cycles at most, as the paper's short runs.
+/// Covariance of the first part of a series: half of it at most, and about a million cycles at
+/// most, as the paper's short runs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Short {
     /// Pairs of consecutive cycles.
@@ -102,24 +103,25 @@ impl BusJitter {
         worst.map(|worst| worst / self.period_ns as f64)
     }
 
-    /// Standard deviation of J over the whole series as the paper estimates that of a long run, ns: from the measured periods of
-    /// the whole, and the covariance of a short run, `sqrt(var(S) / 2 + cov)`.
+    /// Standard deviation of J over the whole series, estimated as in the paper for long runs, ns:
+    /// `sqrt(var(S) / 2 + cov)`, with the measured periods of the whole series and the covariance
+    /// of a short run.
     #[must_use]
     pub fn estimated_deviation(&self) -> Option<f64> {
         let (identity, short) = self.identity.zip(self.short)?;
         Some((identity.half_period_variance + short.covariance).max(0.0).sqrt())
     }
 
-    /// Relative difference of the mean period from the nominal one on the observer's clock, ppm; above 0 if
-    /// it is longer.
+    /// Relative difference of the mean period from the nominal one on the observer's clock, ppm;
+    /// above 0 if it is longer.
     #[must_use]
     pub fn oscillator_difference_ppm(&self) -> Option<f64> {
         self.line.map(|line| line.slope / self.period_ns as f64 * 1e6)
     }
 }
 
-/// Both sides of `var(J) = var(S) / 2 + cov(J_i, J_(i-1))`, over all cycles whose preceding cycle has
-/// an arrival too.
+/// Both sides of `var(J) = var(S) / 2 + cov(J_i, J_(i-1))`, over all cycles with an arrival in the
+/// cycle before.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Identity {
     /// `var(J)`, ns²: the mean of the variances of all `J_i` and of all `J_(i-1)`.
@@ -144,8 +146,9 @@ impl Identity {
         if size > 0.0 { (self.jitter_variance - self.right()).abs() / size } else { 0.0 }
     }
 
-    /// Correlation `cov(J_i, J_(i-1)) / var(J)`: near 1 where lateness lasts over many cycles, near 0 where
-    /// each cycle is late by itself, below 0 where a late cycle is followed by an early one.
+    /// Correlation `cov(J_i, J_(i-1)) / var(J)`: near 1 where lateness lasts over many cycles, near
+    /// 0 where each cycle is late by itself, below 0 where a late cycle is followed by an early
+    /// one.
     #[must_use]
     pub fn correlation(&self) -> Option<f64> {
         (self.jitter_variance > 0.0).then(|| self.covariance / self.jitter_variance)
@@ -154,9 +157,9 @@ impl Identity {
 
 /// Evaluates arrivals as they come, in constant memory.
 ///
-/// Residuals are taken from a line fitted to the first window of samples; the moving average removes
-/// the difference from the line of the whole. The result differs from that of [`jitter_of`] only at the
-/// very ends.
+/// Residuals are taken from a line fitted to the first window of samples; the moving average
+/// removes the difference from the line of the whole. The result differs from that of [`jitter_of`]
+/// only at the very ends.
 #[derive(Debug)]
 pub struct BusObserver {
     period_ns: u64,
@@ -193,8 +196,8 @@ struct Residue {
 const MOST_SHORT: u64 = 1 << 20;
 
 impl BusObserver {
-    /// An observer of a bus with this nominal period, ns, and a moving average over `window` samples
-    /// ([`WINDOW`]; at least 2).
+    /// An observer of a bus with this nominal period, ns, and a moving average over `window`
+    /// samples ([`WINDOW`]; at least 2).
     #[must_use]
     pub fn new(period_ns: u64, window: usize) -> Self {
         let window = window.max(2);
@@ -215,8 +218,8 @@ impl BusObserver {
         }
     }
 
-    /// Takes the next arrival. Returns `false`, without counting it, if its cycle is not after the previous
-    /// one's.
+    /// Takes the next arrival. Returns `false`, without counting it, if its cycle is not after the
+    /// previous one's.
     pub fn arrive(&mut self, arrival: Arrival) -> bool {
         if self.last.is_some_and(|last| arrival.cycle <= last.cycle) {
             return false;
@@ -286,8 +289,8 @@ impl BusObserver {
         }
     }
 
-    /// Cycles since the first, and ns since the first less the nominal time of that many periods: small
-    /// numbers, and exact ones.
+    /// Cycles since the first, and ns since the first less the nominal time of that many periods:
+    /// small numbers, and exact ones.
     fn place(&self, origin: Arrival, arrival: Arrival) -> (f64, f64) {
         let cycles = arrival.cycle - origin.cycle;
         let nominal = i128::from(cycles) * i128::from(self.period_ns);
@@ -340,8 +343,8 @@ impl Residue {
     }
 }
 
-/// Evaluates a whole series: the regression covers all of it before J is taken. Arrivals out of order
-/// are left out.
+/// Evaluates a whole series: the regression covers all of it before J is taken. Arrivals out of
+/// order are left out.
 #[must_use]
 pub fn jitter_of(period_ns: u64, window: usize, arrivals: &[Arrival]) -> BusJitter {
     let mut observer = BusObserver::new(period_ns, window);

@@ -1,4 +1,5 @@
-//! Cells that were measured whole: their facts stand beside the raw data, so that an interrupted experiment goes on with those missing.
+//! Completely measured cells: their facts are stored next to the raw data, so that an interrupted
+//! experiment resumes with the missing ones.
 
 use std::fs;
 use std::io::Write;
@@ -10,7 +11,7 @@ use serde::de::DeserializeOwned;
 use crate::{Context, Error};
 
 impl Context<'_> {
-    /// Facts of the cell of this name, if it was measured whole by the run that this one goes on with.
+    /// Facts of the cell of this name, if the interrupted run measured it completely.
     ///
     /// # Errors
     /// The file is there, and cannot be read as such.
@@ -44,8 +45,8 @@ impl Context<'_> {
         write().map_err(|error| Error::file(&path, error))
     }
 
-    /// The cell of this name, as the run that this one goes on with kept it, or measured now and kept if it is whole; `None` once the user
-    /// wants to stop.
+    /// The cell of this name, as the interrupted run kept it, or measured now and kept if complete;
+    /// `None` once the user requests a stop.
     ///
     /// # Errors
     /// The file cannot be read or written, or the measurement failed.
@@ -69,7 +70,8 @@ impl Context<'_> {
         Ok(Some(cell))
     }
 
-    /// Path of the recording of this name, for a cell that is measured anew: what an interrupted run has recorded of it keeps another name.
+    /// Path of the recording of this name, for a cell that is measured again: a recording of the
+    /// interrupted run is renamed.
     ///
     /// # Errors
     /// The file cannot be renamed.
@@ -119,7 +121,7 @@ mod tests {
 
     // feature(measure): `--continue DIR`: cells measured whole are kept, interrupted ones are set aside and measured anew
     #[test]
-    fn cells_are_kept_for_a_run_that_goes_on_and_forgotten_by_a_new_one() {
+    fn cells_are_kept_for_a_resumed_run_and_cleared_by_a_new_one() {
         let directory = std::env::temp_dir().join(format!("onbeat-kept-{}", std::process::id()));
         fs::create_dir_all(&directory).unwrap();
         let stop = AtomicBool::new(false);

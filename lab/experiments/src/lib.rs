@@ -1,30 +1,30 @@
-//! Experiments of the papers: each runs, records, and reports its results beside the paper's numbers. The program
-//! `onbeat-measure` is their command line.
+//! Experiments of the papers: each runs, records, and reports its results next to the paper's
+//! numbers. The program `onbeat-measure` is their command line.
 //!
 //! | module | contents |
 //! |---|---|
 //! | [`runner`] | context and errors of an experiment |
 //! | [`progress`] | its cells, and the time left |
-//! | [`kept`] | cells that were measured whole, for a run that goes on |
+//! | [`kept`] | completely measured cells, for a resumed run |
 //! | [`paper`] | numbers of the papers, as printed |
-//! | [`beside`] | runs in the papers' own tables, the papers' columns beside them |
+//! | [`beside`] | runs in the papers' own tables, next to the papers' columns |
 //! | [`surroundings`] | state of the machine before and during a measurement, and the resulting doubts |
-//! | [`load`] | loads beside a measurement |
+//! | [`load`] | loads during a measurement |
 //! | [`thread`] | real-time settings of an experiment's threads |
-//! | [`onbeat_run`] | run of the bus in a process of its own |
+//! | [`onbeat_run`] | run of the bus in a separate process |
 //! | [`tuning`] | effect of each real-time tuning |
 //! | [`child`] | child process that never outlives its parent |
 //! | [`cable`] | two network namespaces and a veth pair |
-//! | [`frames`] | frames of a cycle, of a bus that is simulated for it |
+//! | [`frames`] | frames of a cycle on a simulated bus |
 //! | [`interference`] | period jitter of the bus under load, seen by an independent observer |
 //! | [`jitter`] | period jitter of a bus, as an independent observer sees it |
 //! | [`servo`] | six drives for a minute: T_period, T_jitter, T_exec |
 //! | [`ipc`] | cost of communication between threads |
 //! | [`ecci`] | cost of sharing the cycle's state with many readers |
-//! | [`tasks`] | two periodic tasks beside their computed response times |
+//! | [`tasks`] | two periodic tasks next to their computed response times |
 //! | [`devices`] | the service robot's five devices: periods, response times, utilisation |
 //! | [`cost`] | cost of a cycle by the number of its SubDevices, axes and signals |
-//! | [`wakeup`] | our pacer beside `cyclictest` |
+//! | [`wakeup`] | our pacer next to `cyclictest` |
 //! | [`navigation`] | robot that drives round an obstacle: planner and control in one process, and in two |
 //! | [`culprit`] | test load that delays a cycle |
 //! | [`path`], [`convolution`] | its path: lines, arcs and splines on the floor, and the central velocity along one |

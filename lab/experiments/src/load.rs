@@ -1,8 +1,8 @@
-//! Loads beside a measurement, which use the machine while the cycle runs.
+//! Loads during a measurement, which use the machine while the cycle runs.
 //!
-//! Each is a loop in a process of its own (`onbeat-measure load NAME`), at ordinary priority, on any CPU, until it
-//! is stopped; it never outlives the experiment that started it ([`processes`]). All are our own, so that
-//! they are the same on every machine and need no installation.
+//! Each is a loop in a separate process (`onbeat-measure load NAME`), at ordinary priority, on any
+//! CPU, until it is stopped; it never outlives the experiment that started it ([`processes`]). All
+//! are part of this program, so that they are the same on every machine and need no installation.
 //!
 //! | load | equivalent in the papers |
 //! |---|---|
@@ -93,7 +93,8 @@ impl Load {
         Self::Memory,
     ];
 
-    /// Copies of the master-performance paper's Figure 6, from the smallest to the largest, from pinned memory and not.
+    /// Copies of the master-performance paper's Figure 6, from the smallest to the largest, from
+    /// pinned memory and not.
     pub fn gpu_sweep() -> impl Iterator<Item = Self> {
         let kinds = [HostMemory::Pinned, HostMemory::Pageable].into_iter();
         kinds.flat_map(|it| (0..gpu::SIZES.len()).map(move |size| Self::GpuCopies(it, size)))
@@ -176,7 +177,7 @@ impl Load {
             }
             Self::Dd(Weight::Light) => "32 MiB written, brought to the disk, and read again",
             Self::Hackbench(Weight::Paper) => {
-                "800 threads in 20 groups that send each other messages, started anew every 5 s"
+                "800 threads in 20 groups that send each other messages, restarted every 5 s"
             }
             Self::Hackbench(Weight::Light) => "400 threads that send each other messages",
             Self::Ping(Weight::Paper) => {
@@ -233,15 +234,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_load_has_a_name_of_its_own() {
+    fn load_names_are_unique() {
         for load in Load::all() {
             assert_eq!(Load::named(load.name()), Some(load));
         }
         assert_eq!(Load::named("coffee"), None);
     }
 
-    /// Work done by a load when it is stopped; more time is given to one that is still starting, for
-    /// example on a busy disk.
+    /// Work done by a load when it is stopped; more time is given to one that is still starting,
+    /// for example on a busy disk.
     fn done_in_time(load: Load, directory: &Path) -> Result<Done, LoadError> {
         let mut timeout = Duration::from_millis(300);
         loop {
@@ -262,7 +263,7 @@ mod tests {
 
     // feature(measure): loads of our own
     #[test]
-    fn every_load_works_until_it_is_told_to_stop() {
+    fn every_load_works_until_stopped() {
         let directory = std::env::temp_dir();
         let loads = [Load::Cpu, Load::KernelLock, Load::BlockIo, Load::MemoryPart(10), Load::Memory];
         for load in loads.into_iter().chain(Load::HUMANOID_LIGHT) {
@@ -270,7 +271,7 @@ mod tests {
                 Ok(done) => assert!(done.count > 0, "{load:?}: {done:?}"),
                 // No direct I/O on the file system; no right to raw sockets.
                 Err(error) if matches!(load, Load::BlockIo | Load::Ping(_)) => {
-                    eprintln!("skipped: {error}")
+                    testkit::skip!("{error}")
                 }
                 Err(error) => panic!("{load:?}: {error}"),
             }

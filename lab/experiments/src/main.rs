@@ -1,5 +1,5 @@
-//! The program `onbeat-measure`: experiments of the papers, reports of recordings, response-time analysis. `onbeat measure`,
-//! `onbeat report` and `onbeat analyse` start it.
+//! The program `onbeat-measure`: experiments of the papers, reports of recordings, response-time
+//! analysis. `onbeat measure`, `onbeat report` and `onbeat analyse` start it.
 #![forbid(unsafe_code)]
 // `cli::output` writes: it survives a closed or full output.
 #![warn(clippy::print_stdout, clippy::print_stderr)]

@@ -1,5 +1,6 @@
-//! Differential-drive robot that drives 3 m round an obstacle: control and drives in an ordinary process, and in the
-//! real-time cycle, the planner in another process in both (service-robot paper, Figures 9 and 10).
+//! Differential-drive robot that drives 3 m round an obstacle: control and drives in an ordinary
+//! process, and in the real-time cycle, the planner in another process in both (service-robot
+//! paper, Figures 9 and 10).
 
 mod cell;
 pub mod course;
@@ -30,7 +31,7 @@ pub struct Navigation {
     pub robot: Option<PathBuf>,
     /// Period of the actuator task, which is the cycle.
     pub period: Duration,
-    /// Duration of each of the four cells; the robot stands once it has arrived.
+    /// Duration of each of the four cells; the robot waits once it has arrived.
     pub duration: Duration,
     /// Course of the drive.
     pub course: Course,
@@ -59,8 +60,8 @@ pub enum Planner {
 }
 
 impl Navigation {
-    /// The course for 20 s in each cell, commands every 50 ms and the actuator task every 10 ms, as in the
-    /// paper.
+    /// The course for 20 s in each cell, commands every 50 ms and the actuator task every 10 ms, as
+    /// in the paper.
     #[must_use]
     pub fn new(robot: Option<PathBuf>) -> Self {
         Self {
@@ -76,8 +77,9 @@ impl Navigation {
     /// Runs the experiment. The report is saved in any case.
     ///
     /// # Errors
-    /// A run failed; a planner in another program sent no command; or a robot does not arrive or touches the obstacle,
-    /// other than under load with an ordinary process, or with a planner that the load gave no time.
+    /// A run failed; a planner in another program sent no command; or a robot does not arrive or
+    /// touches the obstacle, other than under load with an ordinary process, or with a planner that
+    /// the load gave no time.
     pub fn run(&self, context: &Context) -> Result<Report, Error> {
         self.check_duration()?;
         if let Planner::Ros { python } = &self.planner {
@@ -100,8 +102,8 @@ impl Navigation {
         if context.stopped() {
             return Ok(report);
         }
-        // The delay of the ordinary process is the object of the measurement; a real-time cycle must not be affected, unless
-        // the load left the planner no time to plan.
+        // The delay of the ordinary process is the object of the measurement; a real-time cycle
+        // must not be affected, unless the load left the planner no time to plan.
         let (may, must): (Vec<&Cell>, Vec<&Cell>) =
             cells.iter().partition(|cell| cell.may_go_astray(self.duration));
         let astray = |cell: &Cell| cell.astray(&self.course);
@@ -119,7 +121,8 @@ impl Navigation {
         )))
     }
 
-    /// Refuses a time in which no robot can arrive: the planner's velocity all along a straight line.
+    /// Refuses a time in which no robot can arrive: the planner's velocity all along a straight
+    /// line.
     fn check_duration(&self) -> Result<(), Error> {
         let way = self.course.left(Course::start()) - self.course.tolerance;
         let velocity = self.course.velocity;

@@ -94,8 +94,8 @@ impl Omni {
                  reference (a rectangle of velocity, convolved with two boxes)"
                     .into(),
             ),
-            measured: "where the robot is by the odometry of its four simulated wheels, beside where the path says, at \
-                       every command, and at the end"
+            measured: "where the robot is by the odometry of its four simulated wheels, and its \
+                position on the path, at every command, and at the end"
                 .into(),
             good: "an end-point error of a few millimetres, and a robot that is never more than a few centimetres from its \
                    reference"
@@ -307,7 +307,7 @@ const LONGEST_PATH: Duration = Duration::from_secs(24 * 3600);
 /// Time to come to rest at the end.
 const SETTLE: Duration = Duration::from_secs(2);
 
-/// Time the run goes on beyond the path, for a slow start.
+/// Time that the run continues after the path, for a slow start.
 const LONGEST_START: Duration = Duration::from_secs(30);
 
 const CURVE: &str = "The path begins and ends at the paper's places; the curve between them, the velocities and the limits are ours.";

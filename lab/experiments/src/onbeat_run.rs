@@ -1,4 +1,4 @@
-//! Run of the bus in a process of its own: memory locks, affinities and priorities end with it.
+//! Run of the bus in a separate process: memory locks, affinities and priorities end with it.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -24,8 +24,8 @@ pub struct OnbeatRun {
 }
 
 impl OnbeatRun {
-    /// Starts the run, and records the timing of every cycle in the file at `recording`. It runs until it is stopped, for
-    /// at most `longest`, and never longer than this process.
+    /// Starts the run, and records the timing of every cycle in the file at `recording`. It runs
+    /// until it is stopped, for at most `longest`, and never longer than this process.
     ///
     /// # Errors
     /// The program cannot be started.
@@ -82,8 +82,8 @@ impl Running {
         self.process.is_over()
     }
 
-    /// Stops the run, and returns its final JSON. A run that found its bus broken at the end still returns
-    /// its numbers.
+    /// Stops the run, and returns its final JSON. A run that found its bus broken at the end still
+    /// returns its numbers.
     ///
     /// # Errors
     /// The run failed, or does not end.

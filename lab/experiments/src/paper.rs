@@ -1,6 +1,7 @@
-//! Numbers of the five papers, as printed, to stand beside ours.
+//! Numbers of the five papers, as printed, for comparison with ours.
 //!
-//! One file a paper, `paper/*.toml`: citation, conditions, and its tables and figures as far as they have numbers.
+//! One file a paper, `paper/*.toml`: citation, conditions, and its tables and figures as far as
+//! they have numbers.
 
 use report::{Report, Row, Section, Table};
 use serde::{Deserialize, Serialize};
@@ -11,9 +12,9 @@ use serde_json::json;
 pub enum Paper {
     /// A humanoid with 59 drives and sensors.
     Humanoid,
-    /// A MainDevice judged by an observer.
+    /// A MainDevice measured by an observer.
     MasterPerformance,
-    /// A service robot whose drivers talk to real-time tasks.
+    /// A service robot with drivers that talk to real-time tasks.
     ServiceRobot,
     /// Six servo drives under two kernels.
     Servo,
@@ -50,7 +51,7 @@ pub struct Figure {
     /// Remarks of ours, such as another quantity than ours under the same name.
     #[serde(default)]
     pub remarks: Vec<String>,
-    /// Heads of the columns beside the names of the rows.
+    /// Heads of the columns, without the one of the row names.
     pub columns: Vec<String>,
     /// Name of each row, then its cells as printed.
     pub rows: Vec<Vec<String>>,
@@ -89,7 +90,8 @@ impl Paper {
         toml::from_str(text).expect("the tables are part of this program, and a test reads all")
     }
 
-    /// Appends these tables and figures to a report, with the paper's conditions and our remarks, and to its values.
+    /// Appends these tables and figures to a report, with the paper's conditions and our remarks,
+    /// and to its values.
     pub fn append(self, names: &[&str], report: &mut Report) {
         let contents = self.contents();
         let figures: Vec<&Figure> =
@@ -113,12 +115,13 @@ impl Paper {
 impl Contents {
     /// The source, and the conditions of all its numbers, as a paragraph.
     fn introduction(&self) -> String {
-        format!("Beside it, the {}: {}. {}.", self.name, self.citation, sentence(&self.conditions))
+        format!("For comparison, the {}: {}. {}.", self.name, self.citation, sentence(&self.conditions))
     }
 }
 
 impl Figure {
-    /// Its numbers as rows that are marked as the paper's; a star is on a value that cannot be right.
+    /// Its numbers as rows that are marked as the paper's; a star is on a value that cannot be
+    /// right.
     #[must_use]
     pub fn table(&self) -> Table {
         let row = |row: &Vec<String>| {

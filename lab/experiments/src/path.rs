@@ -17,7 +17,8 @@ pub type Place = [Metres; 2];
 
 /// Lines, arcs and curves, one after another.
 ///
-/// A place on it is found by the length of the way from its begin, in bounded time and without allocation.
+/// A place on it is found by the length of the way from its begin, in bounded time and without
+/// allocation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Path {
     pieces: Vec<Piece>,
@@ -79,12 +80,12 @@ impl Path {
         Ok(path)
     }
 
-    /// Lines through `places`, with an arc of `radius` in each corner; a radius of 0 leaves the corners sharp, and a base
-    /// that keeps its speed through them jerks.
+    /// Lines through `places`, with an arc of `radius` in each corner. A radius of 0 leaves the
+    /// corners sharp: a base that keeps its speed through them jerks.
     ///
     /// # Errors
-    /// Places that are not finite, fewer than two, two alike in a row; a radius that is not finite or below 0; a corner
-    /// whose arc has no room.
+    /// Places that are not finite, fewer than two, two alike in a row; a radius that is not finite
+    /// or below 0; a corner with no space for its arc.
     pub fn polyline(places: &[Place], radius: Metres) -> Result<Self, PathError> {
         let points = checked(places)?;
         if !(radius.is_finite() && radius.0 >= 0.0) {
@@ -124,8 +125,8 @@ impl Path {
         Ok(path)
     }
 
-    /// The cubic Bezier curve of four control points: it begins at the first, towards the second, and ends at the fourth,
-    /// away from the third.
+    /// The cubic Bezier curve of four control points: it begins at the first, towards the second,
+    /// and ends at the fourth, away from the third.
     ///
     /// # Errors
     /// Places that are not finite, a curve with a cusp or without length.
@@ -147,8 +148,8 @@ impl Path {
         Ok(path)
     }
 
-    /// A smooth curve through `places`: cubic pieces with continuous direction and curvature (natural cubic spline over
-    /// the chords).
+    /// A smooth curve through `places`: cubic pieces with continuous direction and curvature
+    /// (natural cubic spline over the chords).
     ///
     /// # Errors
     /// Places that are not finite, fewer than two, two alike in a row; a curve with a cusp.
@@ -191,7 +192,8 @@ impl Path {
         Metres(self.length)
     }
 
-    /// The place `distance` along the way; before its begin and beyond its end the begin and the end.
+    /// The place `distance` along the way; before its begin and beyond its end the begin and the
+    /// end.
     #[must_use]
     pub fn at(&self, distance: Metres) -> Station {
         let distance = if distance.0 > 0.0 { distance.0.min(self.length) } else { 0.0 };
@@ -273,15 +275,15 @@ pub enum PathError {
         /// The first of them.
         place: usize,
     },
-    /// The arc of a corner is longer than the lines beside it.
+    /// The arc of a corner is longer than the adjacent lines.
     #[error("path: corner {corner} has no room for an arc of {radius} m: give a smaller radius")]
     NoRoom {
         /// Place of the corner, counted from 0.
         corner: usize,
-        /// Value asked for.
+        /// Requested value.
         radius: f64,
     },
-    /// A curve that stands still or turns on the spot.
+    /// A curve with zero speed, or one that turns on the spot.
     #[error("path: piece {piece} has a cusp or no length: a base cannot follow it (counted from 0)")]
     Cusp {
         /// Number of the piece, from 0.

@@ -1,6 +1,7 @@
-//! Independent measuring programs, run beside ours to confirm our numbers.
+//! Independent measuring programs, run in addition to ours to confirm our numbers.
 //!
-//! All are from rt-tests (<https://git.kernel.org/pub/scm/utils/rt-tests/rt-tests.git>, Debian: rt-tests).
+//! All are from rt-tests (<https://git.kernel.org/pub/scm/utils/rt-tests/rt-tests.git>, Debian:
+//! rt-tests).
 
 pub(crate) mod cyclictest;
 pub(crate) mod hand_over;
@@ -22,7 +23,7 @@ impl fmt::Display for NoPeer {
     }
 }
 
-/// Standard output of `program` until it ends. It is killed when `stop` is set or `timeout` is over.
+/// Standard output of `program` until it ends. It is killed when `stop` is set or after `timeout`.
 ///
 /// # Errors
 /// It is not installed, was refused a right, or took too long.
@@ -43,7 +44,7 @@ fn output_of(
         let status = loop {
             match child.0.try_wait() {
                 Ok(Some(status)) => break Ok(status),
-                Ok(None) if stop.load(Ordering::Relaxed) => break Err("was told to stop".to_owned()),
+                Ok(None) if stop.load(Ordering::Relaxed) => break Err("was stopped".to_owned()),
                 Ok(None) if begin.elapsed() > timeout => {
                     break Err(format!("had not ended after {} s", timeout.as_secs()));
                 }
@@ -63,8 +64,8 @@ fn output_of(
     })
 }
 
-/// Time limit of a program that does something `times` times, one `interval` apart: twice that, and half a
-/// minute.
+/// Time limit of a program that does something `times` times, one `interval` apart: twice that, and
+/// half a minute.
 fn timeout(interval: Duration, times: u64) -> Duration {
     let twice = u32::try_from(times.saturating_mul(2)).unwrap_or(u32::MAX);
     interval.saturating_mul(twice).saturating_add(Duration::from_secs(30))
@@ -75,7 +76,7 @@ struct Killed(Child);
 
 impl Drop for Killed {
     fn drop(&mut self) {
-        // It may have ended by itself; either way it is gone afterwards.
+        // It may have exited already; either way it is gone afterwards.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }

@@ -61,7 +61,7 @@ impl Progress {
 }
 
 impl Plan {
-    /// The cell that was being measured is over.
+    /// Marks the current cell as finished.
     fn finish(&mut self, now: Instant) {
         if let Some(begin) = self.current.take() {
             self.planned += self.cells.get(self.begun - 1).copied().unwrap_or_default();
@@ -74,7 +74,7 @@ impl Plan {
         format!("{}: {} of {}", self.experiment, self.begun, self.cells.len().max(self.begun))
     }
 
-    /// Planned times of what is left, as much longer as those before turned out.
+    /// Planned time of the remaining cells, scaled by how much longer the finished ones took.
     fn left(&self, now: Instant) -> Duration {
         let later: Duration = self.cells.iter().skip(self.begun).sum();
         let current = self.current.and_then(|begin| {
@@ -110,7 +110,7 @@ mod tests {
 
     // feature(measure): progress with the time left, learnt from the cells before, on standard error
     #[test]
-    fn the_time_left_is_that_of_the_plan_as_much_longer_as_cells_turn_out() {
+    fn time_left_follows_the_plan_scaled_by_finished_cells() {
         let progress = Progress::default();
         let begin = Instant::now();
         let at = |seconds| begin + Duration::from_secs(seconds);

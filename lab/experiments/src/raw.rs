@@ -1,4 +1,5 @@
-//! Raw data of one cell: a recording with the machine's conditions, written as the cell is measured.
+//! Raw data of one cell: a recording with the machine's conditions, written as the cell is
+//! measured.
 
 use std::fs::File;
 use std::io::BufWriter;

@@ -23,7 +23,7 @@ pub struct Context<'a> {
     pub say: &'a (dyn Fn(&str) + Sync),
     /// Its cells, and how far it is.
     pub progress: Progress,
-    /// True if the folder has cells of a run that this one goes on with.
+    /// True if the folder has cells of a run that this one resumes.
     pub continues: bool,
 }
 
@@ -99,7 +99,7 @@ pub struct Programs {
 }
 
 impl Programs {
-    /// The running program, and `onbeat` beside it.
+    /// The running program, and `onbeat` in the same folder.
     ///
     /// # Errors
     /// The system does not give the path of the running program.
@@ -109,10 +109,11 @@ impl Programs {
     }
 }
 
-/// Opens a file that is to be a recording or a report, a regular one: a FIFO would be waited for, and a device may have no end.
+/// Opens a file for a recording or a report, a regular one only: opening a FIFO would block, and a
+/// device may have no end.
 ///
 /// # Errors
-/// One that is no regular file, or cannot be opened.
+/// The file is not a regular one, or cannot be opened.
 pub fn open(path: &Path) -> io::Result<File> {
     if !fs::metadata(path)?.is_file() {
         return Err(io::Error::other("it is no regular file"));
@@ -182,8 +183,8 @@ pub fn make_directory(path: &Path) -> Result<(), Error> {
     fs::create_dir_all(path).map_err(|error| Error::file(path, error))
 }
 
-/// Path of the robot file that the user has named; without one that of the example `name`, written beside the raw data, so that they can be
-/// reproduced.
+/// Path of the robot file that the user has named; else of the example `name`, written next to the
+/// raw data, so that the results can be reproduced.
 pub(crate) fn robot_file(
     context: &Context,
     named: Option<&Path>,

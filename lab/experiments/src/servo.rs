@@ -146,7 +146,8 @@ fn parts(cycles: &[CycleRecord]) -> Section {
     distribution::table("Parts of T_exec, us (the paper's Figure 6)", "part", &parts)
 }
 
-/// The cycle against the reference clock of the bus, as the run measured it; `None` where no frame had its time.
+/// The cycle against the reference clock of the bus, as the run measured it; `None` where no frame
+/// had its time.
 fn reference_clock(told: &Value, period_ns: u64) -> Option<String> {
     let micros = |name: &str| told[name].as_f64().unwrap_or(0.0) / 1e3;
     told["frame_phase_ns"].as_u64()?;
@@ -184,7 +185,7 @@ struct SyncSignal {
     frame_phase_ns: u64,
 }
 
-/// Those of all SubDevices, as the run told them.
+/// Signals of all SubDevices, as the run reported them.
 fn sync_signals(sub_devices: &Value) -> Vec<SyncSignal> {
     let signal = |of: &Value, signal, key: &str| {
         let number = |name: &str| of[key][name].as_u64();
@@ -200,7 +201,7 @@ fn sync_signals(sub_devices: &Value) -> Vec<SyncSignal> {
     all.flat_map(|of| [signal(of, "SYNC0", "sync0"), signal(of, "SYNC1", "sync1")]).flatten().collect()
 }
 
-/// Where the frame comes soonest and where latest behind SYNC0; `None` where no SubDevice has it.
+/// Earliest and latest position of the frame after SYNC0; `None` if no SubDevice has SYNC0.
 fn phase_in_words(signals: &[SyncSignal]) -> Option<String> {
     let sync0 = || signals.iter().filter(|it| it.signal == "SYNC0");
     let (first, last) =
@@ -229,11 +230,11 @@ fn phase_table(signals: &[SyncSignal]) -> Option<Table> {
     })
 }
 
-/// Letters granted, and those requested if they differ.
+/// Granted letters, and the requested ones if they differ.
 fn profile(conditions: &Value) -> String {
     let letters = |which: &str| conditions["profile"][which].as_str().unwrap_or("not known").to_owned();
     let (asked, granted) = (letters("requested"), letters("granted"));
-    if asked == granted { granted } else { format!("{granted} (asked for {asked})") }
+    if asked == granted { granted } else { format!("{granted} (requested {asked})") }
 }
 
 /// Settings requested and refused, as reported by the run.
@@ -252,7 +253,7 @@ mod tests {
 
     // feature(measure): `servo` tells the phase of the frame against SYNC0 and SYNC1 of each SubDevice, in words and a table
     #[test]
-    fn the_phase_is_told_of_each_sub_device_and_of_none_where_none_has_sync0() {
+    fn phase_is_reported_per_sub_device_with_sync0() {
         let sync = |cycle_ns: u64, shift_ns: u64, frame_phase_ns: u64| json!({ "cycle_ns": cycle_ns, "shift_ns": shift_ns, "frame_phase_ns": frame_phase_ns });
         let told = json!([
             { "name": "coupler", "answers": true },
@@ -280,7 +281,7 @@ mod tests {
 
     // feature(measure): `servo` tells lock, difference and phase of the frame against SYNC0
     #[test]
-    fn the_lock_is_told_in_words_and_a_bus_without_a_clock_tells_none() {
+    fn lock_is_reported_in_words_unless_no_clock() {
         let mut told = json!({
             "state": "locked", "phase_error_ns": 12, "drift_ppb": 49_980, "outliers": 3, "losses": 1, "cycles_to_lock": 812,
             "held_within_ns": 1_240, "difference_ns": -1_234_560, "frame_phase_ns": 512_340,

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::Error;
 
-/// Folder for a socket, removed on drop. The experiment's own folder may have a path too long for a socket.
+/// Folder for a socket, removed on drop. The experiment's own folder may have a path too long for a
+/// socket.
 pub(crate) struct SocketFolder(pub(crate) PathBuf);
 
 impl SocketFolder {

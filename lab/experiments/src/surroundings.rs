@@ -29,7 +29,8 @@ impl Surroundings {
         Self { conditions, before, begin }
     }
 
-    /// The same for a measurement of this robot; without a file of the built-in one. A file with an error ends the measurement, which tells it.
+    /// The same for a measurement of this robot; without a file of the built-in one. A file with an
+    /// error ends the measurement, which reports it.
     #[must_use]
     pub(crate) fn of_robot(mut self, file: Option<&Path>) -> Self {
         if let Ok(robot) = RobotConfig::read_or_built_in(file, Overrides::default()) {
@@ -38,7 +39,7 @@ impl Surroundings {
         self
     }
 
-    /// Adds the conditions and doubts to a report; to be called when the measurement is over.
+    /// Adds the conditions and doubts to a report; to be called after the measurement.
     pub fn end(&self, report: &mut Report) {
         report.facts(&conditions::facts(&self.conditions));
         let over = self.begin.as_ref().and_then(|begin| Some(Usage::now().ok()?.since(begin)));
@@ -61,8 +62,8 @@ impl Surroundings {
         }
         if let Some(steal) = over.map(|it| it.whole.steal).filter(|&steal| steal > STOLEN) {
             report.warn(format!(
-                "the hypervisor ran something else for {:.1} % of the time: the tails are its own; measure on \
-                 hardware or on a machine with CPUs of its own",
+                "the hypervisor ran something else for {:.1} % of the time: the tails are its own; \
+                 measure on hardware or on a machine with dedicated CPUs",
                 steal * 100.0
             ));
         }
@@ -103,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quiet_machine_of_its_own_raises_no_doubt() {
+    fn a_quiet_dedicated_machine_raises_no_doubt() {
         assert_eq!(warnings(busy(0.02, 0.0), busy(0.9, 0.0)), Vec::<String>::new());
     }
 

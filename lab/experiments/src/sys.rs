@@ -1,5 +1,5 @@
-//! Operating system interface: every unsafe block of this crate, each with its argument. Safe wrappers of
-//! libraries (pipes, futexes, timers) are used from there.
+//! Operating system interface: every unsafe block of this crate, each with its argument. Safe
+//! wrappers of libraries (pipes, futexes, timers) are used from there.
 //!
 //! | module | system calls for |
 //! |---|---|

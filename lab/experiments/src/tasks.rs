@@ -1,5 +1,5 @@
-//! Periodic tasks on one CPU: measured and computed response times, and outputs that they toggle (controllers paper, Tables 2,
-//! 3 and 6, Figures 3 and 7).
+//! Periodic tasks on one CPU: measured and computed response times, and outputs that they toggle
+//! (controllers paper, Tables 2, 3 and 6, Figures 3 and 7).
 
 pub(crate) mod job;
 mod outside;
@@ -48,10 +48,10 @@ pub struct Tasks {
 }
 
 impl Tasks {
-    /// A task set of the paper, by its name, or of a file.
+    /// A task set of the paper by its name, or of a file.
     ///
     /// # Errors
-    /// Those of [`read`].
+    /// The errors of [`read`].
     pub fn named(name: &str) -> Result<Self, Error> {
         Ok(Self {
             name: name.to_owned(),
@@ -124,13 +124,14 @@ impl Tasks {
     fn report(&self, all: &[(Busy, Vec<Vec<Job>>)]) -> Result<Report, Error> {
         let mut report = Report {
             experiment: "tasks".into(),
-            title: "Periodic tasks on one CPU, beside their computed response times".into(),
+            title: "Periodic tasks on one CPU, with their computed response times".into(),
             source: Some("the controllers paper, Tables 2, 3 and 6, Figure 3".into()),
-            measured: "for every job: the period from its start to the next, its jitter |period - nominal|, and the \
-                       response time from its release to its end, beside the worst response that the analysis computes"
+            measured: "for every job: the period from its start to the next, its jitter |period - \
+                nominal|, and the response time from its release to its end, and the worst \
+                response that the analysis computes"
                 .into(),
-            good: "no response above the computed one by more than the wake-up and the switches between tasks, which \
-                   the analysis is not told of; a period that stays nominal"
+            good: "no response above the computed one by more than the wake-up and the switches \
+                between tasks, which the analysis does not include; a period that stays nominal"
                 .into(),
             found: self.found().map(str::to_owned),
             ..Report::default()
@@ -260,8 +261,9 @@ impl Tasks {
         columns.extend(["computed R", "R of median C", "R of longest C", "maximum / R"].map(str::to_owned));
         Section::Table(Table {
             caption: format!(
-                "Response time, us: release to end, measured, {busy}, and the worst that response-time analysis computes \
-                 from the execution times C asked for, and from the processor times measured"
+                "Response time, us: release to end, measured, {busy}, and the worst that \
+                 response-time analysis computes from the requested execution times C, and from \
+                 the measured processor times"
             ),
             columns,
             rows: (0..tasks.len()).map(row).collect(),
@@ -274,7 +276,8 @@ impl Tasks {
         (self.computed(|place| of(place).percentile(0.5)), self.computed(|place| of(place).maximum()))
     }
 
-    /// Worst-case response times, from `wcet` by a task's index, or else the requested execution times.
+    /// Worst-case response times, from `wcet` by a task's index, or else the requested execution
+    /// times.
     fn computed(&self, wcet: impl Fn(usize) -> Option<u64>) -> Vec<ResponseTime> {
         fixed_priority::response_times(&task_set(&self.tasks, wcet))
     }
@@ -309,7 +312,7 @@ impl Tasks {
     }
 }
 
-/// Tables of what is seen outside beside the tasks' own stamps.
+/// Tables of the outside observations next to the tasks' own stamps.
 fn outside(busy: Busy, tasks: &[Measured], report: &mut Report) {
     let table = |caption: &str, rows: Vec<Row>| {
         Section::Table(Table {
@@ -397,7 +400,7 @@ struct Measured {
     seconds: Vec<f64>,
 }
 
-/// Times of a task as seen from outside, of the jobs whose edges were seen.
+/// Times of a task as observed from outside, of the jobs with observed edges.
 struct Outside {
     period: Durations,
     up: Durations,

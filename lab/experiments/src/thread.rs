@@ -20,7 +20,8 @@ pub(crate) fn spinning(profile: RealTimeProfile, margin: Duration) -> RealTimePr
     RealTimeProfile { spin: Some(margin), ..profile }
 }
 
-/// Default CPU of measurements: the last one this process may use, since the first serves most interrupts.
+/// Default CPU of measurements: the last one this process may use, since the first serves most
+/// interrupts.
 #[must_use]
 pub fn default_cpu() -> usize {
     let Ok(allowed) = sched_getaffinity(None) else { return 0 };

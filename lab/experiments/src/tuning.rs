@@ -1,5 +1,6 @@
-//! Effect of each tuning: the wake-up latency and the period of a 1 ms cycle with 59 SubDevices, under
-//! every combination of real-time tunings, unloaded and under load (humanoid paper, Figures 7 and 8).
+//! Effect of each tuning: the wake-up latency and the period of a 1 ms cycle with 59 SubDevices,
+//! under every combination of real-time tunings, unloaded and under load (humanoid paper, Figures 7
+//! and 8).
 //!
 //! | module | contents |
 //! |---|---|
@@ -30,7 +31,7 @@ use cell::Cell;
 pub struct Tuning {
     /// Combinations, in the order of the tables.
     pub columns: Vec<Column>,
-    /// Loads beside the cycle, one table each.
+    /// Loads next to the cycle, one table each.
     pub loads: Vec<Background>,
     /// Duration of the measurement in each cell.
     pub duration: Duration,
@@ -44,7 +45,7 @@ pub struct Tuning {
     pub options: Vec<std::ffi::OsString>,
 }
 
-/// Load beside the cycle.
+/// Load next to the cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Background {
     /// No load.
@@ -91,7 +92,7 @@ impl Default for Tuning {
 }
 
 impl Tuning {
-    /// Runs every cell in a process of its own, one after the other.
+    /// Runs every cell in a separate process, one after the other.
     ///
     /// # Errors
     /// No cell could be measured, or a file cannot be written. A single failed cell is a warning.

@@ -1,4 +1,5 @@
-//! Our pacer compared with `cyclictest`: at the same priority, CPU and period, alternating in one run.
+//! Our pacer compared with `cyclictest`: at the same priority, CPU and period, alternating in one
+//! run.
 
 use std::time::Duration;
 
@@ -167,7 +168,7 @@ impl Wakeup {
     fn report(&self, found: &Found) -> Report {
         let mut report = Report {
             experiment: "wakeup".into(),
-            title: "Wake-up latency beside cyclictest".into(),
+            title: "Wake-up latency compared with cyclictest".into(),
             source: Some("cyclictest (rt-tests), what the field measures by".into()),
             measured: "how long after its release, programmed as an absolute time, a thread with nothing else to do \
                        reads the clock: the same for both programs, which take turns"
@@ -337,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn without_cyclictest_ours_still_stands() {
+    fn without_cyclictest_our_result_remains() {
         let mut found = found(&[[10, 10, 1]]);
         found.rounds[0][PEER].clear();
         assert_eq!((found.all().len(), found.not_worse()), (2, None));

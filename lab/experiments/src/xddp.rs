@@ -1,4 +1,5 @@
-//! Time of a message through a port, between a real-time task and an ordinary one (service-robot paper, XDDP).
+//! Time of a message through a port, between a real-time task and an ordinary one (service-robot
+//! paper, XDDP).
 
 mod exchange;
 
@@ -48,7 +49,8 @@ impl Default for Xddp {
     }
 }
 
-/// Loads beside the ports, one process of each for each CPU: the paper's stress is on CPU and memory.
+/// Loads next to the ports, one process of each for each CPU: the paper's stress is on CPU and
+/// memory.
 const STRESS: [Load; 2] = [Load::Cpu, Load::Memory];
 
 /// Measured port.
@@ -62,7 +64,8 @@ impl Xddp {
     /// Runs the experiment. If it is stopped, it reports the ports it has.
     ///
     /// # Errors
-    /// The shared-memory interface, a thread or a load cannot be started, or a file cannot be written.
+    /// The shared-memory interface, a thread or a load cannot be started, or a file cannot be
+    /// written.
     pub fn run(&self, context: &Context) -> Result<Report, Error> {
         let surroundings = Surroundings::begin(context);
         let (mut cells, mut doubts) = (Vec::new(), Vec::new());
@@ -140,8 +143,9 @@ impl Xddp {
                 "for a message of {MESSAGE} bytes in every period of a real-time task: the call that sends it, the time to the ordinary \
                  task's reading it, the way back, and both ways together"
             ),
-            good: "a send of a microsecond or two at most, whatever the load; with an event or a helper thread, tens of microseconds to the \
-                   other side where a look takes up to a millisecond"
+            good: "a send of a microsecond or two at most, whatever the load; with an event or a \
+                helper thread, tens of microseconds to the other side where polling takes up to a \
+                millisecond"
                 .into(),
             found: Some(
                 "no message by itself; with the device's driver in between 21 us (actuator) to 755 us (range finder) there and back"
@@ -218,8 +222,8 @@ fn calls(cells: &[Cell]) -> Section {
         Row { name, cells: vec![sent.to_string(), each(woken), each(waits)], from_paper: false }
     };
     Section::Table(Table {
-        caption: "System calls of the real-time task for each message, beside its sleep: at most one to wake the other side, none by a look \
-                  or with a helper thread"
+        caption: "System calls of the real-time task for each message, in addition to its sleep: \
+            at most one to wake the other side, none by polling or with a helper thread"
             .into(),
         columns: heads("port", &["messages", "to wake the other side", "to wait for the answer"]),
         rows: cells.iter().map(row).collect(),

@@ -12,7 +12,7 @@ use support::{Folder, conduct, context, goes_on, number, table};
 // feature(measure): `measure cost`: a cycle's own work by the number of its SubDevices, axes and signals
 // feature(measure): `--continue DIR` of `cost`
 #[test]
-fn every_number_of_sub_devices_axes_and_signals_has_its_row_and_its_cycles() {
+fn every_size_has_its_row_and_its_cycles() {
     let folder = Folder::new();
     let experiment = Cost { cycles: 200, rounds: 2, largest: 10, priority: None, cpu: 0 };
     let report = conduct(&folder, |context| experiment.run(context));
@@ -49,7 +49,7 @@ fn every_number_of_sub_devices_axes_and_signals_has_its_row_and_its_cycles() {
 
 // feature(measure): `measure cost` hears Ctrl-C while it measures a bus; rounds measured whole are kept
 #[test]
-fn a_stop_is_heard_while_a_bus_is_measured() {
+fn a_stop_is_obeyed_while_a_bus_is_measured() {
     let folder = Folder::new();
     let stop = AtomicBool::new(false);
     let context = context(&folder, &stop);

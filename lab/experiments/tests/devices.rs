@@ -13,7 +13,7 @@ use support::{Folder, conduct, number, table};
 // feature(devices): `measure devices`: responses with their six parts, each device alone and all together
 // feature(devices): `measure devices --direct`: calls of a driver that block its real-time task, beside the channel's none
 #[test]
-fn the_five_pairs_are_measured_recorded_and_tested_against_the_bounds() {
+fn five_pairs_are_measured_recorded_and_tested_against_bounds() {
     let folder = Folder::new();
     let (waiting, direct) = (Duration::from_millis(400), Some(Duration::from_millis(300)));
     let experiment =
@@ -63,8 +63,9 @@ fn the_five_pairs_are_measured_recorded_and_tested_against_the_bounds() {
 fn waited_for(report: &Report, folder: &Folder) {
     for (caption, what) in [("Each device alone", "alone"), ("All devices together", "together")] {
         let responses = table(report, caption);
-        // An LED strip of 60, an IMU, encoders and a converter take as long as their wires, a sonar as long as the sound to the wall
-        // and back: 60 words of 24 bits at 1.25 us, three reads at 400 kbit/s, four transfers at 1 Mbit/s.
+        // An LED strip of 60, an IMU, encoders and a converter take as long as their wires, a sonar
+        // as long as the sound to the wall and back: 60 words of 24 bits at 1.25 us, three reads at
+        // 400 kbit/s, four transfers at 1 Mbit/s.
         for (device, device_us) in
             [("sonar", 5_000.0), ("led_strip", 1_800.0), ("imu", 810.0), ("actuators", 96.0)]
         {
@@ -82,15 +83,15 @@ fn waited_for(report: &Report, folder: &Folder) {
     assert!(taken > own, "{taken} {own}");
 }
 
-/// Calls of a driver that block its real-time task, beside the channel's none.
+/// Calls of a driver that block its real-time task; calls through the channel never block.
 fn called_directly(report: &Report) {
     let told = report.values["direct"].as_array().unwrap();
     let of = |name: &str| told.iter().find(|it| it["name"] == name).unwrap();
     for name in ["sonar", "led_strip", "imu", "actuators"] {
         let it = of(name);
         let (jobs, blocked) = (it["jobs"].as_u64().unwrap(), it["blocked"].as_u64().unwrap());
-        // Its device is waited for in each job.
-        // Motors are stopped where the machine stands still, which counts as a failure.
+        // The task waits for its device in each job.
+        // A host stall stops the motors, which counts as a failure.
         let works = it["failures"] == 0 || name == "actuators";
         assert!(jobs > 3 && blocked >= jobs && works, "{it}");
         let (jobs, blocked) = (&it["through_channel"]["jobs"], &it["through_channel"]["blocked"]);
@@ -100,7 +101,7 @@ fn called_directly(report: &Report) {
 }
 
 #[test]
-fn a_device_that_is_not_there_is_a_warning_and_its_task_is_measured_all_the_same() {
+fn a_missing_device_is_a_warning_and_its_task_is_measured() {
     let folder = Folder::new();
     let waiting = Duration::from_millis(300);
     let mut experiment = Devices { duration: Duration::from_millis(600), waiting, ..Devices::default() };

@@ -10,7 +10,7 @@ use support::{Folder, assert_in_order, conduct, number, table};
 
 // feature(measure): `measure interrupt`, by a real-time thread and by an ordinary one, idle and loaded
 #[test]
-fn timers_and_frames_are_measured_from_the_interrupt_to_user_code() {
+fn timers_and_frames_are_measured_from_interrupt_to_user_code() {
     let folder = Folder::new();
     // An ordinary thread under load takes its time: that condition is left out.
     let conditions = Condition::ALL[..3].to_vec();
@@ -36,12 +36,13 @@ fn timers_and_frames_are_measured_from_the_interrupt_to_user_code() {
 
     let refused = report.warnings.iter().find(|warning| warning.starts_with("frames are not measured"));
     if let Some(refused) = refused {
-        return eprintln!("skipped: {refused}");
+        return testkit::skip!("{refused}");
     }
     assert_in_order(latencies);
     let (frame, reaction) =
         ("NIC: kernel's receive stamp to user code", "NIC: frame in to frame out, by kernel stamps");
-    // The reply is sent after the frame was read: every reaction is longer than the quickest reading.
+    // The reply is sent after the frame was read: every reaction is longer than the quickest
+    // reading.
     assert!(number(latencies, reaction, "minimum") > number(latencies, frame, "minimum"));
     let lost = report.values["frames_lost"].as_u64().unwrap();
     let came = folder.recording("nic-kernel-s-receive-stamp-to-user-code").rows().len() as u64;

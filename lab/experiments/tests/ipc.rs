@@ -11,7 +11,7 @@ use support::{Folder, assert_in_order, conduct, goes_on, number, table};
 // feature(measure): `measure ipc`, with rt-tests as peers
 // feature(measure): `--continue DIR` of `ipc`
 #[test]
-fn every_mechanism_is_measured_alone_and_between_threads_and_recorded() {
+fn every_mechanism_is_measured_alone_and_between_threads() {
     let folder = Folder::new();
     let (within, interval) = (Duration::from_millis(400), Duration::from_micros(300));
     let experiment = Ipc { samples: 80, interval, rounds: 2, within, messages: 100, ..Ipc::default() };
@@ -25,7 +25,7 @@ fn every_mechanism_is_measured_alone_and_between_threads_and_recorded() {
         assert_eq!(wake_ups.rows.len(), 7);
         assert_in_order(wake_ups);
     }
-    // Who sleeps is woken by the kernel: that costs more than a semaphore nobody sleeps on.
+    // The kernel wakes a sleeper: that costs more than a semaphore without a sleeper.
     let wake_up_ns = 1e3 * number(table(&report, "80 asks, 90 answers"), "semaphore", "minimum");
     assert!(wake_up_ns > number(calls, "semaphore", "minimum"));
 
@@ -49,8 +49,8 @@ fn every_mechanism_is_measured_alone_and_between_threads_and_recorded() {
     let figures = report.values["paper"].as_array().unwrap();
     assert!(figures.iter().map(|it| &it["figure"]["name"]).eq(["Table 4", "Table 5"]));
 
-    // One recording of the calls and two of the round trips for each mechanism, and one of each periodic sender; one way is part
-    // of there and back.
+    // One recording of the calls and two of the round trips for each mechanism, and one of each
+    // periodic sender; one way is part of there and back.
     assert_eq!(folder.recordings(), 27);
     let recording = folder.recording("POSIX-message-queue-same-priority");
     assert!(recording.complete);

@@ -113,7 +113,7 @@ fn an_omnidirectional_base_may_look_where_it_likes() {
 }
 
 #[test]
-fn the_central_velocity_can_be_lowered_until_no_wheel_is_too_fast() {
+fn central_velocity_can_be_lowered_to_keep_wheels_in_limits() {
     let base = OmniBase::mecanum(Metres(0.1), Metres(0.5), Metres(0.4), Radians(FRAC_PI_4)).unwrap();
     let limit = RadiansPerSecond(6.0);
     let heading = Heading::Turning { from: Radians::ZERO, to: Radians(FRAC_PI_2) };
@@ -126,9 +126,9 @@ fn the_central_velocity_can_be_lowered_until_no_wheel_is_too_fast() {
     assert!(fastest <= 6.0 * 1.0001 && fastest > 6.0 * 0.99, "{fastest}");
 }
 
-/// Part left of the largest change of direction and bend, relative to the bend, when the way between is
-/// halved again and again: nothing, unless the path jumps there. (In a sharp bend a step alone shows much
-/// change: the bend's own.)
+/// Part left of the largest change of direction and bend, relative to the bend, when the way
+/// between is halved again and again: nothing, unless the path jumps there. (In a sharp bend a step
+/// alone shows much change: the bend's own.)
 fn jump_between(path: &Path, mut from: Metres, mut to: Metres) -> f64 {
     let change = |from: Metres, to: Metres| {
         let (from, to) = (path.at(from), path.at(to));

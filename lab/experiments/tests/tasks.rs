@@ -11,7 +11,7 @@ use support::{Folder, conduct, goes_on, number, table};
 // feature(measure): `measure tasks`: two tasks beside their computed response times, busy in blocks of elapsed time and by processor time
 // feature(measure): `--continue DIR` of `tasks`
 #[test]
-fn both_tasks_run_their_jobs_beside_their_computed_response_times() {
+fn both_tasks_run_next_to_their_computed_response_times() {
     let folder = Folder::new();
     let experiment = Tasks { duration: Duration::from_millis(600), ..Tasks::named("controllers").unwrap() };
     let report = conduct(&folder, |context| experiment.run(context));
@@ -39,7 +39,8 @@ fn both_tasks_run_their_jobs_beside_their_computed_response_times() {
         for (task, jobs, execution) in [("tau1", 600, 500.0), ("tau2", 120, 1_500.0)] {
             let at = |column: &str| number(responses, task, column);
             assert!(at("minimum") <= at("average") && at("average") <= at("maximum"));
-            // A job could not answer sooner (clocks differ by parts in ten thousand), and used its time where that counts.
+            // A job could not answer sooner (clocks differ by parts in ten thousand), and used its
+            // time where that counts.
             assert!(at("minimum") >= execution * 0.999, "{task}");
             let used = number(of("Processor time of a job"), task, "minimum");
             assert!(slug == "blocks" || used >= execution, "{task}: {used}");
@@ -47,7 +48,7 @@ fn both_tasks_run_their_jobs_beside_their_computed_response_times() {
             let recording = folder.recording(&format!("{task}-{slug}"));
             assert!(recording.complete);
             assert_eq!(recording.header.columns, ["release_ns", "start_ns", "end_ns", "execution_ns"]);
-            // On a machine that stood still for longer than ten periods some are passed over, and that is told.
+            // A host stall longer than ten periods skips some, and the report says so.
             let passed_over = jobs - recording.rows().len();
             // The last of them may lie behind the end.
             let is_told =
@@ -68,7 +69,7 @@ fn both_tasks_run_their_jobs_beside_their_computed_response_times() {
         assert_eq!(first("tau1"), first("tau2"));
         let timeline = of("Timeline from a common release");
         assert_eq!(timeline.rows[0].cells[0], "#####.....#####.....#####.....#####.....#####.....");
-        // The piece that is shown may be the one in which the machine stood still.
+        // The shown piece may include the host stall.
         let runs = |row: &report::Row| stood_still || row.cells[0].contains('#');
         assert!(timeline.rows.iter().all(|row| row.cells[0].len() == 50 && runs(row)));
     }
@@ -94,7 +95,8 @@ fn a_task_set_of_a_file_runs_too() {
 #[test]
 fn tasks_toggle_an_output_that_is_seen_from_outside_as_they_say() {
     let folder = Folder::new();
-    // A twentieth of the processor: the controllers' four fifths leave tau2 none on a machine that is robbed of a fifth.
+    // A twentieth of the processor: the controllers' four fifths leave tau2 none on a machine that
+    // is robbed of a fifth.
     let path = folder.0.join("set.toml");
     let text = [("tau1", 80, "1ms", "20us"), ("tau2", 70, "5ms", "150us")].map(|(name, priority, period, wcet)| {
         format!("[[task]]\nname = \"{name}\"\npriority = {priority}\nperiod = \"{period}\"\nwcet = \"{wcet}\"\n")
@@ -107,7 +109,7 @@ fn tasks_toggle_an_output_that_is_seen_from_outside_as_they_say() {
         ..Tasks::named(path.to_str().unwrap()).unwrap()
     };
     if let Err(error) = onbeat_experiments::cable::Cable::lay() {
-        return eprintln!("skipped: {error}");
+        return testkit::skip!("{error}");
     }
     let report = conduct(&folder, |context| experiment.run(context));
     let periods = table(&report, "Period seen from outside, us");
@@ -120,7 +122,7 @@ fn tasks_toggle_an_output_that_is_seen_from_outside_as_they_say() {
         assert_eq!(recording.header.columns, columns);
         let rows: Vec<Vec<i64>> = recording.rows().map(<[i64]>::to_vec).collect();
         let seen: Vec<&Vec<i64>> = rows.iter().filter(|row| row[4] != 0 && row[5] != 0).collect();
-        // Frames are read by an ordinary thread, which a busy machine may keep from it; that is told.
+        // An ordinary thread reads the frames, which a busy machine may delay; that is reported.
         assert!(seen.len() * 2 > rows.len(), "{} of {}", seen.len(), rows.len());
         assert!(seen.len() == rows.len() || report.text().contains("were not seen outside"));
         // The output is up within the job: by what its own stamps say, never for longer.
@@ -128,7 +130,7 @@ fn tasks_toggle_an_output_that_is_seen_from_outside_as_they_say() {
             let (up, own) = (row[5] - row[4], row[2] - row[1]);
             assert!(up > 0 && up <= own + own / 1_000, "{task}: {up} ns seen, {own} ns by its own stamps");
         }
-        // Whoever stands outside counts the periods that the tasks do.
+        // The outside observer counts the same periods as the tasks.
         let first = |column: usize| seen[0][column];
         let last = |column: usize| seen[seen.len() - 1][column];
         let [own, outside] =

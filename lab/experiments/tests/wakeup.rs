@@ -20,7 +20,8 @@ fn ours_and_cyclictest_take_turns_and_every_cycle_is_recorded() {
     let latencies = table(&report, "Wake-up latency, us");
     assert_in_order(latencies);
     let names: Vec<&str> = latencies.rows.iter().map(|row| &*row.name).collect();
-    // Installed and allowed or not: cyclictest's numbers stand in the table, or a warning says why they do not.
+    // Installed and allowed or not: cyclictest's numbers stand in the table, or a warning says why
+    // they do not.
     let ran = names.contains(&"cyclictest");
     assert!(ran != report.warnings.iter().any(|warning| warning.starts_with("cyclictest")), "{names:?}");
     assert_eq!(names.len(), if ran { 3 } else { 2 });
@@ -39,7 +40,7 @@ fn ours_and_cyclictest_take_turns_and_every_cycle_is_recorded() {
     }
     assert_eq!(folder.recording("cyclictest").rows().len(), if ran { 300 } else { 0 });
 
-    // It goes on with the round that is missing.
+    // It resumes with the missing round.
     let rounds = |name: &str, round| -> Vec<i64> {
         let recording = folder.recording(name);
         let rows = recording.column("round").unwrap().zip(recording.column("wakeup_latency_ns").unwrap());

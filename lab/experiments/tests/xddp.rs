@@ -8,7 +8,7 @@ use support::{Folder, assert_in_order, conduct, number, table};
 
 // feature(measure): `measure xddp`: a message through a port and back, woken by a look, an event or a helper thread
 #[test]
-fn messages_through_ports_are_timed_both_ways_with_each_way_to_wake() {
+fn port_messages_are_timed_both_ways_for_each_wakeup() {
     let folder = Folder::new();
     let experiment = Xddp { samples: 100, ..Xddp::default() };
     let report = conduct(&folder, |context| experiment.run(context));
@@ -37,7 +37,7 @@ fn messages_through_ports_are_timed_both_ways_with_each_way_to_wake() {
                 recording.rows().all(|row| row[1] + row[2] <= row[3]),
                 "both ways are parts of the whole"
             );
-            // Answers that came too late are left out, and told.
+            // Late answers are left out, and reported.
             let told = report
                 .text()
                 .contains(&format!("{} messages of {port} had no answer", 100 - recording.rows().len()));

@@ -9,7 +9,7 @@ use crate::picture::{COLORS, label};
 /// Draws the boxes, one below the other, as an `svg` element; `None` without values.
 ///
 /// # Errors
-/// Those of the drawing.
+/// The errors of the drawing.
 pub(crate) fn picture(boxes: &Boxes) -> Result<Option<String>, String> {
     let Some((low, high)) = boxes.scale() else { return Ok(None) };
     let count = boxes.boxes.len();

@@ -1,4 +1,5 @@
-//! Box plots: distributions side by side on one scale, as numbers, for a terminal and for a picture.
+//! Box plots: distributions side by side on one scale, as numbers, for a terminal and for a
+//! picture.
 
 use std::fmt::Write as _;
 
@@ -17,7 +18,8 @@ pub struct Boxes {
     pub boxes: Vec<BoxOf>,
 }
 
-/// Distribution as Tukey's box: the quartiles, whiskers to the last values within 1.5 times the height of the box, and the values beyond them.
+/// Distribution as Tukey's box: the quartiles, whiskers to the last values within 1.5 times the
+/// height of the box, and the values beyond them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct BoxOf {
     /// Name of the distribution.
@@ -48,7 +50,8 @@ impl Boxes {
         Self { caption: caption.to_owned(), unit: unit.to_owned(), boxes }
     }
 
-    /// Range of the whiskers of all boxes, with room at both ends, which also holds values beyond that are not far; `None` without boxes.
+    /// Range of the whiskers of all boxes, with a margin at both ends, extended to nearby values
+    /// beyond; `None` without boxes.
     pub(crate) fn scale(&self) -> Option<(f64, f64)> {
         let ends = |low: fn(&BoxOf) -> f64, high: fn(&BoxOf) -> f64| {
             let boxes = || self.boxes.iter().filter(|it| low(it).is_finite() && high(it).is_finite());
@@ -160,7 +163,7 @@ fn number(value: f64) -> String {
 /// Letters of a line.
 const COLUMNS: usize = 56;
 
-/// Room beside the whiskers for values beyond, as a multiple of their range.
+/// Longest extension for values beyond the whiskers, as a multiple of their range.
 const ROOM: f64 = 1.0;
 
 /// Empty room at both ends of the scale, as a share of it.

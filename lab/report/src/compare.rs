@@ -1,4 +1,5 @@
-//! Runs of one experiment side by side: a column for each, ratios to the first, and the conditions in which they differ.
+//! Runs of one experiment next to each other: a column for each, ratios to the first, and the
+//! conditions in which they differ.
 
 use serde_json::{Value, json};
 
@@ -14,7 +15,8 @@ pub struct Run {
     pub report: Report,
 }
 
-/// Names for these reports, whose files have names: what the person said, or else the kernels where all differ, or else the files.
+/// Names for reports from these files: the given names, else the kernels if all differ, else the
+/// file names.
 #[must_use]
 pub fn names(files: &[String], reports: &[Report]) -> Vec<String> {
     let kernel = |report: &Report| condition(report, "kernel").map(str::to_owned);
@@ -29,7 +31,7 @@ pub fn names(files: &[String], reports: &[Report]) -> Vec<String> {
 pub fn compare(runs: &[Run]) -> Result<Report, String> {
     let (first, others) = runs.split_first().ok_or("no run to compare")?;
     if others.is_empty() {
-        return Err(format!("{} stands alone: name a second run to compare it with", first.name));
+        return Err(format!("{} is the only run: name a second run to compare it with", first.name));
     }
     if let Some(other) = others.iter().find(|it| it.report.experiment != first.report.experiment) {
         return Err(format!(
@@ -79,7 +81,8 @@ pub fn compare(runs: &[Run]) -> Result<Report, String> {
     Ok(report)
 }
 
-/// Title, and conditions: those that all share, then a table of those in which they differ.
+/// Title, and conditions: first the ones that all share, then a table of the ones in which they
+/// differ.
 fn heading(runs: &[Run]) -> Report {
     let first = &runs[0].report;
     let mut report = Report {
@@ -136,7 +139,8 @@ struct Together<'a> {
 }
 
 impl Together<'_> {
-    /// A row for each cell of the tables, with a column for each run; what is compared goes to `compared`, too.
+    /// A row for each cell of the tables, with a column for each run; compared values are also
+    /// added to `compared`.
     fn table(&self, runs: &[Run], compared: &mut Vec<Value>) -> Table {
         let known = || self.tables.iter().flatten();
         let mut columns: Vec<&str> = Vec::new();
@@ -190,7 +194,7 @@ impl Together<'_> {
     }
 }
 
-/// The parts of the runs that have this caption, numbers aside: of several in one run the first, the second and so on by turns.
+/// The parts of the runs with this caption, numbers aside; several in one run are matched in order.
 fn nth<'a, T>(
     runs: &'a [Run],
     caption: &str,
@@ -223,7 +227,7 @@ fn tail_named(section: &Section) -> Option<(&str, &Plot)> {
     if let Section::Tail(it) = section { Some((&it.caption, it)) } else { None }
 }
 
-/// All boxes on one scale: those of one name together.
+/// All boxes on one scale, grouped by name.
 fn all_boxes(runs: &[Run], found: &[Option<&Boxes>]) -> Boxes {
     let all = || runs.iter().zip(found).filter_map(|(run, it)| Some((run, (*it)?)));
     let mut names: Vec<&str> = Vec::new();
@@ -389,7 +393,7 @@ mod tests {
     #[test]
     fn runs_that_cannot_be_compared_are_a_sentence() {
         let alone = compare(&[run("a", "6.1", "1", 5)]).unwrap_err();
-        assert!(alone.starts_with("a stands alone"), "{alone}");
+        assert!(alone.starts_with("a is the only run"), "{alone}");
         let mut other = run("b", "6.1", "1", 5);
         other.report.experiment = "tasks".into();
         let error = compare(&[run("a", "6.1", "1", 5), other.clone()]).unwrap_err();

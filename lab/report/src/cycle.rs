@@ -30,7 +30,7 @@ pub fn servo_table(summary: &RunSummary) -> Table {
         from_paper: false,
     };
     Table {
-        caption: "The actual period, its distance from the period asked for, and C + P + T".to_owned(),
+        caption: "The actual period, its distance from the requested period, and C + P + T".to_owned(),
         columns: ["", "T_period (ms)", "T_jitter (us)", "T_exec (us)"].map(str::to_owned).to_vec(),
         rows: (0..period.len()).map(row).collect(),
     }
@@ -45,7 +45,7 @@ pub fn percentiles(summary: &RunSummary) -> Table {
         ("T_exec", &summary.execution_time),
         ("response time (release to end)", &summary.response_time),
     ];
-    percentile_table("Percentiles in us; a dash where too few samples stand behind", &times)
+    percentile_table("Percentiles in us; a dash where there are too few samples", &times)
 }
 
 /// Table with one row of percentiles for each statistics.

@@ -1,5 +1,5 @@
-//! A report as one self-contained HTML page, without another file or the network. A script enlarges parts of plots; without it
-//! all is there to see.
+//! A report as one self-contained HTML page, without another file or the network. A script enlarges
+//! parts of plots; without it everything is visible.
 
 use std::fmt::Write as _;
 

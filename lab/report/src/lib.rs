@@ -1,7 +1,7 @@
 //! Reports of measurements as text, Markdown, JSON and HTML.
 //!
-//! A [`Report`] is plain data: the measured values as tables and plots, the conditions and the warnings. It
-//! is saved as JSON and shown as text, Markdown or HTML.
+//! A [`Report`] is plain data: the measured values as tables and plots, the conditions and the
+//! warnings. It is saved as JSON and shown as text, Markdown or HTML.
 //!
 //! | module | contents |
 //! |---|---|
@@ -60,8 +60,8 @@ pub struct Report {
     pub warnings: Vec<String>,
     /// Results, in order.
     pub sections: Vec<Section>,
-    /// The same numbers for programs, with units in their names, as `maximum_ns`. Their keys are those of
-    /// the experiment.
+    /// The same numbers for programs, with units in their names, as `maximum_ns`. The experiment
+    /// defines the keys.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub values: Map<String, Value>,
 }

@@ -36,7 +36,7 @@ impl Kind {
 /// Draws the plot as an `svg` element; `None` without values.
 ///
 /// # Errors
-/// Those of the drawing.
+/// The errors of the drawing.
 pub(crate) fn picture(kind: Kind, plot: &Plot) -> Result<Option<String>, String> {
     let series: Vec<Series> = plot.series.iter().map(|it| drawable(kind, it)).collect();
     let all = || series.iter().flat_map(|it| it.points.iter().copied());
@@ -80,7 +80,7 @@ fn scale((name, range, log): (&str, std::ops::Range<f64>, bool)) -> String {
     format!(" data-{name}=\"{:e} {:e} {}\"", range.start, range.end, u8::from(log))
 }
 
-/// Points to be joined by straight lines, without those that have no place on the scales.
+/// Points to be joined by straight lines, without points outside the scales.
 fn drawable(kind: Kind, series: &Series) -> Series {
     let finite = series.points.iter().copied().filter(|(x, y)| x.is_finite() && y.is_finite());
     let points: Vec<(f64, f64)> = match kind {
@@ -104,8 +104,8 @@ fn steps(points: impl Iterator<Item = (f64, f64)>) -> Vec<(f64, f64)> {
     joined
 }
 
-/// Widths of lines, so that one behind another is seen: of a few smooth ones each is wider than those drawn after it, of many the planned
-/// ones are.
+/// Widths of lines, so that hidden lines show: with a few smooth ones each is wider than the later
+/// ones; with many, the planned ones are wider.
 fn widths(kind: Kind, series: &[Series]) -> Vec<u32> {
     let is_smooth = matches!(kind, Kind::Curve | Kind::Map);
     let count = series.len();
@@ -251,7 +251,7 @@ const NOTHING: f64 = 1e-12;
 
 const SIZE: (u32, u32) = (960, 420);
 
-/// Lines of a plot that are told apart by their widths.
+/// Most lines of a plot that are distinguished by their widths.
 const FEW: usize = 4;
 
 /// Width of a line that others lie on.
@@ -328,7 +328,7 @@ mod tests {
             let colours = ["#0072B2", "#D55E00"];
             let lines = document.descendants().filter(|it| it.has_tag_name("polyline"));
             let of = |it: roxmltree::Node<'_, '_>, name| it.attribute(name).unwrap_or_default().to_owned();
-            // Those of the legend are as wide as they are.
+            // Lines of the legend have the same widths.
             let is_line = |it: &roxmltree::Node<'_, '_>| {
                 colours.contains(&of(*it, "stroke").as_str())
                     && of(*it, "points").split_whitespace().count() == 3

@@ -11,8 +11,8 @@ pub struct Samples<'a> {
     pub values: &'a [f64],
 }
 
-/// Histogram. All lines have the same bins, evenly wide, or each wider by the same factor than the one
-/// before where the values span decades; a last point without values closes the last bin.
+/// Histogram. All lines have the same bins: evenly wide, or growing by a constant factor if the
+/// values span decades. A last point without values closes the last bin.
 #[must_use]
 pub fn histogram(caption: &str, unit: &str, samples: &[Samples]) -> Plot {
     let edges = edges(samples.iter().flat_map(|it| it.values.iter().copied()));
@@ -35,8 +35,8 @@ pub fn tail(caption: &str, unit: &str, samples: &[Samples]) -> Plot {
     Plot { caption: caption.to_owned(), x: unit.to_owned(), y, series: series.collect() }
 }
 
-/// Values over time, thinned out for a picture. The smallest and the largest value of each stretch stay, so
-/// that no peak is lost.
+/// Values over time, thinned out for a picture. The smallest and the largest value of each interval
+/// stay, so that no peak is lost.
 #[must_use]
 pub fn trace(caption: &str, unit: &str, times_s: &[f64], samples: &[Samples]) -> Plot {
     let thin = |values: &[f64]| thinned(times_s, values);
@@ -74,7 +74,8 @@ fn counts(values: &[f64], edges: &[f64]) -> Vec<(f64, f64)> {
     }
     let mut counts = vec![0_u64; edges.len() - 1];
     for &value in values.iter().filter(|value| value.is_finite()) {
-        // Bin k holds edge k up to edge k + 1; the last also holds its upper edge, the first what is below it.
+        // Bin k holds edge k up to edge k + 1; the last also holds its upper edge, the first what
+        // is below it.
         let bin = edges.partition_point(|&edge| edge <= value).saturating_sub(1).min(counts.len() - 1);
         counts[bin] += 1;
     }
@@ -89,11 +90,12 @@ fn shares_above(values: &[f64]) -> Vec<(f64, f64)> {
     sorted.sort_unstable_by(f64::total_cmp);
     let count = sorted.len();
     let mut points: Vec<(f64, f64)> = Vec::new();
-    // Ranks from the top: 1, 2, 3 ... then in growing steps, so that every decade has as many points.
+    // Ranks from the top: 1, 2, 3 ... then in growing steps, so that every decade has as many
+    // points.
     let mut above = 0;
     while above < count {
         let value = sorted[count - 1 - above];
-        // The largest value is reached by one sample: its share stands for that.
+        // No sample is above the largest value: it is shown with the share of one sample.
         let share = (above.max(1)) as f64 / count as f64;
         match points.last_mut() {
             Some(last) if last.0 <= value => last.1 = last.1.max(share),

@@ -37,7 +37,7 @@ fn forced_signals(recording: &Recording) -> String {
     if named.is_empty() { String::new() } else { format!(": {}", named.join(", ")) }
 }
 
-/// Rows whose process data was dropped.
+/// Rows with dropped process data.
 pub(crate) fn dropped(recording: &Recording) -> usize {
     values(recording, FORCED).iter().filter(|count| count.is_nan()).count()
 }
@@ -66,7 +66,7 @@ fn quantities(recording: &Recording) -> Vec<Quantity> {
             }
             Column::Axis(axis, quantity, unit) => {
                 if unit.is_empty() {
-                    // States are told by events: an average of them says nothing.
+                    // States are reported as events: an average of them has no meaning.
                     return None;
                 }
                 let plain = quantity.strip_prefix("target_").unwrap_or(quantity);
@@ -105,7 +105,7 @@ fn table(quantities: &[Quantity]) -> Table {
         Row { name: quantity.name.clone(), cells, from_paper: false }
     };
     Table {
-        caption: "Signals and axes over all cycles, and cycles with no value of theirs".to_owned(),
+        caption: "Signals and axes over all cycles, and cycles without their values".to_owned(),
         columns: ["", "unit", "average", "maximum", "minimum", "cycles without"]
             .map(str::to_owned)
             .to_vec(),

@@ -1,4 +1,4 @@
-//! Any recording as a report: those of the cycle with all tables, others by their columns.
+//! Any recording as a report: a recording of the cycle with all tables, others by their columns.
 
 use record::conditions::{LATE_REPLIES, SIMULATED};
 use record::recording::Facts;
@@ -9,11 +9,11 @@ use crate::plots::{self, Samples};
 use crate::{Report, Row, Section, Table, cycle, process_data};
 
 impl Report {
-    /// Report of a recording: its tables and plots, its conditions, and its warnings. `name` is for the
-    /// title, as the file's name.
+    /// Report of a recording: its tables and plots, its conditions, and its warnings. `name` is for
+    /// the title, as the file's name.
     ///
     /// # Errors
-    /// A recording of a cycle whose columns are incomplete.
+    /// A recording of a cycle with incomplete columns.
     pub fn of_recording(name: &str, recording: &Recording) -> Result<Self, String> {
         let what = recording.header.what.as_str();
         let mut report = Self {
@@ -92,11 +92,16 @@ fn title(what: &str) -> String {
 
 fn measured(what: &str) -> String {
     match what {
-        "cycle" => "for every cycle: when it should have started, when it did, and what each of its phases took".to_owned(),
-        "wakeup" => "for every cycle of a thread that does nothing else: from the instant it asked to be woken to the one \
-                     it was"
+        "cycle" => {
+            "for every cycle: when it should have started, when it did, and what each of its phases took"
+                .to_owned()
+        }
+        "wakeup" => "for every cycle of a thread that does nothing else: from the requested \
+            wake-up time to the actual one"
             .to_owned(),
-        "bus" => "for every cycle: when its frame passed, by the clock of an independent observer".to_owned(),
+        "bus" => {
+            "for every cycle: when its frame passed, by the clock of an independent observer".to_owned()
+        }
         _ => format!("what the columns of a recording of `{what}` say, row by row"),
     }
 }
@@ -108,7 +113,7 @@ fn good(what: &str) -> &'static str {
                     period, and no overrun"
         }
         "wakeup" => "a maximum far below the period, and hardly above the average",
-        "bus" => "periods that hardly differ from the one asked for",
+        "bus" => "periods that hardly differ from the requested period",
         _ => "times that hardly differ from one another",
     }
 }
@@ -203,7 +208,8 @@ fn by_columns(report: &mut Report, recording: &Recording) {
     ]);
 }
 
-/// Values of a column; of one that only rises, as an instant or a count does, the steps from row to row.
+/// Values of a column; for a column that only rises, such as an instant or a count, the steps from
+/// row to row.
 fn shown(name: &str, column: impl ExactSizeIterator<Item = i64>) -> Option<Shown> {
     let values: Vec<i64> = column.collect();
     let rises = values.len() > 2 && values.windows(2).all(|pair| pair[0] < pair[1]);

@@ -17,7 +17,8 @@ pub struct Saved {
     pub html: PathBuf,
 }
 
-/// Writes `report.md`, `report.json` and `report.html` into `folder`, which is created if necessary.
+/// Writes `report.md`, `report.json` and `report.html` into `folder`, which is created if
+/// necessary.
 ///
 /// # Errors
 /// The file that cannot be written, with the reason.

@@ -35,7 +35,8 @@ fn cycle() -> String {
     recording("cycle", facts, &cycles::COLUMNS, &rows, machine)
 }
 
-/// A recording of so many cycles with these signals, described as they are, and one axis; the first signal is the one that is forced.
+/// A recording of so many cycles with these signals, described as given, and one axis; the first
+/// signal is forced.
 fn with_signals(signals: Value, rows: &[Vec<Option<types::Value>>]) -> String {
     let count = signals.as_array().unwrap().len();
     let names = signals
@@ -151,7 +152,7 @@ fn signals_and_axes_have_a_table_and_plots_by_their_units() {
 }
 
 #[test]
-fn more_signals_than_can_be_told_apart_are_in_several_plots() {
+fn many_signals_are_split_into_several_plots() {
     let signals: Value =
         (0..20).map(|it| json!({ "name": format!("s{it}"), "type": "double", "unit": "V" })).collect();
     let report = report(&with_signals(signals, &[vec![Some(types::Value::Real(1.0)); 27]])).unwrap();

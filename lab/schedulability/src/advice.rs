@@ -82,8 +82,9 @@ pub fn misses(set: &TaskSet, found: &Analysis, cpu: usize) -> Vec<Miss> {
         .collect()
 }
 
-/// Changes that each suffice alone, the smallest first: priorities cost nothing, then the shortest cut
-/// of an execution time, then less jitter, then a later deadline. Empty if none of these suffices.
+/// Changes that each suffice alone, the smallest first: priorities cost nothing, then the shortest
+/// cut of an execution time, then less jitter, then a later deadline. Empty if none of these
+/// suffices.
 #[must_use]
 pub fn changes(set: &TaskSet, found: &Analysis, cpu: usize) -> Vec<Change> {
     let effort = Effort::new(STEPS);
@@ -120,7 +121,8 @@ pub fn changes(set: &TaskSet, found: &Analysis, cpu: usize) -> Vec<Change> {
     changes
 }
 
-/// Interval that is too short under earliest deadline first: its length and the demand in it, both ns.
+/// Interval that is too short under earliest deadline first: its length and the demand in it, both
+/// ns.
 #[must_use]
 pub fn overfull_interval(found: &Analysis, cpu: usize) -> Option<(u64, u64)> {
     let processor = found.processors.iter().find(|processor| processor.cpu == cpu)?;
@@ -208,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_late_start_is_what_to_mend() {
+    fn late_start_is_the_suggested_change() {
         let mut task = Task::new("cycle", 1, 1000, 100);
         task.jitter_ns = 2000;
         let set = TaskSet::new(vec![task]);

@@ -18,9 +18,9 @@ pub fn deadline_monotonic(set: &mut TaskSet) {
     by_key(set, |task| task.deadline_ns.saturating_sub(task.jitter_ns));
 }
 
-/// Finds priorities that meet all deadlines, if there are any and the effort suffices (Audsley 1991):
-/// the lowest goes to a task that meets its deadline with it, and so on upwards. Returns `false` if
-/// there are none; the set is then unchanged.
+/// Finds priorities that meet all deadlines, if there are any and the effort suffices (Audsley
+/// 1991): the lowest goes to a task that meets its deadline with it, and so on upwards. Returns
+/// `false` if there are none; the set is then unchanged.
 #[must_use]
 pub fn audsley(set: &mut TaskSet, effort: &Effort) -> bool {
     let before: Vec<u32> = set.tasks.iter().map(|task| task.priority).collect();
@@ -57,7 +57,8 @@ pub fn audsley(set: &mut TaskSet, effort: &Effort) -> bool {
 pub enum Fit {
     /// First fit, the first processor that meets all deadlines: leaves processors free.
     First,
-    /// Worst fit, the least loaded of the processors that meet all deadlines: leaves each some room.
+    /// Worst fit, the least loaded of the processors that meet all deadlines: leaves capacity on
+    /// each.
     Worst,
 }
 
@@ -131,7 +132,8 @@ mod tests {
     // feature(analyse): utilisation bounds, priority assignment, partitions
     #[test]
     fn audsley_finds_what_deadline_monotonic_does_not() {
-        // With arbitrary deadlines deadline monotonic is not optimal: Lehoczky's example with a deadline of 115.
+        // With arbitrary deadlines deadline monotonic is not optimal: Lehoczky's example with a
+        // deadline of 115.
         let mut a = Task::new("a", 1, 70, 52);
         let mut b = Task::new("b", 1, 100, 25);
         (a.deadline_ns, b.deadline_ns) = (110, 100);

@@ -3,16 +3,16 @@
 use crate::Protocol;
 use crate::task::{Section, Task};
 
-/// Blocking of `task` by tasks of lower priority on its processor, ns; under [`Protocol::None`] tasks
-/// of middle priority add to it, see below.
+/// Blocking of `task` by tasks of lower priority on its processor, ns; under [`Protocol::None`]
+/// tasks of middle priority add to it, see below.
 ///
-/// * Inheritance: each lower task blocks once at most, and each resource once at most; the smaller of the two sums
-///   (Sha, Rajkumar and Lehoczky 1990).
+/// * Inheritance: each lower task blocks once at most, and each resource once at most; the smaller
+///   of the two sums (Sha, Rajkumar and Lehoczky 1990).
 /// * Ceiling: one section of one lower task (the same paper; Baker 1991).
-/// * None: one section of a lower task each time the task itself wants the resource. Tasks of middle
-///   priority run before it too, and the work it does after waiting reaches others like a job released
-///   up to a period later; that holds while such tasks end within their periods, and otherwise there is
-///   no bound.
+/// * None: one section of a lower task each time the task itself requests the resource. Tasks of
+///   middle priority run before it too, and the work it does after waiting reaches others like a
+///   job released up to a period later; that holds while such tasks end within their periods, and
+///   otherwise there is no bound.
 ///
 /// A section that cannot be preempted counts as a resource that every task uses.
 #[must_use]
@@ -27,9 +27,9 @@ pub fn blocking(task: &Task, all: &[Task], protocol: Protocol) -> u64 {
     task.blocking_ns.saturating_add(computed)
 }
 
-/// Tasks of middle priority that run while `task` waits for a lock whose holder has a lower priority
-/// still. Only without a protocol: the unbounded priority inversion, limited only by the execution of
-/// these tasks.
+/// Tasks of middle priority that run while `task` waits for a lock that a task of a still lower
+/// priority holds. Only without a protocol: the unbounded priority inversion, limited only by the
+/// execution of these tasks.
 pub(crate) fn inverting<'a>(task: &Task, all: &'a [Task], protocol: Protocol) -> Vec<&'a Task> {
     if protocol != Protocol::None {
         return Vec::new();
@@ -80,7 +80,8 @@ fn harmful(task: &Task, lower: &Task, all: &[Task]) -> impl Iterator<Item = u64>
     harmful_sections(task, lower, all).into_iter().map(|(_, length)| length)
 }
 
-/// Sections of a lower task that can block `task`: those whose resource it or a task above it uses too.
+/// Sections of a lower task that can block `task`: sections with a resource that it or a task above
+/// it uses too.
 fn harmful_sections<'a>(task: &Task, lower: &'a Task, all: &[Task]) -> Vec<(Option<&'a str>, u64)> {
     let used_above = |resource: &str| {
         let above = all.iter().filter(|other| other.cpu == task.cpu && other.priority >= task.priority);
@@ -121,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_blocks_those_above_its_lower_users() {
+    fn lock_blocks_tasks_above_its_lower_users() {
         let tasks = tasks();
         let of = |protocol| [0, 1, 2].map(|n| blocking(&tasks[n], &tasks, protocol));
         assert_eq!(of(Protocol::Ceiling), [5, 7, 0]);
@@ -136,7 +137,7 @@ mod tests {
 
     // feature(analyse): locks: inheritance and ceiling
     #[test]
-    fn inheritance_can_block_once_for_each_lower_task_and_ceiling_once() {
+    fn inheritance_blocks_once_per_task_and_ceiling_once() {
         let mut tasks = tasks();
         let mut another = tasks[2].clone();
         another.name = "lowest".into();

@@ -1,5 +1,5 @@
-//! Timing model of the bus: frame durations, the shortest period of a network, and the latency from a
-//! SubDevice's input through the controller to a SubDevice's output.
+//! Timing model of the bus: frame durations, the shortest period of a network, and the latency from
+//! a SubDevice's input through the controller to a SubDevice's output.
 
 pub use types::FrameOrder;
 
@@ -25,16 +25,16 @@ impl LinkRate {
 }
 
 /// Bytes of an Ethernet frame with this many bytes of EtherCAT datagrams (each with its 10 bytes of
-/// header and 2 of working counter): from the destination address to the frame check sequence, padded
-/// to 64 (IEEE 802.3).
+/// header and 2 of working counter): from the destination address to the frame check sequence,
+/// padded to 64 (IEEE 802.3).
 #[must_use]
 pub const fn frame_bytes(datagrams: usize) -> usize {
     let content = ETHERNET_HEADER + ETHERCAT_HEADER + datagrams;
     (if content < SHORTEST { SHORTEST } else { content }) + FRAME_CHECK
 }
 
-/// Time for which such a frame occupies the wire, with preamble, start delimiter and inter-frame gap,
-/// ns.
+/// Time for which such a frame occupies the wire, with preamble, start delimiter and inter-frame
+/// gap, ns.
 #[must_use]
 pub const fn wire_time_ns(datagrams: usize, rate: LinkRate) -> u64 {
     ((PREAMBLE + frame_bytes(datagrams) + GAP) as u64) * rate.byte_ns()
@@ -62,8 +62,8 @@ impl Network {
         self.frames.iter().map(|&frame| wire_time_ns(frame, self.rate)).fold(0, u64::saturating_add)
     }
 
-    /// Time from the first bit of the first frame sent to the last bit of the last one received, ns,
-    /// without the gap after it.
+    /// Time from the first bit of the first frame sent to the last bit of the last one received,
+    /// ns, without the gap after it.
     #[must_use]
     pub fn round_trip_ns(&self) -> u64 {
         let gap = if self.frames.is_empty() { 0 } else { GAP as u64 * self.rate.byte_ns() };
@@ -71,18 +71,19 @@ impl Network {
         (self.occupied_ns() - gap).saturating_add(line)
     }
 
-    /// Shortest period at which every reply is there when it is needed, ns, for a MainDevice with this
+    /// Shortest period at which every reply arrives in time, ns, for a MainDevice with this
     /// computing time in a cycle.
     ///
     /// Either order needs round trip and computing one after the other in each period:
-    /// [`FrameOrder::WaitForReply`] waits, [`FrameOrder::ReplyOfLastCycle`] sends after computing and takes the reply
-    /// at the next release.
+    /// [`FrameOrder::WaitForReply`] waits, [`FrameOrder::ReplyOfLastCycle`] sends after computing
+    /// and takes the reply at the next release.
     #[must_use]
     pub fn shortest_period_ns(&self, computing_ns: u64) -> u64 {
         self.round_trip_ns().saturating_add(computing_ns).max(self.occupied_ns())
     }
 
-    /// Path of an event through this network, for a MainDevice with this period, order and computing time in a cycle.
+    /// Path of an event through this network, for a MainDevice with this period, order and
+    /// computing time in a cycle.
     #[must_use]
     pub fn way(&self, period_ns: u64, order: FrameOrder, computing_ns: u64, sampling: Sampling) -> Way {
         let frame_ns = match order {
@@ -121,7 +122,8 @@ pub struct Way {
     pub order: FrameOrder,
     /// Time from the release to the frame at the SubDevice, ns, less than a period.
     pub frame_ns: u64,
-    /// Time from the SubDevice back to the MainDevice, ns. Counts only with [`FrameOrder::WaitForReply`].
+    /// Time from the SubDevice back to the MainDevice, ns. Counts only with
+    /// [`FrameOrder::WaitForReply`].
     pub return_ns: u64,
     /// Sampling of the SubDevices.
     pub sampling: Sampling,
@@ -146,7 +148,8 @@ impl Way {
     #[must_use]
     pub fn latency(&self) -> Latency {
         let Self { period_ns: period, order, frame_ns: frame, return_ns: back, sampling } = *self;
-        // From the frame that took the input to the controller; from there to the frame with the output.
+        // From the frame that took the input to the controller; from there to the frame with the
+        // output.
         let (read, write) = match order {
             FrameOrder::ReplyOfLastCycle => (period.saturating_sub(frame), frame),
             FrameOrder::WaitForReply => (back, period.saturating_sub(back)),
@@ -194,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_of_59_allows_a_period_of_its_round_trip_and_the_computing() {
+    fn line_of_59_allows_its_round_trip_plus_computing() {
         let network = Network {
             rate: LinkRate::Mbit100,
             frames: vec![1498, 300],

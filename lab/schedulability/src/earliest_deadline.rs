@@ -1,8 +1,9 @@
-//! Earliest deadline first on one processor: the demand of every interval, and worst response times.
+//! Earliest deadline first on one processor: the demand of every interval, and worst response
+//! times.
 //!
-//! Tasks are schedulable if and only if no interval of length `t` has a demand above `t`, where the
-//! demand is that of jobs released and due inside (Baruah, Mok and Rosier 1990), plus one section of a
-//! job due later (Baker 1991):
+//! Tasks are schedulable if and only if no interval of length `t` has a demand above `t`. The
+//! demand is the work of jobs released and due inside (Baruah, Mok and Rosier 1990), plus one
+//! section of a job due later (Baker 1991):
 //!
 //! ```text
 //! B(t) + sum over D_i - J_i <= t of (floor((t - D_i + J_i) / P_i) + 1) C_i  <=  t
@@ -10,7 +11,7 @@
 //!
 //! Only deadlines up to the longest busy period need checking, and few of these: from the last one,
 //! step back to the demand found (quick processor-demand analysis, Zhang and Burns 2009). Blocking
-//! changes only at the tasks' own deadlines, so the interval is searched piece by piece with constant
+//! changes only at the deadlines of tasks, so the interval is searched piece by piece with constant
 //! blocking.
 
 use crate::effort::Effort;
@@ -25,7 +26,7 @@ pub enum Feasibility {
     Schedulable,
     /// Utilisation above 1.
     Overloaded,
-    /// An interval whose demand exceeds its length.
+    /// An interval with a demand that exceeds its length.
     Misses {
         /// Length of the interval, ns.
         interval_ns: u64,
@@ -51,8 +52,8 @@ pub(crate) fn meets(set: &TaskSet, cpu: usize, scale: &impl Fn(usize) -> Scale, 
     effort.spend(|effort| demand.feasibility(effort)) == Feasibility::Schedulable
 }
 
-/// Worst response time of one task (Spuri 1996): of all instants at which a job of it may be released
-/// within a busy period, those where its deadline coincides with another's are examined.
+/// Worst response time of one task (Spuri 1996): of all release instants of its jobs within a busy
+/// period, the ones at which its deadline coincides with another's are examined.
 #[must_use]
 pub fn response_time(set: &TaskSet, place: usize, effort: &Effort) -> ResponseTime {
     if !effort.take(set.tasks.len()) {
@@ -82,16 +83,16 @@ struct Asking {
     due: u128,
     /// Given blocking, beyond the sections of others.
     blocking: u128,
-    /// Lengths of its sections, each with the shortest `due` among the users of its resource; 0 for the
-    /// processor.
+    /// Lengths of its sections, each with the shortest `due` among the users of its resource; 0 for
+    /// the processor.
     sections: Vec<(u128, u128)>,
 }
 
 #[derive(Clone, Debug)]
 struct Demand {
     tasks: Vec<Asking>,
-    /// True if a task has no time at all between its latest release and its deadline: `due` is then not
-    /// exact.
+    /// True if a task has no time at all between its latest release and its deadline: `due` is then
+    /// not exact.
     hopeless: bool,
     farthest: u128,
 }
@@ -190,8 +191,8 @@ impl Demand {
         each.map(|task| task.due + (time - 1 - task.due) / task.period * task.period).max()
     }
 
-    /// Longest section of a job due after `time` that can delay one due at `time` or before, or the given
-    /// blocking.
+    /// Longest section of a job due after `time` that can delay one due at `time` or before, or the
+    /// given blocking.
     fn blocking(&self, time: u128) -> u128 {
         let later = self.tasks.iter().filter(|task| task.due > time);
         let harmful = later.flat_map(|task| &task.sections).filter(|&&(_, ceiling)| ceiling <= time);
@@ -199,8 +200,8 @@ impl Demand {
         harmful.map(|&(length, _)| length).chain(given).max().unwrap_or(0)
     }
 
-    /// Time from which on no deadline can be the first one missed: one more than the longest busy period,
-    /// or the bound of the demand's straight upper limit, if that is shorter.
+    /// Time from which on no deadline can be the first one missed: one more than the longest busy
+    /// period, or the bound of the demand's straight upper limit, if that is shorter.
     fn horizon(&self, effort: &Effort) -> Option<u128> {
         let latest = self.tasks.iter().map(|task| task.due).max().unwrap_or(0);
         let by_busy = self.busy_period(effort);
@@ -236,8 +237,9 @@ impl Demand {
         sections.chain(self.tasks.iter().map(|task| task.blocking)).max().unwrap_or(0)
     }
 
-    /// Bound from `t < h(t) + B <= U t + B + sum (P_i - due_i) U_i`, which can hold only for `t` below
-    /// `(B + sum (P_i - due_i) U_i) / (1 - U)`, rounded up; `None` when the processor is practically full.
+    /// Bound from `t < h(t) + B <= U t + B + sum (P_i - due_i) U_i`, which can hold only for `t`
+    /// below `(B + sum (P_i - due_i) U_i) / (1 - U)`, rounded up; `None` when the processor is
+    /// practically full.
     fn slope_bound(&self) -> Option<u128> {
         const BITS: u32 = 40;
         let (mut used, mut early) = (0_u128, self.longest_blocking().checked_mul(1 << BITS)?);
@@ -324,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn full_processors_are_schedulable_with_deadlines_at_the_periods() {
+    fn full_processor_is_schedulable_with_implicit_deadlines() {
         assert_eq!(verdict(&set(&[(1, 2, 2), (1, 3, 3), (1, 6, 6)])), Feasibility::Schedulable);
         assert_eq!(verdict(&set(&[(1, 2, 2), (1, 3, 3), (2, 6, 6)])), Feasibility::Overloaded);
         assert_eq!(verdict(&set(&[])), Feasibility::Schedulable);

@@ -22,8 +22,8 @@ impl Effort {
         left.is_some()
     }
 
-    /// Runs `work` with a small part of the steps that are left: one hard question must not keep the others
-    /// from being answered.
+    /// Runs `work` with a small part of the remaining steps, so that one hard question leaves
+    /// effort for the others.
     pub(crate) fn spend<T>(&self, work: impl FnOnce(&Self) -> T) -> T {
         let part = Self::new(self.left.get().min(MOST_FOR_ONE));
         let before = part.left.get();

@@ -34,8 +34,8 @@ impl ResponseTime {
     }
 }
 
-/// Worst response time of each task in the order of the set, from the priorities, one processor at a
-/// time.
+/// Worst response time of each task in the order of the set, from the priorities, one processor at
+/// a time.
 ///
 /// ```
 /// use onbeat_schedulability::{ResponseTime, Task, TaskSet, fixed_priority};
@@ -62,8 +62,9 @@ pub fn response_time(set: &TaskSet, place: usize, effort: &Effort) -> ResponseTi
     }
 }
 
-/// Steps of the recurrence by which the response of a task's first job in a busy period is found, ns: from its execution time and blocking on, until one
-/// repeats, a hundred at most. None of a task that cannot be preempted, whose recurrence is another.
+/// Steps of the recurrence for the response of a task's first job in a busy period, ns: from its
+/// execution time and blocking on, until one repeats, a hundred at most. Empty for a task that
+/// cannot be preempted: its recurrence differs.
 ///
 /// ```
 /// use onbeat_schedulability::{Task, TaskSet, fixed_priority};
@@ -166,7 +167,7 @@ fn level(set: &TaskSet, place: usize, unit: Scale, scale: &impl Fn(usize) -> Sca
     }
 }
 
-/// Indices of the tasks whose jobs run before those of the task at `place`.
+/// Indices of the tasks that run before the one at `place`.
 fn others(set: &TaskSet, place: usize) -> Vec<usize> {
     let task = &set.tasks[place];
     let middle = inverting(task, &set.tasks, set.protocol);
@@ -182,7 +183,7 @@ fn scaled_blocking(set: &TaskSet, place: usize, unit: Scale, scale: &impl Fn(usi
     let task = &set.tasks[place];
     let given = u128::from(task.blocking_ns);
     let computed = u128::from(blocking(task, &set.tasks, set.protocol)) - given;
-    // Sections are part of execution times and grow with those of the lower tasks; the largest factor is
+    // Sections are part of execution times and grow with the lower tasks; the largest factor is
     // safe.
     let below = set.tasks.iter().enumerate();
     let below = below.filter(|(_, other)| other.cpu == task.cpu && other.priority < task.priority);
@@ -223,7 +224,8 @@ mod tests {
     // feature(analyse): fixed-priority response times with jitter, blocking, arbitrary deadlines, no preemption
     #[test]
     fn jobs_that_cannot_be_preempted_follow_davis_and_others() {
-        // Davis, Burns, Bril and Lukkien 2007, the counter-example to the older CAN analysis: the second job of C.
+        // Davis, Burns, Bril and Lukkien 2007, the counter-example to the older CAN analysis: the
+        // second job of C.
         let mut tasks =
             [Task::new("A", 3, 250, 100), Task::new("B", 2, 350, 100), Task::new("C", 1, 350, 100)];
         for task in &mut tasks {
@@ -234,7 +236,7 @@ mod tests {
 
     // feature(analyse): the steps of the iteration: `onbeat analyse --steps`
     #[test]
-    fn the_steps_of_the_iteration_end_at_the_first_jobs_response_or_after_a_hundred() {
+    fn steps_end_at_the_response_or_after_a_hundred() {
         let steps = |tasks: &[Task], place| steps(&TaskSet::new(tasks.to_vec()), place);
         // Burns and Wellings' textbook: w of the third is 11, 14, 17, 20, 20 from 5 on.
         let mut tasks = [Task::new("a", 3, 7, 3), Task::new("b", 2, 12, 3), Task::new("c", 1, 20, 5)];
@@ -250,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn too_much_is_unbounded_for_those_it_hits() {
+    fn overload_is_unbounded_for_the_affected_tasks() {
         let tasks = [Task::new("a", 3, 10, 6), Task::new("b", 2, 10, 4), Task::new("c", 1, 1000, 1)];
         let responses = response_times(&TaskSet::new(tasks.to_vec()));
         let expected = [ResponseTime::Bounded(6), ResponseTime::Bounded(10), ResponseTime::Unbounded];

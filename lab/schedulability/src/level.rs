@@ -1,14 +1,15 @@
 //! One task and all that can delay it: the recurrences of response-time analysis.
 //!
-//! For job `q` of a busy period, counted from 0, with `B` the blocking and the sum over all that goes before it:
+//! For job `q` of a busy period, counted from 0, with `B` the blocking and the sum over all work
+//! that precedes it:
 //!
 //! ```text
 //! W(q) = B + (q + 1) C + sum ceil((W(q) + J_j) / P_j) C_j        R = max over q of W(q) + J - q P
 //! ```
 //!
-//! (Joseph and Pandya 1986, Audsley et al. 1993, Tindell et al. 1994; several jobs: Lehoczky 1990.) A
-//! job that cannot be preempted waits only for jobs released until it starts (George et al. 1996, Davis
-//! et al. 2007):
+//! (Joseph and Pandya 1986, Audsley et al. 1993, Tindell et al. 1994; several jobs: Lehoczky 1990.)
+//! A job that cannot be preempted waits only for jobs released until it starts (George et al. 1996,
+//! Davis et al. 2007):
 //!
 //! ```text
 //! S(q) = B + q C + sum (floor((S(q) + J_j) / P_j) + 1) C_j        R = max over q of S(q) + C + J - q P
@@ -58,7 +59,8 @@ impl Level {
         effort.spend(|effort| self.walk(enough, effort, |_, _| {}))
     }
 
-    /// Steps of the recurrence for the first job, from `W = B + C` on, until one repeats: `most` at most. None of a job that cannot be preempted.
+    /// Steps of the recurrence for the first job, from `W = B + C` on, until one repeats: `most` at
+    /// most. Empty for a job that cannot be preempted.
     pub(crate) fn steps(&self, most: usize) -> Vec<u128> {
         let base = self.blocking + self.own.cost;
         let next = |time: &u128| {
@@ -85,8 +87,8 @@ impl Level {
         late
     }
 
-    /// Number of jobs of the `other`th task before this one that run until a job of this task ends that
-    /// needs until `end`.
+    /// Number of jobs of the `other`th task that run before a job of this task ends, if it runs
+    /// until `end`.
     pub(crate) fn jobs_before(&self, other: usize, end: u128) -> u128 {
         let Load { period, jitter, .. } = self.others[other];
         if self.preemptive {
@@ -100,7 +102,7 @@ impl Level {
         (end + self.own.jitter).saturating_sub(job * self.own.period)
     }
 
-    /// Visits the jobs of the busy period until it is over or one is later than `enough`.
+    /// Visits the jobs of the busy period until its end or until one is later than `enough`.
     fn walk(&self, enough: u128, effort: &Effort, mut each: impl FnMut(u128, u128)) -> Worst {
         let jobs = if self.preemptive {
             None
@@ -118,7 +120,8 @@ impl Level {
                 return Worst::AtLeast(worst);
             }
             job += 1;
-            // With preemption no work of higher priority is left at `end`: only this task can go on.
+            // With preemption no work of higher priority is left at `end`: only this task can
+            // continue.
             let over = if self.preemptive {
                 self.released_in(end) <= job
             } else {
@@ -139,8 +142,8 @@ impl Level {
         (time + self.own.jitter).div_ceil(self.own.period)
     }
 
-    /// End of a job, counted from the start of the busy period; and `true` if it was found at or below
-    /// `bound`.
+    /// End of a job, counted from the start of the busy period; and `true` if it was found at or
+    /// below `bound`.
     fn end_of(&self, job: u128, from: u128, bound: u128, effort: &Effort) -> (u128, bool) {
         let before = self.blocking + self.own.cost * job;
         if self.preemptive {
@@ -160,8 +163,8 @@ impl Level {
         settled.then_some(length)
     }
 
-    /// Smallest solution of `time = base + demand of the others until then`, from `time` on, which must not
-    /// lie behind it; and `true` if it was reached at or below `bound`.
+    /// Smallest solution of `time = base + demand of the others until then`, found from `time` on,
+    /// which must not lie behind it; and `true` if it was reached at or below `bound`.
     fn settle(
         &self,
         base: u128,
@@ -183,7 +186,8 @@ impl Level {
         }
     }
 
-    /// Demand of the others in a window; `releases` gives the number of releases of a period in a time.
+    /// Demand of the others in a window; `releases` gives the number of releases of a period in a
+    /// time.
     fn asked(&self, window: u128, releases: impl Fn(u128, u128) -> u128) -> u128 {
         let each = self.others.iter().map(|other| {
             releases(window.saturating_add(other.jitter), other.period).saturating_mul(other.cost)
@@ -193,8 +197,9 @@ impl Level {
 
     /// Time before which `cost`, and all that precedes it, is certainly not done.
     ///
-    /// `W >= B + C + sum (W + J_j) C_j / P_j` gives `W >= (B + C + sum U_j J_j) / (1 - sum U_j)`: much closer to the
-    /// solution than 0 when the processor is nearly full (Sjödin and Hansson 1998). Rounded down.
+    /// `W >= B + C + sum (W + J_j) C_j / P_j` gives `W >= (B + C + sum U_j J_j) / (1 - sum U_j)`:
+    /// much closer to the solution than 0 when the processor is nearly full (Sjödin and Hansson
+    /// 1998). Rounded down.
     fn earliest(&self, cost: u128) -> u128 {
         let base = self.blocking + cost;
         let (mut used, mut waiting) = (0_u128, 0_u128);

@@ -15,9 +15,9 @@
 //! | [`utilisation`] | utilisation, and the bounds on it |
 //! | [`effort`] | bound on the work of an analysis |
 //!
-//! The analysis is exact: whole nanoseconds and fractions of whole numbers, never floating point where
-//! a verdict depends on it. Every search ends: where the effort runs out, the answer is "not proven",
-//! never a guess. Times are nanoseconds in `u64`.
+//! The analysis is exact: whole nanoseconds and fractions of whole numbers, never floating point
+//! where a verdict depends on it. Every search ends: when the effort runs out, the answer is "not
+//! proven", never a guess. Times are nanoseconds in `u64`.
 #![forbid(unsafe_code)]
 
 pub mod advice;

@@ -5,25 +5,25 @@ use std::cmp::Ordering;
 use crate::task::Task;
 use crate::utilisation::compare;
 
-/// Default share of each processor that the kernel gives to real-time work: `sched_rt_runtime_us` of
-/// `sched_rt_period_us`, 950 000 of 1 000 000.
+/// Default share of each processor that the kernel gives to real-time work: `sched_rt_runtime_us`
+/// of `sched_rt_period_us`, 950 000 of 1 000 000.
 pub const DEFAULT_LIMIT: (u64, u64) = (950_000, 1_000_000);
 
-/// True if the kernel admits these reservations (runtime is the execution time) on `cpus` processors:
-/// the sum of runtime / period is at most the limit's share of all (Linux,
+/// True if the kernel admits these reservations (runtime is the execution time) on `cpus`
+/// processors: the sum of runtime / period is at most the limit's share of all (Linux,
 /// `Documentation/scheduler/sched-deadline.rst`).
 ///
-/// On one processor with deadlines equal to periods that is also a proof; elsewhere it only bounds the
-/// lateness of jobs.
+/// On one processor with deadlines equal to periods that is also a proof; otherwise it only bounds
+/// the lateness of jobs.
 #[must_use]
 pub fn is_admitted(tasks: &[Task], cpus: usize, limit: (u64, u64)) -> bool {
     let share = limit.0.saturating_mul(cpus as u64);
     compare(tasks, share, limit.1).is_some_and(Ordering::is_le)
 }
 
-/// True if global earliest deadline first on `cpus` processors surely meets all deadlines: the density
-/// test of Goossens, Funk and Baruah 2003, `sum d_i <= m - (m - 1) max d_i` with
-/// `d_i = C_i / min(D_i - J_i, P_i)`.
+/// True if global earliest deadline first on `cpus` processors certainly meets all deadlines: the
+/// density test of Goossens, Funk and Baruah 2003, `sum d_i <= m - (m - 1) max d_i` with `d_i = C_i
+/// / min(D_i - J_i, P_i)`.
 ///
 /// Sufficient, not necessary. Rounding is towards `false`.
 #[must_use]

@@ -1,8 +1,8 @@
 //! Slack: possible growth of execution times, of one task or of all together.
 //!
-//! The sections of a task grow with it; a given `blocking` does not. Slack is the growth in per cent:
-//! at 25 all deadlines are still met at 1.25 times the execution time. Below 0 it is the cut that is
-//! needed.
+//! The sections of a task grow with it; a given `blocking` does not. Slack is the growth in per
+//! cent: at 25 all deadlines are still met at 1.25 times the execution time. Below 0 it is the cut
+//! that is needed.
 
 use crate::effort::Effort;
 use crate::fixed_priority::Scale;
@@ -10,10 +10,10 @@ use crate::task::TaskSet;
 use crate::utilisation::compare_with_one;
 use crate::verdict;
 
-/// Tasks whose execution times grow.
+/// Tasks with growing execution times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Growing {
-    /// The task at this index, judged with all tasks on its processor.
+    /// The task at this index, analysed with all tasks on its processor.
     Task(usize),
     /// All tasks of all processors, by one factor.
     System,
@@ -60,8 +60,8 @@ impl std::fmt::Display for Slack {
     }
 }
 
-/// Largest execution time of one task at which all tasks on its processor meet their deadlines, exact,
-/// ns.
+/// Largest execution time of one task at which all tasks on its processor meet their deadlines,
+/// exact, ns.
 ///
 /// # Errors
 /// The slack, if it is not a number.
@@ -92,8 +92,8 @@ pub fn largest_wcet(set: &TaskSet, place: usize, effort: &Effort) -> Result<u64,
     if effort.exhausted() { Err(Slack::Unknown) } else { Ok(good) }
 }
 
-/// Largest factor at which all deadlines are met: for one task exact to the nanosecond, for the system
-/// to 2^-32, rounded down.
+/// Largest factor at which all deadlines are met: for one task exact to the nanosecond, for the
+/// system to 2^-32, rounded down.
 #[must_use]
 pub fn slack(set: &TaskSet, growing: Growing, effort: &Effort) -> Slack {
     if let Growing::Task(place) = growing {
@@ -109,9 +109,9 @@ pub fn slack(set: &TaskSet, growing: Growing, effort: &Effort) -> Slack {
     if effort.exhausted() { Slack::Unknown } else { found }
 }
 
-/// Slack by the method of MAST, the tool of the University of Cantabria: the factor is doubled until
-/// deadlines are missed and then bisected to 1/256, and accepted only while the utilisation of every
-/// processor is below 0.9975.
+/// Slack by the method of MAST, the tool of the University of Cantabria: the factor is doubled
+/// until deadlines are missed and then bisected to 1/256, and accepted only while the utilisation
+/// of every processor is below 0.9975.
 #[must_use]
 pub fn mast_slack(set: &TaskSet, growing: Growing, effort: &Effort) -> Slack {
     let holds = |factor: u128| {
@@ -179,7 +179,7 @@ fn meets_when_scaled(
     cpus.all(|cpu| verdict::meets_when_scaled(set, cpu, scale, effort))
 }
 
-/// Processors whose tasks grow.
+/// Processors with growing tasks.
 pub(crate) fn affected_processors(set: &TaskSet, growing: Growing) -> Vec<usize> {
     let mut cpus = match growing {
         Growing::Task(place) => vec![set.tasks[place].cpu],
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn what_takes_no_time_may_grow_for_ever_and_what_is_hopeless_says_so() {
+    fn idle_task_has_unlimited_slack_and_hopeless_one_none() {
         let mut tasks = vec![Task::new("idle", 2, 10, 0), Task::new("b", 1, 10, 10)];
         assert_eq!(both(tasks.clone(), Growing::Task(0))[0], "unlimited");
         tasks[1].blocking_ns = 11;

@@ -32,7 +32,7 @@ pub struct Task {
 }
 
 impl Task {
-    /// A preemptive task on processor 0 whose deadline is its period.
+    /// A preemptive task on processor 0 with its period as its deadline.
     #[must_use]
     pub fn new(name: impl Into<String>, priority: u32, period_ns: u64, wcet_ns: u64) -> Self {
         Self {
@@ -50,8 +50,8 @@ impl Task {
     }
 }
 
-/// Critical section: a part of a job that holds a lock or the processor. Part of the task's execution
-/// time.
+/// Critical section: a part of a job that holds a lock or the processor. Part of the task's
+/// execution time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Section {
     /// Lock it holds; `None` for the processor itself: it cannot be preempted.

@@ -41,11 +41,11 @@ pub struct Job {
 }
 
 impl Timeline {
-    /// Simulates a processor until every first job has ended and its deadline has passed, or `longest`
-    /// slices are over.
+    /// Simulates a processor until every first job has ended and its deadline has passed, or for
+    /// `longest` slices.
     ///
-    /// Returns `None` if the processor has no task. `critical` is the task whose blocking is simulated; by
-    /// default the task that runs last.
+    /// Returns `None` if the processor has no task. `critical` is the task with simulated blocking;
+    /// by default the task that runs last.
     #[must_use]
     pub fn of(set: &TaskSet, cpu: usize, critical: Option<usize>, longest: usize) -> Option<Self> {
         let mut order: Vec<usize> =

@@ -12,7 +12,8 @@ pub fn utilisation<'a>(tasks: impl IntoIterator<Item = &'a Task>) -> f64 {
 
 /// Order of the utilisation and `numerator / denominator`, exact.
 ///
-/// `None` if the periods have no common multiple below 2^120 and the sum is closer than about 10^-20.
+/// `None` if the periods have no common multiple below 2^120 and the sum is closer than about
+/// 10^-20.
 #[must_use]
 pub fn compare<'a>(
     tasks: impl IntoIterator<Item = &'a Task>,
@@ -31,16 +32,16 @@ pub fn compare<'a>(
     compare_with_one(each.collect::<Vec<_>>().iter().copied())
 }
 
-/// Bound of Liu and Layland 1973: rate-monotonic `n` tasks with deadlines equal to their periods are
-/// schedulable up to `n (2^(1/n) - 1)`.
+/// Bound of Liu and Layland 1973: rate-monotonic `n` tasks with deadlines equal to their periods
+/// are schedulable up to `n (2^(1/n) - 1)`.
 #[must_use]
 pub fn liu_layland_bound(tasks: usize) -> f64 {
     let n = tasks.max(1) as f64;
     n * ((std::f64::consts::LN_2 / n).exp_m1())
 }
 
-/// Product of `U + 1` over the tasks. Rate-monotonic tasks with deadlines equal to their periods are
-/// schedulable while it is at most 2 (Bini, Buttazzo and Buttazzo 2003).
+/// Product of `U + 1` over the tasks. Rate-monotonic tasks with deadlines equal to their periods
+/// are schedulable while it is at most 2 (Bini, Buttazzo and Buttazzo 2003).
 #[must_use]
 pub fn hyperbolic_product<'a>(tasks: impl IntoIterator<Item = &'a Task>) -> f64 {
     tasks.into_iter().map(|task| task.wcet_ns as f64 / task.period_ns as f64 + 1.0).product()

@@ -68,7 +68,7 @@ pub struct Processor {
 /// ```
 ///
 /// # Errors
-/// Those of [`TaskSet::check`].
+/// The errors of [`TaskSet::check`].
 pub fn analyse(set: &TaskSet) -> Result<Analysis, TaskError> {
     set.check()?;
     let effort = Effort::default();
@@ -79,7 +79,7 @@ pub fn analyse(set: &TaskSet) -> Result<Analysis, TaskError> {
     let mut tasks: Vec<_> =
         (0..set.tasks.len()).map(|place| task(set, place, &processors, &effort)).collect();
     let schedulable = tasks.iter().all(|task| task.schedulable);
-    // Slack comes last, with an effort of its own: the verdict is complete whatever the slack costs.
+    // Slack comes last, with a separate effort: the verdict is complete whatever the slack costs.
     let effort = Effort::new(SLACK_STEPS);
     let slack = sensitivity::slack(set, Growing::System, &effort);
     let mast_slack = sensitivity::mast_slack(set, Growing::System, &effort);
@@ -115,7 +115,7 @@ fn task(set: &TaskSet, place: usize, processors: &[Processor], effort: &Effort) 
             processor.feasibility == Some(earliest_deadline::Feasibility::Schedulable)
                 && processor.admitted != Some(false)
         });
-        // Where the demand does not fit, tasks whose own bound fits are still safe, unless admission is
+        // If the demand does not fit, tasks within their bounds are still safe, unless admission is
         // refused.
         let admitted = processor.is_none_or(|processor| processor.admitted != Some(false));
         (

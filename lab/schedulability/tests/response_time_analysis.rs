@@ -1,4 +1,4 @@
-//! Our bounds beside those of the `response-time-analysis` crate, whose analyses were verified in Coq.
+//! Our bounds against the bounds of the `response-time-analysis` crate, which were verified in Coq.
 
 use onbeat_schedulability::{Effort, Policy, Protocol, Task, TaskSet, earliest_deadline, fixed_priority};
 use proptest::prelude::*;
@@ -7,8 +7,8 @@ use response_time_analysis::demand::RBF;
 use response_time_analysis::time::{Duration, Service};
 use response_time_analysis::{edf, fixed_priority as judge, wcet::Scalar};
 
-/// Longest time that the reference searches: the busy periods of processors that are almost full are
-/// longer.
+/// Longest time that the reference searches: the busy periods of processors that are almost full
+/// are longer.
 const LIMIT: u64 = 50_000;
 
 /// Effort that suffices for every busy period below that.
@@ -24,8 +24,8 @@ fn demand(task: &Task) -> RBF<Sporadic, Scalar> {
     RBF::new(sporadic(task), Scalar::new(Service::from(task.wcet_ns)))
 }
 
-/// Task set for the task at `place`, without jitter of its own: the reference counts from the release,
-/// this crate from the grid.
+/// Task set for the task at `place`, with its jitter removed: the reference counts from the
+/// release, this crate from the grid.
 fn punctual(tasks: &[Task], place: usize) -> TaskSet {
     let mut tasks = tasks.to_vec();
     tasks[place].jitter_ns = 0;
@@ -59,8 +59,8 @@ fn tasks() -> impl Strategy<Value = Vec<Task>> {
         .prop_filter("a busy period as long as the hyperperiod", |tasks| is_decided(tasks))
 }
 
-/// Checks that the bounds agree; where the reference has none, the processor is overloaded or it gave
-/// up.
+/// Checks that the bounds agree; where the reference has none, the processor is overloaded or it
+/// gave up.
 fn agree(ours: Option<u64>, theirs: Option<u64>, set: &TaskSet, place: usize) -> Result<(), TestCaseError> {
     let asked: f64 = set.tasks.iter().map(|task| task.wcet_ns as f64 / task.period_ns as f64).sum();
     if theirs.is_some() || asked < 0.9 {

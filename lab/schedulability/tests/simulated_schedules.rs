@@ -1,5 +1,5 @@
-//! Schedules simulated tick by tick, with no code shared with the analysis: no response is ever longer
-//! than its bound, and where the bound is exact, one is as long.
+//! Schedules simulated tick by tick, with no code shared with the analysis: no response is ever
+//! longer than its bound, and an exact bound is reached.
 
 use onbeat_schedulability::{
     Effort, Policy, Protocol, ResponseTime, Section, Task, TaskSet, earliest_deadline,
@@ -111,7 +111,8 @@ fn choose(set: &TaskSet, jobs: &[Job]) -> Option<usize> {
         Policy::FixedPriority => i64::from(set.tasks[job.task].priority),
         _ => -((job.arrival + set.tasks[job.task].deadline_ns) as i64),
     };
-    // Only the first job of a task runs; a running job that may not be preempted precedes all others.
+    // Only the first job of a task runs; a running job that may not be preempted precedes all
+    // others.
     let first = |place: usize| jobs[..place].iter().all(|other| other.task != jobs[place].task);
     let candidates: Vec<usize> = (0..jobs.len()).filter(|&place| first(place)).collect();
     if let Some(&place) = candidates
@@ -211,8 +212,8 @@ fn with_sections() -> impl Strategy<Value = Vec<Task>> {
     })
 }
 
-/// Little effort: a processor that is exactly full has busy periods without end, and no bound is found
-/// for it.
+/// Little effort: a processor that is exactly full has busy periods without end, and no bound is
+/// found for it.
 fn effort() -> Effort {
     Effort::new(20_000)
 }
@@ -277,7 +278,7 @@ proptest! {
 
     // feature(analyse): EDF and SCHED_DEADLINE reservations
     #[test]
-    fn earliest_deadline_first_misses_exactly_when_the_demand_does_not_fit(mut tasks in independent()) {
+    fn edf_misses_exactly_when_the_demand_does_not_fit(mut tasks in independent()) {
         for task in &mut tasks {
             task.jitter_ns = 0;
         }

@@ -1,4 +1,4 @@
-//! Fence around the sockets of DDS: nothing comes from another computer, and nothing goes to one.
+//! Fence around the sockets of DDS: no datagram comes from another computer, and none goes to one.
 //!
 //! Programs of one computer reach each other over the loopback interface, whichever of its
 //! addresses they use; multicast on a network interface reaches them as a copy that the kernel

@@ -1,5 +1,5 @@
-//! The message by which ROS 2 knows which readers and writers are a node's: rmw_dds_common/ParticipantEntitiesInfo, as of
-//! Iron, where a GID has 16 bytes.
+//! The message by which ROS 2 knows which readers and writers are a node's:
+//! rmw_dds_common/ParticipantEntitiesInfo, as of Iron, where a GID has 16 bytes.
 
 use rustdds::GUID;
 use serde::Serialize;

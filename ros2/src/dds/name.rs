@@ -1,7 +1,7 @@
 //! Names of nodes and topics, in ROS 2 and in DDS.
 //!
-//! ROS 2 puts `rt`, `rq` or `rr` before the full name of a topic, a request or a reply, and spells the type
-//! `geometry_msgs/msg/Twist` as `geometry_msgs::msg::dds_::Twist_`.
+//! ROS 2 puts `rt`, `rq` or `rr` before the full name of a topic, a request or a reply, and spells
+//! the type `geometry_msgs/msg/Twist` as `geometry_msgs::msg::dds_::Twist_`.
 
 use std::fmt;
 
@@ -39,8 +39,8 @@ impl NodeName {
         })
     }
 
-    /// Applies rules in the order of ROS: the node's own name, then its namespace, then all other names, which both come after. Of
-    /// each kind the first rule of this node counts.
+    /// Applies rules in the order of ROS: the node's own name, then its namespace, then all other
+    /// names, which both come after. Of each kind the first rule of this node counts.
     pub(crate) fn remapped(mut self, rules: &[Rule]) -> Self {
         let own = |rule: &Rule| match &rule.change {
             Change::Node(name) => Some(name.clone()),
@@ -69,7 +69,8 @@ impl NodeName {
         self
     }
 
-    /// A node of this base name, which must be a token, in the same namespace: the rules for other names are its own, too.
+    /// A node of this base name, which must be a token, in the same namespace: the rules for other
+    /// names are its own, too.
     pub(crate) fn sibling(&self, base: &'static str) -> Self {
         debug_assert!(is_token(base), "{base}");
         Self { base: base.to_owned(), ..self.clone() }.with_changes()
@@ -93,8 +94,8 @@ impl NodeName {
         found.map_or(whole, |(_, _, to)| to.clone())
     }
 
-    /// Full name of `name` as seen from this node: absolute with a slash before, private with `~/`, else
-    /// below the namespace.
+    /// Full name of `name` as seen from this node: absolute with a slash before, private with `~/`,
+    /// else below the namespace.
     fn expand(&self, name: &str) -> String {
         if name.starts_with('/') {
             name.to_owned()

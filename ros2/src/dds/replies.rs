@@ -1,5 +1,6 @@
-//! Replies that wait for their reader. A client calls as soon as it sees the service; the service may see the client's reader of
-//! replies later, and DDS keeps no sample for a reader it does not know: sent before, the reply would be lost.
+//! Replies that wait for their reader. A client calls as soon as it sees the service; the service
+//! may see the client's reader of replies later, and DDS keeps no sample for a reader it does not
+//! know: sent before, the reply would be lost.
 
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
@@ -56,7 +57,7 @@ impl Replies {
         true
     }
 
-    /// Sends the replies whose readers have become known, and those that have waited too long.
+    /// Sends the replies with a reader discovered since, and replies that have waited too long.
     pub(super) fn poll(&mut self) {
         self.look();
         let now = Instant::now();

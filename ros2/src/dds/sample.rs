@@ -60,7 +60,8 @@ impl Reader {
         }
     }
 
-    /// Wakes `registry`'s poll under `token` when samples arrive. Edge-triggered: take until there is none.
+    /// Wakes `registry`'s poll under `token` when samples arrive. Edge-triggered: take until there
+    /// is none.
     pub(crate) fn register(
         &mut self,
         registry: &mio1::Registry,
@@ -111,7 +112,8 @@ pub(crate) fn decode<T: DeserializeOwned>(
         .map_err(|error| format!("{} bytes are no such message: {error}", bytes.len()))
 }
 
-/// Appends `message`, little-endian; alignment counts from the present end, which has to be aligned to 8.
+/// Appends `message`, little-endian; alignment counts from the present end, which has to be aligned
+/// to 8.
 pub(crate) fn encode<T: Serialize>(message: &T, bytes: &mut Vec<u8>) -> bool {
     to_writer_with_rep_id(bytes, message, RepresentationIdentifier::CDR_LE).is_ok()
 }

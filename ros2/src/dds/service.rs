@@ -1,12 +1,12 @@
 //! Requests and replies. DDS has none; a reply refers to its request in one of two ways:
 //!
-//! * *cyclone* (rmw_cyclonedds): sixteen bytes before the message, in request and reply the same: half of the client's
-//!   GUID and the number of the request.
-//! * *enhanced* (rmw_fastrtps): the message alone; the *related sample identity* stands in the header of the sample
-//!   (DDS-RPC 1.0, 7.8.2).
+//! * *cyclone* (rmw_cyclonedds): sixteen bytes before the message, in request and reply the same:
+//!   half of the client's GUID and the number of the request.
+//! * *enhanced* (rmw_fastrtps): the message alone; the *related sample identity* is in the header
+//!   of the sample (DDS-RPC 1.0, 7.8.2).
 //!
-//! Every request shows its own mapping: only the second comes with a related sample identity. So clients of
-//! both can be served at once.
+//! Every request shows its own mapping: only the second has a related sample identity. So clients
+//! of both can be served at once.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -112,8 +112,8 @@ impl Request {
         };
         if enhanced {
             let mut identity = sample.related.unwrap_or(sample.identity);
-            // Fast DDS names its reply reader there, and leaves the number open: it is that of the request
-            // itself.
+            // Fast DDS names its reply reader there, and leaves the number open: it is that of the
+            // request itself.
             if identity.sequence_number <= SequenceNumber::default()
                 || identity.sequence_number == SequenceNumber::UNKNOWN
             {
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_with_its_high_byte_first_is_answered_with_its_low_byte_first() {
+    fn a_big_endian_request_gets_a_little_endian_answer() {
         let bytes = b"\x01\x02\x03\x04\x05\x06\x07\x08\0\0\0\0\0\0\0\x09\x01";
         let request =
             Request::new(request(bytes, RepresentationIdentifier::CDR_BE), Mapping::Auto).unwrap();

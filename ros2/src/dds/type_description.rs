@@ -1,7 +1,8 @@
-//! Descriptions of types (REP 2016), for those who do not have their packages.
+//! Descriptions of types (REP 2016), for clients without their packages.
 //!
-//! They are those of ROS 2's own generator: `peers/ros_hashes.py` makes the list. The hash of a type is the SHA-256 of its
-//! description as JSON, so that what is told here and what discovery carries cannot differ.
+//! ROS 2's own generator makes them: `peers/ros_hashes.py` writes the list. The hash of a type is
+//! the SHA-256 of its description as JSON, so that the description reported here and the hash in
+//! discovery cannot differ.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -11,8 +12,8 @@ use sha2::{Digest, Sha256};
 
 use crate::messages::description::{Field, FieldType, IndividualTypeDescription, TypeDescription};
 
-/// Lines of a type's name and its fields, between tabs; of a field its name, the number of its kind, capacities, nested type and
-/// default, between commas.
+/// Lines of a type's name and its fields, between tabs; of a field its name, the number of its
+/// kind, capacities, nested type and default, between commas.
 const DESCRIPTIONS: &str = include_str!("../messages/descriptions.txt");
 
 /// Description of a type, as `std_msgs/msg/String`, with this hash.
@@ -100,7 +101,7 @@ mod tests {
 
     // feature(ros2): `~/get_type_description`, with the hashes that discovery carries
     #[test]
-    fn every_type_of_the_node_is_described_and_its_hash_follows_from_that() {
+    fn every_type_of_the_node_is_described_and_hashed() {
         assert!(HASHES.lines().count() > 50);
         for line in HASHES.lines() {
             let (name, hash) = line.split_once(' ').unwrap();
@@ -110,8 +111,8 @@ mod tests {
     }
 
     #[test]
-    fn a_service_is_described_as_a_whole_and_a_type_of_another_version_is_not() {
-        // As a genuine node tells it.
+    fn services_are_described_whole_and_other_versions_refused() {
+        // As a genuine node reports it.
         let hash = "RIHS01_eeff2cd6fa5ad9d27cdf4dec64818317839b62f212a91e6b5304b634b2062c5f";
         let found = of("std_srvs/srv/Trigger", hash).unwrap();
         let names: Vec<&str> =
@@ -123,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn defaults_are_told() {
+    fn defaults_are_reported() {
         let quaternion = individual("geometry_msgs/msg/Quaternion").unwrap();
         let defaults: Vec<&str> = quaternion.fields.iter().map(|it| it.default_value.as_str()).collect();
         assert_eq!(defaults, ["0.0", "0.0", "0.0", "1.0"]);

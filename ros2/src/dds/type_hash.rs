@@ -1,7 +1,8 @@
-//! Hashes of types (RIHS01, REP 2016), which ROS 2 carries in the USER_DATA of readers and writers. Two ends whose hashes differ are
-//! told of by its tools; one that has none is warned of.
+//! Hashes of types (RIHS01, REP 2016), which ROS 2 carries in the USER_DATA of readers and writers.
+//! Its tools report two ends with different hashes, and warn of an end without one.
 //!
-//! The hashes are those of ROS 2's own generator: `peers/ros_hashes.py` makes the list, and a judge compares it.
+//! ROS 2's own generator makes the hashes: `peers/ros_hashes.py` writes the list, and a conformance
+//! check compares it.
 
 /// Lines of a type's name in ROS 2 and its hash.
 pub(super) const HASHES: &str = include_str!("../messages/hashes.txt");

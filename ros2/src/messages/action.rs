@@ -1,5 +1,5 @@
-//! action_msgs and unique_identifier_msgs, and the messages that are generated around goal, result and
-//! feedback of an action.
+//! action_msgs and unique_identifier_msgs, and the messages that are generated around goal, result
+//! and feedback of an action.
 
 use serde::{Deserialize, Serialize};
 
@@ -64,8 +64,8 @@ pub(crate) struct GoalStatusArray {
     pub(crate) status_list: Vec<GoalStatus>,
 }
 
-/// Status of a goal, in the numbers of action_msgs/GoalStatus. 1, accepted, does not occur: a goal is
-/// accepted when it executes.
+/// Status of a goal, in the numbers of action_msgs/GoalStatus. 1, accepted, does not occur: a goal
+/// is accepted when it executes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i8)]
 pub(crate) enum Status {

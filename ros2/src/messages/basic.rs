@@ -10,7 +10,8 @@ pub(crate) struct Time {
 }
 
 impl Time {
-    /// Time from nanoseconds since 1970; after the last second of the message, in the year 2038, that one.
+    /// Time from nanoseconds since 1970; after the last second of the message, in the year 2038,
+    /// that one.
     pub(crate) fn from_ns(ns: i64) -> Self {
         Self {
             sec: i32::try_from(ns.div_euclid(SECOND)).unwrap_or(i32::MAX),

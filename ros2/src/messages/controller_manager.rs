@@ -9,8 +9,8 @@ pub(crate) use super::lifecycle::State as LifecycleState;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 pub(crate) struct EmptyRequest {}
 
-/// Request that is the name of a controller: controller_manager_msgs/LoadController, ConfigureController, CleanupController
-/// and UnloadController.
+/// Request that is the name of a controller: controller_manager_msgs/LoadController,
+/// ConfigureController, CleanupController and UnloadController.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct NameRequest {
     pub(crate) name: String,
@@ -32,7 +32,8 @@ pub(crate) struct SwitchControllerRequest {
     pub(crate) timeout: Duration,
 }
 
-/// controller_manager_msgs/SwitchController, the response. Older peers do not know `message` and stop before it.
+/// controller_manager_msgs/SwitchController, the response. Older peers do not know `message` and
+/// stop before it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SwitchControllerResponse {
     pub(crate) ok: bool,

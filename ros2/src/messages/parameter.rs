@@ -98,7 +98,8 @@ pub(crate) struct NamesRequest {
     pub(crate) names: Vec<String>,
 }
 
-/// A response of a list: the one field of GetParameters, GetParameterTypes, DescribeParameters and SetParameters.
+/// A response of a list: the one field of GetParameters, GetParameterTypes, DescribeParameters and
+/// SetParameters.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ListResponse<T> {
     pub(crate) values: Vec<T>,

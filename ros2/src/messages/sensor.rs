@@ -15,7 +15,8 @@ pub(crate) struct JointState {
     pub(crate) effort: Vec<f64>,
 }
 
-/// sensor_msgs/Imu. A covariance whose first number is -1 belongs to a value that is not measured.
+/// sensor_msgs/Imu. A covariance with -1 as its first number belongs to a value that is not
+/// measured.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Imu {
     pub(crate) header: Header,
@@ -40,7 +41,7 @@ pub(crate) struct Temperature {
 pub(crate) struct DynamicInterfaceGroupValues {
     pub(crate) header: Header,
     pub(crate) interface_groups: Vec<String>,
-    /// Those of each group.
+    /// Values of each group.
     pub(crate) interface_values: Vec<InterfaceValue>,
 }
 
@@ -49,7 +50,7 @@ pub(crate) struct DynamicInterfaceGroupValues {
 pub(crate) struct DynamicJointState {
     pub(crate) header: Header,
     pub(crate) joint_names: Vec<String>,
-    /// Those of each joint.
+    /// Values of each joint.
     pub(crate) interface_values: Vec<InterfaceValue>,
 }
 

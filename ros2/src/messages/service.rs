@@ -44,8 +44,8 @@ impl GetSdoResponse {
     }
 }
 
-/// ethercat_msgs/SetSdo, the request; its response is a [`Done`]. Some of its versions have `int16` numbers, which lie at the
-/// same places.
+/// ethercat_msgs/SetSdo, the request; its response is a [`Done`]. Some of its versions have `int16`
+/// numbers, which lie at the same places.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SetSdoRequest {
     pub(crate) master_id: i16,

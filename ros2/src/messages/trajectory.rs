@@ -49,7 +49,8 @@ pub(crate) struct JointTolerance {
     pub(crate) acceleration: f64,
 }
 
-/// control_msgs/JointComponentTolerance: for joints of many degrees of freedom, which no robot here has.
+/// control_msgs/JointComponentTolerance: for joints of many degrees of freedom, which no robot here
+/// has.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct JointComponentTolerance {
     pub(crate) joint_name: String,
@@ -79,7 +80,7 @@ pub(crate) struct FollowResult {
     pub(crate) error_string: String,
 }
 
-/// Error codes of a result; those of failures during execution come from the cycle.
+/// Error codes of a result; codes of failures during execution come from the cycle.
 pub(crate) mod error_code {
     pub(crate) const SUCCESSFUL: i32 = 0;
     pub(crate) const INVALID_GOAL: i32 = -1;

@@ -29,8 +29,8 @@ use crate::settings::Settings;
 use crate::voice::Voice;
 use types::{BaseKind, ControllerKind, CyclicMode, ValueKind};
 
-/// A robot behind a real shared-memory interface: two wheels that drive a base, or follow positions or
-/// velocities one by one.
+/// A robot behind a real shared-memory interface: two wheels that drive a base, or follow positions
+/// or velocities one by one.
 pub(super) struct Bench {
     folder: PathBuf,
     pub(super) ends: Endpoints,

@@ -1,7 +1,9 @@
-//! Services that ask the running bus: objects of SubDevices and their descriptions, AL states and counters.
+//! Services of the running bus: objects of SubDevices and their descriptions, AL states and
+//! counters.
 //!
-//! The types of the SDO services are those of ethercat_driver_ros2 (`ethercat_msgs`). A request may take seconds: each has a thread
-//! and a connection of its own, and its answer is sent when it is there.
+//! The types of the SDO services are those of ethercat_driver_ros2 (`ethercat_msgs`). A request may
+//! take seconds: each has a separate thread and connection, and its answer is sent when it is
+//! ready.
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -36,7 +38,7 @@ enum Answer {
     Status(Origin, Done),
 }
 
-/// Requests under way; the cycle serves half of those it can to one user.
+/// Most requests under way. The cycle serves one user at most half of the requests it can.
 const MOST: usize = 8;
 
 impl Bus {
@@ -102,7 +104,8 @@ impl Bus {
         vec![&mut self.get, &mut self.set, &mut self.information, &mut self.states, &mut self.status]
     }
 
-    /// Runs `act` on a thread of its own, with the cycle's socket; at once, and in vain, where it cannot be asked.
+    /// Runs `act` on a separate thread, with the cycle's socket; without a cycle that can answer,
+    /// fails at once.
     fn ask(
         &mut self,
         moment: &mut Moment<'_>,
@@ -205,7 +208,8 @@ fn information(path: &Path, asked: &GetSdoRequest) -> Result<GetSdoResponse, Str
     Ok(GetSdoResponse::read(told.to_string(), data_type.into()))
 }
 
-/// Place of the name in the description of an object, and of an entry (ETG.1000.6, 5.6.3.5 and 5.6.3.6).
+/// Place of the name in the description of an object, and of an entry (ETG.1000.6, 5.6.3.5 and
+/// 5.6.3.6).
 const OBJECT_NAME: usize = 6;
 const ENTRY_NAME: usize = 10;
 

@@ -1,5 +1,6 @@
-//! Services that change the state of the cycle, through the ports `control` and `stop`: enable, disable, stop, reset
-//! faults, and those of the [`manager`] of controllers. Each request is answered when the cycle has replied.
+//! Services that change the state of the cycle, through the ports `control` and `stop`: enable,
+//! disable, stop, reset faults, and the services of the [`manager`] of controllers. Each request is
+//! answered when the cycle has replied.
 
 mod requests;
 
@@ -22,7 +23,7 @@ pub(crate) struct Control {
     set_enabled: Service,
     manager: Manager,
     requests: Requests<From>,
-    /// Outcomes of what the node's own transitions asked for.
+    /// Outcomes of requests by the node's own transitions.
     for_lifecycle: VecDeque<Result<(), String>>,
 }
 

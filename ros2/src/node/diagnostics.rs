@@ -258,8 +258,9 @@ const OP: u8 = BringUpPhase::Op as u8;
 const FAULT_REACTION: u8 = DriveState::FaultReactionActive as u8;
 const FAULT: u8 = DriveState::Fault as u8;
 
-/// Converts the cycle's own diagnostics: each object at the top becomes a status of its own - tasks,
-/// channels, ... - with all its values as pairs; a list of sentences named `warnings` becomes warnings.
+/// Converts the cycle's own diagnostics: each top-level object (tasks, channels, ...) becomes a
+/// separate status with all its values as pairs; a list of sentences named `warnings` becomes
+/// warnings.
 fn of_document(document: &str) -> Vec<DiagnosticStatus> {
     let Ok(Value::Object(parts)) = serde_json::from_str(document) else {
         return Vec::new();
@@ -339,7 +340,7 @@ mod tests {
     use ipc::state::{Bus, Clock, CommandState, Limit};
 
     #[test]
-    fn what_got_worse_since_the_last_message_is_told_and_what_was_bad_before_is_not() {
+    fn only_worsening_since_the_last_message_is_reported() {
         let bus = Bus { phase: OP, broken_cycles: 7, ..Bus::default() };
         let state = State { bus, ..State::default() };
         let level = |last: Counted| super::bus(&state, &Description::default(), last).level;
@@ -351,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_lock_is_a_warning_and_the_phase_of_the_frame_is_told() {
+    fn a_lost_lock_is_a_warning_and_the_frame_phase_is_reported() {
         let bus = Bus { phase: OP, ..Bus::default() };
         let status = |lock| {
             let clock = Clock { lock, frame_phase_ns: 512_340, difference_ns: -7, ..Clock::default() };
@@ -399,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn an_axis_in_fault_is_an_error_and_one_at_rest_is_none() {
+    fn a_faulted_axis_is_an_error_and_a_stationary_one_is_not() {
         let status = |axis: Axis| super::axis("a", &axis, &State::default(), &two_axes(), true);
         let level = |axis: Axis| status(axis).level;
         let good = Axis { drive_state: 5, phase: 2, fresh: true, ..Axis::default() };

@@ -1,4 +1,5 @@
-//! ~/events: state changes, emergencies, losses, returns and stops, each with the number of its cycle.
+//! ~/events: state changes, emergencies, losses, returns and stops, each with the number of its
+//! cycle.
 //!
 //! A thread of each attachment reads them from the cycle's process; it ends with the cycle.
 
@@ -24,7 +25,7 @@ pub(crate) struct Events {
     is_pressed: bool,
 }
 
-/// An event, or the number of those that were dropped before they were read.
+/// An event, or the number of events dropped before they were read.
 type Read = Result<Event, u64>;
 
 /// Events published in one turn: a reader keeps ten samples.
@@ -63,7 +64,7 @@ impl Events {
     }
 }
 
-/// Events that the cycle kept, then those to come.
+/// Events kept by the cycle, then new ones.
 fn subscribe(path: &Path) -> Receiver<Read> {
     let (events, coming) = channel();
     let path = path.to_owned();

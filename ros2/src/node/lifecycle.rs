@@ -1,8 +1,9 @@
 //! Services and topic of a managed node.
 //!
-//! To activate is to enable the drives and to obey; to deactivate is to obey no more, to bring the axes to rest and to disable the
-//! drives. A node that comes up by itself (`autostart`) obeys, and leaves the drives as they are: one that is started again must
-//! not power what somebody has switched off.
+//! Activation enables the drives and accepts commands; deactivation refuses commands, stops the
+//! axes and disables the drives. A node that starts by itself (`autostart`) accepts commands and
+//! leaves the drives as they are: a restarted node must not power drives that an operator has
+//! switched off.
 
 use ipc::message::control::Action;
 

@@ -1,7 +1,8 @@
-//! The node `controller_manager`: services and topic of ros2_control's controller manager, for `ros2 control`, `spawner` and
-//! MoveIt.
+//! The node `controller_manager`: services and topic of ros2_control's controller manager, for
+//! `ros2 control`, `spawner` and MoveIt.
 //!
-//! The active controller is the cycle's; that one is loaded or configured is this node's, as in ros2_control.
+//! The active controller is the cycle's; that one is loaded or configured is this node's, as in
+//! ros2_control.
 
 mod broadcasters;
 mod controllers;
@@ -29,7 +30,7 @@ use crate::messages::controller_manager::{
     SwitchControllerRequest, SwitchControllerResponse,
 };
 
-/// Name of the node, beside that of this program.
+/// Name of this node, in addition to the main node of this program.
 pub(crate) const NODE: &str = "controller_manager";
 
 /// Services, topic, parameters, and the states of the controllers.
@@ -107,7 +108,7 @@ impl Manager {
         Ok(manager)
     }
 
-    /// Answers what can be answered; returns the calls that the cycle has to be asked for.
+    /// Answers calls that need no cycle; returns the calls that need a request to it.
     pub(crate) fn poll(&mut self, moment: &mut Moment<'_>) -> Vec<(Call, Action)> {
         let attached = moment.robot.as_deref_mut().is_some_and(|robot| {
             robot.refresh();
@@ -238,7 +239,8 @@ impl Manager {
         self.controllers.broadcasts(name)
     }
 
-    /// Goes on with a call when the cycle has answered: the request that follows, or the answer to the client.
+    /// Continues a call when the cycle has answered: with the next request, or with the answer to
+    /// the client.
     pub(crate) fn answered(&mut self, call: Call, outcome: Result<(), String>) -> Option<(Call, Action)> {
         match (call, outcome) {
             (Call::Switch(origin, Some(next), broadcasters), Ok(())) => {

@@ -1,5 +1,5 @@
-//! Parameter services, the topic of parameter changes, and the services that every node has beside them: descriptions of types, and
-//! the logger's level.
+//! Parameter services, the topic of parameter changes, and the other services of every node:
+//! descriptions of types, and the logger's level.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -55,7 +55,7 @@ pub(crate) struct ParameterServices {
 }
 
 impl ParameterServices {
-    /// Those of the node whose readers and writers are being made.
+    /// Services of the node that the next readers and writers belong to.
     pub(crate) fn new(endpoints: &mut Endpoints<'_>) -> Result<Self, DdsError> {
         let mut serve = |name: &str, kind: &str| {
             endpoints.serve(&format!("~/{name}"), &format!("rcl_interfaces/srv/{kind}"))
@@ -199,7 +199,8 @@ fn result(outcome: Result<(), String>) -> SetParametersResult {
     SetParametersResult { successful: outcome.is_ok(), reason: outcome.err().unwrap_or_default() }
 }
 
-/// Answers every request that can be decoded; the client of any other could not decode an answer either.
+/// Answers every request that can be decoded; the client of any other could not decode an answer
+/// either.
 pub(super) fn answer<Q: DeserializeOwned, R: Serialize>(
     service: &Service,
     mut respond: impl FnMut(Q) -> R,

@@ -115,8 +115,9 @@ impl Sensor {
     }
 }
 
-/// True if a message holds a measurement that was not published yet. The device's task sends its last one
-/// in each period: the same one again until a newer one arrives, and after some periods marked stale.
+/// True if a message holds a measurement that was not published yet. The device's task sends its
+/// last one in each period: the same one again until a newer one arrives, and after some periods
+/// marked stale.
 fn is_new(head: Head, published_ns: &mut u64) -> bool {
     let is_new = !head.stale && head.stamp_ns > *published_ns;
     if is_new {
@@ -150,7 +151,8 @@ fn diagonal([x, y, z]: [f64; 3]) -> [f64; 9] {
     [x, 0.0, 0.0, 0.0, y, 0.0, 0.0, 0.0, z]
 }
 
-/// Time between two scans, s: what the device takes for one, or as long as the last is ago where it pauses between them.
+/// Time between two scans, s: what the device takes for one, or as long as the last is ago where it
+/// pauses between them.
 fn scan_time(device: f64, last_ns: u64, stamp_ns: u64) -> f64 {
     let since_last = stamp_ns.saturating_sub(last_ns) as f64 * 1e-9;
     if last_ns == 0 || since_last > LONGEST_PAUSE { device } else { device.max(since_last) }

@@ -1,4 +1,5 @@
-//! Signals as ros2_control's GPIO controllers publish them, and those that are the measurements of a sensor.
+//! Signals as ros2_control's GPIO controllers publish them, and signals that are measurements of a
+//! sensor.
 
 use ipc::description::{Description, SensorDescription};
 use ipc::state::State;
@@ -51,7 +52,7 @@ impl Signals {
         Ok(Self { groups, writer, sensors, timer: Timer::default(), cycle: None, seen })
     }
 
-    /// Publishes what is due; of sensors those that `broadcasts` says so of.
+    /// Publishes the due messages; of sensors only if `broadcasts` returns true for the name.
     pub(crate) fn poll(&mut self, moment: &mut Moment<'_>, now_ns: u64, broadcasts: impl Fn(&str) -> bool) {
         if self.writer.is_none() && self.sensors.is_empty() {
             return;
@@ -110,10 +111,11 @@ fn groups(robot: &Description) -> Vec<Group> {
     groups
 }
 
-/// Behind the name of an input: the interface that is 1 where the input came in with the cycle, else 0.
+/// After the name of an input: the interface with 1 if the input was received in the cycle, else 0.
 const FRESH: &str = ".fresh";
 
-/// Values of the groups, NaN for an input that has not come yet, then the freshness of their inputs.
+/// Values of the groups, NaN for an input that has not come yet, then the freshness of their
+/// inputs.
 fn group_values(
     groups: &[Group],
     state: &State,
@@ -269,7 +271,7 @@ mod tests {
             (&["lamp".to_owned()][..], &[1.0][..])
         );
         assert_eq!(sensors.interface_names, ["level", "count", "level.fresh", "count.fresh"]);
-        // An input that has not come yet is no number; one that came before keeps its value.
+        // An input not yet received is NaN; one received before keeps its value.
         assert!(sensors.values[0].is_nan() && sensors.values[1] == -3.0, "{sensors:?}");
         let message = group_values(&groups, &state(false), &robot, &[false, true, true, true], stamp);
         assert_eq!(message.interface_values[1].values, [2.5, -3.0, 0.0, 1.0]);
@@ -277,7 +279,7 @@ mod tests {
 
     // feature(ros2): `~/gpio_states` says of each input whether it is fresh, as an interface `NAME.fresh`
     #[test]
-    fn an_input_that_did_not_come_in_with_the_cycle_is_told_beside_its_last_value() {
+    fn a_stale_input_is_reported_with_its_last_value() {
         let mut robot = robot();
         let seen = [true; 4];
         let sensors = |robot: &Description, fresh| {

@@ -24,11 +24,12 @@ pub(crate) struct States {
     joints_timer: Timer,
     odometry: Option<Writer>,
     odometry_timer: Timer,
-    /// Cycles that were published last: a cycle that stands still has no new state.
+    /// Cycles published last: a stalled cycle has no new state.
     joints_cycle: Option<u64>,
     odometry_cycle: Option<u64>,
     tf: Option<Writer>,
-    /// The same below the names of the controllers that drive the base, as ros2_controllers have it.
+    /// The same below the names of the controllers that drive the base, as ros2_controllers have
+    /// it.
     own_odometry: Vec<Writer>,
     own_tf: Vec<Writer>,
     /// Velocity that the base is commanded, of each controller that drives it.
@@ -96,7 +97,7 @@ impl States {
         })
     }
 
-    /// Publishes what is due; of the joints only where `broadcasts` says so.
+    /// Publishes the due messages; of the joints only if `broadcasts` is true.
     pub(crate) fn poll(&mut self, moment: &mut Moment<'_>, now_ns: u64, broadcasts: bool) {
         let Some(robot) = moment.robot.as_deref_mut() else {
             return;
@@ -233,7 +234,7 @@ fn chosen(parameter: &str, own: Option<&String>) -> String {
     if parameter.is_empty() { own.cloned().unwrap_or_default() } else { parameter.to_owned() }
 }
 
-/// Frames that are fixed to others. Those on the base are on the frame that odometry has for it.
+/// Frames fixed to other frames. Frames on the base are fixed to odometry's frame of it.
 fn fixed(description: &Description, base_frame: &str, stamp: Time) -> TfMessage {
     let own = description.base.as_ref().map(|base| &base.base_frame);
     let transforms = description.frames.iter().map(|frame| {
@@ -251,9 +252,9 @@ fn fixed(description: &Description, base_frame: &str, stamp: Time) -> TfMessage 
     TfMessage { transforms: transforms.collect() }
 }
 
-/// Variances of x, y and yaw. Wheels slip and their size is known to a few tenths of a per cent: this is a
-/// guess for filters that need one, not a measurement. The pose itself drifts without bound, which no
-/// number here expresses.
+/// Variances of x, y and yaw. Wheels slip and their size is known to a few tenths of a per cent:
+/// this is a guess for filters that need one, not a measurement. The pose itself drifts without
+/// bound, which no number here expresses.
 const POSE_VARIANCE: [f64; 3] = [1e-3, 1e-3, 1e-2];
 const TWIST_VARIANCE: [f64; 3] = [1e-4, 1e-4, 1e-3];
 

@@ -1,8 +1,8 @@
 //! Trajectories by topic and by the action FollowJointTrajectory, through the port `trajectory`.
 //!
 //! There is one topic and one action for the active controller - `joint_trajectory`,
-//! `follow_joint_trajectory` - and one of each for every controller that follows trajectories, below its
-//! name, as MoveIt looks for them.
+//! `follow_joint_trajectory` - and one of each for every controller that follows trajectories,
+//! below its name, as MoveIt looks for them.
 
 mod action;
 mod path;
@@ -168,8 +168,8 @@ impl Trajectories {
 /// Kind of the controllers that follow trajectories.
 const FOLLOWS: Option<ControllerKind> = Some(ControllerKind::JointTrajectory);
 
-/// Sends a trajectory to the cycle; returns its number at the port, and its axes in the order of its
-/// joints. `action` is the action that gets its reports.
+/// Sends a trajectory to the cycle; returns its number at the port, and its axes in the order of
+/// its joints. `action` is the action that gets its reports.
 fn give(
     port: &mut Orders,
     goal: &FollowGoal,

@@ -35,7 +35,7 @@ use crate::settings::Settings;
 use crate::voice::Voice;
 use crate::watchdog;
 
-/// Reason for which the program cannot go on.
+/// Reason for the end of the program.
 #[derive(Debug, Error)]
 pub(crate) enum Error {
     /// The command line.
@@ -68,7 +68,7 @@ pub(crate) fn run(options: &Options, stop: &AtomicBool) -> Result<(), Error> {
     while !stop.load(Ordering::Relaxed) {
         let description = robot.as_ref().map(|robot| robot.description().clone());
         let current = match node.take() {
-            // The same robot again: subscribers need not discover the node anew.
+            // The same robot again: subscribers need not rediscover the node.
             Some(node)
                 if description.as_ref().is_none_or(|description| *description == node.description) =>
             {
@@ -80,7 +80,7 @@ pub(crate) fn run(options: &Options, stop: &AtomicBool) -> Result<(), Error> {
                 Node::new(options, &name, description.unwrap_or_default(), &voice)?
             }
         };
-        // The node that has this robot's topics is the one whose /rosout hears of it.
+        // The /rosout of the node with this robot's topics reports the attachment.
         if let Some(robot) = &robot {
             tell_attached(robot, options, &voice);
         }
@@ -203,7 +203,8 @@ impl Node {
             .try_for_each(|(index, reader)| reader.register(registry, Token(index)))
     }
 
-    /// Runs until the cycle ends, a cycle starts, or `stop`; returns the robot that is attached then.
+    /// Runs until the cycle ends, a cycle starts, or `stop`; returns the robot that is attached
+    /// then.
     fn turn(
         &mut self,
         mut robot: Option<Robot>,
@@ -256,13 +257,13 @@ impl Node {
             self.participant.poll();
             self.wait(&mut ready, robot.is_some() && is_configured)?;
         }
-        // The cycle first: DDS may take its time.
+        // The cycle first: DDS may take long.
         drop(robot);
         self.lost("onbeat-ros2 ends");
         Ok(None)
     }
 
-    /// Gives back what belongs to a cycle; `why` is what those are told who wait for it.
+    /// Returns the resources of a cycle; waiting clients get `why`.
     fn lost(&mut self, why: &str) {
         self.trajectories.lost();
         self.control.lost(why);
@@ -289,7 +290,8 @@ impl Node {
             || self.participant.is_waiting();
         let longest = if is_pressed { PRESSED } else { LONGEST };
         let rest = Duration::from_nanos(due.saturating_sub(monotonic_ns())).min(longest);
-        // epoll counts in milliseconds, and would be up to one late: the rest of less than one is slept.
+        // epoll counts in milliseconds, and would be up to one late: the rest of less than one is
+        // slept.
         let whole = Duration::from_millis(rest.as_millis() as u64);
         if whole.is_zero() {
             std::thread::sleep(rest);
@@ -301,12 +303,13 @@ impl Node {
     }
 }
 
-/// Longest wait, and the one while orders wait for room, replies for their readers, or the bus is asked.
+/// Longest wait, and the one while orders wait for room, replies for their readers, or the bus is
+/// asked.
 const LONGEST: Duration = Duration::from_millis(100);
 const PRESSED: Duration = Duration::from_millis(1);
 
-/// Adds a port to the poll. Ports come and go, and with them their descriptors, which leave the poll by
-/// themselves: each open one is added at every turn, and is there already except at the first.
+/// Adds a port to the poll. Ports are opened and closed; epoll removes a closed descriptor by
+/// itself. Each open port is added at every turn, and is already there except at the first.
 fn watch(poll: &Poll, channel: &Channel) -> std::io::Result<()> {
     let descriptor = channel.as_raw_fd();
     match poll.registry().register(&mut SourceFd(&descriptor), PORT, Interest::READABLE) {

@@ -1,10 +1,10 @@
-//! /cmd_vel, as Twist and as TwistStamped, and the topics of diff_drive_controller and its like below the names of their
-//! controllers: from samples to a command of the base.
+//! /cmd_vel, as Twist and as TwistStamped, and the topics of diff_drive_controller and its like
+//! below the names of their controllers: from samples to a command of the base.
 //!
-//! A topic of DDS may have writers of several types, and a reader receives those of its own. RustDDS keeps
-//! one cache for each topic *name*, so two readers of one name see each other's samples: samples are
-//! distinguished by their length - a Twist has 48 bytes, a TwistStamped never less than 64 - and counted
-//! once by writer and sequence number.
+//! A topic of DDS may have writers of several types, and a reader receives those of its own.
+//! RustDDS keeps one cache for each topic *name*, so two readers of one name see each other's
+//! samples: samples are distinguished by their length - a Twist has 48 bytes, a TwistStamped never
+//! less than 64 - and counted once by writer and sequence number.
 
 use std::collections::HashMap;
 
@@ -97,8 +97,8 @@ pub(super) fn drive(sample: &Sample, moment: &mut Moment<'_>) -> Result<(), Stri
     robot.drive(velocity, moment.settings.cmd_vel_timeout)
 }
 
-/// Passes a velocity on to the cycle as diff_drive_controller does: for this controller alone, each part of it clamped by itself,
-/// and no longer than the time-out after its stamp.
+/// Passes a velocity on to the cycle as diff_drive_controller does: for this controller alone, each
+/// part of it clamped by itself, and no longer than the time-out after its stamp.
 ///
 /// # Errors
 /// The controller is not active, the stamp is too old, or a part is not possible.
@@ -123,10 +123,10 @@ fn drive_as(controller: usize, sample: &Sample, moment: &mut Moment<'_>) -> Resu
     robot.drive(within, seconds)
 }
 
-/// Time that a velocity of this stamp holds; one without a stamp is of now.
+/// Time for which a velocity of this stamp is valid; without a stamp it counts as of now.
 ///
 /// # Errors
-/// The time is over.
+/// The velocity has expired.
 fn seconds_left(stamp: Time, timeout: f64, clock: WallClock) -> Result<f64, String> {
     if stamp == Time::default() {
         return Ok(timeout);
@@ -150,7 +150,8 @@ fn clamped(asked: command::Twist, base: &BaseDescription) -> command::Twist {
     )
 }
 
-/// Topics of a controller that drives a base, below its name, as the controller of ros2_controllers for such a base has them.
+/// Topics of a controller that drives a base, below its name, as the controller of ros2_controllers
+/// for such a base has them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct BaseTopics {
     /// Velocity that it follows.
@@ -162,7 +163,8 @@ pub(super) struct BaseTopics {
 }
 
 impl BaseTopics {
-    /// Those of mecanum_drive_controller, else of diff_drive_controller and omni_wheel_drive_controller.
+    /// Topics of mecanum_drive_controller, else of diff_drive_controller and
+    /// omni_wheel_drive_controller.
     pub(super) fn of(robot: &Description) -> Self {
         match robot.base.as_ref().map(|base| base.kind) {
             Some(BaseKind::Mecanum) => {

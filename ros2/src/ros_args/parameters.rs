@@ -1,7 +1,7 @@
 //! Parameters of a command line and of files.
 //!
-//! A file names nodes, whose names may be written with their namespaces as one key or as nested ones; `*` stands for one part of a
-//! name, `**` for any number of them. Below `ros__parameters` are the parameters.
+//! A file names nodes, either with their namespaces in one key or in nested ones; `*` matches one
+//! part of a name, `**` any number of parts. Below `ros__parameters` are the parameters.
 
 use std::fmt;
 
@@ -23,7 +23,8 @@ pub(crate) struct Assignment {
 }
 
 impl Assignment {
-    /// One of the command line: `NAME:=VALUE` for every node, `NODE:NAME:=VALUE` for that of the root namespace.
+    /// One of the command line: `NAME:=VALUE` for every node, `NODE:NAME:=VALUE` for that of the
+    /// root namespace.
     ///
     /// # Errors
     /// The mistake in the text.
@@ -43,11 +44,11 @@ impl Assignment {
         Ok(Self { file: None, nodes, parameter })
     }
 
-    /// Sets the parameter, if it is one of this node. Returns a warning for one that this node does not have, where a pattern
-    /// names other nodes, too: it may be theirs.
+    /// Sets the parameter, if it belongs to this node. Returns a warning for an unknown parameter
+    /// if the pattern also matches other nodes: it may be theirs.
     ///
     /// # Errors
-    /// A parameter that this node does not have, or a value that it cannot have.
+    /// A parameter that this node does not have, or an invalid value.
     pub(crate) fn apply(&self, node: &NodeName, values: &mut Settings) -> Result<Option<String>, String> {
         let name = node.to_string();
         if !matches(&self.nodes, &name[1..].split('/').collect::<Vec<_>>()) {
@@ -142,7 +143,7 @@ fn nodes(
     Ok(())
 }
 
-/// Goes down the names of parameters, whose parts are joined by dots.
+/// Descends the names of parameters; a name's parts are joined by dots.
 fn parameters(
     value: Value,
     name: &str,

@@ -1,4 +1,5 @@
-//! Rules by which names become others (design.ros2.org, "Topic and Service name mapping"; "Static remapping").
+//! Rules by which names become others (design.ros2.org, "Topic and Service name mapping"; "Static
+//! remapping").
 
 use std::str::FromStr;
 
@@ -7,7 +8,7 @@ use crate::dds::name::is_token;
 /// One rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Rule {
-    /// Node whose rule it is, by its name without a namespace; all where there is none.
+    /// Node of the rule, by its name without a namespace; all nodes without one.
     pub(crate) node: Option<String>,
     pub(crate) change: Change,
 }

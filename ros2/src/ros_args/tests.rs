@@ -6,7 +6,7 @@ fn take(line: &[&str]) -> Result<(Vec<OsString>, RosArguments), String> {
 
 // feature(ros2): `--ros-args`, as `ros2 run` and launch files pass them
 #[test]
-fn the_arguments_of_ros_are_those_between_their_marks() {
+fn ros_arguments_are_between_their_marks() {
     let (others, ros) = take(&[
         "onbeat-ros2",
         "--quiet",
@@ -40,7 +40,7 @@ fn the_arguments_of_ros_are_those_between_their_marks() {
 }
 
 #[test]
-fn an_argument_that_is_none_is_told_by_its_place() {
+fn an_invalid_argument_is_reported_by_its_position() {
     for (line, words) in [
         (&["x", "--ros-args", "-q"][..], "argument 2, `-q`: unknown after --ros-args; expected -r, -p"),
         (&["x", "--ros-args", "cmd_vel:=odom"], "argument 2, `cmd_vel:=odom`: unknown"),

@@ -1,4 +1,5 @@
-//! Goals of one action: accepted, executing, canceling, done, as in the state machine of ROS 2 actions.
+//! Goals of one action: accepted, executing, canceling, done, as in the state machine of ROS 2
+//! actions.
 
 use crate::dds::service::Origin;
 use crate::messages::action::{
@@ -53,7 +54,8 @@ impl Goals {
         self.goals.iter().any(|goal| goal.goal_id == goal_id)
     }
 
-    /// Adds a goal whose orders are sent; `asked` is answered when they are accepted or refused.
+    /// Adds a goal after its orders were sent; `asked` is answered when they are accepted or
+    /// refused.
     pub(crate) fn add(&mut self, goal_id: GoalId, order: u64, axes: Vec<usize>, asked: Origin) {
         let done = self.goals.iter().filter(|goal| goal.status.is_final()).count();
         let oldest = self.goals.iter().position(|goal| goal.status.is_final());
@@ -114,8 +116,8 @@ impl Goals {
         }
     }
 
-    /// Cancels goals: returns the response, and the orders to cancel. A zero id means all goals, a time all
-    /// that were accepted until then (action_msgs/CancelGoal).
+    /// Cancels goals: returns the response, and the orders to cancel. A zero id means all goals, a
+    /// time all that were accepted until then (action_msgs/CancelGoal).
     pub(crate) fn cancel(&mut self, request: &CancelGoalRequest) -> (CancelGoalResponse, Vec<u64>) {
         let GoalInfo { goal_id, stamp } = request.goal_info;
         let (any_id, any_time) = (goal_id == GoalId::default(), stamp == Time::default());
@@ -190,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_is_told_to_everybody_who_waits_and_to_everybody_who_comes_later() {
+    fn a_result_reaches_waiting_and_later_clients() {
         let mut goals = Goals::default();
         executing(&mut goals, 1);
         assert_eq!(goals.changed_status().unwrap().status_list[0].status, Status::Executing as i8);

@@ -26,8 +26,8 @@ fn goal(why: impl Into<String>) -> Invalid {
     Invalid { code: error_code::INVALID_GOAL, why: why.into() }
 }
 
-/// Orders of a goal, and the indices of its axes in the order of its points. `start_ns` is its start,
-/// CLOCK_MONOTONIC; `None` for at once.
+/// Orders of a goal, and the indices of its axes in the order of its points. `start_ns` is its
+/// start, CLOCK_MONOTONIC; `None` for at once.
 ///
 /// # Errors
 /// A part of the goal that the robot cannot do.
@@ -83,7 +83,7 @@ pub(crate) fn of_goal(
     Ok((orders, axes))
 }
 
-/// Goal of a plain trajectory, without tolerances of its own.
+/// Goal of a plain trajectory, without tolerances.
 pub(crate) fn bare(trajectory: JointTrajectory) -> FollowGoal {
     FollowGoal { trajectory, ..FollowGoal::default() }
 }
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn how_late_a_goal_may_be_is_told_as_ros_tells_it() {
+    fn lateness_of_a_goal_is_reported_as_in_ros() {
         for (sec, goal_time) in
             [(0, GoalTime::Default), (2, GoalTime::Within(2_000_000_000)), (-1, GoalTime::Unlimited)]
         {
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_robot_cannot_do_is_refused_with_the_code_ros_has_for_it() {
+    fn impossible_goals_are_refused_with_the_code_of_ros() {
         let refused = |goal: FollowGoal, code: i32, word: &str| {
             let invalid = orders(&goal).unwrap_err();
             assert!(invalid.code == code && invalid.why.contains(word), "{invalid:?}");

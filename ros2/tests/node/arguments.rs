@@ -8,7 +8,7 @@ type Transforms = Vec<(((i32, u32), String), String, [f64; 7])>;
 
 // feature(ros2): `--ros-args` from end to end, and `/tf_static` for those who come later
 #[test]
-fn names_and_parameters_are_those_of_the_arguments_of_ros() {
+fn names_and_parameters_come_from_the_ros_arguments() {
     let (folder, domain) = (Folder::new("ros-args"), domain(14));
     let cycle = Cycle::start(&folder.0);
     // The file and the command of docs/first-ros-robot.md.
@@ -34,7 +34,7 @@ fn names_and_parameters_are_those_of_the_arguments_of_ros() {
 }
 
 #[test]
-fn wrong_options_are_told_and_not_tried() {
+fn wrong_options_are_reported_and_not_tried() {
     let run = |arguments: &[&str]| {
         let output =
             std::process::Command::new(env!("CARGO_BIN_EXE_onbeat-ros2")).args(arguments).output().unwrap();

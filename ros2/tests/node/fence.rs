@@ -34,7 +34,7 @@ struct Capture {
     thread: JoinHandle<Vec<u8>>,
 }
 
-/// Protocols of IP. With IGMP the kernel tells routers that it takes a multicast group.
+/// Protocols of IP. With IGMP the kernel reports multicast groups to routers.
 const UDP: u8 = 17;
 const IGMP: u8 = 2;
 
@@ -65,7 +65,8 @@ impl Capture {
     }
 }
 
-/// Commands from the second computer for some time; true if it was heard, or has heard the node.
+/// Commands from the second computer for some time; true if the node received one, or the computer
+/// discovered the node.
 fn reaches(testbed: &Testbed, domain: u16) -> bool {
     testbed.inside(Side::Far, || {
         let peer = Peer::join_over(domain, FAR);

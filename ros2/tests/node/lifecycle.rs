@@ -43,7 +43,7 @@ fn a_node_that_is_deactivated_moves_nothing_and_still_stops() {
     until("its transitions", || {
         let event = events.take_next_sample().ok().flatten()?.into_value();
         labels.push(event.3.1);
-        // The first ones are those of the start.
+        // The first transitions belong to the start.
         labels.ends_with(&["deactivating".to_owned(), "inactive".to_owned()]).then_some(())
     });
     node.says("the node is inactive", 1);

@@ -1,4 +1,4 @@
-//! `onbeat-ros2` beside a cycle, as its user sees it.
+//! `onbeat-ros2` with a cycle, from the user's point of view.
 #![allow(clippy::unwrap_used, reason = "a test says where it fails")]
 #![allow(missing_docs, unreachable_pub, reason = "tests and what they share")]
 
@@ -43,7 +43,7 @@ type LifecycleState = (u8, String);
 /// Odometry messages, 50 a second, during which the base must rest.
 const RESTING: u32 = 75;
 
-/// A domain that is probably unique to this test: `offset` separates those of one process.
+/// A domain that is probably unique to this test: `offset` separates the tests of one process.
 fn domain(offset: u32) -> u16 {
     1 + ((std::process::id() + offset) % 90) as u16
 }
@@ -66,7 +66,8 @@ fn a_velocity_from_dds_drives_the_base_and_goes_stale() {
         place().filter(|now| now.place[0] > start.place[0] + 0.05)
     });
     assert!((moving.twist[0] - 0.5).abs() < 1e-12, "{moving:?}");
-    // On a loaded machine a command may still be in transit: the base rests when it has rested for a while.
+    // On a loaded machine a command may still be in transit: the base rests when it has rested for
+    // a while.
     let mut rests = || {
         let mut last: Option<[f64; 3]> = None;
         let mut seen = 0;
@@ -91,7 +92,7 @@ fn a_velocity_from_dds_drives_the_base_and_goes_stale() {
 
 // feature(ros2): a node that was suspended (Ctrl-Z, a sleeping machine) is found by new peers, and obeys them
 #[test]
-fn a_node_that_was_suspended_is_found_by_new_peers_and_obeys_them() {
+fn a_suspended_node_is_found_by_new_peers_and_obeys_them() {
     let (folder, domain) = (Folder::new("suspended"), domain(15));
     let cycle = Cycle::start(&folder.0);
     let node = Node::start(&folder.0, cycle.path(), domain);
@@ -162,7 +163,7 @@ struct Wrench {
 
 // feature(signals): ROS 2: named signals as ros2_control's GPIO controllers publish them; wrenches, inertial measurements and temperatures of sensors
 #[test]
-fn named_signals_are_published_by_sub_device_and_a_force_torque_sensor_as_its_wrench() {
+fn signals_are_published_and_a_sensor_as_a_wrench() {
     let (folder, domain) = (Folder::new("signals"), domain(3));
     let cycle = Cycle::start(&folder.0);
     let _node = Node::start(&folder.0, cycle.path(), domain);
@@ -186,7 +187,7 @@ fn named_signals_are_published_by_sub_device_and_a_force_torque_sensor_as_its_wr
 
 // feature(ros2): `~/gpio_commands` sets outputs that the robot file gives to the outside; others are refused by name
 #[test]
-fn an_output_is_set_by_a_message_and_an_input_is_refused_by_its_name() {
+fn a_message_sets_an_output_and_an_input_is_refused_by_name() {
     let (folder, domain) = (Folder::new("outputs"), domain(4));
     let cycle = Cycle::start(&folder.0);
     let mut node = Node::start(&folder.0, cycle.path(), domain);
@@ -226,7 +227,7 @@ fn a_cycle_that_ends_is_waited_for_and_attached_to_again() {
 
 // feature(ros2): hashes of types (RIHS01) in discovery; peers know of an orderly end at once
 #[test]
-fn the_node_tells_the_hashes_of_its_types_and_takes_its_leave() {
+fn the_node_publishes_type_hashes_and_leaves_cleanly() {
     let (folder, domain) = (Folder::new("leave"), domain(8));
     let cycle = Cycle::start(&folder.0);
     let mut node = Node::start(&folder.0, cycle.path(), domain);
@@ -283,7 +284,8 @@ fn a_flood_of_forged_participants_leaves_the_node_at_work() {
     assert!(node.ends());
 }
 
-/// A peer that sends nonsense can make RustDDS grow without bound: that must not cost the cycle its memory.
+/// A peer that sends nonsense can make RustDDS grow without bound: that must not cost the cycle its
+/// memory.
 // feature(ros2): bounded in memory, and the first to go
 #[test]
 fn the_node_is_bounded_in_memory_and_the_first_to_go() {

@@ -3,10 +3,12 @@
 use super::support::{Cycle, Folder, Node, Peer, until};
 use super::{Header, Twist, domain};
 
-/// controller_manager_msgs/ControllerManagerActivity: names with the numbers and labels of their states.
+/// controller_manager_msgs/ControllerManagerActivity: names with the numbers and labels of their
+/// states.
 type Activity = (((i32, u32), String), Vec<(String, (u8, String))>, Vec<(String, (u8, String))>);
 
-/// controller_manager_msgs/SwitchController: activate, deactivate, strictness, as soon as possible, time-out.
+/// controller_manager_msgs/SwitchController: activate, deactivate, strictness, as soon as possible,
+/// time-out.
 type SwitchController = (Vec<String>, Vec<String>, i32, bool, (i32, u32));
 
 // feature(ros2): the node `controller_manager`: services of controller_manager_msgs, and its activity to whoever comes late

@@ -9,7 +9,7 @@ use super::{Header, domain};
 
 // feature(ros2): `~/get_sdo`, `~/set_sdo`, `~/al_states` of the running bus
 #[test]
-fn objects_are_read_and_written_and_states_are_told_by_services() {
+fn services_read_and_write_objects_and_report_states() {
     let (folder, domain) = (Folder::new("objects"), domain(5));
     let cycle = Cycle::start(&folder.0);
     let _node = Node::start(&folder.0, cycle.path(), domain);
@@ -53,7 +53,7 @@ fn objects_are_read_and_written_and_states_are_told_by_services() {
 
 // feature(ros2): `~/sdo_information`, `~/bus_status` of the running bus
 #[test]
-fn the_object_dictionary_and_all_counters_are_told_by_services() {
+fn services_report_the_object_dictionary_and_all_counters() {
     let (folder, domain) = (Folder::new("information"), domain(6));
     let cycle = Cycle::start(&folder.0);
     let _node = Node::start(&folder.0, cycle.path(), domain);
@@ -100,7 +100,7 @@ fn a_reply_waits_until_the_client_can_hear_it() {
     let kind = |part: &str| format!("std_srvs::srv::dds_::Trigger_{part}_");
     let asks = peer.client::<(Header, u8)>("rq/onbeat/al_statesRequest", &kind("Request"));
     asks.write(((7, 1), 0), None).unwrap();
-    // Time for an answer that nothing hears.
+    // Time for an answer that no client receives.
     std::thread::sleep(Duration::from_millis(300));
     let mut told = peer.reader::<(Header, bool, String)>("rr/onbeat/al_statesReply", &kind("Response"));
     let told = until("the answer", || told.take_next_sample().ok().flatten());
@@ -112,7 +112,7 @@ type EventArray = (((i32, u32), String), Vec<(u8, String, String, String, Vec<(S
 
 // feature(ros2): `~/events`: state changes, emergencies, losses, returns, stops, with the numbers of their cycles
 #[test]
-fn events_of_the_bus_are_messages_with_the_numbers_of_their_cycles() {
+fn bus_events_are_messages_with_cycle_numbers() {
     let (folder, domain) = (Folder::new("events"), domain(7));
     let cycle = Cycle::start(&folder.0);
     let _node = Node::start(&folder.0, cycle.path(), domain);

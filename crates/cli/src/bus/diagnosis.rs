@@ -30,7 +30,7 @@ impl ToolBus {
         }
     }
 
-    /// Latch inputs of a SubDevice with a clock; single edges are let go with it.
+    /// Latch inputs of a SubDevice with a clock. Reading them re-arms single-event latches.
     pub(crate) fn latches(&mut self, position: u16) -> Result<[LatchInput; 2], Failure> {
         match self {
             Self::Own(bus) => bus.latches(position),
@@ -43,7 +43,8 @@ impl ToolBus {
         matches!(self, Self::Running(_))
     }
 
-    /// Waits for `time`; false once the user asks for a stop, or the reader of standard output is gone.
+    /// Waits for `time`; false once the user asks for a stop, or the reader of standard output is
+    /// gone.
     pub(crate) fn wait(&self, time: Duration) -> bool {
         let goes_on = || match self {
             Self::Own(bus) => !bus.stop.is_requested() && !output::is_closed(),
@@ -83,7 +84,7 @@ impl OwnBus {
         let latches = self.main_device.sub_devices().get(place).and_then(|it| it.latches);
         latches.map(latch_inputs).ok_or_else(|| {
             Failure::new(format!(
-                "SubDevice {position} does not tell its latch times: check power and cable"
+                "SubDevice {position} does not report its latch times: check power and cable"
             ))
         })
     }

@@ -21,7 +21,7 @@ pub(crate) enum DictionaryItem {
     Entry {
         address: ObjectAddress,
         entry: Entry,
-        /// Its value, if that was asked for too: as text, or `?` where it was not read.
+        /// Value as text if requested, `?` if it could not be read.
         value: Option<String>,
     },
     /// An answer that was none, about an object or an entry of it.

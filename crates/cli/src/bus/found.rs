@@ -1,4 +1,5 @@
-//! The SubDevices on a bus as a robot file needs them: SIIs, process data, and the objects with scales.
+//! The SubDevices on a bus as a robot file needs them: SIIs, process data, and the objects with
+//! scales.
 
 use std::collections::HashMap;
 
@@ -14,7 +15,7 @@ use super::{OwnBus, ToolBus};
 use crate::failure::Failure;
 use crate::object_address::ObjectAddress;
 
-/// Entries of object dictionaries that were asked for; SubDevices of one identity have the same.
+/// Requested entries of object dictionaries. SubDevices with the same identity share them.
 type Entries = HashMap<([u32; 3], ObjectAddress), Option<Entry>>;
 
 impl ToolBus {
@@ -36,7 +37,7 @@ impl ToolBus {
         Ok(all)
     }
 
-    /// Asks until there are no questions; one who does not answer is not asked again.
+    /// Asks until there are no questions. A SubDevice that does not answer is not asked again.
     fn answer_questions(&mut self, position: u16, found: &mut Found) -> Result<(), Failure> {
         let mut silent: Option<String> = None;
         loop {
@@ -68,8 +69,8 @@ impl ToolBus {
         }
     }
 
-    /// Asks for names and types of what is in its process data, as far as the SII does not have them, and whether the objects that
-    /// a start-up would write can be.
+    /// Asks for names and types of what is in its process data, as far as the SII does not have
+    /// them, and whether the objects that a start-up would write can be.
     fn describe_entries(
         &mut self,
         position: u16,
@@ -87,7 +88,7 @@ impl ToolBus {
                 Ok(bytes) => Entry::parse(&bytes).ok(),
                 Err(Unanswered::Mailbox(_) | Unanswered::Running(_)) => None,
                 Err(why) => {
-                    return Err(self.refused(position, &format!("asking about object {address}"), why));
+                    return Err(self.refused(position, &format!("reading object {address}"), why));
                 }
             };
             if let Some(kind) = kind {

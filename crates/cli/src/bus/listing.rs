@@ -1,4 +1,4 @@
-//! The objects a SubDevice says it has, as far as it says so: a failure of one of them does not hide the others.
+//! The objects that a SubDevice lists: an object that fails does not hide the others.
 
 use ethercat::main_device::{MailboxError, MailboxService};
 use ethercat::sdo_abort::AbortCode;
@@ -88,13 +88,16 @@ impl<'a, F: FnMut(MailboxService) -> Result<Vec<u8>, Unanswered>> Listing<'a, F>
         );
         self.silences = if is_silence { self.silences + 1 } else { 0 };
         let Unanswered::Mailbox(error) = &why else {
-            return Err(Ended { doing: format!("asking about {what}"), why });
+            return Err(Ended { doing: format!("reading {what}"), why });
         };
         self.items.push(DictionaryItem::Unread { index, sub_index, why: error.to_string() });
         if self.silences < SILENCES {
             return Ok(());
         }
-        Err(Ended { doing: format!("asking about {what}, in vain {SILENCES} times in a row"), why })
+        Err(Ended {
+            doing: format!("reading {what}: {SILENCES} consecutive requests without an answer"),
+            why,
+        })
     }
 }
 
@@ -185,7 +188,7 @@ mod tests {
 
     // feature(program): `sdo list` shows what came, with a note for each answer that was none
     #[test]
-    fn a_device_that_falls_silent_is_not_asked_for_ever_and_what_it_told_stays() {
+    fn silent_device_is_abandoned_and_its_replies_are_kept() {
         let mut asked = 0;
         let falls_silent = |service| {
             asked += 1;

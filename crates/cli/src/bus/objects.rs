@@ -85,8 +85,8 @@ impl ToolBus {
             .map_err(|error| self.refused(position, &doing, error))
     }
 
-    /// All objects and their entries, appended to `items` as they come (SDO information). An answer that is refused, cut short or not
-    /// given is listed too, and makes this fail at the end.
+    /// All objects and their entries, appended to `items` as they come (SDO information). An answer
+    /// that is refused, cut short or not given is listed too, and makes this fail at the end.
     pub(crate) fn list_objects(
         &mut self,
         position: u16,
@@ -109,7 +109,7 @@ impl ToolBus {
         match answer.and_then(|bytes| Ok(Entry::parse(&bytes)?)) {
             Ok(entry) => Ok(Some(entry)),
             Err(Unanswered::Mailbox(_)) => Ok(None),
-            Err(why) => Err(self.refused(position, &format!("asking about object {object}"), why)),
+            Err(why) => Err(self.refused(position, &format!("reading object {object}"), why)),
         }
     }
 
@@ -135,7 +135,7 @@ impl ToolBus {
         }
         let what = match why {
             Unanswered::Mailbox(error @ MailboxError::Aborted(_)) => {
-                format!("{error}; `onbeat sdo list` shows the objects it has and who may write them")
+                format!("{error}; `onbeat sdo list` shows its objects and when each can be written")
             }
             Unanswered::Mailbox(error @ MailboxError::NoCoe) => {
                 format!("{error}; only SubDevices with CoE have objects")

@@ -12,7 +12,7 @@ use crate::arguments::Wire;
 use crate::failure::Failure;
 use crate::output;
 
-/// The cycle of ours that runs in this process, if it lets this user in.
+/// The running cycle of Onbeat in this process, if it admits this user.
 pub(crate) fn cycle_of(owner: &Owner) -> Option<Client> {
     let here = std::env::var_os(ipc::client::VARIABLE).map(std::path::PathBuf::from);
     let named = here.and_then(|path| Client::open(&path).ok());
@@ -23,7 +23,7 @@ pub(crate) fn cycle_of(owner: &Owner) -> Option<Client> {
 /// Says which cycle is asked, where the user named another thing.
 pub(crate) fn say_whom(attached: &Client) {
     let (name, process) = (attached.name(), attached.process());
-    output::say(format!("asked through the running cycle \"{name}\" (process {process}), which goes on"));
+    output::say(format!("using the running cycle \"{name}\" (process {process}), which continues"));
 }
 
 /// A connection to the bus of a running cycle.
@@ -46,8 +46,8 @@ impl RunningBus {
         Ok(Self { client, described, force: false })
     }
 
-    /// The bus of the cycle that has this interface, if it is one of ours that lets this user in, and nothing is asked
-    /// for that only an owner of the interface can do.
+    /// The bus of the cycle that owns this interface, if it is a cycle of Onbeat that admits this
+    /// user, and the requested work does not need the interface itself.
     pub(super) fn holding(wire: &Wire, owner: &Owner) -> Option<Self> {
         if wire.take_over || wire.capture.is_some() || wire.faults.any() {
             return None;
@@ -63,11 +63,12 @@ impl RunningBus {
         self.force = force;
     }
 
-    /// State of the bus now; with `errors` also the error counters, and receive times latched for it.
+    /// State of the bus now; with `errors` also the error counters, and receive times latched for
+    /// it.
     pub(crate) fn status(&mut self, errors: bool) -> Result<BusStatus, Failure> {
         match self.client.call(Service::Status { errors, receive_times: errors })? {
             Outcome::Status(status) => Ok(*status),
-            _ => Err(Failure::new("the running cycle does not tell the state of its bus")),
+            _ => Err(Failure::new("the running cycle does not report the state of its bus")),
         }
     }
 
@@ -75,7 +76,7 @@ impl RunningBus {
     pub(super) fn latches(&mut self, position: u16) -> Result<[LatchInput; 2], Failure> {
         match self.client.call(Service::Latches { position })? {
             Outcome::Latches(inputs) => Ok(inputs),
-            _ => Err(Failure::new("the running cycle does not tell latch times")),
+            _ => Err(Failure::new("the running cycle does not report latch times")),
         }
     }
 

@@ -1,4 +1,5 @@
-//! SII of a SubDevice, word by word through the EEPROM interface of its ESC (ETG.1000.4, 6.11), on a bus in Init.
+//! SII of a SubDevice, word by word through the EEPROM interface of its ESC (ETG.1000.4, 6.11), on
+//! a bus in Init.
 
 use std::thread;
 use std::time::{Duration, Instant};

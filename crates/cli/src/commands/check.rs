@@ -12,8 +12,9 @@ use super::diag::FINDINGS;
 use crate::failure::Failure;
 use crate::output;
 
-/// Reads a robot file and starts nothing: all its errors at once, those that only a bus shows where all SubDevices are simulated, values that are hardly meant, and what a run would ask of the
-/// machine. Ends with 0 if there is nothing to say against it, with 1 on an error, with 3 on a doubtful value.
+/// Reads a robot file and starts nothing. Reports all errors at once, doubtful values, and what a
+/// run requires of the machine. Errors that only a bus shows are reported if all SubDevices are
+/// simulated. Exit code 0 without findings, 1 on an error, 3 on a doubtful value.
 #[derive(Args, Debug)]
 pub(crate) struct Check {
     /// Robot file
@@ -74,8 +75,8 @@ fn summary(config: &RobotConfig, simulated: usize) -> String {
         ),
     };
     format!(
-        "{name}: {} ({simulated} can be simulated), {}, cycle of {}\ncontrollers: {}\nasked of the machine: {asked}; `onbeat doctor` \
-         looks whether it can\nrights: {}\n",
+        "{name}: {} ({simulated} can be simulated), {}, cycle of {}\ncontrollers: {}\nrequired of \
+         the machine: {asked}; check it with `onbeat doctor`\nrights: {}\n",
         count(bus.sub_devices.len(), "SubDevice"),
         count(axes.len(), "axis").replace("axiss", "axes"),
         robot::duration::format(cycle.period),
@@ -84,13 +85,14 @@ fn summary(config: &RobotConfig, simulated: usize) -> String {
     )
 }
 
-/// Rights that a run with this file makes use of: root has them, the program by `setcap`, or the user by a group.
+/// Rights that a run with this file makes use of: root has them, the program by `setcap`, or the
+/// user by a group.
 fn rights(config: &RobotConfig) -> Vec<String> {
     let profile = config.cycle.profile.unwrap_or(Profile::NONE);
     let of_profile = [
         (profile.priority, "CAP_SYS_NICE for its priority"),
         (profile.memory, "CAP_IPC_LOCK for locked memory"),
-        (profile.shield, "root for a CPU of its own"),
+        (profile.shield, "root for a dedicated CPU"),
         (true, "CAP_NET_RAW for --iface"),
     ];
     let of_profile = of_profile.into_iter().filter(|(is_asked, _)| *is_asked).map(|(_, it)| it.to_owned());

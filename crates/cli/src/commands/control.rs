@@ -27,8 +27,8 @@ use crate::output;
 use crate::stop::Stop;
 use reasons::Progress;
 
-/// Asks a running cycle for something, as those who may command, and waits for its answer. One program at a time may ask; *stop*,
-/// *disable* and *deactivate* are taken besides.
+/// Sends a request to a running cycle, as a client that may command, and waits for the answer. The
+/// cycle takes one request at a time; *stop*, *disable* and *deactivate* are always taken.
 #[derive(Args, Debug)]
 pub(crate) struct Control {
     #[command(subcommand)]
@@ -38,7 +38,7 @@ pub(crate) struct Control {
     #[arg(long, global = true, value_name = "NAME|SOCKET")]
     cycle: Option<String>,
 
-    /// Longest wait for the answer; what was asked for goes on after it
+    /// Longest wait for the answer; the request itself continues after it
     #[arg(long, global = true, value_name = "TIME", value_parser = lasting, default_value = "60s")]
     within: Duration,
 }
@@ -47,15 +47,15 @@ pub(crate) struct Control {
 enum Wanted {
     /// Enable all drives
     Enable,
-    /// Bring all axes to rest, then disable all drives
+    /// Stop all axes, then disable all drives
     Disable,
-    /// Reset faults of drives and stops of axes; the axes hold their positions until a new command comes,
-    /// or until a controller that needs none moves them
+    /// Reset faults of drives and stops of axes; the axes hold their positions until a new command
+    /// or a controller moves them
     Reset,
-    /// Bring the axes to rest and drop their motion; drives stay enabled, and a controller that moves by
+    /// Stop the axes and drop their motion; drives stay enabled, and a controller that moves by
     /// itself is held until `enable`, `reset` or `switch`
     Stop,
-    /// Bring the axes to rest and leave no controller active: they are held, whatever is commanded, until `switch`
+    /// Stop the axes and deactivate every controller: commands have no effect until `switch`
     Deactivate,
     /// Home an axis: find its absolute position as the robot file says
     Home {
@@ -66,7 +66,7 @@ enum Wanted {
     AcceptPosition(given::AcceptPosition),
     /// Set the position of an axis without homing, with its drive disabled
     SetPosition(given::SetPosition),
-    /// Switch to another controller of the robot file, at rest
+    /// Switch to another controller of the robot file, at standstill
     Switch {
         /// Name of the controller
         controller: String,
@@ -107,16 +107,19 @@ impl Control {
         match ask(&cycle, what, self.within, Some(&stop))? {
             Outcome::Done => {
                 ignored.into_iter().for_each(output::say_or_give_up);
-                reasons::remaining(&cycle, what);
+                reasons::remaining(&cycle, what)?;
                 output::print("done\n")
             }
             Outcome::Ended if matches!(what, Action::Home(_)) => {
                 rest(&cycle)?;
-                Err(Failure::new("called off: the axes are at rest, and the axis is not homed"))
+                Err(Failure::new("cancelled: the axes are at standstill, and the axis is not homed"))
             }
-            Outcome::Ended => Err(Failure::new("ended before the cycle had done it, and it may go on")),
+            Outcome::Ended => Err(Failure::new(
+                "ended before the cycle finished the request, and the cycle may continue with it",
+            )),
             Outcome::TooLate => Err(Failure::new(
-                "no answer in time, and the cycle may go on: `onbeat control stop` brings the axes to rest",
+                "no answer in time, and the cycle may continue with the request: `onbeat control \
+                 stop` stops the axes",
             )),
         }
     }
@@ -127,7 +130,8 @@ fn rest(cycle: &Client) -> Result<(), Failure> {
     match ask(cycle, Action::Stop, REST, None)? {
         Outcome::Done => Ok(()),
         Outcome::Ended | Outcome::TooLate => Err(Failure::new(
-            "called off, and the cycle has not said that the axes rest: look at them with `onbeat top`",
+            "cancelled, but the cycle did not report that the axes are at standstill: check with \
+             `onbeat top`",
         )),
     }
 }
@@ -140,8 +144,8 @@ enum Outcome {
     TooLate,
 }
 
-/// Asks for something, and waits for the answer. What wants axes at rest is asked again while those that have just come to their target still
-/// settle.
+/// Sends a request and waits for the answer. A request that needs stationary axes is repeated while
+/// axes that have just reached their target settle.
 fn ask(cycle: &Client, what: Action, within: Duration, stop: Option<&Stop>) -> Result<Outcome, Failure> {
     let begin = Instant::now();
     let mut port = open(cycle, what, within)?;
@@ -177,7 +181,8 @@ fn ask(cycle: &Client, what: Action, within: Duration, stop: Option<&Stop>) -> R
     }
 }
 
-/// Opens the port for a request. Where others bring the axes to rest, too, it is theirs for a moment only.
+/// Opens the port for a request. Where others bring the axes to rest, too, it is theirs for a
+/// moment only.
 fn open(cycle: &Client, what: Action, within: Duration) -> Result<Channel, Failure> {
     let begin = Instant::now();
     loop {
@@ -202,7 +207,7 @@ fn place<'a>(
     })
 }
 
-/// Sentence on an axis of these whose drive is not enabled, if one is not.
+/// Sentence on the first of these axes with a drive that is not enabled.
 fn powerless(axes: &[usize], description: &Description, state: &State) -> Option<String> {
     axes.iter().find_map(|&axis| {
         let (name, axis) = (&description.axes.get(axis)?.name, state.axes.get(axis)?);
@@ -217,17 +222,18 @@ fn powerless(axes: &[usize], description: &Description, state: &State) -> Option
 
 /// Sentence on an axis of these that supervision holds, if one is.
 fn held_axis(axes: &[usize], description: &Description, state: &State) -> Option<String> {
-    axes.iter().find_map(|&axis| {
-        let (described, axis) = (description.axes.get(axis)?, state.axes.get(axis)?);
-        let name = &described.name;
+    axes.iter().find_map(|&place| {
+        let (name, axis) = (&description.axes.get(place)?.name, state.axes.get(place)?);
         let why = words::why_stopped(axis, state, description)?;
         let reason = StopReason::from_code(axis.stop);
+        let has_its_own_remedy = |it: StopReason| {
+            it.is_unreferenced() || matches!(it, StopReason::AwaitsStart | StopReason::NotPermitted)
+        };
+        if reason.is_some_and(has_its_own_remedy) {
+            return words::hindrance(place, state, description).map(|it| format!("axis {it}"));
+        }
         if let Some(remedy) = reason.and_then(|it| words::waits_for(it, name)) {
             return Some(format!("axis \"{name}\": {why}; {remedy}"));
-        }
-        if reason.is_some_and(StopReason::is_unreferenced) {
-            let remedy = words::unreferenced(described.referencing);
-            return Some(format!("axis \"{name}\" is stopped: {why}; {remedy}"));
         }
         Some(format!("axis \"{name}\" is stopped: {why}; correct that, then `onbeat control reset`"))
     })
@@ -260,7 +266,7 @@ fn active(
     let remedy = match (description.controllers.iter().find(|it| fits(it)), unfit) {
         (Some(it), _) => format!("`onbeat control switch {}` makes it so", it.name),
         (None, Some(axis)) => format!(
-            "the robot file has none: axis \"{}\" is in {}, in which it takes {}",
+            "the robot file has none: axis \"{}\" is in {}, which takes {}",
             axis.name,
             axis.mode.name(),
             axis.mode.cyclic().setpoint()
@@ -270,7 +276,7 @@ fn active(
     Err(Failure::new(format!("{found}, expected {expected}; {remedy}")))
 }
 
-/// Time axes may take to come to rest.
+/// Longest time for axes to stop.
 const REST: Duration = Duration::from_secs(10);
 
 /// Time that loops of axes are given to settle.

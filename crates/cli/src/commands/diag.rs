@@ -13,9 +13,9 @@ use crate::output;
 use crate::words::diagnosis::Diagnosis;
 use crate::words::latches::{Latched, json as latched_json, text as latched_text};
 
-/// Reads the error counters, links and states of all SubDevices, and says in sentences what is wrong and between which
-/// ports. A bus that a running cycle of ours has is asked through that cycle, which goes on; any other is brought to
-/// PreOp and back to Init. Exit code 0 without findings, 3 with some.
+/// Reads the error counters, links and states of all SubDevices, and reports faults with their
+/// place. A bus that a running Onbeat cycle uses is read through that cycle, which continues; any
+/// other bus goes to PreOp and back to Init. Exit code 0 without findings, 3 with findings.
 #[derive(Args, Debug)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Diag {
@@ -36,10 +36,10 @@ pub(crate) struct Diag {
 
 #[derive(Subcommand, Debug)]
 enum Verb {
-    /// Clear the error counters of all SubDevices; through a running cycle this takes the right to command it
+    /// Clear the error counters of all SubDevices; on a running cycle this takes the command lease
     Clear(Place),
-    /// Show the latch inputs of all SubDevices with a distributed clock: levels, and times of their edges. Edges that are held one at a
-    /// time are let go with it; through a running cycle this takes the right to command it
+    /// Show the latch inputs of all SubDevices with a distributed clock: levels and edge times.
+    /// This releases latched single edges; on a running cycle it takes the command lease
     Latches {
         #[command(flatten)]
         place: Place,
@@ -104,7 +104,7 @@ impl Diag {
     }
 }
 
-/// Clears the counters, and says whose were not.
+/// Clears the counters and reports the SubDevices where that failed.
 fn clear(place: &Place) -> Result<(), Failure> {
     place.with(|bus| {
         bus.clear_errors()?;

@@ -46,7 +46,7 @@ pub(crate) struct Doctor {
     #[arg(long, value_name = "KIND", requires = "iface", value_parser = link_kind())]
     link: Option<LinkKind>,
 
-    /// CPU that the interface's interrupts shall come to; without it they stay on any one CPU
+    /// CPU for the interface's interrupts; without it, any single CPU is accepted
     #[arg(long, value_name = "NUMBER", requires = "iface")]
     nic_cpu: Option<usize>,
 
@@ -62,7 +62,7 @@ pub(crate) struct Doctor {
     #[arg(long, value_name = "PMCS|none", default_value = "PM", requires = "period")]
     profile: Profile,
 
-    /// Mend what can be mended now and undone later; needs root
+    /// Apply the fixes that can be undone with --restore; needs root
     #[arg(long)]
     fix: bool,
 
@@ -133,7 +133,8 @@ impl Doctor {
         self.conclude(diagnosis)
     }
 
-    /// Table, then the probe, then the verdict: who reads along has something to read for a minute.
+    /// Prints the table, then runs the probe, then prints the verdict: the user can read the table
+    /// during the probe, which takes a minute.
     fn conclude(&self, mut diagnosis: Diagnosis) -> Result<(), Failure> {
         if !self.json {
             output::print_drawn(&table::text(&diagnosis, self.all))?;
@@ -201,7 +202,7 @@ impl Doctor {
 const EXIT_CODES: &str = "Exit code: 0 nothing worse than a note; 1 a warning; 2 something critical, or the verdict \
                           is \"does not\"; 3 the doctor could not do its work.";
 
-/// Period of a cycle where none is said.
+/// Default period of a cycle.
 const USUAL_PERIOD: Duration = Duration::from_millis(1);
 
 /// The exit code of a doctor that could not do its work, as monitoring plug-ins use it.

@@ -1,4 +1,4 @@
-//! `onbeat events`: events of a running cycle, and those that are kept over restarts.
+//! `onbeat events`: events of a running cycle, and events kept over restarts.
 
 use std::path::PathBuf;
 use std::time::{Duration, UNIX_EPOCH};
@@ -12,11 +12,11 @@ use crate::failure::Failure;
 use crate::output;
 use crate::words::bus_event;
 
-/// Reads the events of a running cycle as any program may, without root, with the numbers of their cycles: states of the
-/// bus and of SubDevices, emergencies, losses and returns, faults of drives, axes that were stopped.
+/// Reads the events of a running cycle, with their cycle numbers, without root: states of the bus
+/// and of SubDevices, emergencies, losses and returns, faults of drives, stops of axes.
 #[derive(Args, Debug)]
 pub(crate) struct Events {
-    /// Go on with those to come, until the cycle ends
+    /// Follow new events until the cycle ends
     #[arg(short, long)]
     follow: bool,
 
@@ -24,8 +24,8 @@ pub(crate) struct Events {
     #[arg(long)]
     json: bool,
 
-    /// Print what the state directory keeps of this robot over restarts instead: first causes of stops; who reset, forced and
-    /// accepted; changes of the robot file
+    /// Print the history of this robot in the state directory instead: first causes of stops; users
+    /// that reset, forced or accepted; changes of the robot file
     #[arg(long, value_name = "ROBOT", conflicts_with_all = ["follow", "cycle", "iface"])]
     kept: Option<String>,
 

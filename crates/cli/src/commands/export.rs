@@ -45,9 +45,7 @@ impl Export {
         let file = File::open(&self.recording).map_err(|error| read(&error))?;
         let mut reader = RecordingReader::open(BufReader::new(file)).map_err(|error| read(&error))?;
         if !self.force && self.to.exists() {
-            return Err(Failure::new(format!(
-                "{to}: there is such a file, expected none; --force replaces it"
-            )));
+            return Err(Failure::new(format!("{to}: the file exists, expected none; --force replaces it")));
         }
         // Whole or not at all: the recording may be the file that is replaced.
         let mut part = self.to.clone().into_os_string();
@@ -116,7 +114,7 @@ fn mcap(reader: &mut Reader, file: File) -> Result<u64, Stopped> {
     Ok(rows)
 }
 
-/// Events and late cycles of a recording, by their cycles: they may stand behind the rows of those.
+/// Events and late cycles of a recording, by cycle: a mark may follow the row of its cycle.
 fn marks(path: &Path) -> Result<BTreeMap<i64, [String; 2]>, Stopped> {
     let mut reader = RecordingReader::open(BufReader::new(File::open(path)?))?;
     while reader.next_row()?.is_some() {}

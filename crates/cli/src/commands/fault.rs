@@ -10,14 +10,15 @@ use onbeat::fault::socket::{LIST, SIMULATOR};
 use crate::failure::Failure;
 use crate::output;
 
-/// Has a fault take place on the SubDevices of an `onbeat simulate`, and says when it did, in seconds after its start.
+/// Injects a fault into the SubDevices of an `onbeat simulate`, and reports when, in seconds after
+/// its start.
 #[derive(Args, Debug)]
 pub(crate) struct Fault {
     /// Name of the simulator, or path of its socket; without it the one that runs
     #[arg(long, value_name = "NAME|SOCKET")]
     of: Option<String>,
 
-    /// The fault, as `power off drive-3 for 500ms`; `list` prints all there are, and those that last
+    /// The fault, as `power off drive-3 for 500ms`; `list` prints all forms and the active faults
     #[arg(value_name = "FAULT", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     words: Vec<String>,
 }

@@ -65,7 +65,7 @@ pub(crate) struct Watch {
     #[arg(value_name = "SIGNAL")]
     names: Vec<String>,
 
-    /// Time from one look to the next, a period of the cycle at least; 10ms by default, or the period if that is longer
+    /// Sampling interval, at least the period of the cycle; default 10ms, or the period if longer
     #[arg(long, value_name = "TIME", value_parser = time)]
     every: Option<Duration>,
 
@@ -190,7 +190,7 @@ impl Cycle {
         text
     }
 
-    /// Every wanted signal once, then those that change, until the cycle or the user ends it.
+    /// Prints every requested signal once, then each change, until the cycle or the user ends it.
     fn watch(&self, asked: &Watch, stop: &Stop) -> Result<(), Failure> {
         let every = asked.every.unwrap_or(EVERY.max(self.period()));
         a_period_at_least("--every", every, self.period())?;
@@ -228,7 +228,8 @@ impl Cycle {
         }
     }
 
-    /// Waits for `time`; false if before that the user asks for a stop, the cycle ends, or the output is closed.
+    /// Waits for `time`; false if before that the user asks for a stop, the cycle ends, or the
+    /// output is closed.
     fn wait(&self, time: Duration, stop: &Stop) -> bool {
         let begin = Instant::now();
         loop {
@@ -244,7 +245,7 @@ impl Cycle {
     }
 }
 
-/// Places of a signal: one, or those of all its elements.
+/// Positions of a signal, or of all elements of an array.
 fn places(description: &Description, name: &str) -> Result<Vec<usize>, Failure> {
     let all = &description.signals;
     if let Some(place) = all.iter().position(|it| it.name == *name) {

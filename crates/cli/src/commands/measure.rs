@@ -1,4 +1,5 @@
-//! `onbeat measure`, `report` and `analyse`: start `onbeat-measure`, the program of the experiments.
+//! `onbeat measure`, `report` and `analyse`: start `onbeat-measure`, the program of the
+//! experiments.
 
 use std::env;
 use std::ffi::OsString;
@@ -10,7 +11,7 @@ use clap::Args;
 
 use crate::failure::Failure;
 
-/// Program of the experiments; it stands beside this one.
+/// Program of the experiments; it is in the same folder as this one.
 const PROGRAM: &str = "onbeat-measure";
 
 /// Package that it is built from.
@@ -25,7 +26,8 @@ pub(crate) struct Elsewhere {
 }
 
 impl Elsewhere {
-    /// Becomes the other program, with the name of a command that is no experiment: signals and the exit code are its own.
+    /// Becomes the other program, with the name of a command that is no experiment: signals and the
+    /// exit code are its own.
     pub(crate) fn execute(self, command: Option<&str>) -> Result<(), Failure> {
         let program = env::current_exe()?.with_file_name(PROGRAM);
         let error = Command::new(&program).args(command).args(self.arguments).exec();

@@ -18,12 +18,13 @@ use crate::commands::doctor;
 use crate::failure::Failure;
 use crate::output;
 
-/// Drafts a robot file: identities, PDOs, scales, modes and names as the SubDevices have them, low limits, and a comment where something
-/// is assumed or unknown. The bus is brought to PreOp, asked, and brought back to Init; one that a running cycle of ours has is asked through
-/// that cycle. Exit code 0 where all SubDevices could be described, 3 where one has a defect, 1 without a file.
+/// Drafts a robot file: identities, PDOs, scales, modes and names of the SubDevices, low limits,
+/// and a comment at each assumed or unknown value. The bus goes to PreOp and back to Init; a bus
+/// that a running Onbeat cycle uses is read through that cycle. Exit code 0 if all SubDevices are
+/// described, 3 if one has a defect, 1 without a file.
 #[derive(Args, Debug)]
 pub(crate) struct New {
-    /// SII image (EEPROM contents) of a SubDevice instead of a bus; again for each, in the order of the cable
+    /// SII image (EEPROM contents) of a SubDevice instead of a bus; repeat in cable order
     #[arg(long, value_name = "IMAGE.bin", conflicts_with_all = ["iface", "segment", "cycle"])]
     sii: Vec<PathBuf>,
 
@@ -205,7 +206,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn xml_is_told_from_an_image_in_any_encoding() {
+    fn xml_is_distinguished_from_an_image_in_any_encoding() {
         let wide: Vec<u8> = b"\xFF\xFE<?xml".iter().flat_map(|&byte| [byte, 0]).collect();
         for text in [&b"<?xml version=\"1.0\"?>"[..], b"\xEF\xBB\xBF<EtherCATInfo>", b"  \n<!-- -->", &wide]
         {

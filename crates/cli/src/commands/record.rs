@@ -7,11 +7,11 @@ use super::Which;
 use crate::failure::Failure;
 use crate::output;
 
-/// Keeps the cycles before and after this moment, where the run was started with `--record FILE --trigger command`.
+/// Records the cycles around this moment, in a run with `--record FILE --trigger command`.
 #[derive(Args, Debug)]
 pub(crate) struct Record {
-    /// Words for the recording: why it is kept
-    #[arg(value_name = "WORDS", default_value = "asked for by onbeat record")]
+    /// Reason, stored in the recording
+    #[arg(value_name = "WORDS", default_value = "onbeat record")]
     reason: String,
 
     /// Name of the cycle, or path of its socket; without it the one that runs
@@ -23,6 +23,6 @@ impl Record {
     pub(crate) fn execute(self) -> Result<(), Failure> {
         let attached = Which(self.cycle.as_deref()).find()?;
         attached.bus()?.call(Service::Record { reason: self.reason })?;
-        output::print("the run keeps a recording, and tells its file when it is written\n".to_owned())
+        output::print("the run makes a recording, and logs its file name when it is written\n".to_owned())
     }
 }

@@ -41,13 +41,15 @@ use trouble::Standing;
 
 /// Behind the options in the help.
 pub(crate) const HOW_IT_ENDS: &str = "\
-Ctrl-C (or SIGTERM, SIGHUP, SIGQUIT, ...) brings the axes to rest and the bus to Init; a second one within 2 s, a third ends at once.
+Ctrl-C (or SIGTERM, SIGHUP, SIGQUIT, ...) stops the axes and takes the bus to Init; a second signal
+ends the run within 2 s, a third at once.
 
 Exit codes; of several the highest:
   0    all went well
-  1    it could not run, was ended by overrun \"stop\", or a file asked for is not whole
+  1    it could not run, was ended by overrun \"stop\", or a requested file is incomplete
   2    the command line cannot be read
-  3    an axis ended in fault, stopped by supervision until a reset, or for want of a command, or not enabled or disabled as asked
+  3    an axis ended in fault, was stopped by supervision or for lack of a command,
+       or was not enabled or disabled as commanded
   4    the bus ended lost, or a SubDevice outside Op
   130  ended by force";
 
@@ -73,7 +75,7 @@ pub(crate) struct Run {
     #[arg(long, value_parser = frame_order(), value_name = "ORDER")]
     frame_order: Option<FrameOrder>,
 
-    /// Begin with a controller in a process of its own instead of the robot file's: that of the file if it has one
+    /// Start with a separate controller process instead of the robot file's controller
     #[arg(long, value_enum, value_name = "WHERE", conflicts_with = "no_ipc")]
     controller: Option<controller::Where>,
 
@@ -89,7 +91,7 @@ pub(crate) struct Run {
     #[arg(long)]
     json: bool,
 
-    /// Write what happens to this file, a JSON object a line, behind what is in it; at 16 MiB it becomes FILE.1, up to FILE.4
+    /// Append events to this file, a JSON object a line; at 16 MiB renamed to FILE.1, up to FILE.4
     #[arg(long, value_name = "FILE")]
     events: Option<PathBuf>,
 
@@ -97,7 +99,7 @@ pub(crate) struct Run {
     #[arg(long, value_name = "ADDRESS:PORT", hide = true)]
     metrics: Option<String>,
 
-    /// Name of the IPC that other programs attach to, or path of its socket; without it the robot's name
+    /// Name of the IPC for other programs, or path of its socket; default: the robot's name
     #[arg(long, value_name = "NAME", conflicts_with = "no_ipc")]
     ipc: Option<String>,
 
@@ -105,19 +107,19 @@ pub(crate) struct Run {
     #[arg(long)]
     no_ipc: bool,
 
-    /// Keep history, positions and counts of resets over restarts in this folder; default with --iface: the folder of
-    /// systemd, else `~/.local/state/onbeat`
+    /// Folder for history, positions and counts of resets over restarts; default with --iface: the
+    /// folder of systemd, else `~/.local/state/onbeat`
     #[arg(long, value_name = "FOLDER")]
     state: Option<PathBuf>,
 
-    /// Watch what keeps the cycle's thread and the devices' tasks from their work and their wait: preemptions, sleeps,
-    /// page faults, system calls; `--watch=backtraces` says where they were
+    /// Report what delays the cycle's thread and the devices' tasks: preemptions, sleeps, page
+    /// faults, system calls; `--watch=backtraces` says where
     #[arg(long, value_parser = detail(), value_name = "DETAIL", num_args = 0..=1, require_equals = true,
           default_missing_value = "counts")]
     watch: Option<Detail>,
 
-    /// Have faults take place on the simulated bus: a script with a line for each, as `1.5s power off drive-3 for 500ms`,
-    /// since its start; `onbeat fault list` prints all there are
+    /// Script of faults for the simulated bus, one a line, as `1.5s power off drive-3 for 500ms`;
+    /// times count from its start; `onbeat fault list` prints all forms
     #[arg(long, value_name = "FILE",
           conflicts_with_all = ["iface", "loss", "late", "duplicate", "reorder", "corrupt"])]
     faults: Option<PathBuf>,
@@ -335,7 +337,8 @@ impl Run {
     }
 }
 
-/// The error of what the command line says; with the `period` that was typed, where that is what the file does not go with.
+/// The error of what the command line says; with the `period` that was typed, where that is what
+/// the file does not go with.
 fn of_the_command_line(error: FileError, period: Option<Duration>) -> FileError {
     let FileError { mut found, mut remedy, .. } = error;
     if let Some(period) = period {
@@ -351,12 +354,12 @@ fn of_the_command_line(error: FileError, period: Option<Duration>) -> FileError 
 }
 
 /// Heading the help lists them under.
-const HOLD: &str = "Hold the cycle: over the robot file, see docs/hold.md";
+const HOLD: &str = "Hold the cycle (overrides the robot file): see docs/hold.md";
 
 // Over the robot file's `[cycle]`.
 #[derive(Args, Clone, Debug, Default)]
 struct Hold {
-    /// Requests of the cycle to the system: P priority, M memory lock, C CPU shield, S spinning sleep, or none
+    /// Requests to the system: P priority, M memory lock, C CPU shield, S spinning sleep, or none
     #[arg(long, help_heading = HOLD, value_name = "PMCS|none")]
     profile: Option<Profile>,
 
@@ -376,7 +379,7 @@ struct Hold {
     #[arg(long, help_heading = HOLD, value_name = "TIME", value_parser = time)]
     spin_margin: Option<Duration>,
 
-    /// Prepare the interface for the cycle while it runs, and put it back: see docs/links.md; needs root
+    /// Prepare the interface while the cycle runs, restore it after: see docs/links.md; needs root
     #[arg(long, help_heading = HOLD, requires = "iface")]
     prepare_nic: bool,
 
@@ -395,7 +398,7 @@ fn overrun_policy() -> impl TypedValueParser<Value = OverrunPolicy> {
         let help = match it {
             OverrunPolicy::Skip => "Skip to the next grid point",
             OverrunPolicy::CatchUp => "Run them back to back, ten at most",
-            OverrunPolicy::Stop => "Bring the axes to rest and end with an error",
+            OverrunPolicy::Stop => "Stop the axes and end with an error",
         };
         (it, it.name(), help)
     }))

@@ -1,4 +1,4 @@
-//! `onbeat scan`: who is on the bus.
+//! `onbeat scan`: lists the SubDevices on the bus.
 
 use std::path::PathBuf;
 
@@ -14,9 +14,9 @@ use crate::output;
 use crate::words::bus_status;
 use crate::words::sub_devices::drawing;
 
-/// The bus is brought to PreOp, shown, and brought back to Init. One that another MainDevice runs is left alone, unless
-/// it is to be taken over; one that a running cycle of ours has is asked through that cycle, which goes on. Exit code 0 where all
-/// are well, 3 where one has a defect, or exchanges no process data with the cycle.
+/// The bus goes to PreOp and back to Init. A bus of another MainDevice is not touched without
+/// --take-over; a bus that a running Onbeat cycle uses is read through that cycle, which continues.
+/// Exit code 0 if all SubDevices are well, 3 if one has a defect or exchanges no process data.
 #[derive(Args, Debug)]
 pub(crate) struct Scan {
     /// Robot file that says what should be there; simulated without --iface

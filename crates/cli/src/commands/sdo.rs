@@ -58,7 +58,8 @@ pub(crate) struct Write {
     #[arg(short, long, value_name = "TYPE")]
     r#type: Option<ObjectType>,
 
-    /// Write it to the bus of a running cycle although that relies on it: process data, its mapping, objects of an axis, limits of a drive with power
+    /// Write although a running cycle relies on the object: process data, its mapping, an axis,
+    /// limits of a drive with power
     #[arg(long)]
     force: bool,
 }
@@ -92,7 +93,7 @@ pub(super) struct Place {
     place: Where,
 }
 
-/// Anything but a robot file, which stands in this place in other commands.
+/// Anything but a robot file: other commands take the robot file in this position.
 fn sub_device(text: &str) -> Result<String, &'static str> {
     match text.ends_with(".toml") {
         true => Err(
@@ -103,7 +104,8 @@ fn sub_device(text: &str) -> Result<String, &'static str> {
 }
 
 impl Place {
-    /// Does `work` with the SubDevice; others who want the interface are told that it is for `doing` this.
+    /// Does `work` with the SubDevice. Other programs that want the interface see that it is in use
+    /// for `doing` this.
     pub(super) fn with<T>(
         &self,
         doing: &str,
@@ -176,7 +178,8 @@ impl Write {
                 None => dictionary_type(bus, position, object)?,
                 given => given,
             };
-            let untold = "the SubDevice does not tell its type, expected --type: add it, as --type uint16";
+            let untold = "the SubDevice does not report its type, expected --type: add it, as \
+                --type uint16";
             let object_type = told.ok_or_else(|| self.place.failure(object, untold))?;
             let bytes = object_type
                 .encode_text(&self.value)
@@ -219,7 +222,8 @@ fn read_value(bus: &mut ToolBus, position: u16, told: &mut DictionaryItem) {
     *value = Some(read.unwrap_or_else(|| "?".to_owned()));
 }
 
-/// An error code in words: of an axis (0x603F), or in the error history (0x1003), whose upper half is the maker's.
+/// Meaning of an error code: of an axis (0x603F), or in the error history (0x1003), with a
+/// manufacturer's upper half.
 fn error_words(object: ObjectAddress, value: &ObjectValue) -> Option<String> {
     let ObjectValue::Integer(value) = *value else { return None };
     let of_axis = object::of_first_axis(object.index) == object::ERROR_CODE;
@@ -241,7 +245,8 @@ fn dictionary_type(
     Ok(entry.and_then(|entry| ObjectType::from_data_type(entry.data_type)))
 }
 
-/// A value in JSON: numbers, true and false as such, strings as they are, bytes as the text that is shown.
+/// A value in JSON: numbers, true and false as such, strings as they are, bytes as the text that is
+/// shown.
 fn number_or(text: &str, value: ObjectValue) -> Value {
     match value {
         ObjectValue::Bool(value) => value.into(),

@@ -6,14 +6,15 @@
 //! | [`bus`] | threads that ask the bus for its state and its events |
 //! | [`channels`] | values of a state that the scope shows, by number |
 //! | [`picture`] | documents that the page gets |
-//! | [`hub`] | pages that look, and a bounded queue to each |
+//! | [`hub`] | open pages, and a bounded queue to each |
 //! | [`session`] | the WebSocket of a page |
-//! | [`http`] | the page, the metrics, and who may have them |
+//! | [`http`] | the page, the metrics, and access checks |
 //! | [`metrics`] | metrics for Prometheus, as [`exposition`] writes them |
-//! | [`requests`] | which requests are answered, and the wishes of a page |
+//! | [`requests`] | which requests are answered, and the messages of a page |
 //! | [`places`] | bounded number of connections; the oldest incomplete request gives way |
 //!
-//! Nothing here reaches the cycle but the reads of the shared-memory interface, and requests for the state of the bus.
+//! Nothing here reaches the cycle but the reads of the shared-memory interface, and requests for
+//! the state of the bus.
 
 mod bus;
 mod channels;
@@ -37,19 +38,20 @@ use crate::failure::Failure;
 use crate::output;
 use crate::stop::Stop;
 
-/// Reads the running cycle as any program may, without root: the page cannot command it, and the cycle cannot notice it. Without a cycle it
-/// waits for one, and for the next when it ends. Ctrl-C ends it.
+/// Reads the running cycle without root. The page cannot command the cycle, and does not affect its
+/// timing. Without a cycle, and after its end, the page waits for the next one. Ctrl-C ends it.
 #[derive(Args, Debug)]
 pub(crate) struct Serve {
     /// Name of the cycle, or path of its socket; without it the one that runs
     #[arg(long, visible_alias = "cycle", value_name = "NAME|SOCKET")]
     ipc: Option<String>,
 
-    /// Address and port of this machine to listen at; port 0 takes a free one. All that reach it may look
+    /// Address and port to listen at; port 0 takes a free port. Every computer that reaches it can
+    /// read the page
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8460")]
     listen: SocketAddr,
 
-    /// Name under which browsers reach the page, beside localhost and addresses; may be given several times
+    /// Host name that browsers use for the page, other than localhost and addresses; repeatable
     #[arg(long, value_name = "NAME")]
     host: Vec<String>,
 }
@@ -69,7 +71,10 @@ impl Serve {
         follow::start(Arc::clone(&hub), self.ipc.clone())?;
         output::say(format_args!("http://{address}/ shows the running cycle (Ctrl-C ends it)"));
         if !address.ip().is_loopback() {
-            output::say("anybody who reaches this address may look; nothing can be commanded there");
+            output::say(
+                "every computer that reaches this address can read the page; the page cannot \
+                 command anything",
+            );
         }
         http::serve(listener, (self.host, self.ipc), &hub, &stop).map_err(cannot)
     }

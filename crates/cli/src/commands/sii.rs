@@ -62,15 +62,15 @@ impl Read {
         if !self.force && self.file.exists() {
             let file = self.file.display();
             return Err(Failure::new(format!(
-                "{file}: there is such a file, expected none; --force replaces it"
+                "{file}: the file exists, expected none; --force replaces it"
             )));
         }
         let image = self.place.with("sii", |bus, position| bus.eeprom(position)?.image())?;
-        let told = described(&image);
+        let contents = described(&image);
         // What cannot be understood is kept all the same: that is what one wants to look at.
         let written = fs::File::create(&self.file).and_then(|mut file| file.write_all(&image));
         written.map_err(|error| Failure::new(format!("{}: {error}", self.file.display())))?;
-        output::print(format!("{} bytes in {}: {told}\n", image.len(), self.file.display()))
+        output::print(format!("{} bytes in {}: {contents}\n", image.len(), self.file.display()))
     }
 }
 
@@ -92,21 +92,33 @@ impl Write {
             let words = wanted.chunks_exact(2).zip(found.chunks_exact(2)).enumerate();
             let differing: Vec<usize> =
                 words.filter(|(_, (wanted, found))| wanted != found).map(|(word, _)| word).collect();
-            let told = format!("{} -> {}, {} of {} words", described(&found), described(&wanted), differing.len(), wanted.len() / 2);
+            let changes = format!(
+                "{} -> {}, {} of {} words",
+                described(&found),
+                described(&wanted),
+                differing.len(),
+                wanted.len() / 2
+            );
             if differing.is_empty() {
                 return output::print(format!("nothing to write: {}\n", described(&found)));
             }
             if !self.force {
-                return Err(Failure::new(format!("nothing was written: {told} would be; --force writes them")));
+                return Err(Failure::new(format!(
+                    "nothing was written: {changes} would be; --force writes them"
+                )));
             }
             for &word in &differing {
                 eeprom.write(word, [wanted[2 * word], wanted[2 * word + 1]])?;
             }
             let now = eeprom.image()?;
             match wanted.iter().zip(&now).position(|(wanted, now)| wanted != now) {
-                None => output::print(format!("{told} written and read back; a SubDevice takes them over when it is powered anew\n")),
+                None => output::print(format!(
+                    "{changes} written and read back; the SubDevice uses them after its next power \
+                     cycle\n"
+                )),
                 Some(byte) => Err(Failure::new(format!(
-                    "byte {byte} reads back as {:#04x}, expected {:#04x}: write it again before the SubDevice is powered anew",
+                    "byte {byte} reads back as {:#04x}, expected {:#04x}: write it again before \
+                     the SubDevice is power-cycled",
                     now[byte], wanted[byte]
                 ))),
             }
@@ -148,5 +160,5 @@ fn described(image: &[u8]) -> String {
 /// Byte of the station alias, word 4.
 const ALIAS: usize = 8;
 
-/// Byte of the checksum over those before it.
+/// Byte of the checksum over the preceding bytes.
 const CHECKSUM: usize = 14;

@@ -43,7 +43,8 @@ pub(crate) struct Simulate {
     #[arg(long = "for", value_name = "TIME", value_parser = lasting)]
     duration: Option<Duration>,
 
-    /// Record every process data frame with its kernel time stamp, to judge any MainDevice's timing from outside
+    /// Record every process data frame with its kernel time stamp, to measure any MainDevice's
+    /// timing
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
 
@@ -59,7 +60,7 @@ pub(crate) struct Simulate {
     #[arg(long, value_name = "NAME")]
     control: Option<String>,
 
-    /// Keep SIIs in this folder, a file for each SubDevice: what is written to them is there at the next start
+    /// Folder for SIIs, one file for each SubDevice: writes to an SII survive a restart
     #[arg(long, value_name = "FOLDER")]
     sii: Option<PathBuf>,
 
@@ -104,7 +105,7 @@ impl Simulate {
         let script = script.unwrap_or_default();
         let (mut segment, handle) = FaultySegment::new(segment, server.faults(), &script);
         let on_demand = OnDemand::begin(&robot, self.control.as_deref(), &mut segment, &handle, &targets)?;
-        // SubDevices answer on time, whatever else the machine does; so these get the cycle's priority.
+        // SubDevices must answer on time under any load: these threads get the cycle's priority.
         let scheduling = segment::scheduling(&robot);
         let profile = RealTimeProfile { scheduling, cpu: self.cpu, ..RealTimeProfile::ORDINARY };
         let granted = Granted::ask(&profile);

@@ -36,8 +36,8 @@ use crate::output;
 use crate::stop::Stop;
 use crate::words::{USUAL_COLUMNS, columns};
 
-/// Reads the cycle's state as any program may, without root: the cycle cannot notice it. Keys: q quit, h help, arrows and page
-/// keys scroll, tab the next page, p pause.
+/// Reads the cycle's state without root and without effect on its timing. Keys: q quit, h help,
+/// arrows and page keys scroll, tab the next page, p pause.
 #[derive(Args, Debug)]
 pub(crate) struct Top {
     /// Name of the cycle, or path of its socket; without it the one that runs

@@ -4,7 +4,8 @@ use ipc::description::AxisDescription;
 use ipc::state::Axis;
 use types::CyclicMode;
 
-/// Set-point that an axis was sent, and its distance from that (the following error), where it is known: in the unit of its mode.
+/// Set-point that an axis was sent, and its distance from that (the following error), where it is
+/// known: in the unit of its mode.
 pub(crate) fn target_and_error(axis: &Axis, described: &AxisDescription) -> (f64, Option<f64>) {
     let (target, actual) = match described.mode.cyclic() {
         CyclicMode::Position => (axis.target_position, Some(axis.position)),

@@ -1,4 +1,4 @@
-//! Events of a running cycle, a line each, for those who attach to it.
+//! Events of a running cycle, one line each, for attached clients.
 
 use ethercat::time::Instant;
 use ipc::bus::Event;

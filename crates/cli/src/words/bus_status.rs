@@ -7,7 +7,8 @@ use ipc::bus::{BusStatus, ErrorCounters, WorkingCounter};
 
 use onbeat::sub_devices::Described;
 
-/// The cycle and its frames, then a line for each SubDevice that is not as it should be, or has counted errors.
+/// The cycle and its frames, then a line for each SubDevice that is not as it should be, or has
+/// counted errors.
 pub(crate) fn text(found: &[Described], status: &BusStatus) -> String {
     let BusStatus { cycle, phase, frames_sent, frames_lost, .. } = status;
     let mut text = format!("cycle {cycle}, {phase}: {frames_sent} frames sent, {frames_lost} lost");
@@ -26,8 +27,8 @@ pub(crate) fn text(found: &[Described], status: &BusStatus) -> String {
         }
         remarks.extend(now.errors.as_ref().and_then(errors));
         if !remarks.is_empty() {
-            let who = sub_device(it.object.position.into(), &it.object.name);
-            let _ = writeln!(text, "{who}: {}", remarks.join("; "));
+            let device = sub_device(it.object.position.into(), &it.object.name);
+            let _ = writeln!(text, "{device}: {}", remarks.join("; "));
         }
     }
     text

@@ -32,7 +32,7 @@ pub(crate) struct Finding {
 }
 
 impl<'a> Diagnosis<'a> {
-    /// Judges the bus; of error counters, what was counted since `before`.
+    /// Evaluates the bus. Of error counters only the increase since `before` counts.
     pub(crate) fn new(
         found: &'a [Described],
         status: BusStatus,
@@ -218,7 +218,8 @@ fn ring_break(found: &[Described], status: &BusStatus) -> Option<Finding> {
     };
     let words = between.map(|end| end.words(name)).join(" and ");
     let sentence = format!(
-        "the ring is open between {words} since cycle {since}: check this cable; all go on from both ends"
+        "the ring is open between {words} since cycle {since}: check this cable; frames now travel \
+         from both ends"
     );
     Some(Finding { fault: "ring_open", ends: between.to_vec(), count: 0, sentence })
 }
@@ -253,17 +254,20 @@ fn port_cells(now: &SubDeviceStatus, port: usize) -> String {
 fn states(found: &[Described], status: &BusStatus, is_running: bool) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (position, (it, now)) in found.iter().zip(&status.sub_devices).enumerate() {
-        let who = sub_device(position, &it.object.name);
+        let device = sub_device(position, &it.object.name);
         let mut find = |fault, sentence| {
             let ends = vec![CableEnd { position: Some(it.object.position), port: None }];
             findings.push(Finding { fault, ends, count: 0, sentence });
         };
         if now.al_status_code != 0 {
             let (code, words) = (now.al_status_code, &now.al_status_text);
-            find("al_status", format!("{who} is in {}, AL status code {code:#06x}: {words}", now.state));
+            find("al_status", format!("{device} is in {}, AL status code {code:#06x}: {words}", now.state));
         }
         if is_running && !now.exchanges && !now.is_absent() && !now.waits {
-            find("no_process_data", format!("{who} exchanges no process data for {} cycles", now.missed));
+            find(
+                "no_process_data",
+                format!("{device} exchanges no process data for {} cycles", now.missed),
+            );
         }
         it.object.remarks.iter().for_each(|remark| find("remark", remark.clone()));
     }
@@ -297,7 +301,8 @@ fn examined<'a>(it: &'a Described, now: &SubDeviceStatus, before: Option<ErrorCo
     }
 }
 
-/// The port that a SubDevice hangs on and the one by which frames come in: as they are now, or else as it was found.
+/// The upstream port of a SubDevice and the port by which frames enter: the present topology, or
+/// else the one found at the start.
 fn place(it: &Described, now: &SubDeviceStatus) -> (Option<Upstream>, u8) {
     if let Some([above, own]) = now.cable {
         let upstream = above.position.zip(above.port).map(|(position, port)| Upstream { position, port });

@@ -1,5 +1,5 @@
-//! Lines of a run on standard error, and the line that shows its progress: rewritten in place on a terminal, else
-//! repeated now and then. A thread of its own writes: a terminal that is stopped holds up no other.
+//! Lines of a run on standard error, and the progress line: rewritten in place on a terminal, else
+//! repeated now and then. A separate thread writes: a stopped terminal blocks no other thread.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
@@ -23,7 +23,8 @@ const ELSEWHERE: Duration = Duration::from_secs(5);
 /// Lines between their writers and standard error.
 const ROOM: usize = 1024;
 
-/// The live line on standard error. Dropped, it waits for what was said as long as standard error takes something.
+/// The live line on standard error. Dropped, it waits for what was said as long as standard error
+/// takes something.
 pub(crate) struct LiveLine {
     voice: Voice,
     terminal: bool,
@@ -44,7 +45,7 @@ pub(crate) struct Voice {
 enum Said {
     /// Progress.
     Shown(String),
-    /// A line that stays, with what the journal keeps beside it.
+    /// A line that stays, with additional fields for the journal.
     Sentence(Severity, String, Fields),
     /// An entry of the journal's.
     Kept(Severity, String, Fields),
@@ -54,7 +55,7 @@ enum Said {
 }
 
 impl Voice {
-    /// Says something that stays; where there is no room any more it is counted.
+    /// Prints a line that stays; if the queue is full, the line is counted as lost.
     pub(crate) fn say(&self, line: &str) {
         self.tell(Severity::Ok, line);
     }
@@ -217,11 +218,12 @@ fn write(terminal: bool, said: &Receiver<Said>, missing: &AtomicU64, taken: &Tak
     }
 }
 
-/// Takes the line shown from a terminal. The cursor waits at its first letter: where a terminal that becomes narrower breaks the line
-/// into several, they are below.
+/// Takes the line shown from a terminal. The cursor waits at its first letter: where a terminal
+/// that becomes narrower breaks the line into several, they are below.
 const CLEAR: &str = "\r\x1b[J";
 
-/// Between these a line that is too long is cut (DECAWM): a terminal tells its new size later than it has it.
+/// Between these sequences the terminal cuts a long line (DECAWM): it reports a new size with a
+/// delay.
 const UNBROKEN: &str = "\x1b[?7l";
 const BROKEN: &str = "\x1b[?7h";
 
@@ -250,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn who_speaks_never_waits_and_what_finds_no_room_is_counted() {
+    fn writers_never_wait_and_overflow_is_counted() {
         let (lines, said) = mpsc::sync_channel(2);
         let voice = Voice { lines, missing: Arc::default(), quiet: false };
         (0..5).for_each(|_| voice.say("hello"));

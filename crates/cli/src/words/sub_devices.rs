@@ -73,7 +73,8 @@ mod tests {
 
     use super::*;
 
-    /// Three terminals: the second is plugged in the wrong way round, the third was never programmed.
+    /// Three terminals: the second is plugged in the wrong way round, the third was never
+    /// programmed.
     fn found() -> MainDevice {
         let identity = Identity { vendor_id: 2, product_code: 3, revision: 4, serial: 5 };
         let image = digital_outputs(identity, "lamps", 4).image();
@@ -95,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_well_is_told_beside_what_is() {
+    fn faults_are_listed_next_to_healthy_parts() {
         let main_device = found();
         let text = drawing(&described(main_device.sub_devices()), false);
         let lines: Vec<_> = text.lines().collect();

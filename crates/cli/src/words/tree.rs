@@ -3,8 +3,8 @@
 /// Place of one SubDevice: position and port of the one before it.
 pub(crate) type Upstream = Option<(u16, u8)>;
 
-/// For each SubDevice, in order, the lines that draw the cable: those that stand above it, and what
-/// stands before it.
+/// For each SubDevice, in order, the lines that draw the cable: the lines above it, and the line
+/// before its name.
 pub(crate) fn tree(upstream: &[Upstream]) -> Vec<Branch> {
     let mut branches: Vec<Branch> = Vec::with_capacity(upstream.len());
     for (position, &hangs_on) in upstream.iter().enumerate() {

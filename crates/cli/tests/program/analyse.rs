@@ -54,7 +54,7 @@ fn the_five_tasks_of_the_controllers_paper() {
 fn what_is_not_schedulable_says_why_and_what_helps() {
     let ran = run(&["analyse", "examples/tasks/too-much.toml"]);
     assert_eq!(ran.code, Some(3));
-    let expected = "not schedulable: tau3 misses by 600us because its response is made of 1.2ms of its own, 1.2ms of tau1 \
+    let expected = "not schedulable: tau3 misses by 600us because its response is made of 1.2ms of execution, 1.2ms of tau1 \
                     (4 x 300us), 1.2ms of tau2 (2 x 600us)\n\
                     the smallest change that helps is tau1 shorter by 100us (a wcet of 200us)\n";
     assert!(ran.stdout.contains(expected), "{}", ran.stdout);
@@ -147,12 +147,13 @@ fn the_bus_of_a_robot_file() {
         (ran.code, serde_json::from_str::<Value>(&ran.stdout).unwrap())
     };
     let (code, found) = bus(&[]);
-    // Ethernet 14 + 4, EtherCAT 2, NOP 16, FRMW 20, BRD 14, two FPRD 16 + 13, one LRW of six drives 12 + 6 x 24.
+    // Ethernet 14 + 4, EtherCAT 2, NOP 16, FRMW 20, BRD 14, two FPRD 16 + 13, one LRW of six drives
+    // 12 + 6 x 24.
     assert_eq!((code, &found["bus"]["frame_bytes"]), (Some(0), &serde_json::json!([255])));
     assert_eq!(found["bus"]["wire_ns"], (255 + 20) * 80);
     assert_eq!(found["bus"]["round_trip_ns"], (255 + 8) * 80 + 6_000);
     assert_eq!(found["bus"]["shortest_period_ns"], (255 + 8) * 80 + 6_000 + 100_000);
-    // With somebody missing an LWR and an LRD of 12 bytes each for every drive, and no LRW.
+    // With a SubDevice missing, an LWR and an LRD of 12 bytes each for every drive, and no LRW.
     let spread = 255 - (12 + 6 * 24) + 6 * 2 * (12 + 12);
     assert_eq!(found["bus"]["somebody_missing"]["frame_bytes"], serde_json::json!([spread]));
     assert_eq!(found["latency"][0]["total_ns"], serde_json::json!([1_000_000, 2_000_000]));

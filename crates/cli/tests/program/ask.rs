@@ -11,7 +11,7 @@ use onbeat::ipc::words;
 
 use crate::common::{Ran, Running, await_cycles, finished, onbeat, shared, until};
 
-/// A run whose interface is in a folder of its own.
+/// A run with its interface in a separate folder.
 struct Robot {
     running: Running,
     socket: String,
@@ -71,7 +71,7 @@ fn said(ran: &Ran) -> &str {
     line
 }
 
-/// The sentence of a program that was refused, behind the line that says whom it asked.
+/// The sentence of a refused program, after the line that names the asked cycle.
 fn refused(ran: &Ran) -> &str {
     assert_eq!(ran.code, Some(1), "{}{}", ran.stdout, ran.stderr);
     let mut lines = ran.stderr.lines();
@@ -148,7 +148,7 @@ fn what_the_cycle_relies_on_is_not_written_behind_its_back() {
 
 // feature(running-bus): `scan` of a running robot: states, working counters, clock differences, error counters
 #[test]
-fn the_scan_of_a_running_robot_tells_its_states_and_leaves_it_in_op() {
+fn scan_of_a_running_robot_shows_states_and_keeps_op() {
     let _shared = shared();
     let robot = Robot::start("scan", &[]);
     let ran = robot.ask(&["scan"]);
@@ -183,7 +183,7 @@ fn the_scan_of_a_running_robot_tells_its_states_and_leaves_it_in_op() {
 
 // feature(running-bus): `scan` and `sdo` of a running cycle refuse what needs a bus of their own
 #[test]
-fn what_needs_a_bus_of_ones_own_does_not_go_with_a_running_cycle() {
+fn options_of_an_exclusive_bus_are_refused_on_a_running_cycle() {
     for own in [
         &["--capture", "x.pcapng"][..],
         &["--loss", "1%"],
@@ -213,7 +213,7 @@ fn what_needs_a_bus_of_ones_own_does_not_go_with_a_running_cycle() {
 
 // feature(running-bus): a SubDevice without a mailbox
 #[test]
-fn a_sub_device_without_a_mailbox_is_told_as_such() {
+fn a_sub_device_without_a_mailbox_is_reported() {
     let _shared = shared();
     let robot = Robot::start("terminals", &["examples/io-station.toml"]);
     let found = robot.ask(&["scan", "--json", "-v"]).json();
@@ -227,7 +227,7 @@ fn a_sub_device_without_a_mailbox_is_told_as_such() {
 
 // feature(running-bus): several clients at once, and killed ones
 #[test]
-fn many_clients_at_once_and_killed_ones_leave_the_cycle_as_it_was() {
+fn many_clients_and_killed_ones_do_not_disturb_the_cycle() {
     let _shared = shared();
     let robot = Robot::start("many", &["--period", "4ms"]);
     let upload =
@@ -261,7 +261,7 @@ fn many_clients_at_once_and_killed_ones_leave_the_cycle_as_it_was() {
         clients.into_iter().map(|client| client.join().unwrap()).sum::<usize>()
     });
     assert_eq!(reads, 12 * 20);
-    // The SubDevice that was asked by those killed still answers, and what they asked was counted.
+    // The SubDevice still answers after its killed clients, and their requests were counted.
     said(&robot.ask(&["sdo", "read", "drive-3", "0x1018:1"]));
     let told: serde_json::Value = serde_json::from_str(&attached.diagnostics().unwrap()).unwrap();
     let (requests, malformed) =
@@ -273,10 +273,10 @@ fn many_clients_at_once_and_killed_ones_leave_the_cycle_as_it_was() {
 
 // feature(running-bus): `onbeat events`
 #[test]
-fn events_are_printed_with_their_cycles_and_the_last_ones_when_it_ends() {
+fn events_are_printed_with_cycles_until_the_end() {
     let _shared = shared();
     let robot = Robot::start("events", &[]);
-    // The thread that takes them out of the ring looks some times in a second; the state is there at once.
+    // A thread takes events out of the ring a few times a second; the state is there at once.
     let started = Instant::now();
     loop {
         let ran = robot.ask(&["events"]);
@@ -300,7 +300,7 @@ fn events_are_printed_with_their_cycles_and_the_last_ones_when_it_ends() {
 
 // feature(program): `onbeat control`
 #[test]
-fn a_shell_resets_disables_and_enables_the_axes_of_a_running_cycle() {
+fn a_shell_resets_disables_and_enables_running_axes() {
     let _shared = shared();
     let name = format!("reset-{}", std::process::id());
     let robot = Robot::start("control", &["--control", &name]);

@@ -1,4 +1,5 @@
-//! A robot file that cannot be used is one sentence and exit code 1, before anything is on the wire.
+//! A robot file that cannot be used is one sentence and exit code 1, before anything is on the
+//! wire.
 
 use std::process::Command;
 

@@ -1,4 +1,5 @@
-//! A brake on a terminal's digital output: the whole program, and what its frames did to the terminal.
+//! A brake on a terminal's digital output: the whole program, and what its frames did to the
+//! terminal.
 
 use ethercat::cia402::{State, Statusword};
 use ethercat::register;
@@ -8,7 +9,8 @@ use ethercat::wire::frame::places;
 
 use crate::common::{file, run};
 
-/// One cycle's frame as it came back: what the drive and the terminal were sent, and what the drive reported.
+/// One cycle's frame as it came back: what the drive and the terminal were sent, and what the drive
+/// reported.
 #[derive(Clone, Copy, Debug)]
 struct LateCycle {
     time_ns: u64,
@@ -42,7 +44,8 @@ pub(crate) fn frames(capture: &[u8]) -> impl Iterator<Item = (u64, bool, &[u8])>
     blocks.filter(move |block| number(block, 0) == 6).map(move |block| {
         let time = u64::from(number(block, 12)) << 32 | u64::from(number(block, 16));
         let length = number(block, 20) as usize;
-        // Behind the frame, padded to four bytes: the option epb_flags, its code and length before it.
+        // Behind the frame, padded to four bytes: the option epb_flags, its code and length before
+        // it.
         let flags = number(block, 28 + length.next_multiple_of(4) + 4);
         (time, flags & 3 == 1, &block[28..28 + length])
     })
@@ -69,14 +72,16 @@ fn mapped(frame: &[u8], fmmu: Fmmu) -> Option<&[u8]> {
     })
 }
 
-/// The cycles that carried the process data of the terminal and of the drive of examples/io-station.toml.
+/// The cycles that carried the process data of the terminal and of the drive of
+/// examples/io-station.toml.
 fn cycles(capture: &[u8]) -> Vec<LateCycle> {
     let fmmus = fmmus(capture);
     let one = |length: u16, direction: FmmuDirection| {
         let is = |fmmu: &&Fmmu| (fmmu.length, fmmu.direction) == (length, direction);
         *fmmus.iter().filter(is).min_by_key(|fmmu| fmmu.logical_address).expect("its process data")
     };
-    // The lamps have the one byte of outputs; the drive has eight, as the first of several, and six of inputs.
+    // The lamps have the one byte of outputs; the drive has eight, as the first of several, and six
+    // of inputs.
     let lamps = one(1, FmmuDirection::Write);
     let (sent, reported) = (one(8, FmmuDirection::Write), one(6, FmmuDirection::Read));
     let cycle = |(time_ns, _, frame)| {
@@ -113,7 +118,7 @@ fn undisturbed() -> (Vec<LateCycle>, u64) {
 
 // feature(axes): a brake on a digital output, from the robot file to the terminal
 #[test]
-fn the_terminals_output_is_on_while_the_axis_may_move_and_at_no_other_time() {
+fn brake_output_is_on_only_while_the_axis_may_move() {
     let (cycles, longest) = undisturbed();
     let first = |from: usize, what: &str, is: &dyn Fn(&LateCycle) -> bool| {
         let place = cycles[from..].iter().position(is);

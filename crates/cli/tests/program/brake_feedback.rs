@@ -9,7 +9,7 @@ use crate::common::{Ran, file, finished, onbeat, shared};
 use crate::robots::Robot;
 
 /// One drive with a load on a brake with feedback.
-fn with_brake() -> String {
+pub(crate) fn with_brake() -> String {
     let drive = include_str!("../../../../examples/first-drive.toml");
     // A shared machine stalls now and then.
     let drive = drive.replace("[cycle]\n", "[cycle]\noutage_time = \"10s\"\n");

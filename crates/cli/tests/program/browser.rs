@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tungstenite::{Message, WebSocket};
 
-/// A page in a browser of its own; both end with it.
+/// A page in a dedicated browser; dropping it ends both.
 pub(crate) struct Page {
     browser: Child,
     folder: PathBuf,
@@ -23,7 +23,7 @@ pub(crate) struct Page {
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 impl Page {
-    /// An empty page; none where there is no Chromium, which is said.
+    /// An empty page; `None` without Chromium, which is printed.
     pub(crate) fn open(name: &str) -> Option<Self> {
         let program = ["chromium", "chromium-browser", "google-chrome"].into_iter().find(|program| {
             let mut version = Command::new(program);
@@ -31,7 +31,7 @@ impl Page {
             version.status().is_ok_and(|status| status.success())
         });
         let Some(program) = program else {
-            eprintln!("skipped: needs a browser (Debian: chromium)");
+            testkit::skip!("needs a browser (Debian: chromium)");
             return None;
         };
         let folder = crate::common::folder(name);

@@ -130,7 +130,7 @@ fn ends_with_the_cause(running: Running, stall: Duration) {
     assert_eq!(ran.code, Some(3), "{what}");
     assert!(!ran.stdout.contains("host_stalls"), "{what}");
     let last = ran.stderr.lines().last().unwrap_or_default();
-    // On a busy computer, a reply that came late may have stopped the axis before.
+    // On a busy computer, a late reply may have stopped the axis before.
     let late = last.contains("no process data of the axis (outage)");
     assert!(last.contains("this computer stalled for ") || late, "{what}");
     let watched = stall >= Duration::from_millis(500);

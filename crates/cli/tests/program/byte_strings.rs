@@ -39,7 +39,7 @@ elements = 22
 
 // feature(signals): arrays of bytes as a text or as hexadecimal digits in `onbeat io`
 #[test]
-fn bytes_are_set_forced_and_shown_as_a_text_or_in_hexadecimal_digits() {
+fn byte_strings_are_set_forced_and_shown_as_text_or_hex() {
     let _shared = shared();
     let socket = std::env::temp_dir().join(format!("onbeat-bytes-{}", std::process::id())).join("io.sock");
     let mut command = onbeat();
@@ -67,7 +67,7 @@ fn bytes_are_set_forced_and_shown_as_a_text_or_in_hexadecimal_digits() {
     interrupt(setting);
     let answer = format!("{}{}", "41c3a9", "00".repeat(19));
     said(&["force", "in", &answer, "--as", "hex", "--for", "1h"]);
-    // The reply of the cycle that was asked for may not have come.
+    // The reply of the requested cycle may be missing.
     let told = said(&["get", "in", "--as", "text"]).replace(" (old)", "");
     assert_eq!(told, "\"A\u{e9}\" (forced)");
     let json: Value = serde_json::from_str(&said(&["get", "in", "--as", "text", "--json"])).expect("JSON");

@@ -16,7 +16,7 @@ fn a_file_is_checked_and_nothing_is_started() {
     let ran = run(&["check", "examples/arm.toml"]);
     let expected = "arm: 6 SubDevices (6 can be simulated), 6 axes, cycle of 1ms\n\
                     controllers: trajectories (joint_trajectory), positions (joint_position), tool (cartesian)\n\
-                    asked of the machine: profile PM, priority 80; `onbeat doctor` looks whether it can\n\
+                    required of the machine: profile PM, priority 80; check it with `onbeat doctor`\n\
                     rights: CAP_SYS_NICE for its priority, CAP_IPC_LOCK for locked memory, CAP_NET_RAW for --iface\n\
                     axes \"axis-1\", \"axis-2\", \"axis-3\", \"axis-4\" and 2 more: bounded in the drive by \
                     0x6065 = 131072 of startup, 0x6066 = 50 of startup, 0x6072 = 2000; not by 0x607D:01, 0x607D:02 \
@@ -45,7 +45,7 @@ fn a_controller_process_need_not_be_there() {
 
 // feature(program): `onbeat check`
 #[test]
-fn all_errors_are_told_at_once_and_a_doubtful_value_ends_with_3() {
+fn check_reports_all_errors_and_exits_3_on_doubtful_values() {
     let path = six_axis_with("two-errors.toml", "profile = \"PM\"", "profil = \"PM\"\nclock = \"jump\"");
     let ran = run(&["check", path.to_str().unwrap()]);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""), "{}", ran.stderr);
@@ -66,7 +66,7 @@ fn all_errors_are_told_at_once_and_a_doubtful_value_ends_with_3() {
 
 /// Errors that only the bus shows, of SubDevices that are simulated.
 #[test]
-fn what_a_run_refuses_in_pre_op_is_told_before() {
+fn check_reports_errors_that_a_run_finds_in_pre_op() {
     let conveyor =
         std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/conveyor.toml"))
             .unwrap();

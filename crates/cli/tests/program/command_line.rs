@@ -13,7 +13,7 @@ fn refused(mut command: Command, arguments: &[&str]) -> Ran {
 
 // feature(program): a robot file is the argument of every command but `sdo`; one in the wrong place is told its own
 #[test]
-fn a_robot_file_in_the_wrong_place_is_told_the_right_one() {
+fn a_misplaced_robot_file_is_reported_with_the_right_place() {
     let robot = "examples/six-axis.toml";
     for command in [&["run"][..], &["scan"], &["simulate", "--iface", "lo"]] {
         let ran = refused(onbeat(), &[command, &["--robot", robot]].concat());

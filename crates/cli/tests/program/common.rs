@@ -21,7 +21,7 @@ pub(crate) struct Ran {
 impl Ran {
     /// The JSON on standard output.
     pub(crate) fn json(&self) -> Value {
-        // A machine that stood still for longer than `outage_time` has its axes stopped, as it must.
+        // A host stall longer than `outage_time` must stop the axes.
         let held_up = matches!(self.code, Some(3 | 4))
             && ["(outage)", "this computer stalled"].iter().any(|it| self.stderr.contains(it));
         assert!(self.code == Some(0) || held_up, "{:?} {}{}", self.code, self.stdout, self.stderr);
@@ -41,7 +41,7 @@ impl Ran {
 }
 
 /// Begins the line of a command on a bus that is simulated for it alone.
-pub(crate) const SIMULATED: &str = "on a simulated bus of its own";
+pub(crate) const SIMULATED: &str = "on a separate simulated bus";
 
 /// The program, ready for arguments. It ends with the test.
 pub(crate) fn onbeat() -> Command {
@@ -51,7 +51,7 @@ pub(crate) fn onbeat() -> Command {
     command
 }
 
-/// `onbeat measure`, with the program of the experiments beside it.
+/// `onbeat measure`, with the program of the experiments in the same folder.
 pub(crate) fn measure() -> Command {
     experiments_built();
     let mut command = onbeat();
@@ -78,15 +78,17 @@ fn experiments_built() {
 
 static BUSES: RwLock<()> = RwLock::new(());
 
-/// The machine for one test: its times are judged, or it changes the machine, or looks for the only cycle. A test that holds this
-/// or [`shared`] may start programs with [`finished`]; [`run`] takes its turn by itself.
+/// Exclusive use of the machine for a test that checks times, changes the machine, or looks for the
+/// only cycle. A test that holds this or [`shared`] may start programs with [`finished`]; [`run`]
+/// takes its turn by itself.
 pub(crate) fn alone() -> RwLockWriteGuard<'static, ()> {
     // A test that failed has left nothing behind that could spoil the next.
     BUSES.write().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A bus that others may run beside, one per test thread: its times are not judged, and it is looked for by its name only.
-/// A thread that holds it takes it again at once: a second lock would wait for [`alone`], which waits for the first.
+/// A bus that other tests may run next to, one per test thread: its times are not checked, and it
+/// is found by its name only. A thread that holds it takes it again at once: a second lock would
+/// wait for [`alone`], which waits for the first.
 pub(crate) fn shared() -> Shared {
     let is_first = DEPTH.replace(DEPTH.get() + 1) == 0;
     Shared { _lock: is_first.then(|| BUSES.read().unwrap_or_else(PoisonError::into_inner)) }
@@ -108,7 +110,7 @@ thread_local! {
     static DEPTH: Cell<u32> = const { Cell::new(0) };
 }
 
-/// Runs the program with these arguments, beside others.
+/// Runs the program with these arguments, parallel to other tests.
 pub(crate) fn run(arguments: &[&str]) -> Ran {
     let _shared = shared();
     ran(arguments)
@@ -129,13 +131,13 @@ fn ran(arguments: &[&str]) -> Ran {
     finished(command)
 }
 
-/// Runs an experiment into a folder of its own, and gives both.
+/// Runs an experiment into a separate folder; returns the result and the folder.
 pub(crate) fn measured(name: &str, arguments: &[&str]) -> (Ran, PathBuf) {
     let _alone = alone();
     measured_now(name, arguments)
 }
 
-/// The same beside other tests: its times are not judged.
+/// The same, parallel to other tests: its times are not checked.
 pub(crate) fn measured_beside(name: &str, arguments: &[&str]) -> (Ran, PathBuf) {
     let _shared = shared();
     measured_now(name, arguments)
@@ -149,7 +151,7 @@ fn measured_now(name: &str, arguments: &[&str]) -> (Ran, PathBuf) {
     (Running::start(command).finish_within(Duration::from_secs(300)), folder)
 }
 
-/// Tables and figures of the paper that a report has beside its own numbers.
+/// Tables and figures of the paper in a report, in addition to the report's own numbers.
 pub(crate) fn of_the_paper(report: &Value) -> Vec<&str> {
     let all = report["values"]["paper"].as_array().expect("the paper's numbers");
     assert!(report["found"].as_str().is_some_and(|it| !it.is_empty()), "what the paper found");
@@ -249,8 +251,8 @@ fn finish(mut child: Child, timeout: Duration) -> Ran {
     Ran { code: status.code(), stdout, stderr }
 }
 
-/// The JSON of a run that the machine did not disturb. One that stood still for longer than a drive's
-/// watchdog waits (100 ms) throws drives out of Op, as it must, and says nothing about the program.
+/// JSON of a run that the machine did not disturb. A host stall longer than a drive's watchdog (100
+/// ms) throws drives out of Op, as it must, and says nothing about the program.
 pub(crate) fn undisturbed(run: impl FnMut() -> Ran) -> Value {
     until_still(run, |end| longest_period(end).max(number(end, "lost_frames") * number(end, "period_ns")))
 }
@@ -306,7 +308,7 @@ pub(crate) fn slept(process: u32) -> Option<u64> {
 /// A file of this test run, with this content.
 pub(crate) fn file(name: &str, content: &str) -> PathBuf {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
-    // What stands there of an earlier run may be a FIFO, on which a write would wait.
+    // An earlier run may have left a FIFO there; a write to it would block.
     let _ = std::fs::remove_file(&path);
     std::fs::write(&path, content).expect("a file in the target folder");
     path

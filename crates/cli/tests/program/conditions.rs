@@ -1,4 +1,4 @@
-//! Conditions of a measurement, wherever they are told.
+//! Conditions of a measurement, in every place that shows them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,12 +12,12 @@ use crate::common::{folder, measured_beside, run};
 const NAMES: [&str; 9] =
     ["began", "version", "host", "robot", "robot_file_sha256", "kernel", "preempt_rt", "cpu_model", "cpus"];
 
-/// Of those that are the same in every run here.
+/// Conditions that are the same in every run here.
 const STEADY: [&str; 6] = ["version", "host", "robot", "robot_file_sha256", "kernel", "cpu_model"];
 
 // feature(measure): conditions have the same names in `run --json`, in recordings of both forms, in reports and in those of experiments
 #[test]
-fn conditions_have_the_same_names_and_values_wherever_they_are_told() {
+fn conditions_have_the_same_names_and_values_everywhere() {
     let folder = folder("conditions");
     let path = |name: &str| folder.join(name).to_str().expect("UTF-8").to_owned();
     let (text, mcap) = (path("run.onbeat"), path("run.mcap"));

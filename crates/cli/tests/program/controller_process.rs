@@ -1,4 +1,4 @@
-//! A controller in a process of its own, as a user meets it.
+//! A controller in a separate process, from the user's point of view.
 
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -58,7 +58,7 @@ fn control(ipc: &Path) {
 
 // feature(ipc): `run --controller external`, `kind = "external"`
 #[test]
-fn a_process_moves_the_axes_and_its_answers_are_in_table_and_json() {
+fn a_controller_process_moves_axes_and_is_reported() {
     let _alone = alone();
     for json in [true, false] {
         let ipc = socket("moves");
@@ -102,7 +102,7 @@ fn without_a_process_the_axes_stay_disabled_and_the_run_is_well() {
 
 // feature(ipc): `run --controller external`, `kind = "external"`
 #[test]
-fn a_process_that_goes_stops_the_axes_while_the_bus_stays_in_op_and_the_run_says_so() {
+fn a_killed_process_stops_the_axes_and_the_bus_stays_in_op() {
     let _alone = alone();
     let text = include_str!("../../../../examples/six-axis.toml");
     let from = text.find("[controller]").expect("a controller");
@@ -139,7 +139,7 @@ fn a_process_that_goes_stops_the_axes_while_the_bus_stays_in_op_and_the_run_says
     let ran = program.finish();
     process.join().expect("the controller");
     assert_eq!(ran.code, Some(3), "{}", ran.stderr);
-    assert!(ran.stderr.contains("the controller process was gone"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("the controller process ended"), "{}", ran.stderr);
     let end: serde_json::Value = serde_json::from_str(&ran.stdout).expect("JSON");
     assert!(end["controller"]["stops"].as_u64() >= Some(1), "{end}");
     assert!(end["axes"][0]["stop"].as_str().is_some_and(|stop| stop.contains("stale")), "{end}");
@@ -148,7 +148,7 @@ fn a_process_that_goes_stops_the_axes_while_the_bus_stays_in_op_and_the_run_says
 
 // feature(ipc): the first answer that is refused for a reason is told while the run goes on
 #[test]
-fn a_process_that_answers_wrong_is_told_so_once() {
+fn wrong_answers_of_a_process_are_reported_once() {
     let _alone = alone();
     let ipc = socket("wrong");
     let program = start("examples/six-axis.toml", &ipc, &["--cycles", "1500"]);
@@ -190,8 +190,8 @@ fn what_cannot_be_is_one_sentence() {
     assert_eq!(
         ran.stderr.lines().last(),
         Some(
-            "onbeat: controller \"external\": expected an IPC for its process, found none: leave out --no-ipc and --time fast, or see \
-             why none is open"
+            "onbeat: controller \"external\": expected an IPC for its process, found none: leave \
+             out --no-ipc and --time fast, or see why no IPC is open"
         ),
         "{}",
         ran.stderr

@@ -1,5 +1,6 @@
-//! Faults of a day that a robot must not survive with a guess: drives that count from elsewhere, shafts that turn unseen, drives
-//! without quick stop, a bus that loses all power. In bus time, by scripts of faults; what the drives were sent and showed is in the recording.
+//! Faults of a day that a robot must not survive with a guess: drives that count from elsewhere,
+//! shafts that turn unseen, drives without quick stop, a bus that loses all power. In bus time, by
+//! scripts of faults; what the drives were sent and showed is in the recording.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -12,10 +13,12 @@ const TURN: f64 = std::f64::consts::TAU;
 const LIMIT: f64 = 1.2;
 /// rad; a stop from the highest speed of the sinusoid, and the time until the drive begins it.
 const BRAKING: f64 = 0.45;
-/// rad; a drive whose count changes in Op moves towards its last target by itself, until its own following error ends that.
+/// rad; a drive with a count that changes in Op moves towards its last target by itself, until its
+/// own following error ends that.
 const LURCH: f64 = 2.0;
 
-/// Two axes that swing by 0.9 rad, the second with this encoder; `rest` is added to the cycle, `drive` to the simulated drives.
+/// Two axes that swing by 0.9 rad, the second with this encoder; `rest` is added to the cycle,
+/// `drive` to the simulated drives.
 fn robot(name: &str, encoder: &str, rest: &str, drive: &str) -> PathBuf {
     let text =
         std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/six-axis.toml"))
@@ -94,8 +97,8 @@ fn play(name: &str, robot: &Path, script: &str) -> (Ran, HashMap<String, Vec<f64
     (ran, columns)
 }
 
-/// Events of the second drive by which nobody knows any more where its axis is: script, encoder, turns that the count is off from
-/// then on, and the reason.
+/// Events of the second drive after which the position of its axis is unknown: script, encoder,
+/// turns that the count is off from then on, and the reason.
 const MULTI: &str = "encoder = \"multi_turn\"\nencoder_range = 4096";
 const SINGLE: &str = "encoder = \"single_turn\"";
 const INCREMENTAL: &str = "encoder = \"incremental\"";
@@ -106,7 +109,7 @@ fn restarted(what: &str) -> String {
 
 // feature(axes): an axis whose drive counts from elsewhere is not moved, whatever `after_outage` says, and the run says why
 #[test]
-fn an_axis_whose_count_is_off_is_not_moved() {
+fn an_axis_with_a_wrong_count_is_not_moved() {
     let _shared = shared();
     let changed = "its position changed by more than the axis can have moved";
     let lost = "its encoder may have lost the position";

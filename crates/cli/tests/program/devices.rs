@@ -1,4 +1,5 @@
-//! `onbeat run` with devices beside the bus: a client of its IPC receives from them, and drives its wheels through them.
+//! `onbeat run` with devices next to the bus: a client of its IPC receives from them, and drives
+//! its wheels through them.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 use std::process::{Child, Stdio};
@@ -46,7 +47,7 @@ fn two_fresh<T>(
 // feature(devices): `onbeat run` opens its devices' ports; those that are missing are named, the cycle goes on
 // feature(devices): a service robot as it is published, with a myAHRS+ and DC motors: `onbeat run examples/m4k.toml`
 #[test]
-fn a_run_opens_its_devices_ports_and_whoever_attaches_hears_fresh_messages_of_each() {
+fn device_ports_publish_fresh_messages_to_clients() {
     let _shared = shared();
     let robot = Robot::run("devices", "examples/m4k.toml", &[]);
     let description = robot.ipc.description();
@@ -72,7 +73,8 @@ fn a_run_opens_its_devices_ports_and_whoever_attaches_hears_fresh_messages_of_ea
     });
     assert_eq!(blinks.colour, [9, 8, 7]);
 
-    // A compass: the unit turns by 40 degrees to both sides of north, which is 90 degrees from east.
+    // A compass: the unit turns by 40 degrees to both sides of north, which is 90 degrees from
+    // east.
     let yaw = 2.0 * imu.orientation[2].atan2(imu.orientation[3]).to_degrees();
     assert!((49.0..131.0).contains(&yaw), "{imu:?}");
 
@@ -80,7 +82,7 @@ fn a_run_opens_its_devices_ports_and_whoever_attaches_hears_fresh_messages_of_ea
     let wheels = robot.ipc.port("wheels").unwrap();
     let turned = ask_until(&wheels, [3.0, -2.0], |it| near(it.velocities, [3.0, -2.0]));
     assert!(turned.positions[0] > 0.0 && turned.positions[1] < 0.0, "{turned:?}");
-    // At most 2 m/s on wheels of 20.32 cm, and rest when nobody asks any more.
+    // At most 2 m/s on wheels of 20.32 cm; 0 once commands stop.
     let fast = ask_until(&wheels, [1e6, 1e6], |it| it.velocities.iter().all(|it| *it > 15.0));
     assert!(fast.commanded.iter().all(|it| *it <= 19.68), "{fast:?}");
     until(&wheels, "motors at rest", |bytes| {
@@ -132,7 +134,7 @@ fn robot_with_actuators() -> String {
 
 // feature(devices): actuators turn the robot's own wheels over the IPC
 #[test]
-fn actuators_with_axes_turn_the_robots_own_wheels_over_the_ipc_and_stop_them_when_nobody_asks_any_more() {
+fn wheel_actuators_turn_over_the_ipc_and_stop_without_commands() {
     let _shared = shared();
     let robot = Robot::run("actuators", &robot_with_actuators(), &[]);
     let refused = robot.ipc.command().expect_err("they hold the lease").to_string();
@@ -145,7 +147,7 @@ fn actuators_with_axes_turn_the_robots_own_wheels_over_the_ipc_and_stop_them_whe
         robot.until("turning", |state| near([0, 1].map(|axis| state.axes[axis].velocity), [4.0, -2.5]));
     assert!(turning.command.accepted > before.command.accepted, "{:?}", turning.command);
     assert_eq!(turning.command.refused, 0, "{:?}", turning.command);
-    // It is they: the task tells what the drives report.
+    // The robot's own wheels turned: the task reports what the drives report.
     let moved = [0, 1].map(|axis| turning.axes[axis].position - before.axes[axis].position);
     assert!(moved[0] > 0.0 && moved[1] < 0.0, "{moved:?}");
     assert!(told.positions[0] > before.axes[0].position && told.positions[1] < before.axes[1].position);
@@ -154,7 +156,7 @@ fn actuators_with_axes_turn_the_robots_own_wheels_over_the_ipc_and_stop_them_whe
     let fastest = ask_until(&wheels, [1000.0, 1000.0], |it| near(it.velocities, [6.0, 6.0]));
     assert!(fastest.commanded.iter().all(|it| *it <= 6.0), "{fastest:?}");
 
-    // Nobody asks any more: 0.3 s later they slow down, and stand.
+    // Without commands they slow down after 0.3 s, and stop.
     until(&wheels, "wheels at rest", |bytes| {
         let it = Wheels::decode(bytes).expect("a message");
         (near(it.velocities, [0.0; 2]) && it.commanded == [0.0; 2]).then_some(())
@@ -180,11 +182,11 @@ impl Drop for Simulator {
 
 // feature(devices): `onbeat run` opens its devices' ports; those that are missing are named, the cycle goes on
 #[test]
-fn devices_that_are_not_there_are_named_with_their_paths_and_the_cycle_goes_on() {
+fn missing_devices_are_named_with_paths_and_the_cycle_continues() {
     let _shared = shared();
     let testbed = match Testbed::new() {
         Ok(testbed) => testbed,
-        Err(skip) => return eprintln!("skipped: {skip}"),
+        Err(skip) => return testkit::skip!("{skip}"),
     };
     let text = include_str!("../../../../examples/m4k.toml");
     assert_eq!(text.matches("\"/dev/").count(), 7);
@@ -196,7 +198,8 @@ fn devices_that_are_not_there_are_named_with_their_paths_and_the_cycle_goes_on()
     let simulate = testbed.run_in(Side::Far, simulate).stderr(Stdio::null()).stdout(Stdio::null()).spawn();
     let _simulator = Simulator(simulate.expect("the simulator"));
     let mut run = onbeat();
-    // Long enough for every device to be tried; a busy machine makes cycles late, which is not what is asked here.
+    // Long enough for every device to be tried; a busy machine makes cycles late, which is not what
+    // is asked here.
     run.args([
         "run",
         robot,

@@ -17,7 +17,8 @@ use serde_json::{Value, json};
 use crate::common::{Ran, Running, SIMULATED, await_cycles, file, finished, onbeat, run, shared};
 use crate::wire::SIX_AXIS;
 
-/// Three SubDevices in a line, with a bad cable between the last two: every look finds ten damaged frames more.
+/// Three SubDevices in a line, with a bad cable between the last two: every look finds ten damaged
+/// frames more.
 #[derive(Default)]
 struct BadCable {
     damaged: u8,
@@ -151,11 +152,11 @@ const PLACE: &str = "the fault is between SubDevice 1 \"drive-1\" port 1 and Sub
 
 // feature(diagnosis): `onbeat diag` of a running cycle: a table, findings in sentences, exit code 3; `diag clear`
 #[test]
-fn the_place_of_a_fault_is_told_and_the_counters_are_cleared() {
+fn a_fault_is_located_and_the_counters_are_cleared() {
     let cycle = Cycle::start("place");
     let ran = cycle.ask(&[]);
     assert_eq!(ran.code, Some(3), "{}{}", ran.stdout, ran.stderr);
-    assert!(ran.stderr.contains("asked through the running cycle"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("using the running cycle"), "{}", ran.stderr);
     let found: Vec<_> = ran.stdout.lines().filter_map(|line| line.strip_prefix("! ")).collect();
     assert_eq!(found, [PLACE], "{}", ran.stdout);
     assert!(ran.stdout.contains("spread 20 ns"), "{}", ran.stdout);
@@ -195,7 +196,7 @@ fn the_place_of_a_fault_is_told_and_the_counters_are_cleared() {
 
 // feature(diagnosis): `onbeat diag --watch` judges what was counted since the look before, a JSON object a line
 #[test]
-fn a_watch_judges_what_was_counted_since_the_look_before() {
+fn watch_reports_only_new_counts() {
     let cycle = Cycle::start("watch");
     let mut command = cycle.command(&["--json", "--watch", "10ms"]);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
@@ -232,7 +233,7 @@ fn latch_inputs_are_listed() {
 
 // feature(diagnosis): `onbeat diag` of a bus of its own, brought to PreOp; exit code 0 where nothing is wrong
 #[test]
-fn a_bus_of_its_own_without_a_fault_is_told_as_such() {
+fn a_healthy_bus_is_reported_as_such() {
     let ran = run(&["diag"]);
     assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
     assert!(ran.stderr.contains(SIMULATED) && ran.stdout.ends_with("nothing is wrong\n"), "{}", ran.stdout);
@@ -252,7 +253,7 @@ fn a_bus_of_its_own_without_a_fault_is_told_as_such() {
 /// Frames are damaged on demand while a robot runs, and a running diagnosis names the cable.
 // feature(diagnosis): `onbeat fault crc` on a running cycle, and `onbeat diag` names the damaged cable
 #[test]
-fn a_cable_that_damages_frames_on_demand_is_named_while_the_cycle_runs() {
+fn a_bad_cable_is_named_while_the_cycle_runs() {
     let _shared = shared();
     let name = format!("diag-of-a-bad-cable-{}", std::process::id());
     let mut command = onbeat();
@@ -286,10 +287,11 @@ fn a_cable_that_damages_frames_on_demand_is_named_while_the_cycle_runs() {
     assert!(matches!(running.finish().code, Some(0 | 3)));
 }
 
-/// A drive without power, and another in its place, while a robot runs: neither is told to be in Op, and the event has the cable to the place.
+/// An unpowered drive, and another in its place, while a robot runs: neither is reported in Op, and
+/// the event names the cable to the place.
 // feature(diagnosis): a SubDevice that does not answer has no state in `diag`, `scan` and the status of the bus; another in its place is told with the cable to it
 #[test]
-fn one_that_does_not_answer_is_told_so_and_another_in_its_place_with_its_cable() {
+fn absent_and_foreign_sub_devices_are_reported() {
     let _shared = shared();
     let name = format!("diag-of-a-stranger-{}", std::process::id());
     let mut command = onbeat();
@@ -326,7 +328,7 @@ fn one_that_does_not_answer_is_told_so_and_another_in_its_place_with_its_cable()
     assert!(gone["clock_difference_ns"].is_null() && gone["sync0"].is_null(), "{gone}");
     assert_eq!(json(&["scan", "--cycle", &name, "--json"])[5]["state"], "no answer");
     assert!(ask(&["diag", "--cycle", &name]).contains("\n   5 drive-6  no answer "));
-    // The right one again, which comes back by itself.
+    // The right drive again, which recovers by itself.
     ask(&["fault", "--of", &name, "sii", "restore", "drive-6"]);
     ask(&["fault", "--of", &name, "power", "cycle", "drive-6"]);
     let is_back = (0..100).any(|_| {
@@ -345,10 +347,11 @@ fn one_that_does_not_answer_is_told_so_and_another_in_its_place_with_its_cable()
     running.finish();
 }
 
-/// A drive whose mate of a group is gone exchanges nothing, and answers; so it is where nobody is brought back.
+/// A drive with an absent group mate exchanges nothing, but answers; so it does where no SubDevice
+/// is recovered.
 // feature(diagnosis): a SubDevice that does not answer has no state in `diag`, `scan` and the status of the bus; another in its place is told with the cable to it
 #[test]
-fn one_whose_mate_does_not_answer_has_its_state() {
+fn a_sub_device_with_an_absent_mate_has_a_state() {
     let text = include_str!("../../../../examples/six-axis.toml");
     let all = "count = 6\ndevice = \"servo\"\n";
     assert!(text.contains(all), "the drives of the example");

@@ -17,7 +17,7 @@ fn names(tasks: &[TaskDiagnostics]) -> Vec<&str> {
 
 // feature(tasks): `--watch` of cycle and devices' tasks; `tasks` in `run --json`
 #[test]
-fn the_watch_counts_what_disturbs_the_cycle_and_every_devices_task() {
+fn the_watch_counts_disturbances_of_every_task() {
     let _alone = alone();
     let robot = Robot::run("watched", "examples/m4k.toml", &["--watch"]);
     // Live, for others.
@@ -41,7 +41,8 @@ fn the_watch_counts_what_disturbs_the_cycle_and_every_devices_task() {
         assert_eq!(task["name"], *name);
         let (counted, watched) = (&task["disturbances"], &task["watched"]);
         let jobs = number(task, "jobs");
-        // The thread sleeps once for each of its periods, but where a busy machine has it late for the next.
+        // The thread sleeps once for each of its periods, but where a busy machine has it late for
+        // the next.
         let slept = number(counted, "voluntary_switches");
         assert!(slept + number(task, "overruns") + jobs / 4 >= jobs && jobs > 5, "{task}");
         for kernels in ["involuntary_switches", "minor_faults", "major_faults"] {
@@ -52,16 +53,17 @@ fn the_watch_counts_what_disturbs_the_cycle_and_every_devices_task() {
         }
         assert!(number(watched, "preemptions") <= number(counted, "involuntary_switches"), "{task}");
         assert!(number(watched, "minor_faults") <= number(counted, "minor_faults"), "{task}");
-        // Their work is numbers: whoever finds a call here has found a mistake.
+        // The tasks only compute: a system call found here is a bug.
         if watched["means"] == "tracepoints" {
             let calls = [number(watched, "system_calls"), number(watched, "blocking_calls")];
             assert_eq!(calls, [0, 0], "{name}: {watched}");
         } else {
-            eprintln!("skipped: system calls of {name}: {}", watched["missing"]);
+            testkit::skip!("system calls of {name}: {}", watched["missing"]);
         }
-        let whom = if *name == "cycle" { "the cycle's thread".to_owned() } else { format!("task {name}") };
+        let thread =
+            if *name == "cycle" { "the cycle's thread".to_owned() } else { format!("task {name}") };
         let said = end.stderr.lines().any(|line| {
-            line == format!("nothing disturbed {whom}") || line == format!("disturbances of {whom}:")
+            line == format!("nothing disturbed {thread}") || line == format!("disturbances of {thread}:")
         });
         assert!(said, "{name}: {}", end.stderr);
     }
@@ -70,7 +72,7 @@ fn the_watch_counts_what_disturbs_the_cycle_and_every_devices_task() {
 
 // feature(tasks): `--watch` of cycle and devices' tasks; `tasks` in `run --json`
 #[test]
-fn the_table_has_a_line_of_counts_for_each_task_and_a_run_without_a_watch_has_none() {
+fn table_has_counts_per_task_and_none_without_a_watch() {
     let ran = run_alone(&["run", "examples/m4k.toml", "--cycles", "300", "--watch"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     let table = ran.stdout.lines().skip_while(|line| !line.contains("preemptions"));

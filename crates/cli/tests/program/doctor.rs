@@ -109,9 +109,9 @@ fn the_verdict_is_a_sentence_with_its_doubts() {
     );
 }
 
-/// The probe asks for what it is told to, and gives it back.
+/// The probe requests the named profile, and gives it back.
 #[test]
-fn the_probe_has_the_profile_that_is_asked_for() {
+fn the_probe_has_the_requested_profile() {
     let probe = |profile| {
         let ran =
             run_alone(&["doctor", "--for", "1ms", "--probe-time", "100ms", "--profile", profile, "--json"]);
@@ -128,12 +128,13 @@ fn the_probe_has_the_profile_that_is_asked_for() {
     assert!(granted.contains("spin") || refusals > 0, "{granted}");
 }
 
-/// Every value that is changed is put back. Files that others may change at the same time are not looked at.
+/// Every changed value is restored. Files that other programs may change at the same time are not
+/// compared.
 // feature(doctor): `--fix` mends, `--restore` puts back
 #[test]
 fn what_is_mended_is_put_back() {
     if !rustix::process::geteuid().is_root() {
-        return eprintln!("skipped: changing the machine needs root");
+        return testkit::skip!("changing the machine needs root");
     }
     let _turn = Turn::take().expect("a turn");
     let files = [
@@ -176,18 +177,18 @@ fn what_is_mended_is_put_back() {
     assert!(run_alone(&["doctor", "--restore"]).stdout.contains("Nothing to put back"));
 }
 
-/// A run that is killed cannot clean up behind itself: this test, like everything else, would stay off the CPU.
+/// A killed run cannot clean up: this test, like everything else, would stay off the CPU.
 // feature(hold): everything undone at the end, after Ctrl-C, and after a kill
 #[test]
 fn what_a_killed_run_left_behind_is_put_back() {
     if !rustix::process::geteuid().is_root() {
-        return eprintln!("skipped: shielding a CPU needs root");
+        return testkit::skip!("shielding a CPU needs root");
     }
     let _turn = Turn::take().expect("a turn");
     let alone = common::alone();
     let before = allowed_cpus();
     let Some(cpu) = before.rsplit([',', '-']).next().filter(|_| before.contains(['-', ','])) else {
-        return eprintln!("skipped: needs two CPUs, found {before}");
+        return testkit::skip!("needs two CPUs, found {before}");
     };
     let mut command = onbeat();
     // If this test is killed, the shield is lowered in order.
@@ -223,7 +224,7 @@ fn allowed_cpus() -> String {
     line.expect("a list of CPUs").trim().to_owned()
 }
 
-/// A user who must not change the machine gets an error, and nothing is changed.
+/// A user without the right to change the machine gets an error, and nothing is changed.
 #[test]
 fn mending_without_the_right_changes_nothing() {
     if !rustix::process::geteuid().is_root() {
@@ -233,7 +234,7 @@ fn mending_without_the_right_changes_nothing() {
         return;
     }
     let program = env!("CARGO_BIN_EXE_onbeat");
-    // The program may lie where only root can go.
+    // Only root may have access to the folder of the program.
     let copy = std::env::temp_dir().join(format!("onbeat-doctor-{}", std::process::id()));
     fs::copy(program, &copy).expect("a copy of the program");
     let mut command = Command::new("setpriv");
@@ -243,10 +244,10 @@ fn mending_without_the_right_changes_nothing() {
         .args(["doctor", "--fix"]);
     let output = command.output();
     let _ = fs::remove_file(&copy);
-    let Ok(output) = output else { return eprintln!("skipped: no setpriv here (Debian: util-linux)") };
+    let Ok(output) = output else { return testkit::skip!("no setpriv here (Debian: util-linux)") };
     let said = String::from_utf8_lossy(&output.stderr);
     if said.contains("setpriv:") {
-        return eprintln!("skipped: {said}");
+        return testkit::skip!("{said}");
     }
     assert_eq!(output.status.code(), Some(3), "{said}");
     assert!(said.contains("nothing was changed") && said.contains("root"), "{said}");
@@ -293,14 +294,15 @@ fn severity(object: &Value, name: &str) -> String {
     check["severity"].as_str().expect("a severity").to_owned()
 }
 
-/// The kernel's own files and answers, not ours: an address, IPv6, a raw socket, a bridge, a pulled cable.
+/// The kernel's own files and answers, not ours: an address, IPv6, a raw socket, a bridge, a pulled
+/// cable.
 // feature(doctor): other users of the interface
 #[test]
 fn other_users_of_an_interface_are_seen() {
     let _alone = common::alone();
     let testbed = match Testbed::new() {
         Ok(testbed) => testbed,
-        Err(skip) => return eprintln!("skipped: {skip}"),
+        Err(skip) => return testkit::skip!("{skip}"),
     };
     let inside = |program: &str, arguments: &str| {
         let mut command = Command::new(program);
@@ -355,7 +357,7 @@ fn an_interface_is_mended_and_put_back() {
     let (_turn, _alone) = (Turn::take().expect("a turn"), common::alone());
     let testbed = match Testbed::new() {
         Ok(testbed) => testbed,
-        Err(skip) => return eprintln!("skipped: {skip}"),
+        Err(skip) => return testkit::skip!("{skip}"),
     };
     let inside = |words: &str| {
         let mut words = words.split(' ');
@@ -364,7 +366,7 @@ fn an_interface_is_mended_and_put_back() {
         testbed.run_in(Side::Near, command).output().expect("a program")
     };
     if !inside("ethtool -K near gro on").status.success() {
-        return eprintln!("skipped: no ethtool here (Debian: ethtool), or it may not switch gro");
+        return testkit::skip!("no ethtool here (Debian: ethtool), or it may not switch gro");
     }
     let gro = || {
         String::from_utf8_lossy(&inside("ethtool -k near").stdout).contains("generic-receive-offload: on")

@@ -1,4 +1,5 @@
-//! The exit codes of `onbeat run`: each says how the run ended, and standard error and the table say why.
+//! The exit codes of `onbeat run`: each says how the run ended, and standard error and the table
+//! say why.
 
 use std::time::Duration;
 
@@ -7,7 +8,8 @@ use testkit::Side;
 use crate::common::{Ran, Running, await_cycles, file, onbeat, run, shared, six_axis_with};
 use crate::wire::{SIX_AXIS, Wire};
 
-/// A run on the wire that the machine did not hold up for so long that axes were stopped for that alone.
+/// A run on the wire that the machine did not hold up for so long that axes were stopped for that
+/// alone.
 fn undisturbed(mut run: impl FnMut() -> Ran) -> Ran {
     for _ in 0..5 {
         let ran = run();
@@ -22,14 +24,14 @@ fn undisturbed(mut run: impl FnMut() -> Ran) -> Ran {
 
 // feature(program): exit codes, from one verdict for program and fault matrix
 #[test]
-fn a_command_line_that_cannot_be_read_is_2_and_a_run_that_cannot_be_is_1() {
+fn exit_code_is_2_for_usage_errors_and_1_for_refused_runs() {
     assert_eq!(run(&["run", "--cycles", "0"]).code, Some(2));
     assert_eq!(run(&["run", "no-such-robot.toml"]).code, Some(1));
     assert_eq!(run(&["run", "--loss", "100%"]).code, Some(1));
 }
 
 #[test]
-fn the_help_tells_the_exit_codes() {
+fn the_help_lists_the_exit_codes() {
     let help = run(&["run", "--help"]).stdout;
     assert!(
         ["0  ", "1  ", "2  ", "3  ", "4  ", "130  "]
@@ -100,7 +102,7 @@ fn a_drive_without_main_power_is_named() {
 // feature(program): a bus that dies
 // feature(program): exit codes, from one verdict for program and fault matrix
 #[test]
-fn a_bus_that_dies_is_4_and_names_who_did_not_answer() {
+fn a_dead_bus_exits_4_and_names_missing_sub_devices() {
     let Some(mut wire) = Wire::with(SIX_AXIS) else { return };
     let mut run = onbeat();
     run.args(["run", "--cycles", "3000", "--no-ipc", "--iface", Side::Near.interface()]);
@@ -137,7 +139,7 @@ fn a_bus_that_stays_lost_ends_the_run_and_is_4() {
     let end: serde_json::Value = serde_json::from_str(&ran.stdout).expect("the numbers");
     assert_eq!(end["sub_devices"][5]["answers"], false, "{end}");
     assert_eq!(end["axes"][5]["state"], "no answer", "{end}");
-    // The bus and each of its SubDevices, also those that standard error only names.
+    // The bus and each of its SubDevices, also the ones that standard error only names.
     let findings = end["findings"].as_array().expect("a list");
     assert_eq!(findings.iter().filter(|it| it["code"] == 4).count(), 7, "{end}");
     let named = "onbeat: nor did 3 more end well: SubDevice 3 \"drive-4\", SubDevice 4 ";
@@ -172,7 +174,7 @@ fn a_bus_that_is_lost_and_back_says_for_how_long() {
 
 // feature(program): `loss_time = "wait"`
 #[test]
-fn a_bus_that_may_stay_lost_is_waited_for_longer_than_by_default_and_the_run_goes_on() {
+fn lost_time_of_the_robot_file_outlasts_the_default() {
     let text = include_str!("../../../../examples/six-axis.toml");
     let waits = text.replace("period = \"1ms\"", "period = \"5ms\"\nloss_time = \"wait\"");
     // Drives that stay in Op meanwhile.
@@ -184,7 +186,7 @@ fn a_bus_that_may_stay_lost_is_waited_for_longer_than_by_default_and_the_run_goe
     run.args(["run", robot, "--no-ipc", "--json", "--iface", Side::Near.interface()]);
     let running = Running::start(wire.testbed.run_in(Side::Near, run));
     await_cycles(running.id(), 400);
-    // Frames are lost where nobody takes them: the cable is out. The default ends a run after 10 s.
+    // Frames are lost on an unplugged cable. The default ends a run after 10 s.
     let far = wire.testbed.namespace(Side::Far);
     let set = |state: &str| {
         let ip = ["-n", &far, "link", "set", Side::Far.interface(), state];
@@ -215,7 +217,7 @@ fn a_bus_that_may_stay_lost_is_waited_for_longer_than_by_default_and_the_run_goe
 
 // feature(program): exit codes, from one verdict for program and fault matrix
 #[test]
-fn a_run_that_is_stopped_on_its_way_to_op_names_the_sub_device_in_error_and_is_4() {
+fn a_failed_bring_up_names_the_sub_device_and_exits_4() {
     let script = file("refused-op.txt", "0s state refuse drive-6 Op 0x1b\n");
     let mut command = onbeat();
     command.args(["run", SIX_AXIS, "--no-ipc", "--json", "--faults"]).arg(script);

@@ -40,7 +40,7 @@ fn a_known_culprit_is_named_for_the_cycles_it_delayed() {
         command.args(["--explain", "--json", "--force", "--record", recording.to_str().expect("a path")]);
         finished(command)
     };
-    // A machine that stands still for longer than the drives' watchdogs wait says nothing about blame.
+    // A host stall longer than the drives' watchdogs says nothing about blame.
     let calm = || testkit::await_calm(Duration::from_secs(60));
     let ran = (0..5).map(|_| (calm(), attempt()).1).find(|ran| ran.code == Some(0));
     terminate(&mut culprit);
@@ -89,7 +89,7 @@ fn a_known_culprit_is_named_for_the_cycles_it_delayed() {
 
 // feature(explain): `late` in JSON, shares that add up
 #[test]
-fn late_is_an_array_whenever_explanations_are_asked_for() {
+fn late_is_an_array_when_explanations_are_requested() {
     let end = run_alone(&["run", "--cycles", "200", "--explain", "--late-above", "60min", "--json"]).json();
     assert_eq!(end["late"], Value::Array(Vec::new()));
     assert_eq!(end["explain"]["late_cycles"], 0);
@@ -102,7 +102,7 @@ fn late_is_an_array_whenever_explanations_are_asked_for() {
 
 // feature(explain): the worst ten in words, exports for Perfetto (their shape)
 #[test]
-fn the_worst_cycles_are_told_in_words_and_written_for_perfetto() {
+fn worst_cycles_are_explained_and_written_for_perfetto() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("explained");
     let _ = fs::remove_dir_all(&folder);
     let folder_name = folder.to_str().expect("a path");
@@ -136,7 +136,7 @@ fn the_worst_cycles_are_told_in_words_and_written_for_perfetto() {
 
 // feature(explain): tracefs left as found, also after a kill
 #[test]
-fn a_run_that_is_killed_leaves_an_instance_that_the_next_one_removes() {
+fn the_trace_instance_of_a_killed_run_is_removed() {
     let _alone = alone();
     let instances = || -> Vec<String> {
         let tracefs = Tracefs::open().ok();
@@ -155,11 +155,11 @@ fn a_run_that_is_killed_leaves_an_instance_that_the_next_one_removes() {
     child.kill().expect("kill");
     child.wait().expect("its end");
     if !made {
-        eprintln!("skipped: no trace instance can be made here");
+        testkit::skip!("no trace instance can be made here");
         return;
     }
     if !there() {
-        eprintln!("skipped: somebody else has removed the instance of the killed run already");
+        testkit::skip!("somebody else has removed the instance of the killed run already");
         return;
     }
     let mut next = onbeat();
@@ -176,7 +176,7 @@ fn start_culprit(cpu: &str, log: &Path) -> Option<Child> {
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::inherit()).spawn().expect("the program");
     thread::sleep(Duration::from_millis(200));
     if child.try_wait().expect("status").is_some() {
-        eprintln!("skipped: the culprit may not take the CPU");
+        testkit::skip!("the culprit may not take the CPU");
         return None;
     }
     Some(child)
@@ -238,8 +238,8 @@ fn shares_add_up(end: &Value) {
     }
 }
 
-/// Chrome's Trace Event Format: every event has a phase, a process and a thread; slices have a begin and a length and
-/// on one track do not overlap; tracks are named.
+/// Chrome's Trace Event Format: every event has a phase, a process and a thread; slices have a
+/// begin and a length and on one track do not overlap; tracks are named.
 fn is_a_chrome_trace(trace: &Value) {
     let events = trace["traceEvents"].as_array().expect("traceEvents");
     let mut tracks: BTreeMap<u64, Vec<(f64, f64)>> = BTreeMap::new();

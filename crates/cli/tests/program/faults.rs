@@ -64,7 +64,7 @@ impl Simulator {
 
 // feature(program): `onbeat fault` has faults take place on a running `simulate`: a run at the other end tells them
 #[test]
-fn faults_sent_to_a_simulator_are_what_a_run_tells() {
+fn faults_sent_to_a_simulator_are_reported_by_the_run() {
     let Some(simulator) = Simulator::of("told") else { return };
     let ran = simulator.run_with(&["drive fault drive-3 0x7500", "power off drive-6"]);
     assert_eq!(ran.code, Some(4), "{}", ran.stderr);
@@ -163,7 +163,7 @@ fn what_cannot_be_is_refused_in_a_sentence() {
     let nobody = run(&["fault", "--of", "no-such-simulator", "power", "off", "1"]);
     let told = nobody.sentence();
     assert!(
-        told.starts_with("onbeat: no simulator called `no-such-simulator` runs: none answers in /"),
+        told.starts_with("onbeat: no simulator called `no-such-simulator` runs: no process answers in /"),
         "{told}"
     );
     assert!(told.contains("start one with `onbeat run ROBOT.toml --control NAME`"), "{told}");
@@ -213,7 +213,7 @@ fn a_run_begins_without_an_optional_drive_which_joins() {
     let ran = run(&["run", robot, "--cycles", "7000", "--no-ipc", "--faults", script]);
     let told = [
         "SubDevice 5 \"drive-6\" is not on the bus; it joins when it comes",
-        "SubDevice 5 \"drive-6\" is configured anew",
+        "SubDevice 5 \"drive-6\" is configured again",
         "SubDevice 5 \"drive-6\" has joined and is in Op, behind the cable between SubDevice 4 \"drive-5\" port 1 and SubDevice 5 \
          \"drive-6\" port 0",
     ];
@@ -223,7 +223,7 @@ fn a_run_begins_without_an_optional_drive_which_joins() {
         rest = &rest[at..];
     }
     // Power that returns moves nothing: its axis needs a start request.
-    let waits = "supervision stopped axis \"axis-6\": its drive lost its torque (power, STO or a permission): the axis waits for a start request";
+    let waits = "supervision stopped axis \"axis-6\": power, STO or a permission was missing: the axis waits for a start request";
     assert!(ran.code == Some(3) && ran.stderr.contains(waits), "{}", ran.stderr);
 }
 
@@ -238,7 +238,7 @@ fn with_an_optional_drive(name: &str) -> PathBuf {
 
 // feature(program): an optional SubDevice that was lost and has joined again is told to be back
 #[test]
-fn an_optional_drive_that_comes_again_is_told_to_have_process_data_again() {
+fn a_returned_optional_drive_is_reported() {
     let robot = with_an_optional_drive("optional-again.toml");
     let script = file("again.txt", "2s cable pull drive-5:1\n3s cable plug drive-5:1\n");
     let [robot, script] = [&robot, &script].map(|it| it.to_str().expect("UTF-8"));
@@ -301,7 +301,7 @@ fn the_cable_to_a_drive_that_joined_late_has_its_place() {
 
 // feature(program): of a group that cannot join, the SubDevice that keeps it out is named, and no other
 #[test]
-fn of_a_group_that_cannot_join_the_culprit_is_named_and_none_of_its_mates() {
+fn only_the_culprit_of_a_group_that_cannot_join_is_named() {
     let text = include_str!("../../../../examples/six-axis.toml");
     let all = "count = 6\ndevice = \"servo\"\n";
     let one = |number: u32| {
@@ -337,7 +337,7 @@ fn a_script_with_errors_is_refused_whole() {
     let script =
         file("wrong-faults.txt", "1s power off drive-9\n\n0.5s frames loose 1%\n2s clear\n1s clear\n");
     let script = script.to_str().expect("UTF-8");
-    // An interface that is not there: it does not come so far.
+    // The script is refused before the missing interface is opened.
     let simulate = run(&["simulate", SIX_AXIS, "--iface", "no-such-nic", "--faults", script]);
     let run_ = run(&["run", SIX_AXIS, "--cycles", "10", "--faults", script]);
     for ran in [simulate, run_] {
@@ -421,7 +421,7 @@ fn whatever_comes_to_its_socket_frames_are_answered() {
         let started = Instant::now();
         loop {
             match connect(&socket, &address) {
-                // More wait to be heard than the socket keeps.
+                // More requests wait than the socket's queue keeps.
                 Err(Errno::AGAIN) if started.elapsed() < Duration::from_secs(60) => {
                     std::thread::sleep(Duration::from_millis(1));
                 }

@@ -1,4 +1,5 @@
-//! `onbeat run --trigger`, `onbeat record`, `onbeat export`: recordings that are kept for a reason, and for other programs.
+//! `onbeat run --trigger`, `onbeat record`, `onbeat export`: recordings that are kept for a reason,
+//! and for other programs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -40,7 +41,7 @@ fn a_fault_is_kept_with_what_was_before_and_after_it() {
     assert_eq!(ran.code, Some(3), "{}{}", ran.stdout, ran.stderr);
     let files = kept(&folder);
     assert!(ran.stderr.contains(&format!("{path}: {} recording", files.len())), "{}", ran.stderr);
-    // On a machine that stands still an outage is a fault, too.
+    // A host stall causes an outage, which is a fault, too.
     let with_fault = |path: &PathBuf| {
         let it = read(path);
         it.end["triggers"].to_string().contains("axis-3").then_some((path.clone(), it))
@@ -58,7 +59,7 @@ fn a_fault_is_kept_with_what_was_before_and_after_it() {
     let at = all.iter().find(|it| it.cycle >= fault).expect("the fault").release_ns;
     assert!(at - first >= 250_000_000 && last - at >= 150_000_000, "{first} {at} {last}");
     assert_eq!(recording.end["cycles"], all.len());
-    // What happened, and the state of the axis, stand beside the cycles.
+    // The event, and the state of the axis, are recorded next to the cycles.
     let told = |mark: &Mark| matches!(mark, Mark::Event { severity, sentence, .. } if severity == "error" && sentence.contains("axis-3"));
     let mark = recording.marks.iter().find(|mark| told(mark)).expect("the event");
     assert!(mark.cycle() >= all[0].cycle && mark.cycle() <= fault + 1, "{mark:?} {fault}");
@@ -82,7 +83,7 @@ fn a_fault_is_kept_with_what_was_before_and_after_it() {
 
 // feature(measure): `--record-size`: every cycle in parts of bounded size, a bounded number of them
 #[test]
-fn a_recording_in_parts_is_bounded_and_loses_no_cycle_between_two() {
+fn a_split_recording_is_bounded_and_loses_no_cycle() {
     let folder = folder("parts");
     let path = folder.join("arm.onbeat");
     let path = path.to_str().unwrap();
@@ -150,7 +151,7 @@ fn of_thresholds_the_newest_files_are_kept_as_mcap_too() {
 }
 
 #[test]
-fn a_recording_is_kept_when_somebody_asks_for_it() {
+fn a_recording_is_kept_on_request() {
     let _shared = shared();
     let folder = folder("flight-command");
     let path = folder.join("arm.onbeat");
@@ -183,13 +184,13 @@ fn a_recording_is_kept_when_somebody_asks_for_it() {
     let robot = Robot::run("flight-none", SIX_AXIS, &[]);
     let asked = ask(&robot, &[]);
     let expected =
-        "the run keeps no recording when it is asked, expected one with --record FILE --trigger command";
+        "the run makes no recording on request, expected a run with --record FILE --trigger command";
     assert!(asked.sentence().contains(expected), "{}", asked.stderr);
     robot.end();
 }
 
 #[test]
-fn triggers_that_cannot_be_are_told() {
+fn invalid_triggers_are_reported() {
     let record = ["run", "--cycles", "10", "--record"];
     let ran = run(&[&record, &["/tmp/x.onbeat", "--trigger", "axis-1.torqe>2"][..]].concat());
     assert_eq!(ran.code, Some(1), "{}", ran.stderr);
@@ -257,7 +258,7 @@ fn a_recording_is_exported_as_csv_and_as_mcap() {
 
     let ran = run(&["export", &from, &csv]);
     assert!(
-        ran.sentence().ends_with("there is such a file, expected none; --force replaces it"),
+        ran.sentence().ends_with("the file exists, expected none; --force replaces it"),
         "{}",
         ran.stderr
     );
@@ -273,7 +274,7 @@ fn a_recording_is_exported_as_csv_and_as_mcap() {
     assert!(!Path::new(&path("again.csv")).exists());
 }
 
-/// A file that is no recording stays, and so does one that is being written or read.
+/// A file that is no recording is kept, as is a file that is being written or read.
 #[test]
 fn no_file_is_lost_to_a_recording() {
     let folder = folder("not-lost");

@@ -35,7 +35,7 @@ fn no_option_is_to_be_given_behind_two_dashes() {
 
 // feature(program): hints name what was wrong: command line, robot file, CPU, folder, cycle, right
 #[test]
-fn a_word_that_is_no_text_is_told_by_its_number() {
+fn an_invalid_text_argument_is_reported_by_its_number() {
     let of = |before: &[&str]| {
         let mut command = onbeat();
         command.args(before).arg(OsStr::from_bytes(b"\xff\xfe"));
@@ -55,7 +55,7 @@ fn a_word_that_is_no_text_is_told_by_its_number() {
 
 // feature(program): hints name what was wrong: command line, robot file, CPU, folder, cycle, right
 #[test]
-fn an_object_in_two_words_is_told_as_one() {
+fn an_object_in_two_words_is_reported() {
     let said = usage(&["sdo", "read", "0", "0x1018", "1"]);
     assert!(said.contains("0x1018:1") && !said.contains("-- 1"), "{said}");
 }
@@ -73,7 +73,7 @@ fn a_value_of_the_command_line_is_not_the_files() {
         );
         assert!(!sentence.contains(".toml"), "{sentence}");
     }
-    // A file that is wrong by itself is still told with its place.
+    // An error within a file is still reported with its position.
     let wrong = six_axis_with("hints-wrong.toml", "period = \"1ms\"", "period = \"1us\"");
     let ran = run(&["run", wrong.to_str().unwrap(), "--priority", "50"]);
     assert!(ran.sentence().contains("hints-wrong.toml:"), "{}", ran.stderr);
@@ -106,7 +106,7 @@ fn a_mistyped_folder_is_not_made() {
 
 // feature(program): hints name what was wrong: command line, robot file, CPU, folder, cycle, right
 #[test]
-fn another_bus_than_the_built_in_robots_is_told_how_to_get_a_file() {
+fn a_foreign_bus_gets_a_hint_how_to_draft_a_file() {
     let ran = run(&["run", "--segment", "examples/io-station.toml", "--cycles", "10"]);
     assert_eq!(ran.code, Some(1));
     for part in ["built-in robot", "onbeat new --segment examples/io-station.toml -o robot.toml"] {
@@ -119,7 +119,7 @@ fn another_bus_than_the_built_in_robots_is_told_how_to_get_a_file() {
 
 // feature(program): hints name what was wrong: command line, robot file, CPU, folder, cycle, right
 #[test]
-fn an_esi_file_in_the_place_of_an_image_is_told_as_that() {
+fn an_esi_file_instead_of_an_image_is_reported() {
     crate::common::file("hints-esi.xml", "\u{feff}<?xml version=\"1.0\"?>\n<EtherCATInfo/>\n");
     let robot = six_axis_with(
         "hints-esi.toml",
@@ -156,18 +156,18 @@ fn of_several_cycles_top_says_how_one_is_named() {
 #[test]
 fn what_root_has_changed_is_put_back_by_root() {
     if !rustix::process::geteuid().is_root() {
-        return eprintln!("skipped: it needs root, to have a folder of root's");
+        return testkit::skip!("it needs root, to have a folder of root's");
     }
     let _ = std::fs::create_dir(RUN);
     let ran = as_nobody(&["doctor", "--restore"]);
     if ran.stderr.contains("setpriv:") {
-        return eprintln!("skipped: {}", ran.stderr);
+        return testkit::skip!("{}", ran.stderr);
     }
     assert_eq!(ran.code, Some(3), "{}{}", ran.stdout, ran.stderr);
     assert!(ran.stderr.contains("run this as root") && !ran.stderr.contains("remove it"), "{}", ran.stderr);
 }
 
-/// The program as a user who has no part in it, from a place that user may read.
+/// Runs the program as a user without rights, from a folder that this user may read.
 fn as_nobody(arguments: &[&str]) -> Ran {
     let program = onbeat();
     let copy = std::env::temp_dir().join(format!("onbeat-hints-{}", std::process::id()));

@@ -10,7 +10,7 @@ use crate::common::{alone, onbeat, run_alone, six_axis_with, slept};
 
 // feature(hold): P, M, C and S: each asked for alone, granted or refused with a reason, given back
 #[test]
-fn each_letter_is_switched_by_name_and_told_in_json() {
+fn each_letter_is_switched_by_name_and_listed_in_json() {
     for (arguments, asked) in [
         (&["--profile", "none"][..], "none"),
         (&["--profile", "M", "--priority", "40"], "M"),
@@ -58,7 +58,7 @@ fn an_overrun_ends_the_run_if_it_is_to() {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program");
     let number = child.id().to_string();
     let signal = |name: &str| Command::new("kill").args([name, &number]).status().expect("kill");
-    // More cycles than it takes to Op; a busy machine may have made an overrun of its own before.
+    // More cycles than bring-up takes; a busy machine may have caused an overrun before.
     while child.try_wait().expect("status").is_none()
         && slept(child.id()).is_none_or(|cycles| cycles < 1_000)
     {
@@ -70,8 +70,8 @@ fn an_overrun_ends_the_run_if_it_is_to() {
     signal("-CONT");
     let output = child.wait_with_output().expect("output");
     let (out, said) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    // Its axes had no process data for as long, or the machine slept on until a watchdog expired: of several
-    // codes the highest counts.
+    // Its axes had no process data for as long, or the machine slept on until a watchdog expired:
+    // of several codes the highest counts.
     assert!(matches!(output.status.code(), Some(1 | 3 | 4)), "{out}{said}");
     let overran =
         |line: &str| line.starts_with("onbeat: cycle ") && line.contains("ran past the next release");
@@ -92,7 +92,7 @@ fn overrun_policies_have_the_same_names_in_the_robot_file() {
     assert!(ran.sentence().contains("expected one of skip, catch-up, stop"), "{}", ran.stderr);
 }
 
-/// Run of a shell in namespaces of its own, with a `/run` of its own.
+/// Script of a shell in separate namespaces, with a separate `/run`.
 const SHIELDED: &str = r#"
 masks() { for task in /proc/$1/task/*; do echo "$2 $(cat $task/comm)=$(sed -n 's/Cpus_allowed_list:.//p' $task/status)"; done; }
 journals() { ls /run/onbeat 2>/dev/null | grep -c journal; }
@@ -124,7 +124,7 @@ cat /proc/irq/*/smp_affinity_list | cmp - /run/before && echo interrupts as befo
 
 // feature(hold): everything undone at the end, after Ctrl-C, and after a kill
 #[test]
-fn a_shield_has_the_cycle_alone_and_is_put_back_after_a_kill_and_after_ctrl_c() {
+fn a_shield_isolates_the_cycle_and_is_always_restored() {
     let last = thread::available_parallelism().map_or(1, usize::from) - 1;
     let cpu = last.to_string();
     let program = env!("CARGO_BIN_EXE_onbeat");
@@ -132,7 +132,7 @@ fn a_shield_has_the_cycle_alone_and_is_put_back_after_a_kill_and_after_ctrl_c() 
     let put_back = |journals: &Path| drop(machine::journal::restore_in(journals, true));
     let output = match testkit::alone(&arguments, ("LC_ALL", "C"), put_back) {
         Ok(output) => output,
-        Err(skip) => return eprintln!("skipped: {skip}"),
+        Err(skip) => return testkit::skip!("{skip}"),
     };
     let said = String::from_utf8_lossy(&output.stdout);
     let text = format!("{said}{}", String::from_utf8_lossy(&output.stderr));
@@ -146,7 +146,7 @@ fn a_shield_has_the_cycle_alone_and_is_put_back_after_a_kill_and_after_ctrl_c() 
             && cpus.parse::<machine::cpus::Cpus>().is_ok_and(|cpus| cpus.contains(last))
     };
     assert_eq!(running.iter().find(|line| elsewhere(line)), None, "{text}");
-    // The doctor tells of it, and touches nothing.
+    // The doctor reports it, and changes nothing.
     assert_eq!(lines("left "), ["left 1", "left 1"], "{text}");
     assert_eq!(lines("shield of CPU").len(), 1, "{text}");
     assert_eq!(lines("put back first: shield of CPU").len(), 1, "{text}");

@@ -1,4 +1,4 @@
-//! A drive that finds its mark by itself, asked through the IPC of a running program.
+//! A drive that homes by itself, commanded through the IPC of a running program.
 
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -10,7 +10,8 @@ use onbeat::ipc::state::{State, StopReason};
 
 use crate::common::{Running, await_cycles, file, onbeat, shared, until};
 
-/// One drive, 3 rad before the limit switch and 6 rad before the index pulse that its method looks for.
+/// One drive, 3 rad before the limit switch and 6 rad before the index pulse that its method looks
+/// for.
 const ROBOT: &str = r#"
 name = "homing"
 
@@ -81,7 +82,8 @@ impl Robot {
         until(&self.ipc, what, is)
     }
 
-    /// The same, again while it is not possible: a host that stood still is an outage, and the axis comes to rest first.
+    /// Repeats the request while it is not possible: a host stall is an outage, and the axis stops
+    /// first.
     fn ask_in_time(&mut self, what: Action) -> Result<(), Refusal> {
         let started = Instant::now();
         loop {
@@ -129,7 +131,7 @@ impl Robot {
 
 // feature(axes): homing by the drive (CiA 402 mode 6), without a step afterwards; errors, time-outs, called off
 #[test]
-fn an_axis_is_homed_through_the_port_and_stands_at_its_mark() {
+fn an_axis_is_homed_through_the_port() {
     let _shared = shared();
     let mut robot = Robot::start("homing", ROBOT);
     let before = robot.until("any", |_| true).axes[0];
@@ -146,16 +148,16 @@ fn an_axis_is_homed_through_the_port_and_stands_at_its_mark() {
     assert_eq!(robot.ask_in_time(Action::Home(0)), Ok(()));
     let again = robot.until("homed", |state| state.axes[0].homed).axes[0];
     assert!((again.position - 1.25).abs() < 0.01, "{again:?}");
-    // Disabled drives home nobody.
+    // A disabled drive does not home its axis.
     assert_eq!(robot.ask(Action::Disable), Ok(()));
     assert_eq!(robot.ask(Action::Home(0)), Err(Refusal::NotEnabled));
     robot.interrupt();
 }
 
 #[test]
-fn a_homing_that_fails_says_so_at_the_port_and_in_the_state_until_it_is_reset() {
+fn a_failed_homing_is_reported_until_reset() {
     let _shared = shared();
-    // The switch at 3 rad stands before the index pulse.
+    // The switch at 3 rad is before the index pulse.
     let text = ROBOT.replace("method = 17, ", "method = 34, ");
     let mut robot = Robot::start("homing-error", &text);
     assert_eq!(robot.ask(Action::Home(0)), Err(Refusal::Fault));
@@ -174,7 +176,7 @@ fn a_homing_that_fails_says_so_at_the_port_and_in_the_state_until_it_is_reset() 
 }
 
 #[test]
-fn who_ends_the_command_home_brings_the_axis_to_rest() {
+fn ending_the_home_command_stops_the_axis() {
     let _shared = shared();
     let text = ROBOT.replace("[-3.0, 3.0]", "[-3000.0, 3.0]");
     let robot = Robot::start("homing-off", &text);
@@ -186,7 +188,7 @@ fn who_ends_the_command_home_brings_the_axis_to_rest() {
     assert!(kill.expect("kill").success());
     let ran = home.finish();
     assert!(
-        ran.code == Some(1) && ran.stderr.contains("called off: the axes are at rest"),
+        ran.code == Some(1) && ran.stderr.contains("cancelled: the axes are at standstill"),
         "{}",
         ran.stderr
     );
@@ -273,9 +275,19 @@ fn a_measured_position_makes_an_unreferenced_axis_ready() {
     assert_eq!(robot.ask(Action::Disable), Ok(()));
     // The fault ends, the stop does not.
     assert_eq!(robot.ask(Action::ResetFaults), Err(Refusal::Held));
-    robot.until("enabled and held", |state| {
+    robot.until("disabled and held", |state| {
         state.axes[0].drive_state == 2 && state.axes[0].stop == unreferenced
     });
+    // A start of its drive is for a homing or a jog, and is said.
+    let (code, text) = control(&robot, &["enable"]);
+    let first = "type `onbeat control disable`, then measure its position";
+    assert!(code == Some(1) && text.contains("enabled and held: slide: "), "{text}");
+    assert!(text.contains(first), "{text}");
+    robot.until("enabled", |state| state.axes[0].drive_state == 5);
+    assert_eq!(robot.ask(Action::Disable), Ok(()));
+    // A refused reset leaves it off, whatever was enabled before.
+    let (code, text) = control(&robot, &["reset"]);
+    assert!(code == Some(1) && text.contains("not reset: slide: "), "{text}");
     let here = robot.until("unreferenced", |state| state.axes[0].fresh).axes[0].position;
     refused(&robot, f64::NAN, "no finite number");
     let (_, text) = accept(&robot, f64::NAN);
@@ -293,6 +305,10 @@ fn a_measured_position_makes_an_unreferenced_axis_ready() {
     }
     let (code, text) = accept(&robot, here + 0.01);
     assert!(code == Some(0) && text.contains("rad accepted"), "{text}");
+    let (code, text) = control(&robot, &["enable"]);
+    let known = "its position is known again; type `onbeat control reset`";
+    assert!(code == Some(1) && text.contains(known), "{text}");
+    assert_eq!(robot.ask(Action::Disable), Ok(()));
     assert_eq!(robot.ask(Action::ResetFaults), Ok(()));
     assert_eq!(robot.ask(Action::Enable), Ok(()));
     let ready = robot.until("ready", |state| state.axes[0].drive_state == 5).axes[0];

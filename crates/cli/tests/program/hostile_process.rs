@@ -1,4 +1,5 @@
-//! A controller process that means harm, through the program: what the drives were sent is in the recording.
+//! A controller process that means harm, through the program: what the drives were sent is in the
+//! recording.
 
 use std::path::{Path, PathBuf};
 use std::thread;

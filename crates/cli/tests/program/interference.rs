@@ -1,4 +1,5 @@
-//! `onbeat measure interference`: the whole system, and what is left of it when one of its parts dies.
+//! `onbeat measure interference`: the whole system, and what is left of it when one of its parts
+//! dies.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -28,7 +29,7 @@ fn refused(ran: &Ran) -> bool {
     let reasons = ["a network namespace for the", "`ip "];
     let refused = ran.code == Some(1) && reasons.iter().any(|reason| ran.stderr.contains(reason));
     if refused {
-        eprintln!("skipped: {}", ran.stderr.trim());
+        testkit::skip!("{}", ran.stderr.trim());
     }
     refused
 }
@@ -57,11 +58,12 @@ fn two_loads_are_measured_and_the_identity_holds() {
         assert!(number(&cell["identity"]["relative_difference"]) < 1e-6, "{cell}");
         assert!(number(&cell["jitter"]["minimum_ns"]) < 0.0 && number(&cell["jitter"]["maximum_ns"]) > 0.0);
     }
-    // What the loads did meanwhile is told.
+    // The work of the loads is reported.
     assert!(cells[0]["work"].is_null(), "{}", cells[0]);
     let work = &cells[1]["work"];
     assert!(work["what"] == "floating-point turns" && work["rate"].as_f64() > Some(1e3), "{work}");
-    // A terminal of the same bus stamped the edges by a clock of its own, which drifts by 20 ppm at most.
+    // A terminal of the same bus stamped the edges by its own clock, with a drift of 20 ppm at
+    // most.
     for cell in cells {
         let edges = cell["edges"].as_array().expect("edges");
         let found: Vec<_> =
@@ -70,7 +72,7 @@ fn two_loads_are_measured_and_the_identity_holds() {
         let expected =
             [("input 1 rose", two), ("input 1 fell", two), ("input 2 rose", four), ("input 2 fell", four)];
         assert_eq!((&found[..4], found[4]), (&expected[..], ("the cycle's own stamps", one)));
-        // Releases that a machine which stood still has passed over have edges as well, or lack theirs.
+        // Releases skipped by a host stall have edges as well, or lack them.
         let skipped = cell["cycle"]["skipped_releases"].as_u64().expect("a count");
         for (it, cycles) in edges.iter().zip([2, 2, 4, 4, 1]) {
             let count = it["edges"].as_u64().expect("a count") + it["missing"].as_u64().expect("a count");
@@ -105,7 +107,7 @@ fn two_loads_are_measured_and_the_identity_holds() {
 
 // feature(measure): long runs in constant memory
 #[test]
-fn a_series_too_long_to_keep_is_judged_as_it_comes() {
+fn a_long_series_is_evaluated_as_it_arrives() {
     let _alone = alone();
     let folder = folder("interference-stream");
     let arguments =
@@ -126,7 +128,8 @@ fn a_series_too_long_to_keep_is_judged_as_it_comes() {
     assert_eq!(cell["measured_period"]["count"], counts);
 }
 
-/// An experiment that goes on for minutes, with its observer at work; `None` if the machine takes no cable.
+/// An experiment that runs for minutes, with its observer at work; `None` if the machine cannot
+/// make a cable.
 fn going_on(folder: &Path) -> Option<(Child, Vec<i32>)> {
     let mut command =
         interference(folder, &["--samples", "1000000", "--load", "cpu", "--load-processes", "1"]);
@@ -155,7 +158,7 @@ fn ended(child: Child) -> Ran {
     Ran { code: output.status.code(), stdout: text(&output.stdout), stderr: text(&output.stderr) }
 }
 
-/// Processes that a process has started and that go on.
+/// Running child processes of a process.
 fn children(process: u32) -> Vec<i32> {
     let tasks = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
     let lists = tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());

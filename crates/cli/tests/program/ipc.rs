@@ -1,4 +1,5 @@
-//! `onbeat run` and the programs that attach to it: each of them another process, any of them killed.
+//! `onbeat run` and the programs that attach to it: each of them another process, any of them
+//! killed.
 #![allow(
     clippy::unwrap_used,
     reason = "another process of this test is a test itself: it fails where it cannot go on"
@@ -16,7 +17,7 @@ use onbeat::ipc::state::State;
 
 use crate::common::{Ran, Running, await_cycles, file, finished, onbeat, run, shared, until};
 
-/// A run with its IPC in a folder of its own.
+/// A run with its IPC in a separate folder.
 struct Opened {
     running: Running,
     socket: PathBuf,
@@ -61,7 +62,7 @@ fn all_enabled(state: &State) -> bool {
 }
 
 #[test]
-fn another_program_sees_cycles_rise_and_axes_move_and_reads_how_the_run_goes() {
+fn a_client_sees_cycles_axes_and_the_state_of_the_run() {
     let _shared = shared();
     let run = Opened::start("watch", &[]);
     let ipc = run.attach();
@@ -101,7 +102,7 @@ fn a_run_without_an_ipc_has_none() {
 }
 
 #[test]
-fn a_name_that_somebody_chose_and_is_taken_is_refused_before_the_bus_is_touched() {
+fn a_taken_name_is_refused_before_the_bus_is_touched() {
     let _shared = shared();
     let first = Opened::start("taken", &[]);
     let mut command = onbeat();
@@ -114,7 +115,7 @@ fn a_name_that_somebody_chose_and_is_taken_is_refused_before_the_bus_is_touched(
 
 // feature(ipc): `run --ipc`, `--no-ipc`, names
 #[test]
-fn runs_say_in_one_line_where_their_ipcs_are_and_two_of_one_robot_get_two_names() {
+fn runs_print_their_ipc_and_same_robots_get_two_names() {
     let _shared = shared();
     let folder = folder("numbers");
     std::fs::create_dir(&folder).unwrap();
@@ -126,7 +127,7 @@ fn runs_say_in_one_line_where_their_ipcs_are_and_two_of_one_robot_get_two_names(
         program = env!("CARGO_BIN_EXE_onbeat"),
     );
     if as_nobody(&folder, &script).is_none() {
-        return eprintln!("skipped: it needs a user that is not root (runuser, and a user nobody)");
+        return testkit::skip!("it needs a user that is not root (runuser, and a user nobody)");
     }
     let said = ["first", "second"].map(|name| std::fs::read_to_string(folder.join(name)).unwrap());
     let ipcs = said.iter().flat_map(|said| said.lines()).filter(|line| line.starts_with("ipc "));
@@ -144,7 +145,7 @@ fn runs_say_in_one_line_where_their_ipcs_are_and_two_of_one_robot_get_two_names(
 fn clients_find_a_run_if_its_usual_folder_is_squatted() {
     use std::os::unix::fs::{MetadataExt, chown};
     if !rustix::process::geteuid().is_root() {
-        return eprintln!("skipped: needs root, to become another user");
+        return testkit::skip!("needs root, to become another user");
     }
     let _shared = shared();
     let user = 2_000_000 + std::process::id();
@@ -195,7 +196,7 @@ fn clients_find_a_run_if_its_usual_folder_is_squatted() {
     }
 }
 
-/// Runs this as a user who is not root, who owns `folder`; `None` where that cannot be.
+/// Runs this script as a non-root user, the owner of `folder`; `None` where that is impossible.
 fn as_nobody(folder: &std::path::Path, script: &str) -> Option<()> {
     if !rustix::process::geteuid().is_root() {
         return Command::new("sh").args(["-c", script]).status().ok().filter(|it| it.success()).map(drop);
@@ -212,7 +213,7 @@ fn as_nobody(folder: &std::path::Path, script: &str) -> Option<()> {
 
 // feature(ipc): `run --ipc`, `--no-ipc`, names
 #[test]
-fn a_run_that_has_no_place_for_the_ipc_it_is_asked_for_does_not_begin() {
+fn a_run_without_a_place_for_its_ipc_does_not_begin() {
     let _shared = shared();
     let path = file("no-folder", "a file where a folder should be");
     let open = folder("open-to-all");
@@ -249,7 +250,7 @@ fn await_word(child: &mut Child, word: &str) {
 
 // feature(ipc): a writer that is killed stops its axes, and the next one takes over
 #[test]
-fn a_writer_that_is_killed_stops_its_axes_and_the_next_one_takes_over() {
+fn a_killed_writer_stops_its_axes_and_the_next_takes_over() {
     use onbeat::ipc::state::{Freshness, StopReason};
     let _shared = shared();
     let text = include_str!("../../../../examples/six-axis.toml");
@@ -286,7 +287,7 @@ fn a_writer_that_is_killed_stops_its_axes_and_the_next_one_takes_over() {
     let _ = next.wait();
     let stale = until(&ipc, "stale", |state| state.command.freshness == Freshness::Stale);
     assert!(stale.axes[0].stop == StopReason::Stale as u8, "{stale:?}");
-    // Nobody has commanded the axes since: the run did not go well.
+    // The axes got no command since then: the run counts as failed.
     let ran = run.end();
     let sentence = "onbeat: the command went stale while axes followed it";
     assert!(ran.code == Some(3) && ran.stderr.contains(sentence), "{:?} {}", ran.code, ran.stderr);
@@ -295,10 +296,11 @@ fn a_writer_that_is_killed_stops_its_axes_and_the_next_one_takes_over() {
     assert_eq!(end["findings"][0]["code"], 3, "{end}");
 }
 
-/// Not a model of the cycle: the program itself, with its bus, while programs of every kind die around it.
+/// Not a model of the cycle: the program itself, with its bus, while programs of every kind die
+/// around it.
 // feature(ipc): a thousand readers, writers and clients killed with SIGKILL
 #[test]
-fn a_thousand_programs_killed_at_any_instant_leave_a_running_robot_as_it_was() {
+fn a_thousand_killed_clients_do_not_disturb_a_run() {
     use onbeat::ipc::state::Refusal;
     use std::os::unix::process::ExitStatusExt;
     let _shared = shared();
@@ -315,7 +317,8 @@ fn a_thousand_programs_killed_at_any_instant_leave_a_running_robot_as_it_was() {
         assert!(started.elapsed() < Duration::from_secs(240), "{killed} killed only");
         let mut besiegers: Vec<_> =
             (0..8).map(|_| other_process("a_process_that_does_everything", &run.socket)).collect();
-        // From before they have attached to in the midst of what they do: 10 to 50 ms, another instant each time.
+        // From before they have attached to in the midst of what they do: 10 to 50 ms, another
+        // instant each time.
         std::thread::sleep(Duration::from_micros(10_000 + rounds * 7_919 % 40_000));
         for besieger in &mut besiegers {
             besieger.kill().unwrap();
@@ -374,7 +377,7 @@ fn a_process_that_commands() {
     let mut writer = ipc.command().unwrap();
     println!("commanding");
     for number in 0_u64.. {
-        // Farther than it comes while a command holds: whoever kills it does so in motion.
+        // Farther than an axis gets while a command is valid: the writer is killed in motion.
         let there = if number / 200 % 2 == 0 { 100.0 } else { -100.0 };
         let mut axes = vec![None; writer.axes()];
         axes[0] = Some(AxisTarget::Position(Radians(there)));

@@ -33,7 +33,7 @@ fn memory(state: &Path, robot: &str) -> serde_json::Value {
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text:?}"))
 }
 
-/// As a person does who has measured the position: here the simulated drive begins at 0.
+/// Like an operator after measuring the position: here the simulated drive begins at 0.
 fn accept(state: &Path, robot: &str) {
     let mut memory = memory(state, robot);
     memory["at_rest"] = 0.into();
@@ -155,7 +155,7 @@ fn a_memory_that_cannot_be_written_is_named_by_enable() {
 
 // feature(program): `events --kept` shows the first cause of a stop, and who reset, over restarts
 #[test]
-fn first_cause_and_who_reset_are_kept() {
+fn first_cause_and_user_of_a_reset_are_kept() {
     let _shared = shared();
     let (name, state) = ("kept-history", folder("kept-history"));
     let drive = include_str!("../../../../examples/first-drive.toml");
@@ -224,7 +224,7 @@ fn faults_of_a_crash_are_reset_three_times_on_a_wire() {
         let ran = run("0x7500");
         assert!(ran.stderr.contains(waits), "{number}: {}", ran.stderr);
         // Neither the drive in fault nor another one was enabled by the controller that wants it.
-        let held = "axis \"axis-3\" is held: its drive lost its torque (power, STO or a permission)";
+        let held = "axis \"axis-3\" is held: power, STO or a permission was missing";
         assert!(ran.code == Some(3) && ran.stderr.contains(held), "{number}: {}", ran.stderr);
         let waiting = ran.stderr.lines().filter(|it| it.contains("the axis waits for a start request"));
         let stopped = waiting.filter(|it| it.starts_with("onbeat: supervision stopped axis")).count();

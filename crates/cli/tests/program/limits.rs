@@ -1,4 +1,5 @@
-//! Small limits of the process (`ulimit`): a run goes on with less, and says so, or is refused in a sentence; nothing panics.
+//! Small limits of the process (`ulimit`): a run continues with less and reports it, or is refused
+//! in a sentence; nothing panics.
 
 use std::process::{Command, Stdio};
 
@@ -43,7 +44,7 @@ fn few_descriptors_cost_the_ipc_and_too_few_are_a_sentence() {
     let ipc = ["--ipc", "few-descriptors"];
     refused(&run_under("-n 4", &ipc), "Too many open files");
     for limit in ["-n 6", "-n 8"] {
-        // Who asks for it by name does not get a run without it.
+        // An IPC requested by name is required: without it there is no run.
         refused(&run_under(limit, &ipc), "Too many open files");
         let ran = run_under(limit, &[]);
         ran_to_its_end(&ran);
@@ -88,7 +89,7 @@ fn a_client_with_too_few_descriptors_names_the_limit() {
 
 // feature(program): small limits of the process, pipes and FIFOs that nobody reads, a table of 80 columns
 #[test]
-fn a_stack_or_an_address_space_too_small_is_refused_with_what_to_do() {
+fn a_small_stack_or_address_space_is_refused_with_a_remedy() {
     refused(
         &run_under("-s 64", &[]),
         "64 KiB of stack, expected 1024 KiB or more: raise it with `ulimit -s 1024`",
@@ -99,7 +100,7 @@ fn a_stack_or_an_address_space_too_small_is_refused_with_what_to_do() {
 
 // feature(program): small limits of the process, pipes and FIFOs that nobody reads, a table of 80 columns
 #[test]
-fn a_memory_that_may_not_be_locked_is_told() {
+fn unlockable_memory_is_reported() {
     let program = onbeat();
     let mut command = Command::new("setpriv");
     command.args([

@@ -8,7 +8,7 @@ pub(crate) fn lacks(wire: &Wire, kind: &str) -> bool {
     let scan = wire.onbeat(&["scan", "--link", kind]);
     let lack = ["has no AF_XDP", "AF_XDP needs the capabilities", "lets no program poll a driver"];
     if lack.iter().any(|lack| scan.stderr.contains(lack)) {
-        eprintln!("skipped: {}", scan.stderr);
+        testkit::skip!("{}", scan.stderr);
         return true;
     }
     assert!(scan.code == Some(0) && scan.stdout.contains("drive-6"), "{} {}", scan.stdout, scan.stderr);

@@ -1,4 +1,5 @@
-//! An interface that goes down, loses its carrier, or is deleted under a run: told with when, where, why and what to do.
+//! An interface that goes down, loses its carrier, or is deleted under a run: the report says when,
+//! where, why and what to do.
 
 use std::process::Command;
 use std::time::Duration;
@@ -35,7 +36,7 @@ fn run(wire: &Wire, arguments: &[&str], code: i32, happens: impl FnOnce(u32)) ->
     ran
 }
 
-/// Plays it by each link that has an interface of its own to tell of.
+/// Runs the scenario with each link that has a network interface.
 fn by_every_link(play: impl Fn(&Wire, &str)) {
     for link in ["packet", "xdp"] {
         let Some(wire) = Wire::with(SIX_AXIS) else { return };
@@ -69,7 +70,7 @@ const DOWN: &str = "interface near: it is down; bring it up with `sudo ip link s
 
 // feature(program): an interface that is down, without carrier, renamed or deleted, and SubDevices that left Op, are told as the cause
 #[test]
-fn an_interface_that_is_set_down_and_up_is_told_with_its_remedy_and_for_how_long() {
+fn a_downed_interface_is_reported_with_remedy_and_duration() {
     by_every_link(|wire, link| {
         let ran = run(wire, &[SIX_AXIS, "--cycles", "7000", "--link", link], 3, |_| {
             set(wire, Side::Near, "down");
@@ -83,7 +84,7 @@ fn an_interface_that_is_set_down_and_up_is_told_with_its_remedy_and_for_how_long
         let (_, cycles) = again.split_once("again after ").expect("how many");
         let cycles: u64 = cycles.split(' ').next().and_then(|it| it.parse().ok()).expect("cycles");
         assert!(cycles > 100 && link_errors(&ran) >= cycles, "{cycles} {}", link_errors(&ran));
-        // It is over: the SubDevices are back, their drives in fault.
+        // The outage ended: the SubDevices are back, their drives in fault.
         line(&ran, "SubDevice 5 \"drive-6\" is in Op again");
         assert!(!ran.stderr.contains("expected Op"), "{}", ran.stderr);
         assert!(ran.stderr.contains("ended in Fault: 0x7500"), "{}", ran.stderr);
@@ -117,7 +118,7 @@ fn a_cable_without_carrier_is_named() {
 
 // feature(program): an interface that is down, without carrier, renamed or deleted, and SubDevices that left Op, are told as the cause
 #[test]
-fn an_interface_that_was_renamed_is_told_by_its_new_name() {
+fn a_renamed_interface_is_reported_by_its_new_name() {
     let Some(wire) = Wire::with(SIX_AXIS) else { return };
     let ran = run_to_the_loss(&wire, "packet", |_| {
         // Older kernels rename only what is down.
@@ -134,7 +135,7 @@ fn an_interface_that_was_renamed_is_told_by_its_new_name() {
 
 // feature(program): an interface that is down, without carrier, renamed or deleted, and SubDevices that left Op, are told as the cause
 #[test]
-fn an_interface_that_is_deleted_ends_the_run_at_once_and_is_named() {
+fn a_deleted_interface_ends_the_run_and_is_named() {
     by_every_link(|wire, link| {
         // A lost bus would be given 10 s.
         let ran = run(wire, &[SIX_AXIS, "--link", link], 4, |_| ip(wire, Side::Near, &["delete", "near"]));
@@ -152,7 +153,7 @@ fn an_interface_that_is_deleted_ends_the_run_at_once_and_is_named() {
 
 // feature(program): an interface that is down, without carrier, renamed or deleted, and SubDevices that left Op, are told as the cause
 #[test]
-fn drives_that_left_op_are_told_so_and_nobody_is_sent_to_the_cables() {
+fn drives_that_left_op_are_reported_without_blaming_cables() {
     let Some(wire) = Wire::with(SIX_AXIS) else { return };
     // They are left where they fell.
     let clocks = "distributed_clocks = true";

@@ -1,4 +1,4 @@
-//! The live line of `onbeat run` in a terminal whose size changes.
+//! The live line of `onbeat run` in a terminal that changes its size.
 
 use crate::common::{file, run, shared};
 use crate::tmux::Tmux;
@@ -49,7 +49,7 @@ fn the_live_line_follows_its_terminal_and_leaves_nothing_over() {
         assert_eq!(told(&screen), 1, "{columns} columns:\n{}", screen.join("\n"));
     }
     tmux.press("C-c");
-    // The last one stays, and what comes after it stands below.
+    // The last line stays, and later output is below it.
     let screen = tmux.until("over", |screen| screen.last().is_some_and(|line| line == "over"));
     let last = screen.iter().rposition(|line| line.starts_with("stopping, bus in phase"));
     let last = last.unwrap_or_else(|| panic!("{screen:#?}"));
@@ -60,7 +60,7 @@ fn the_live_line_follows_its_terminal_and_leaves_nothing_over() {
     assert_eq!(told(&screen), 0, "{screen:#?}");
 }
 
-/// Cycles that the last line tells, if it does.
+/// Cycles in the last line, if it has a number of them.
 fn cycles(screen: &[String]) -> Option<u64> {
     screen.last()?.split_once(" cycles, ")?.0.parse().ok()
 }

@@ -25,7 +25,7 @@ fn of<'e>(events: &'e [Value], kind: &str) -> Vec<&'e Value> {
 
 // feature(program): `run --events` keeps what happens as JSON lines with UTC, cycle, severity and sentence, from the begin to the exit code
 #[test]
-fn a_run_keeps_what_happens_in_a_file_from_its_begin_to_its_exit_code() {
+fn the_log_file_has_a_run_from_start_to_exit_code() {
     let path = file("log-events.jsonl", "");
     let script = file("log-faults.txt", "1200ms drive fault drive-3 0x7500\n");
     let arguments = ["run", "--for", "3s", "--period", "2ms", "--no-ipc", "--json", "--profile", "none"];
@@ -62,7 +62,7 @@ fn a_run_keeps_what_happens_in_a_file_from_its_begin_to_its_exit_code() {
 }
 
 #[test]
-fn a_file_of_events_that_cannot_be_is_told_before_the_bus_is_touched() {
+fn an_unusable_event_file_is_refused_before_the_bus_is_touched() {
     let missing = run(&["run", "--events", "/nonexistent/x.jsonl"]);
     assert!(
         missing.sentence().starts_with("onbeat: --events /nonexistent/x.jsonl: "),
@@ -74,7 +74,7 @@ fn a_file_of_events_that_cannot_be_is_told_before_the_bus_is_touched() {
 }
 
 #[test]
-fn a_file_of_events_that_is_not_whole_is_told_at_the_end() {
+fn an_incomplete_event_file_is_reported_at_the_end() {
     let path = file("log-limited.jsonl", "");
     let mut command = std::process::Command::new("sh");
     testkit::end_with_parent(&mut command);
@@ -171,9 +171,9 @@ fn metrics_without_a_cycle_are_unavailable_with_the_reason() {
     assert!(ran.sentence().contains("`onbeat serve --listen 127.0.0.1:9464`"), "{}", ran.stderr);
 }
 
-/// A machine as `onbeat` sees it with standard error in this journal: with what stands in `/run`, and with nothing else there.
+/// Starts `onbeat` with standard error in this journal, `run` as `/run`, and nothing else there.
 ///
-/// `None` where no namespace of mounts is to be had, which is said.
+/// `None` where no mount namespace is available, which is printed.
 fn with_run(journal: &File, run: &str) -> Option<std::process::Command> {
     let root = rustix::process::geteuid().is_root();
     let namespace = if root { "--mount" } else { "--mount --map-root-user" };
@@ -185,7 +185,7 @@ fn with_run(journal: &File, run: &str) -> Option<std::process::Command> {
     };
     let possible = unshare().args(["mount", "-t", "tmpfs", "run", "/run"]).output();
     if !possible.as_ref().is_ok_and(|it| it.status.success()) {
-        eprintln!("skipped: it needs a namespace of mounts: {possible:?}");
+        testkit::skip!("it needs a namespace of mounts: {possible:?}");
         return None;
     }
     let script = file("log-journal-faults.txt", "1200ms drive fault drive-3 0x7500\n");
@@ -202,7 +202,7 @@ fn with_run(journal: &File, run: &str) -> Option<std::process::Command> {
 
 // feature(program): where standard error is the journal's, lines have their priority, and the live line stays away
 #[test]
-fn a_journal_that_takes_no_entries_gets_lines_with_priorities_and_no_live_line() {
+fn a_plain_journal_stream_gets_lines_with_priorities() {
     let path = file("log-journal.txt", "");
     let journal = File::options().append(true).open(&path).unwrap();
     let _shared = shared();
@@ -218,7 +218,7 @@ fn a_journal_that_takes_no_entries_gets_lines_with_priorities_and_no_live_line()
 
 // feature(program): where a journal takes entries, events are entries with fields, and what has none is a line with its priority
 #[test]
-fn a_journal_that_takes_entries_gets_events_with_fields_and_no_live_line() {
+fn a_journal_gets_events_with_fields_and_no_live_line() {
     let path = file("log-journal-lines.txt", "");
     let journal = File::options().append(true).open(&path).unwrap();
     // The path of a socket has a hundred letters at most.
@@ -233,7 +233,7 @@ fn a_journal_that_takes_entries_gets_events_with_fields_and_no_live_line() {
     );
     let Some(mut command) = with_run(&journal, &its) else { return };
     let mut running = command.spawn().expect("the program");
-    // A queue of datagrams is short: whoever sends waits for who reads.
+    // A queue of datagrams is short: the sender waits for the reader.
     socket.set_read_timeout(Some(Duration::from_millis(20))).expect("a time limit");
     let (mut entries, mut ended, mut bytes) = (Vec::new(), None, vec![0; 1 << 16]);
     loop {

@@ -49,7 +49,7 @@ fn tuning_measures_every_column_under_every_load_and_saves_it() {
     assert_eq!(loads_left(), Vec::<String>::new());
 }
 
-/// A load may end by itself only where there is no right to raw sockets.
+/// A load may end early only without the right to raw sockets.
 fn ended_loads(cell: &Value) -> Value {
     let allowed =
         |it: &&Value| it.as_str().is_some_and(|it| it.contains("CAP_NET_RAW") || it.contains("loopback"));
@@ -93,7 +93,7 @@ fn servo_has_the_papers_rows_and_keeps_the_raw_data() {
     stands_beside_another(folder.to_str().expect("UTF-8"));
 }
 
-/// The run beside itself.
+/// The run next to itself.
 fn stands_beside_another(folder: &str) {
     let both = run(&["report", folder, folder, "--labels", "one,other"]);
     assert_eq!(both.code, Some(0), "{}", both.stderr);
@@ -120,7 +120,7 @@ fn stands_beside_another(folder: &str) {
 
 // feature(measure): `--continue DIR`: cells measured whole are kept, interrupted ones are set aside and measured anew
 #[test]
-fn an_experiment_goes_on_with_the_cells_that_are_missing() {
+fn an_experiment_resumes_with_the_missing_cells() {
     let settings = ["tuning", "--duration", "500ms", "--columns", "none,M", "--load", "none"];
     let (ran, folder) = measured("continued", &settings);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
@@ -147,7 +147,7 @@ fn an_experiment_goes_on_with_the_cells_that_are_missing() {
 
 // feature(measure): `servo` of a robot whose cycle follows the reference clock tells its lock, end to end
 #[test]
-fn servo_tells_the_lock_to_the_reference_clock() {
+fn servo_reports_the_lock_to_the_reference_clock() {
     let period = "period = \"1ms\"";
     let robot = six_axis_with("servo-lock.toml", period, &format!("{period}\nclock = \"reference\""));
     let robot = robot.to_str().expect("UTF-8");
@@ -197,7 +197,7 @@ fn ctrl_c_ends_an_experiment_with_what_it_has() {
     assert!(Command::new("kill").args(["-INT", &number]).status().expect("kill").success());
     let ran = running.finish();
     assert_eq!(ran.code, Some(3), "{}", ran.stderr);
-    let hint = format!("`onbeat measure servo --continue {}` goes on", folder.display());
+    let hint = format!("`onbeat measure servo --continue {}` continues", folder.display());
     assert!(ran.stderr.contains(&hint), "{}", ran.stderr);
     assert!(
         ran.stdout.contains("stopped before its end") && ran.stdout.contains("T_jitter"),
@@ -208,7 +208,7 @@ fn ctrl_c_ends_an_experiment_with_what_it_has() {
 }
 
 #[test]
-fn a_column_that_is_none_and_a_robot_that_is_not_there_are_sentences() {
+fn unknown_columns_and_robots_are_reported_as_sentences() {
     let ran = finished({
         let mut command = measure();
         command.args(["tuning", "--columns", "none,PX"]);
@@ -226,7 +226,7 @@ fn a_column_that_is_none_and_a_robot_that_is_not_there_are_sentences() {
 }
 
 #[test]
-fn without_the_program_of_the_experiments_it_is_said_how_to_build_it() {
+fn a_missing_experiments_program_gets_a_build_hint() {
     let folder = folder("alone");
     std::fs::create_dir_all(&folder).expect("a folder");
     let program = folder.join("onbeat");
@@ -242,7 +242,7 @@ fn without_the_program_of_the_experiments_it_is_said_how_to_build_it() {
     );
 }
 
-/// Ctrl-C was not heard before the next turn, and a task's jobs took all memory.
+/// Without the limits Ctrl-C had no effect before the next turn, and a task's jobs took all memory.
 #[test]
 fn a_turn_or_a_duration_without_end_is_refused() {
     let turns: [(&[&str], _); 7] = [

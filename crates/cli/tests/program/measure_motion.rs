@@ -1,4 +1,5 @@
-//! `onbeat measure omni` and `navigation`: bases that drive, from the planner down to simulated drives.
+//! `onbeat measure omni` and `navigation`: bases that drive, from the planner down to simulated
+//! drives.
 
 use std::path::Path;
 
@@ -14,7 +15,8 @@ fn report(folder: &Path) -> Value {
     serde_json::from_str(&text).expect("JSON")
 }
 
-/// Again where the machine stood still for longer than the drives' watchdog waits: they stop then, as they must.
+/// Repeats `drive` after a host stall longer than the drives' watchdog: the drives then stop, as
+/// they must.
 fn until_still<T>(mut drive: impl FnMut() -> Option<T>) -> T {
     for _ in 0..5 {
         if let Some(result) = drive() {
@@ -33,7 +35,7 @@ fn an_omnidirectional_robot_follows_its_path_to_the_end() {
         let settings = ["omni", "--velocity", "0.9", "--acceleration", "0.9", "--jerk", "5", "--json"];
         let (ran, folder) = measured_beside("omni", &settings);
         let report = ran.json();
-        // A machine that stands still leaves the robot behind its path.
+        // A host stall leaves the robot behind its path.
         let followed =
             off(&report, "end_point_error_mm") < 100.0 && off(&report, "largest_distance_mm") < 300.0;
         followed.then_some((report, folder))
@@ -59,10 +61,11 @@ fn a_robot_that_cannot_go_aside_is_refused() {
     );
 }
 
-/// Six seconds are too short for three metres round a triangle: the experiment says so, with all four rows in its report.
+/// Six seconds are too short for three metres round a triangle: the experiment says so, with all
+/// four rows in its report.
 // feature(papers): `measure navigation`
 #[test]
-fn navigation_measures_four_drives_and_fails_when_the_robot_does_not_arrive() {
+fn navigation_measures_four_drives_and_fails_without_arrival() {
     const KEYS: [&str; 4] = ["ordinary", "real-time", "ordinary-load", "real-time-load"];
     let (ran, folder, report) = until_still(|| {
         let (ran, folder) =
@@ -129,7 +132,7 @@ fn omni_finds_its_robot_from_any_folder() {
     assert!(robot.contains("mecanum"), "{robot}");
 }
 
-/// The planner in a process of its own, the IPC, the cycle, the drives: 3 m round the triangle.
+/// The planner in a separate process, the IPC, the cycle, the drives: 3 m round the triangle.
 #[test]
 fn a_pilot_on_the_other_side_of_the_ipc_reaches_the_goal() {
     // Twice as fast as the paper's, for the sake of the test's time.
@@ -166,7 +169,7 @@ fn a_pilot_on_the_other_side_of_the_ipc_reaches_the_goal() {
     assert!(least_room > 0.0 && least_room < 0.3, "{least_room} m: past the triangle, without touching it");
 }
 
-/// True if a run stood still for long enough to stop its drives, or nearly.
+/// True if a host stall stopped the drives, or nearly.
 fn was_late(ended: &Ran) -> bool {
     ended.json()["t_period_ns"]["maximum"].as_u64() > Some(90_000_000)
 }

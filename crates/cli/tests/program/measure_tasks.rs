@@ -40,7 +40,7 @@ fn names<'a>(report: &'a Value, list: &str, key: &str) -> Vec<&'a str> {
 }
 
 #[test]
-fn tasks_are_measured_beside_what_the_analysis_computes() {
+fn tasks_are_measured_next_to_computed_response_times() {
     let (report, folder) = measured(&["tasks", "--duration", "300ms"]);
     assert_eq!(names(&report, "tasks", "name"), ["tau1", "tau2", "tau1", "tau2"]);
     assert_eq!(names(&report, "tasks", "busy")[1..3], ["blocks", "processor-time"]);
@@ -61,7 +61,7 @@ fn tasks_are_measured_beside_what_the_analysis_computes() {
 }
 
 #[test]
-fn wake_ups_of_ours_are_there_with_and_without_the_spinning_sleep() {
+fn wakeups_are_measured_with_and_without_spinning() {
     let (report, folder) = measured(&["wakeup", "--samples", "100", "--rounds", "2", "--period", "500us"]);
     let contenders = names(&report, "contenders", "name");
     assert!(contenders.contains(&"our pacer") && contenders.contains(&"our pacer with S (spinning sleep)"));
@@ -93,7 +93,7 @@ fn all_mechanisms_are_called_and_woken_by() {
 }
 
 #[test]
-fn interrupts_are_measured_and_a_gpio_line_that_is_none_is_refused() {
+fn interrupts_are_measured_and_bad_gpio_lines_refused() {
     let (report, folder) = measured(&["interrupt", "--samples", "40"]);
     assert_eq!(names(&report, "cells", "from")[..3], TIMERS);
     assert!(folder.join("timer-timerfd.onbeat").exists());

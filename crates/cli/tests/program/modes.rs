@@ -13,7 +13,7 @@ use crate::common::{Running, await_cycles, file, finished, folder, onbeat, share
 use crate::serve::Served;
 use crate::signals::interrupt;
 
-/// A drive that maps all that is asked of it and all that it tells.
+/// A drive that maps all supported targets and actual values.
 const ROBOT: &str = r#"
 name = "modes"
 
@@ -61,7 +61,7 @@ fn robot(mode: &str) -> String {
 
 // feature(program): position, velocity and torque of an axis in CSP, CSV and CST: in recordings, `serve`, `top --json`
 #[test]
-fn an_axis_tells_position_velocity_and_torque_in_each_mode() {
+fn an_axis_reports_position_velocity_and_torque_in_each_mode() {
     let _shared = shared();
     for mode in ["csp", "csv", "cst"] {
         let name = format!("modes-{mode}");
@@ -77,7 +77,8 @@ fn an_axis_tells_position_velocity_and_torque_in_each_mode() {
 
         let cycle = Client::open(&socket).expect("an IPC to attach to");
         let mut writer = (mode == "cst").then(|| cycle.command().expect("the lease"));
-        // A torque is given for a moment; a cycle that stood still for long holds its axes for one.
+        // A torque command is valid for a moment; after a long host stall the cycle holds its axes
+        // for a moment.
         let mut push = || {
             let Some(writer) = &mut writer else { return };
             let axes = vec![Some(AxisTarget::Effort(NewtonMetres(0.2)))];

@@ -15,7 +15,7 @@ use crate::robots::Robot;
 const ARM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/arm.toml");
 const M4K: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/m4k.toml");
 
-/// A slow cycle: a shared machine stands still now and then.
+/// A slow cycle: a shared machine stalls now and then.
 const SLOW: [&str; 2] = ["--period", "10ms"];
 
 fn control(robot: &Robot, arguments: &[&str]) -> Command {
@@ -65,7 +65,8 @@ fn a_shell_moves_axes_slowly_to_positions_and_by_distances() {
     robot.interrupt();
 }
 
-/// From profile position to profile velocity and back, with the drive enabled, by the requests of a shell.
+/// From profile position to profile velocity and back, with the drive enabled, by the requests of a
+/// shell.
 // feature(program): `onbeat control switch` changes the mode of operation of axes to that of the controller
 #[test]
 fn a_shell_switches_an_axis_to_the_mode_of_another_controller() {
@@ -191,7 +192,7 @@ fn a_motion_that_cannot_be_is_a_sentence_and_moves_nothing() {
 
 // feature(program): `onbeat control move` of an axis that is held or not enabled says which, why and what to do
 #[test]
-fn a_motion_of_an_axis_that_is_held_or_off_names_the_reason_and_the_remedy() {
+fn a_motion_of_a_stopped_axis_is_refused_with_reason_and_remedy() {
     let _shared = shared();
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/first-drive.toml");
     // In bus time a stall of the computer is no outage.
@@ -213,19 +214,19 @@ fn a_motion_of_an_axis_that_is_held_or_off_names_the_reason_and_the_remedy() {
 
 // feature(program): `onbeat control move`, `jog`: an axis whose mode does not take such a motion is told with its mode, and what it takes
 #[test]
-fn a_motion_that_the_mode_of_an_axis_does_not_take_is_told_with_the_mode() {
+fn a_motion_that_the_mode_refuses_names_the_mode() {
     let _shared = shared();
     let robot = Robot::run("move-mode", M4K, &SLOW);
     let ran = asked(&robot, &["move", "--by", "left-wheel", "0.1"]);
-    let sentence = "expected joint_trajectory of these axes; the robot file has none: axis \"left-wheel\" is in csv, in which it takes a \
-                    velocity";
+    let sentence = "expected joint_trajectory of these axes; the robot file has none: axis \
+        \"left-wheel\" is in csv, which takes a velocity";
     assert!(ran.sentence().contains(sentence), "{}", ran.stderr);
     robot.interrupt();
 }
 
 // feature(program): `onbeat control stop`, `deactivate` and `disable` are heard whoever has the port of requests
 #[test]
-fn a_stop_is_heard_whoever_asks_for_something_else() {
+fn a_stop_is_obeyed_during_other_requests() {
     let _shared = shared();
     let robot = Robot::run("stop-heard", ARM, &SLOW);
     let other = robot.ipc.port("control").expect("the port");
@@ -233,7 +234,11 @@ fn a_stop_is_heard_whoever_asks_for_something_else() {
     let moving = Running::start(control(&robot, &["move", "shoulder_pan", "2.0"]));
     robot.until("under way", |state| state.axes[0].position > 0.02);
     let ran = asked(&robot, &["move", "shoulder_pan", "0.0"]);
-    assert!(ran.sentence().contains("a motion is under way, expected axes at rest"), "{}", ran.stderr);
+    assert!(
+        ran.sentence().contains("a motion is in progress, expected all axes at standstill"),
+        "{}",
+        ran.stderr
+    );
     let ran = asked(&robot, &["reset"]);
     assert!(ran.sentence().contains("has port `control` open"), "{}", ran.stderr);
     let stops: Vec<Running> = (0..6).map(|_| Running::start(control(&robot, &["stop"]))).collect();
@@ -284,7 +289,7 @@ fn a_motion_that_is_called_off_brings_its_axis_to_rest() {
     let process = running.id().to_string();
     assert!(Command::new("kill").args(["-INT", &process]).status().expect("kill").success());
     let ran = running.finish();
-    let off = ran.stderr.contains("onbeat: called off: the axes are at rest");
+    let off = ran.stderr.contains("onbeat: cancelled: the axes are at standstill");
     assert!(ran.code == Some(1) && off, "{:?} {}", ran.code, ran.stderr);
     let state = robot.until("at rest", |state| state.axes[0].target_velocity == 0.0);
     assert!(state.axes[0].position < 1.0, "{state:?}");
@@ -303,7 +308,7 @@ impl Jog {
     fn start(robot: &Robot, arguments: &str) -> Option<Self> {
         let there = Command::new("script").arg("--version").stdout(Stdio::null()).status();
         if !there.is_ok_and(|status| status.success()) {
-            eprintln!("skipped: it needs `script` for a terminal (Debian: bsdutils)");
+            testkit::skip!("it needs `script` for a terminal (Debian: bsdutils)");
             return None;
         }
         let program = env!("CARGO_BIN_EXE_onbeat");
@@ -347,7 +352,7 @@ fn at_rest(state: &State) -> bool {
 
 // feature(program): `onbeat control move`, `jog`
 #[test]
-fn a_key_that_is_held_drives_a_base_and_one_that_is_let_go_of_stops_it() {
+fn a_held_key_drives_a_base_and_its_release_stops_it() {
     let _shared = shared();
     let robot = Robot::run("jog", M4K, &SLOW);
     let Some(mut jog) = Jog::start(&robot, "--speed 25%") else { return };
@@ -387,7 +392,7 @@ fn a_jog_of_an_axis_needs_no_controller() {
 
 // feature(program): `onbeat control move`, `jog`
 #[test]
-fn a_jog_that_is_killed_or_whose_terminal_is_gone_moves_nothing_any_more() {
+fn a_killed_jog_or_a_closed_terminal_stops_the_motion() {
     let _shared = shared();
     let robot = Robot::run("jog-killed", M4K, &SLOW);
     assert_eq!(asked(&robot, &["switch", "wheels"]).code, Some(0));

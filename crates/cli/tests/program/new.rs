@@ -19,7 +19,8 @@ fn example(name: &str) -> RobotConfig {
     read(Path::new(&format!("{}/../../examples/{name}.toml", env!("CARGO_MANIFEST_DIR"))))
 }
 
-/// The draft of an example's SubDevices at the end of a cable, which is accepted, and with which they run.
+/// The draft of an example's SubDevices at the end of a cable, which is accepted, and with which
+/// they run.
 fn drafted_and_run(wire: &Wire, name: &str) -> (RobotConfig, String) {
     let path = folder(&format!("new-{name}")).join("draft.toml");
     let file = path.to_str().unwrap();
@@ -38,7 +39,7 @@ fn drafted_and_run(wire: &Wire, name: &str) -> (RobotConfig, String) {
     (read(&path), text)
 }
 
-/// Compares a draft with the file whose SubDevices are simulated: identities, PDOs, scales.
+/// Compares a draft with the file of the simulated SubDevices: identities, PDOs, scales.
 fn compare(draft: &RobotConfig, original: &RobotConfig) {
     assert_eq!(draft.bus.sub_devices.len(), original.bus.sub_devices.len());
     for (found, expected) in draft.bus.sub_devices.iter().zip(&original.bus.sub_devices) {
@@ -70,7 +71,8 @@ fn drives_on_a_cable_become_a_file_that_runs() {
     assert_eq!(names, ["drive-1", "drive-2", "drive-3", "drive-4", "drive-5", "drive-6"]);
     assert_eq!(text.matches("[[bus.sub_device]]").count(), 1, "{text}");
     assert!(draft.bus.distributed_clocks && text.contains("# 0x608F: increments"), "{text}");
-    // A gear that the drive is told, and its position units: 36000 a turn of the shaft, 2000 of the motor.
+    // A gear configured in the drive, and its position units: 36000 a turn of the shaft, 2000 of
+    // the motor.
     for (object, value) in [("0x6091:1", "18"), ("0x6092:1", "36000")] {
         assert_eq!(wire.onbeat(&["sdo", "write", "2", object, value]).code, Some(0));
     }
@@ -119,7 +121,7 @@ fn drives_of_several_axes_and_branches_become_files_that_run() {
     }
 }
 
-/// The last step that the draft itself tells.
+/// The last step that the draft itself describes.
 // feature(program): `onbeat new`: a robot file from a bus, or from SII images
 #[test]
 fn an_axis_of_a_draft_is_moved_from_a_shell() {
@@ -137,12 +139,12 @@ fn an_axis_of_a_draft_is_moved_from_a_shell() {
     let ran = finished(command);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "done\n"), "{}", ran.stderr);
     robot.until("there", |state| (state.axes[0].position - 0.0873).abs() < 0.01);
-    // The running cycle is asked, and goes on.
+    // The running cycle answers, and continues.
     let mut command = onbeat();
     command.args(["new", "--cycle"]).arg(robot.ipc.path());
     let ran = finished(command);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    assert!(ran.stderr.contains("which goes on"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("which continues"), "{}", ran.stderr);
     let again = RobotConfig::parse(&ran.stdout, "again.toml").unwrap();
     assert_eq!(again.axes[0].scale, read(&path).axes[0].scale);
     assert!(ran.stdout.contains("# unknown: dc"), "{}", ran.stdout);
@@ -154,7 +156,7 @@ fn image_of(name: &str) -> Option<PathBuf> {
     if path.exists() {
         return Some(path);
     }
-    eprintln!("skipped: needs the SII image {}", path.display());
+    testkit::skip!("needs the SII image {}", path.display());
     None
 }
 
@@ -183,7 +185,7 @@ fn real_images_become_files_that_are_accepted() {
 
 // feature(program): `onbeat new`: a robot file from a bus, or from SII images
 #[test]
-fn what_cannot_be_drafted_is_refused_in_a_sentence_and_leaves_no_file() {
+fn an_impossible_draft_is_refused_and_leaves_no_file() {
     let folder = folder("new-refused");
     let path = |name: &str| folder.join(name).to_str().unwrap().to_owned();
     let output = path("draft.toml");
@@ -193,7 +195,7 @@ fn what_cannot_be_drafted_is_refused_in_a_sentence_and_leaves_no_file() {
         assert!(ran.stdout.is_empty() && !Path::new(&output).exists(), "{part}");
     };
     refused(&[], "expected --iface NIC");
-    refused(&["--iface", "nowhere0"], "interface nowhere0: there is none of this name");
+    refused(&["--iface", "nowhere0"], "interface nowhere0: no interface has this name");
     refused(&["--sii", &path("none.bin")], "cannot be read, expected an SII image");
     refused(&["--sii", folder.to_str().unwrap()], "no regular file");
     fs::write(path("esi.xml"), "\u{feff}<?xml version=\"1.0\"?>\n<EtherCATInfo/>").unwrap();
@@ -203,7 +205,7 @@ fn what_cannot_be_drafted_is_refused_in_a_sentence_and_leaves_no_file() {
     fs::write(path("broken.bin"), [7; 512]).unwrap();
     refused(&["--sii", &path("broken.bin")], "checksum");
     refused(&["--segment", "examples/six-axis.toml", "--period", "1us"], "50us to 1s");
-    // What is there stays as it is, unless it may be replaced.
+    // An existing file is kept, unless it may be replaced.
     fs::write(&output, "mine").unwrap();
     let six = ["new", "--segment", "examples/six-axis.toml", "-o", &output];
     assert!(run(&six).sentence().contains("is there already"));
@@ -224,11 +226,11 @@ fn what_cannot_be_drafted_is_refused_in_a_sentence_and_leaves_no_file() {
 
 // feature(program): `onbeat new`: a robot file from a bus, or from SII images
 #[test]
-fn nobody_at_the_end_of_the_cable_is_told_as_by_a_scan() {
+fn an_empty_cable_is_reported_as_by_a_scan() {
     let _shared = shared();
     let testbed = match Testbed::new() {
         Ok(testbed) => testbed,
-        Err(skip) => return eprintln!("skipped: {skip}"),
+        Err(skip) => return testkit::skip!("{skip}"),
     };
     let ask = |command: &str| -> Ran {
         let mut program = onbeat();

@@ -20,9 +20,9 @@ struct Card {
 }
 
 impl Card {
-    /// With receive offload and deferral on; `None` where that cannot be had.
+    /// With receive offload and deferral on; `None` if they are not supported.
     fn new() -> Option<Self> {
-        let testbed = Testbed::new().map_err(|skip| eprintln!("skipped: {skip}")).ok()?;
+        let testbed = Testbed::new().map_err(|skip| testkit::skip!("{skip}")).ok()?;
         let mut simulate = onbeat();
         simulate.args(["simulate", SIX_AXIS, "--iface", "far"]).stdout(Stdio::null()).stderr(Stdio::null());
         let mut simulate = testbed.run_in(Side::Far, simulate);
@@ -32,7 +32,7 @@ impl Card {
         let spoilt =
             card.shell("ethtool -K near gro on && echo 20000 >/sys/class/net/near/gro_flush_timeout");
         if !spoilt.status.success() {
-            eprintln!("skipped: needs ethtool (Debian: ethtool) and gro_flush_timeout");
+            testkit::skip!("needs ethtool (Debian: ethtool) and gro_flush_timeout");
             return None;
         }
         Some(card)
@@ -81,7 +81,7 @@ const PREPARED: &str = "generic-receive-offload: off, 0";
 
 // feature(hold): `--prepare-nic`: the interface is prepared for the cycle; told in the conditions; put back at the end and after a kill
 #[test]
-fn an_interface_is_prepared_for_a_run_and_put_back_at_its_end_and_after_a_kill() {
+fn an_interface_is_prepared_and_restored_after_end_and_kill() {
     let (_turn, _alone) = (Turn::take().expect("a turn"), common::alone());
     let Some(card) = Card::new() else { return };
     card.await_answer();
@@ -125,7 +125,7 @@ fn an_interface_is_prepared_for_a_run_and_put_back_at_its_end_and_after_a_kill()
 
 // feature(doctor): deferral of a card's interrupts judged by the link: off, but for one that is polled
 #[test]
-fn deferral_is_judged_by_the_link() {
+fn deferral_is_checked_for_the_link() {
     let (_turn, _alone) = (Turn::take().expect("a turn"), common::alone());
     let Some(card) = Card::new() else { return };
     let look = |arguments: &[&str]| {

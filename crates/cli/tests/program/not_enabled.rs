@@ -10,10 +10,10 @@ fn json(ran: &Ran) -> serde_json::Value {
 
 // feature(program): exit codes, from one verdict for program and fault matrix
 #[test]
-fn an_axis_without_main_power_is_3_and_named_in_the_table_and_to_programs() {
+fn an_axis_without_main_power_exits_3_and_is_named() {
     let Some(wire) = Wire::with(SIX_AXIS) else { return };
     assert_eq!(wire.onbeat(&["sdo", "write", "3", "0x2f00:3", "false"]).code, Some(0));
-    // However short the run: main power does not come by itself.
+    // Main power never comes by itself, so a short run is enough.
     let ran = wire.onbeat(&["run", SIX_AXIS, "--cycles", "300", "--no-ipc", "--json"]);
     assert_eq!(ran.code, Some(3), "{}{}", ran.stdout, ran.stderr);
     let why = "its drive has no main power (statusword bit 4): switch that on";
@@ -34,7 +34,7 @@ fn an_axis_without_main_power_is_3_and_named_in_the_table_and_to_programs() {
 #[test]
 fn an_axis_without_its_permission_is_3_and_names_the_interlock() {
     let drives = include_str!("../../../../examples/six-axis.toml");
-    // Nobody drives the input: it is low.
+    // The simulated input is low by default.
     let door = "\
 [[bus.sub_device]]
 name = \"switches\"

@@ -30,7 +30,7 @@ fn every_cycle_is_recorded_with_its_number_and_its_stamp() {
     let _alone = alone();
     let testbed = match Testbed::new() {
         Ok(testbed) => testbed,
-        Err(skip) => return eprintln!("skipped: {skip}"),
+        Err(skip) => return testkit::skip!("{skip}"),
     };
     let file = path("observed.onbeat");
     let mut simulate = onbeat();
@@ -52,13 +52,13 @@ fn every_cycle_is_recorded_with_its_number_and_its_stamp() {
     let rising = |values: &[i64]| values.windows(2).all(|pair| pair[0] < pair[1]);
     let (stamps, outputs) = (column("arrival_ns"), column("outputs"));
     assert!(rising(&stamps) && rising(&column("frame")) && rising(&column("generation")));
-    // In Op the outputs count the cycles, one by one but for those that overran.
+    // In Op the outputs count the cycles, one by one, except after overruns.
     let cycles: Vec<i64> = outputs.iter().copied().filter(|levels| *levels >= 0).collect();
     assert!(cycles.len() >= 1000, "{} cycles in Op", cycles.len());
     let counted: Vec<i64> = cycles.windows(2).map(|pair| (pair[1] - pair[0]) & 0xFFFF).collect();
     assert!(counted.iter().all(|&step| step > 0), "a new cycle each");
     let missing = counted.iter().sum::<i64>() - counted.len() as i64;
-    // What is missing was never sent: the MainDevice's own numbers go on, frame by frame.
+    // A missing frame was never sent: the MainDevice's own numbers have no gap, frame by frame.
     let steps = |values: &[i64]| values.windows(2).map(|pair| pair[1] - pair[0]).collect::<Vec<_>>();
     assert_eq!(steps(&column("generation")), steps(&column("frame")));
     // The fast output changes with every frame but where cycles are missing.

@@ -1,4 +1,5 @@
-//! A bus has one MainDevice: others are refused before they send a frame, and noticed when they are there all the same.
+//! A bus has one MainDevice: others are refused before they send a frame, and noticed when they are
+//! there all the same.
 
 use std::process::{Command, Stdio};
 
@@ -15,7 +16,7 @@ const TO_OP: u64 = 1500;
 // feature(running-bus): `scan`, `sdo`, `io` and `events` on an interface that a cycle has attach to it
 // feature(program): an interface has one owner among processes of all users and network namespaces, none after it was killed
 #[test]
-fn whoever_wants_a_bus_that_is_run_asks_through_its_cycle_or_is_told_who_runs_it() {
+fn commands_use_the_running_cycle_or_name_its_owner() {
     let Some(wire) = Wire::with(SIX_AXIS) else { return };
     let end = undisturbed(|| {
         let running = start(&wire, "near", &["--cycles", "6000", "--json"]);
@@ -27,7 +28,7 @@ fn whoever_wants_a_bus_that_is_run_asks_through_its_cycle_or_is_told_who_runs_it
         for arguments in [&["run", "--cycles", "10", "--no-ipc"][..], &["scan", "--take-over"]] {
             assert_eq!(wire.onbeat(arguments).sentence(), expected, "{arguments:?}");
         }
-        let asked = format!("(process {}), which goes on", running.id());
+        let asked = format!("(process {}), which continues", running.id());
         let through = |ran: Ran, part: &str| {
             assert!(ran.code == Some(0) && ran.stderr.contains(&asked), "{:?} {}", ran.code, ran.stderr);
             assert!(ran.stdout.contains(part), "{}", ran.stdout);
@@ -39,7 +40,7 @@ fn whoever_wants_a_bus_that_is_run_asks_through_its_cycle_or_is_told_who_runs_it
         through(wire.onbeat(&["io", "list"]), "drive-6.");
         through(wire.onbeat(&["events"]), "phase Op");
         through(as_nobody(&wire, &["events", "--json"]), "\"phase\":\"Op\"");
-        // Without the interface it is another bus, and who asked is told so.
+        // Without the interface the command uses another bus, and says so.
         let own = near(&wire, &["sdo", "write", "drive-1", "0x2F00:1", "10"]);
         assert!(own.code == Some(0) && own.stderr.starts_with(SIMULATED), "{:?} {}", own.code, own.stderr);
         assert!(
@@ -54,13 +55,13 @@ fn whoever_wants_a_bus_that_is_run_asks_through_its_cycle_or_is_told_who_runs_it
     assert_eq!(end["working_counter_errors"], 0);
     assert_eq!(end["frames"]["other_main_device"], 0);
     let without_one =
-        "onbeat: interface near: found nobody, expected a running cycle that lets this user in";
+        "onbeat: interface near: found no process, expected a running cycle that lets this user in";
     assert_eq!(wire.onbeat(&["events"]).sentence(), without_one);
 }
 
 // feature(program): an interface has one owner among processes of all users and network namespaces, none after it was killed
 #[test]
-fn the_lock_dies_with_its_process_and_what_it_left_on_the_wire_is_nobodys() {
+fn the_lock_ends_with_its_process_and_leftovers_are_free() {
     let Some(wire) = Wire::with(SIX_AXIS) else { return };
     for _ in 0..3 {
         let running = start(&wire, "near", &["--no-ipc"]);
@@ -100,9 +101,9 @@ fn two_interfaces_have_two_owners() {
 
 // feature(program): another MainDevice is heard before the first frame; `--take-over`; told of in Op
 #[test]
-fn another_port_of_the_same_wire_is_listened_to_and_taken_over_only_when_asked() {
+fn a_second_port_is_detected_and_used_only_on_request() {
     let Some(wire) = Wire::with(SIX_AXIS) else { return };
-    // A switch: each of the two hears the SubDevices' replies to both.
+    // A switch: each MainDevice receives the SubDevices' replies to both.
     shell(
         &wire,
         "ip link add switch type bridge && ip link set switch up && ip link set near master switch && \
@@ -149,7 +150,7 @@ fn near(wire: &Wire, arguments: &[&str]) -> Ran {
     finished(wire.testbed.run_in(Side::Near, command))
 }
 
-/// The same as a user who may open raw sockets and nothing else, as with `setcap`.
+/// The same as a user with the right to open raw sockets and no other, as with `setcap`.
 fn as_nobody(wire: &Wire, arguments: &[&str]) -> Ran {
     let onbeat = onbeat();
     let mut command = Command::new("setpriv");

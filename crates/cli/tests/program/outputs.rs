@@ -1,4 +1,5 @@
-//! Outputs that are closed, full, or take nothing: a run ends in order all the same, and nothing panics.
+//! Outputs that are closed, full, or take nothing: a run ends in order all the same, and nothing
+//! panics.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
@@ -32,7 +33,8 @@ impl StoppedTerminal {
         let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits() as i32;
         let mut filler =
             OpenOptions::new().write(true).custom_flags(flags).open(&path).expect("its far end");
-        // The kernel moves what was written on behind our back: it is full once it has stayed so for a while.
+        // The kernel moves what was written on behind our back: it is full once it has stayed so
+        // for a while.
         let mut refused = 0;
         while refused < 20 {
             match filler.write(b" ") {
@@ -96,7 +98,7 @@ fn a_terminal_that_is_stopped_does_not_keep_a_run_from_its_end() {
 
 // feature(program): a stop, and the number of cycles, whatever the terminal, the recording or the capture does
 #[test]
-fn a_terminal_that_is_stopped_does_not_keep_the_number_of_cycles_from_its_end() {
+fn a_stopped_terminal_does_not_delay_the_end() {
     let _shared = shared();
     let terminal = StoppedTerminal::new();
     let mut command = onbeat();
@@ -108,7 +110,7 @@ fn a_terminal_that_is_stopped_does_not_keep_the_number_of_cycles_from_its_end() 
 
 // feature(program): small limits of the process, pipes and FIFOs that nobody reads, a table of 80 columns
 #[test]
-fn a_pipe_whose_reader_never_reads_does_not_keep_a_run_from_its_end() {
+fn a_stuck_pipe_reader_does_not_delay_the_end() {
     let _shared = shared();
     // As `run | sleep`, once the pipe is full.
     let (_reader, writer) = rustix::pipe::pipe().expect("a pipe");
@@ -140,11 +142,11 @@ fn fifo(name: &str) -> PathBuf {
 
 // feature(program): small limits of the process, pipes and FIFOs that nobody reads, a table of 80 columns
 #[test]
-fn a_fifo_that_nobody_reads_is_no_recording_of_simulate_and_one_that_is_not_emptied_does_not_keep_it() {
+fn stuck_fifos_do_not_delay_a_simulator() {
     let _shared = shared();
     let testbed = match testkit::Testbed::new() {
         Ok(testbed) => testbed,
-        Err(skip) => return eprintln!("skipped: {skip}"),
+        Err(skip) => return testkit::skip!("{skip}"),
     };
     let path = fifo("simulate.onbeat");
     let simulate = || {
@@ -162,7 +164,7 @@ fn a_fifo_that_nobody_reads_is_no_recording_of_simulate_and_one_that_is_not_empt
         Running::start(testbed.run_in(testkit::Side::Far, command)).finish()
     };
     let ran = simulate();
-    let refused = "the recording cannot be written (a FIFO that nobody reads)";
+    let refused = "the recording cannot be written (a FIFO without a reader)";
     assert!(ran.code == Some(1) && ran.stderr.contains(refused), "{:?} {}", ran.code, ran.stderr);
 
     let reading = OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits() as i32).open(&path);
@@ -197,7 +199,7 @@ fn with_file(wrapper: &[&str], option: &str, path: &std::path::Path) -> Ran {
     Running::start(command).finish()
 }
 
-/// The file was lost, and maybe an axis or the bus, on a machine that stood still.
+/// The file was lost; after a host stall maybe also an axis or the bus.
 fn failed(ran: &Ran) -> bool {
     matches!(ran.code, Some(1 | 3 | 4))
 }
@@ -210,9 +212,9 @@ fn measured(ran: &Ran) -> u64 {
 
 // feature(program): a stop, and the number of cycles, whatever the terminal, the recording or the capture does
 #[test]
-fn a_recording_or_a_capture_that_nobody_reads_does_not_keep_a_run_from_its_end() {
+fn stuck_recordings_and_captures_do_not_delay_the_end() {
     for (option, name, expected) in [
-        ("--record", "nobody-reads.onbeat", "0 cycles are in it, 300 are not"),
+        ("--record", "nobody-reads.onbeat", "0 cycles are in it, 300 are missing"),
         ("--capture", "nobody-reads.pcapng", "0 frames are in it"),
     ] {
         let path = fifo(name);
@@ -226,7 +228,7 @@ fn a_recording_or_a_capture_that_nobody_reads_does_not_keep_a_run_from_its_end()
 
 // feature(program): a full disk or a file at its limit (SIGXFSZ) costs the file, not the run
 #[test]
-fn a_file_that_may_not_grow_is_told_and_the_run_is_not_lost() {
+fn a_file_size_limit_is_reported_and_the_run_continues() {
     // 16 KiB, then SIGXFSZ and EFBIG: the same as a disk that fills up.
     let limited = ["sh", "-c", "ulimit -f 32; exec \"$@\"", "sh"];
     for (option, name, expected) in [
@@ -274,7 +276,7 @@ fn commands() -> Vec<Vec<String>> {
 
 // feature(program): closed or full standard output and standard error, every command
 #[test]
-fn a_closed_standard_output_is_the_end_of_the_words_and_a_full_one_a_sentence() {
+fn closed_standard_output_is_silent_and_a_full_one_reported() {
     let commands = commands();
     let _shared = shared();
     for words in &commands {
@@ -309,7 +311,7 @@ fn a_closed_standard_output_is_the_end_of_the_words_and_a_full_one_a_sentence() 
 
 // feature(program): closed or full standard output and standard error, every command
 #[test]
-fn a_run_whose_reader_is_gone_leaves_its_recording_whole() {
+fn a_run_without_a_reader_completes_its_recording() {
     let path = file("reader-gone.onbeat", "");
     let _shared = shared();
     let mut command = onbeat();
@@ -324,7 +326,7 @@ fn a_run_whose_reader_is_gone_leaves_its_recording_whole() {
 
 // feature(program): SIGQUIT, SIGXCPU, SIGUSR1 and others that would end it stop in order, as SIGTERM does; a second one hurries, a third ends, signals close together are one; Ctrl-Z suspends nothing
 #[test]
-fn ctrl_z_is_told_what_it_would_do_and_suspends_nothing() {
+fn ctrl_z_is_explained_and_suspends_nothing() {
     let _shared = shared();
     let mut command = onbeat();
     command.args(["run", "--json", "--no-ipc"]);
@@ -346,7 +348,7 @@ fn the_third_signal_ends_a_run_by_force() {
     let _shared = shared();
     let path = fifo("by-force.onbeat");
     let mut command = onbeat();
-    // At its end it waits for somebody to read: long enough for three signals.
+    // At its end the run waits for a reader: long enough for three signals.
     command.args(["run", "--json", "--no-ipc", "--record"]).arg(&path);
     let running = Running::start(command);
     await_cycles(running.id(), 500);

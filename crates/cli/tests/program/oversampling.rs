@@ -1,4 +1,5 @@
-//! Samples of an oversampling terminal, as a user meets them: `onbeat io`, recordings, `run --json`.
+//! Samples of an oversampling terminal from the user's point of view: `onbeat io`, recordings,
+//! `run --json`.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -20,10 +21,11 @@ fn samples(signals: &Value) -> Vec<f64> {
     (0..10).map(|number| named(number).expect("a sample")["value"].as_f64().expect("a number")).collect()
 }
 
-/// The end of a run has the samples of its last cycle; they differ, as those of a wave do. A recording has a column for each.
+/// The end of a run has the samples of its last cycle; they differ, as samples of a wave do. A
+/// recording has a column for each.
 // feature(signals): oversampling: arrays in `onbeat io`, recordings and JSON
 #[test]
-fn a_run_ends_with_the_samples_of_its_last_cycle_and_records_all() {
+fn a_run_keeps_the_samples_of_its_last_cycle_and_records_all() {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("vibration.onbeat");
     let _ = std::fs::remove_file(&path);
     let recorded = path.to_str().expect("UTF-8");
@@ -37,7 +39,7 @@ fn a_run_ends_with_the_samples_of_its_last_cycle_and_records_all() {
     }
 }
 
-/// The name of an array stands for all its elements, to read, to set and to force.
+/// The name of an array means all its elements, to read, to set and to force.
 // feature(signals): oversampling: arrays in `onbeat io`, recordings and JSON
 #[test]
 fn io_takes_the_name_of_an_array_for_all_its_elements() {

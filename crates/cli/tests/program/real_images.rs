@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 
 use crate::common::{file, run};
 
-/// The folder of the images, or `None` with a message where it is not there.
+/// The folder of the images; `None` with a message if it is missing.
 fn images() -> Option<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/real/sii");
     if folder.join("akd.bin").exists() {
         return folder.canonicalize().ok();
     }
-    eprintln!("skipped: needs the SII images of real devices in {}", folder.display());
+    testkit::skip!("needs the SII images of real devices in {}", folder.display());
     None
 }
 

@@ -77,7 +77,7 @@ fn a_recording_holds_every_measured_cycle_and_its_conditions() {
 }
 
 #[test]
-fn a_file_that_cannot_be_written_is_named_before_the_bus_is_touched() {
+fn an_unwritable_file_is_named_before_the_bus_is_touched() {
     let ran = run(&["run", "--cycles", "10", "--record", "/nowhere/cycles.onbeat"]);
     assert_eq!(
         ran.sentence(),

@@ -1,4 +1,5 @@
-//! A ring of SubDevices at two interfaces: broken, healed, and told; and what is no ring.
+//! A ring of SubDevices at two interfaces: broken, healed, and reported; and setups that are no
+//! ring.
 
 use std::process::{Command, Stdio};
 
@@ -15,10 +16,11 @@ fn ring(name: &str) -> String {
     robot.to_str().expect("UTF-8").to_owned()
 }
 
-const OPEN: &str = "the ring is open between SubDevice 2 \"drive-3\" port 1 and SubDevice 3 \"drive-4\" port 0; it goes on from \
-                    both ends";
+const OPEN: &str = "the ring is open between SubDevice 2 \"drive-3\" port 1 and SubDevice 3 \
+    \"drive-4\" port 0; frames now travel from both ends";
 
-/// A break and its end are reported, and none is missed for longer than the frames that were under way.
+/// A break and its end are reported, and none is missed for longer than the frames that were under
+/// way.
 fn is_healed(ran: &Ran) {
     assert_eq!(ran.code, Some(0), "{}", worst_first(ran));
     let told = |words: &str| ran.stderr.find(words).unwrap_or_else(|| panic!("{words}: {}", ran.stderr));
@@ -39,7 +41,8 @@ fn worst_first(ran: &Ran) -> String {
     format!("{} | {last}\n{}{}", bad.join(" | "), ran.stdout, ran.stderr)
 }
 
-/// A run during which the machine did not stand still for so long that its axes were stopped, as they must be.
+/// A run during which the machine did not stand still for so long that its axes were stopped, as
+/// they must be.
 fn undisturbed(mut run: impl FnMut() -> Ran) -> Ran {
     let mut ran = run();
     for _ in 0..4 {
@@ -52,7 +55,8 @@ fn undisturbed(mut run: impl FnMut() -> Ran) -> Ran {
     ran
 }
 
-/// The same at a ring of two cables: a new one each time, as a disturbed run leaves drives in fault. `None` where there are no cables.
+/// The same at a ring of two cables: a new one each time, as a disturbed run leaves drives in
+/// fault. `None` where there are no cables.
 fn on_a_ring(name: &str, play: impl Fn(&TwoCables) -> Ran) -> Option<(TwoCables, Ran)> {
     let mut new = Some(TwoCables::simulating(name)?);
     let mut used = None;
@@ -114,7 +118,7 @@ fn a_break_is_a_finding_of_diag_and_an_event() {
         events.contains("the ring is closed again after ")
     };
     assert!((0..20).any(|_| is_closed()), "{}", ask(&["events", "--cycle", &name], 0));
-    // The run says what those who attach read: time, cycle and sentence.
+    // The run prints the same as attached clients read: time, cycle and sentence.
     let events = ask(&["events", "--cycle", &name], 0);
     let said = running.finish().stderr;
     for line in events.lines().filter(|line| line.contains(": the ring is ")) {
@@ -138,7 +142,7 @@ impl TwoCables {
         let testbed = match made {
             Ok(testbed) => testbed,
             Err(skip) => {
-                eprintln!("skipped: {skip}");
+                testkit::skip!("{skip}");
                 return None;
             }
         };
@@ -215,7 +219,7 @@ fn a_ring_at_two_interfaces_breaks_and_heals_in_a_run() {
     let said = ring.finished(&["scan"], &BOTH[..2]);
     assert!(said.sentence().contains("name its second interface, too (--second-iface)"), "{}", said.stderr);
     ring.fault("cable pull drive-2:1");
-    // Open at the start it comes up from both ends, and says where.
+    // A ring that is open at the start comes up from both ends; the run reports the place.
     let said = ring.finished(&["run", SIX_AXIS, "--cycles", "10"], &BOTH);
     assert_eq!(said.code, Some(0), "{}", said.stderr);
     let open = "the ring is open between SubDevice 1 \"drive-2\" port 1 and SubDevice 2 \"drive-3\" port 0";
@@ -249,11 +253,12 @@ fn a_ring_at_two_interfaces_breaks_and_heals_in_a_run() {
     assert!(said.stderr.contains(first), "{}", said.stderr);
 }
 
-/// An interface goes down and comes back while a run goes on, the second and then the first: the run names the end at which the
-/// ring is open, and the simulator closes the port there as its own interface has no carrier any more.
+/// An interface goes down and up during a run, the second and then the first: the run names the end
+/// at which the ring is open, and the simulator closes the port there as its own interface has lost
+/// its carrier.
 // feature(redundancy): `run` and `simulate` on the two ends of a ring, broken and healed; what is no ring in a sentence
 #[test]
-fn a_ring_goes_on_without_either_of_its_interfaces() {
+fn a_ring_continues_without_either_of_its_interfaces() {
     let played = on_a_ring("ends", |ring| {
         let set = |interface: &str, state: &str| {
             let mut command = Command::new("ip");
@@ -274,8 +279,10 @@ fn a_ring_goes_on_without_either_of_its_interfaces() {
     let Some((_, ran)) = played else { return };
     assert_eq!(ran.code, Some(0), "{}", worst_first(&ran));
     for told in [
-        "the ring is open between SubDevice 5 \"drive-6\" port 1 and the second interface; it goes on from both ends",
-        "the ring is open between the first interface and SubDevice 0 \"drive-1\" port 0; it goes on from both ends",
+        "the ring is open between SubDevice 5 \"drive-6\" port 1 and the second interface; frames \
+         now travel from both ends",
+        "the ring is open between the first interface and SubDevice 0 \"drive-1\" port 0; frames \
+         now travel from both ends",
     ] {
         assert!(ran.stderr.contains(told), "{told}: {}", ran.stderr);
     }
@@ -283,12 +290,12 @@ fn a_ring_goes_on_without_either_of_its_interfaces() {
 }
 
 #[test]
-fn a_bus_of_its_own_at_the_second_interface_is_no_ring() {
+fn a_separate_bus_at_the_second_interface_is_no_ring() {
     let _shared = shared();
     let made = Testbed::new().and_then(|testbed| testbed.add_cable().map(|()| testbed));
     let testbed = match made {
         Ok(testbed) => testbed,
-        Err(skip) => return eprintln!("skipped: {skip}"),
+        Err(skip) => return testkit::skip!("{skip}"),
     };
     let simulators = [Side::Far.interface(), Side::Far.second_interface()].map(|interface| {
         let mut command = onbeat();
@@ -300,7 +307,7 @@ fn a_bus_of_its_own_at_the_second_interface_is_no_ring() {
         let mut command = onbeat();
         command.arg("scan").args(BOTH);
         said = finished(testbed.run_in(Side::Near, command)).stderr;
-        if said.contains("each has a bus of its own, of 6 and 6 SubDevices") {
+        if said.contains("each has a separate bus, of 6 and 6 SubDevices") {
             return drop(simulators);
         }
     }
@@ -308,7 +315,7 @@ fn a_bus_of_its_own_at_the_second_interface_is_no_ring() {
 }
 
 #[test]
-fn a_robot_whose_bus_is_a_ring_needs_both_ends() {
+fn a_ring_robot_needs_both_ends() {
     let robot = ring("ring-of-one.toml");
     let said = run(&["run", &robot, "--iface", "no-such-nic", "--cycles", "10"]);
     assert!(

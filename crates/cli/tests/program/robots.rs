@@ -19,7 +19,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::common::{Ran, Running, await_cycles, onbeat, shared};
 use motion::{Metres, SerialArm};
 
-/// A run of an example, with its IPC in a folder of its own.
+/// A run of an example, with its IPC in a separate folder.
 pub(crate) struct Robot {
     running: Running,
     pub(crate) ipc: Client,
@@ -29,7 +29,7 @@ pub(crate) struct Robot {
 impl Robot {
     fn start(example: &str) -> Self {
         let robot = format!("{}/../../examples/{example}.toml", env!("CARGO_MANIFEST_DIR"));
-        // What a test asks for here would be given up in an outage: two cycles that a shared machine stands still.
+        // An outage would cancel a test's request: two cycles during which a shared machine stalls.
         Self::run(example, &robot, &["--period", "10ms"])
     }
 
@@ -42,7 +42,7 @@ impl Robot {
 
     /// The same with axes that may stay disabled.
     pub(crate) fn attached(test: &str, robot: &str, arguments: &[&str]) -> Self {
-        // Tests of one example run beside each other.
+        // Tests of one example run in parallel.
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let folder = std::env::temp_dir().join(format!("onbeat-{test}-{}-{number}", std::process::id()));
@@ -122,7 +122,7 @@ fn stands(state: &State) -> bool {
 }
 
 #[test]
-fn the_service_robot_follows_a_twist_and_stops_when_nobody_asks_any_more() {
+fn the_service_robot_follows_a_twist_and_stops_without_commands() {
     let _shared = shared();
     let robot = Robot::start("m4k");
     let base = robot.ipc.description().base.clone().expect("a base");
@@ -142,7 +142,7 @@ fn the_service_robot_follows_a_twist_and_stops_when_nobody_asks_any_more() {
 }
 
 #[test]
-fn the_mecanum_base_moves_to_its_side_and_a_differential_one_refuses_to() {
+fn a_mecanum_base_moves_sideways_and_a_differential_one_refuses() {
     let _shared = shared();
     let omni = Robot::start("omni");
     let state = drive(&omni, [0.0, 0.3, 0.0], |state| state.base.pose[1] > 0.2);
@@ -198,7 +198,7 @@ fn switch(robot: &Robot, controller: u32) {
     let mut buffer = [0; requests::SIZE];
     let asked = requests::Request { id: 9, what: requests::Action::SwitchController(controller) };
     asked.encode(&mut buffer).expect("room");
-    // The axes may still come to rest.
+    // The axes may still be stopping.
     let started = Instant::now();
     let outcome = loop {
         requests.send_timeout(&buffer, Duration::from_secs(10)).expect("sent");
@@ -215,7 +215,7 @@ fn switch(robot: &Robot, controller: u32) {
 }
 
 #[test]
-fn the_arm_follows_a_trajectory_is_called_off_and_gives_up_what_it_cannot_follow() {
+fn the_arm_follows_cancels_and_aborts_trajectories() {
     let _shared = shared();
     let arm = Robot::start("arm");
     let description = arm.ipc.description();
@@ -260,7 +260,7 @@ fn the_arm_follows_a_trajectory_is_called_off_and_gives_up_what_it_cannot_follow
 
 // feature(axes): `cartesian`: a pose sent through the IPC moves the arm's tool there
 #[test]
-fn a_pose_moves_the_tool_of_the_arm_and_one_out_of_reach_does_not() {
+fn a_reachable_pose_moves_the_arm_and_another_is_refused() {
     let _shared = shared();
     let arm = Robot::start("arm");
     let description = arm.ipc.description();
@@ -304,7 +304,7 @@ fn a_pose_moves_the_tool_of_the_arm_and_one_out_of_reach_does_not() {
 
 // feature(program): two axes on one SubDevice: a fault of one leaves the others going, and is told by axis and SubDevice
 #[test]
-fn a_fault_of_one_of_two_axes_on_a_sub_device_leaves_the_other_going() {
+fn a_fault_of_one_of_two_axes_leaves_the_other_moving() {
     let _shared = shared();
     let table = Robot::start("xy-table");
     beside(&table, &["sdo", "write", "left", "0x2f01:2", "0x2310", "--cycle", "SOCKET"]);
@@ -324,7 +324,7 @@ fn a_fault_of_one_of_two_axes_on_a_sub_device_leaves_the_other_going() {
     assert!(!end.stderr.contains("\"left x\""), "{}", end.stderr);
 }
 
-/// Standard output of a command beside a run, whose socket takes the place of SOCKET.
+/// Standard output of a command during a run; the run's socket replaces SOCKET.
 fn beside(table: &Robot, arguments: &[&str]) -> String {
     let socket = table.folder.join("robot.sock");
     let socket = socket.to_str().expect("a path");
@@ -337,7 +337,7 @@ fn beside(table: &Robot, arguments: &[&str]) -> String {
 
 // feature(program): several axes of a SubDevice and its touch probe in `top` and `io`
 #[test]
-fn a_touch_probe_is_armed_from_outside_and_tells_where_it_was() {
+fn a_touch_probe_is_armed_by_a_client_and_reports_its_position() {
     let _shared = shared();
     let table = Robot::start("xy-table");
     // Its shaft passes the touch, from 0.2 rad on, once in two seconds.

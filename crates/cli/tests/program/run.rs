@@ -6,7 +6,7 @@ use crate::common::{
 
 // feature(program): `run`: six axes, JSON, table
 #[test]
-fn six_axes_reach_operation_enabled_without_a_working_counter_error() {
+fn six_axes_are_enabled_without_a_working_counter_error() {
     let end = undisturbed(|| run(&["run", "--cycles", "500", "--json"]));
     assert_eq!(end["cycles"], 500);
     assert_eq!(end["period_ns"], 1_000_000);
@@ -49,7 +49,7 @@ fn the_table_has_the_papers_rows_and_the_conditions() {
 /// A torque that the drive does not map is `-` in the table and null in JSON, in `top`, too.
 // feature(program): `run` and `top` tell no torque of a drive that does not map it
 #[test]
-fn a_torque_that_is_not_mapped_is_not_told_as_zero() {
+fn an_unmapped_torque_is_not_reported_as_zero() {
     let mapped = "        { index = 0x6077, bits = 16, name = \"torque actual value\" },\n";
     let text = include_str!("../../../../examples/six-axis.toml");
     assert!(text.contains(mapped), "the drives of the example");
@@ -84,7 +84,7 @@ fn a_torque_that_is_not_mapped_is_not_told_as_zero() {
 }
 
 #[test]
-fn an_input_output_station_runs_beside_its_drive() {
+fn an_io_station_runs_next_to_its_drive() {
     let end = undisturbed(|| run(&["run", "examples/io-station.toml", "--cycles", "300", "--json"]));
     assert_eq!(end["working_counter_errors"], 0);
     assert_eq!(end["axes"][0]["state"], "Operation enabled");

@@ -1,4 +1,4 @@
-//! `onbeat scan`: who is on the bus.
+//! `onbeat scan`: lists the SubDevices on the bus.
 
 use crate::common::{run, six_axis_with};
 
@@ -51,7 +51,7 @@ fn fewer_sub_devices_than_described_name_the_first_missing() {
 }
 
 #[test]
-fn more_sub_devices_than_described_show_who_is_too_many() {
+fn surplus_sub_devices_are_named() {
     let more = six_axis_with("more.toml", EVERY_DRIVE, "name = \"drive-{}\"\ncount = 7");
     let more = keep_bus_only(&more);
     let ran = run(&["scan", "examples/six-axis.toml", "--segment", &more]);
@@ -72,7 +72,7 @@ fn another_sub_device_than_described_shows_both_identities() {
 
 const EVERY_DRIVE: &str = "name = \"drive-{}\"\ncount = 6";
 
-/// A segment needs no axes: those of the file would miss their drives.
+/// A segment needs no axes: axes of the file would lack their drives.
 fn keep_bus_only(path: &std::path::Path) -> String {
     let text = std::fs::read_to_string(path).expect("the file just written");
     let axes = text.find("[[axis]]").expect("axes");

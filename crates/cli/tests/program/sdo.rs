@@ -74,7 +74,7 @@ fn the_list_is_json_too() {
 
 // feature(program): `sdo list --values`: each entry with its value
 #[test]
-fn the_list_shows_values_where_they_are_asked_for() {
+fn the_list_shows_values_on_request() {
     let ran = run(&["sdo", "list", "drive-1", "--values"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     let line = |object: &str| ran.stdout.lines().find(|line| line.contains(object)).expect("the entry");
@@ -86,7 +86,7 @@ fn the_list_shows_values_where_they_are_asked_for() {
 }
 
 #[test]
-fn an_unknown_sub_device_names_those_there_are() {
+fn an_unknown_sub_device_is_reported_with_the_known_ones() {
     let ran = run(&["sdo", "read", "drive-9", "0x1018:1"]);
     assert!(ran.sentence().contains("\"drive-9\"") && ran.stderr.contains("drive-1"), "{}", ran.stderr);
     let ran = run(&["sdo", "read", "6", "0x1018:1"]);
@@ -94,7 +94,7 @@ fn an_unknown_sub_device_names_those_there_are() {
 }
 
 #[test]
-fn a_bus_that_is_simulated_for_the_command_alone_is_told_in_a_line() {
+fn a_bus_simulated_for_one_command_is_announced() {
     for arguments in
         [&["scan"][..], &["sdo", "read", "0", "0x1018:1"], &["sdo", "write", "0", "0x2F00:1", "10"]]
     {

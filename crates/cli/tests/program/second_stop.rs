@@ -1,4 +1,5 @@
-//! An axis that only holds its load: the first stop waits and says what to do, the second one disables it.
+//! An axis that only holds its load: the first stop waits and says what to do, the second one
+//! disables it.
 
 use std::fs::File;
 use std::path::Path;
@@ -7,9 +8,10 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::brake_feedback::with_brake;
 use crate::common::{file, folder, onbeat, shared};
 
-/// A run whose standard error is read while it runs.
+/// A run with its standard error read meanwhile.
 struct Loaded {
     child: Child,
     errors: std::path::PathBuf,
@@ -97,4 +99,25 @@ fn a_second_stop_disables_an_axis_that_only_holds_its_load() {
         let last = said.lines().last().expect("a last line");
         assert!(last.contains("\"shaft\"") && last.contains("(outage)") && last.contains(step), "{said}");
     }
+}
+
+// feature(program): a brake that does not close at the end of the run is named, and its load is held until the second stop
+#[test]
+fn a_second_stop_disables_an_axis_whose_brake_does_not_close() {
+    let _shared = shared();
+    let robot = file("stuck-at-the-end.toml", &with_brake());
+    let script = file("stuck-at-the-end.txt", "500ms drive load drive 0.5Nm\n1s brake stuck-open drive\n");
+    let mut run = Loaded::start(&robot, &["--no-ipc"], &script, "stuck-at-the-end");
+    run.says("brake stuck-open drive");
+    run.interrupt();
+    run.says(
+        "shaft stays enabled: its brake is not closed, and its load falls without torque; secure the load, \
+         then stop again (a second Ctrl-C)",
+    );
+    assert!(run.errors().contains("disables a drive that only holds its load"), "{}", run.errors());
+    std::thread::sleep(Duration::from_millis(700));
+    let ended = run.child.try_wait().expect("its status");
+    assert!(ended.is_none(), "{ended:?}: the load falls: {}", run.errors());
+    run.interrupt();
+    assert_eq!(run.end(), Some(3), "{}", run.errors());
 }

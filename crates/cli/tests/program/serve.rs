@@ -1,4 +1,4 @@
-//! `onbeat serve`, asked over HTTP and WebSockets beside a cycle that this test plays.
+//! `onbeat serve`, over HTTP and WebSockets, with a cycle simulated by this test.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -120,7 +120,7 @@ impl Socket {
         }
     }
 
-    /// Reads until the connection is over.
+    /// Reads until the connection is closed.
     fn gone(mut self) {
         let started = Instant::now();
         while self.0.read().is_ok() {
@@ -142,7 +142,7 @@ impl Socket {
     }
 }
 
-/// A cycle of one axis in a folder of its own.
+/// A cycle of one axis in a separate folder.
 struct Played {
     folder: PathBuf,
     ends: Endpoints,
@@ -223,7 +223,7 @@ fn half_requests_give_way_to_a_page() {
 
 // feature(program): `serve` answers no page of another origin, and none that calls this machine by a foreign name (DNS rebinding)
 #[test]
-fn the_page_comes_with_headers_that_let_it_load_nothing_and_only_to_its_own_origin() {
+fn the_page_has_headers_that_restrict_it_to_its_origin() {
     let served = Served::start(&["--ipc", "nobody-has-this-name", "--host", "robot.example"]);
     let page = served.get("/", "");
     assert!(page.starts_with("HTTP/1.1 200 OK\r\n"), "{page}");
@@ -271,7 +271,7 @@ fn the_page_comes_with_headers_that_let_it_load_nothing_and_only_to_its_own_orig
 
 // feature(program): `serve` sends every cycle of the chosen channels, and counts those it could not read
 #[test]
-fn a_page_gets_every_cycle_of_its_channels_and_is_told_how_many_are_missing() {
+fn a_page_gets_every_cycle_or_the_number_of_missing_ones() {
     let mut played = Played::new("rows");
     let served = played.serve();
     let mut page = served.socket();
@@ -287,7 +287,7 @@ fn a_page_gets_every_cycle_of_its_channels_and_is_told_how_many_are_missing() {
     let mut missed_before = None;
     let mut seen = 0;
     while seen < 400 {
-        // Fewer at once than are kept: none may be missing unless the machine stood still.
+        // Fewer at once than the queue keeps: none may be missing without a host stall.
         played.cycles(3);
         std::thread::sleep(Duration::from_millis(8));
         let waiting = page.0.get_ref().peek(&mut [0; 2]).is_ok();
@@ -328,7 +328,7 @@ fn a_page_gets_every_cycle_of_its_channels_and_is_told_how_many_are_missing() {
 
 // feature(program): `serve` waits for a cycle, tells that it has ended, and goes over to the next
 #[test]
-fn the_end_of_a_cycle_is_told_and_the_next_one_is_found() {
+fn the_end_of_a_cycle_is_reported_and_the_next_one_found() {
     let mut played = Played::new("next");
     let served = played.serve();
     let mut page = served.socket();
@@ -344,7 +344,7 @@ fn the_end_of_a_cycle_is_told_and_the_next_one_is_found() {
     let mut next = Played::within(folder);
     let attached = page.until(|it| it["state"] == "attached");
     assert!(attached["attached"].as_u64() > ended["attached"].as_u64(), "{attached} after {ended}");
-    // A wish for the one that has ended is nobody's.
+    // A wish for the ended cycle is ignored.
     page.wish(ended["attached"].as_u64().expect("a number"), 1, &[999]);
     next.cycles(7);
     page.until(|it| it["kind"] == "picture" && it["cycle"] == 7);
@@ -352,7 +352,7 @@ fn the_end_of_a_cycle_is_told_and_the_next_one_is_found() {
 
 // feature(program): whatever a page sends `serve`, or does not take, the program goes on, and each is told why it was let go
 #[test]
-fn bad_messages_end_their_connection_with_a_reason_and_nothing_else() {
+fn bad_messages_close_only_their_own_connection() {
     let mut played = Played::new("bad");
     let served = played.serve();
     let attached =
@@ -401,7 +401,7 @@ fn bad_messages_end_their_connection_with_a_reason_and_nothing_else() {
 
 // feature(program): `serve` has a bounded number of pages; one more is told so, and finds room when another goes
 #[test]
-fn a_ninth_page_is_told_that_eight_look_and_idle_connections_do_not_keep_others_out() {
+fn a_ninth_page_is_refused_and_idle_connections_give_way() {
     let played = Played::new("many");
     let served = played.serve();
     let mut pages: Vec<Socket> = (0..8).map(|_| served.socket()).collect();
@@ -410,7 +410,8 @@ fn a_ninth_page_is_told_that_eight_look_and_idle_connections_do_not_keep_others_
     }
     let (code, reason) = served.socket().end();
     assert!(code == CloseCode::Again && reason.starts_with("8 pages look already"), "{code:?} {reason}");
-    // More connections that say nothing than there is room for: each is ended after its time for a request.
+    // More connections that say nothing than there is room for: each is ended after its time for a
+    // request.
     let idle: Vec<TcpStream> = (0..40).map(|_| served.connect()).collect();
     assert!(served.get("/", "").starts_with("HTTP/1.1 200 "));
     drop(idle);
@@ -473,7 +474,7 @@ fn floods_at_serve_take_bounded_memory() {
 }
 
 #[test]
-fn a_port_in_use_or_of_another_machine_is_told_in_a_sentence_and_a_stop_ends_it() {
+fn an_unusable_port_is_reported_and_a_stop_ends_serve() {
     let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = taken.local_addr().expect("its address").to_string();
     let refused = run(&["serve", "--listen", &address]);

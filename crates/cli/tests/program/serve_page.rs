@@ -1,4 +1,4 @@
-//! The page of `onbeat serve` in a browser, beside a simulated robot.
+//! The page of `onbeat serve` in a browser, with a simulated robot.
 
 use std::path::PathBuf;
 
@@ -6,12 +6,12 @@ use crate::browser::Page;
 use crate::common::{Running, await_cycles, onbeat, shared};
 use crate::serve::Served;
 
-/// Pictures of the page stay where a person may look at them.
+/// Screenshots of the page are kept for a person to look at.
 fn picture(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name)
 }
 
-/// A robot that moves its axes, with a name of its own.
+/// A robot that moves its axes, with a unique name.
 fn robot(name: &str, arguments: &[&str]) -> Running {
     let mut command = onbeat();
     command.args(["run", "--json", "--profile", "none", "--ipc", name]).args(arguments);
@@ -22,7 +22,7 @@ fn robot(name: &str, arguments: &[&str]) -> Running {
 
 // feature(program): the page of `serve` in a browser: axes, bus, live curves, trigger, cursors and CSV; the end of the cycle and the next one
 #[test]
-fn the_page_shows_axes_and_curves_triggers_and_goes_over_to_the_next_cycle() {
+fn the_page_shows_axes_curves_and_follows_to_the_next_cycle() {
     let Some(mut page) = Page::open("serve-browser") else { return };
     let _shared = shared();
     let served = Served::start(&["--ipc", "serve-page"]);
@@ -42,7 +42,8 @@ fn the_page_shows_axes_and_curves_triggers_and_goes_over_to_the_next_cycle() {
     page.until(&format!("{drawn} > 20"));
     page.screenshot(&picture("serve-1280-roll.png"));
 
-    // A trigger in the middle of where the axis moves: the picture stands, with that value at its instant.
+    // A trigger in the middle of the axis's range: the picture freezes, with that value at its
+    // instant.
     let middle = "(() => { const all = scope.store.columns[0].slice(0, scope.store.length); return (Math.max(...all) + Math.min(...all)) / 2 })()";
     page.value(&format!(
         "$('mode').value = 'single'; $('mode').onchange(); $('window').value = '0.5'; $('window').onchange(); \
@@ -108,7 +109,7 @@ fn the_page_shows_axes_and_curves_triggers_and_goes_over_to_the_next_cycle() {
 
 // feature(program): late cycles stand with their causes on the scope's axis in the page of `serve`, where the run explains them; 64 channels of the humanoid are drawn
 #[test]
-fn late_cycles_and_their_causes_are_marked_beside_sixty_four_curves_of_the_humanoid() {
+fn late_cycles_are_marked_next_to_64_curves() {
     let Some(mut page) = Page::open("serve-humanoid") else { return };
     let _shared = shared();
     let file = "examples/humanoid-59.toml";
@@ -125,7 +126,7 @@ fn late_cycles_and_their_causes_are_marked_beside_sixty_four_curves_of_the_human
         "scope.marks.some((it) => it.late && /^cycle [\\d ]+ (started|ended) .* late: ./.test(it.text))",
     );
     page.until("$('timing').textContent.includes('cycles were late by more than 0.0 us')");
-    // Each stands where its own cycle is on the axis of the curves.
+    // Each mark is at its own cycle on the time axis of the curves.
     let off = "(() => { const { store, marks } = scope; const all = marks.filter((it) => it.late).flatMap((it) => { \
                const cycle = +/^cycle ([\\d ]+)/.exec(it.text)[1].replaceAll(' ', ''), row = store.cycle.subarray(0, store.length).indexOf(cycle); \
                return row < 0 ? [] : [Math.abs(store.time[row] - it.time)] }); return all.length ? Math.max(...all) : null })()";

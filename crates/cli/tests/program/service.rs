@@ -8,7 +8,7 @@ use crate::common::{Running, folder, onbeat, shared};
 /// Datagrams of a run to its service manager, in order, and its log.
 // feature(program): a run under systemd tells when it is in Op, how far it is, that it is alive, and that it stops (`Type=notify`)
 #[test]
-fn a_service_manager_hears_of_a_run() {
+fn a_service_manager_is_notified_of_a_run() {
     let _shared = shared();
     let socket = folder("service").join("notify");
     let manager = UnixDatagram::bind(&socket).expect("a socket");
@@ -30,11 +30,11 @@ fn a_service_manager_hears_of_a_run() {
     let ready = place("READY=1\nSTATUS=").unwrap_or_else(|| panic!("{heard:?}"));
     assert!(heard[ready].contains("cycles, "), "{heard:?}");
     assert_eq!(heard.iter().filter(|it| it.starts_with("READY=1")).count(), 1, "{heard:?}");
-    // 1.5 s and more in Op, one each 100 ms unless the machine stands still.
+    // 1.5 s and more in Op, one message each 100 ms without host stalls.
     assert!(heard[ready..].iter().filter(|it| *it == "WATCHDOG=1").count() > 2, "{heard:?}");
 }
 
-/// A manager that is gone, or whose name is none, costs nothing.
+/// A missing manager, or an invalid name, costs nothing.
 #[test]
 fn a_run_needs_no_service_manager() {
     let _shared = shared();

@@ -1,4 +1,5 @@
-//! Process data by name, as a user meets it: a robot file with signals, a run of it, `onbeat io` beside it.
+//! Process data by name, from the user's point of view: a robot file with signals, a run of it,
+//! `onbeat io` next to it.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -178,7 +179,7 @@ pub(crate) fn interrupt(program: Running) -> Ran {
 
 // feature(signals): `onbeat io set`, `force`, `release`
 #[test]
-fn io_set_holds_an_output_as_long_as_it_lives_and_afterwards_it_is_what_the_file_says() {
+fn io_set_holds_an_output_until_it_ends() {
     let _shared = shared();
     let station = Station::start("io-set", SIGNALS);
     let lamp = "lamp red";
@@ -215,7 +216,7 @@ fn io_set_holds_an_output_as_long_as_it_lives_and_afterwards_it_is_what_the_file
     ] {
         station.refused(arguments, sentence);
     }
-    // Killed, it holds nothing; and the end of the cycle ends one that goes on.
+    // A killed `io set` holds nothing; the end of the cycle ends a running one.
     let mut killed = Running::start(station.io(&["set", lamp, "true"]));
     station.await_value(lamp, "true");
     killed.kill();
@@ -230,10 +231,10 @@ fn io_set_holds_an_output_as_long_as_it_lives_and_afterwards_it_is_what_the_file
 // feature(signals): `onbeat io set`, `force`, `release`
 // feature(signals): forces and their ends are events, with who asked for them, when, and why they end
 #[test]
-fn io_force_wins_is_shown_everywhere_and_ends_by_itself_or_with_a_release() {
+fn io_force_wins_is_shown_and_ends_on_time_or_release() {
     let _shared = shared();
     let station = Station::start("io-force", SIGNALS);
-    // Whoever holds the lease is not asked.
+    // A force does not need the lease.
     let setting = Running::start(station.io(&["set", "lamp red", "true"]));
     station.await_value("lamp red", "true");
     let forced = station.said(&["force", "lamp red", "false", "--for", "1h"]);
@@ -260,7 +261,7 @@ fn io_force_wins_is_shown_everywhere_and_ends_by_itself_or_with_a_release() {
     let mut top = onbeat();
     top.arg("top").arg(&station.socket).arg("--once");
     assert!(finished(top).stdout.contains("false (forced)"));
-    // Released, it is again what its holder wants; the others stay.
+    // A released signal has its holder's value again; the others are unchanged.
     assert_eq!(station.said(&["release", "lamp red"]).trim_end(), "lamp red  true");
     station.said(&["release", "--all"]);
     station.await_value("ready seen", "true");
@@ -271,11 +272,11 @@ fn io_force_wins_is_shown_everywhere_and_ends_by_itself_or_with_a_release() {
     for (arguments, sentence) in [
         (
             &["force", "spindle.controlword", "6", "--for", "1s"][..],
-            "written by axis \"spindle\", which nobody overrides",
+            "written by axis \"spindle\", which no client can override",
         ),
         (
             &["force", "spindle.torque offset", "30000", "--for", "4s"],
-            "written by axis \"spindle\", which nobody overrides",
+            "written by axis \"spindle\", which no client can override",
         ),
         (
             &["force", "ready", "off", "--for", "1ns"],
@@ -318,15 +319,15 @@ fn io_force_wins_is_shown_everywhere_and_ends_by_itself_or_with_a_release() {
     let released = of("signal_released", "pressure");
     assert_eq!((released.len(), &released[0]["reason"]), (1, &"released".into()), "{released:?}");
     assert!(released[0]["process"].is_u64() && released[0]["after"].as_u64() > Some(0), "{released:?}");
-    assert_eq!(of("signal_released", "ready")[0]["reason"], "its time is over");
+    assert_eq!(of("signal_released", "ready")[0]["reason"], "its time has expired");
     let ran = interrupt(station.cycle);
     let end = ran.json();
     let ready = signals_of(&end)("ready");
     assert_eq!((&ready["value"], &ready["forced"]), (&false.into(), &true.into()), "{ready}");
     for sentence in [
         "signal \"lamp red\" is forced to false for 3600.0 s, by process ",
-        "signals \"ready seen\", \"pressure\" are not forced any more: released by process ",
-        "signal \"ready\" is not forced any more after ",
+        "signals \"ready seen\", \"pressure\" are no longer forced: released by process ",
+        "signal \"ready\" is no longer forced after ",
     ] {
         assert!(ran.stderr.contains(sentence), "{sentence}: {}", ran.stderr);
     }
@@ -338,8 +339,8 @@ fn io_force_wins_is_shown_everywhere_and_ends_by_itself_or_with_a_release() {
 fn a_robot_file_may_refuse_forces() {
     let _shared = shared();
     let station = Station::start("io-closed", "[ipc]\nforce = false");
-    let sentence =
-        "forcing a signal: this cycle lets nobody force signals: `[ipc] force` in the robot file decides";
+    let sentence = "forcing a signal: this cycle does not permit forced signals: `[ipc] force` in \
+        the robot file decides";
     station.refused(&["force", "lamp green", "false", "--for", "1s"], sentence);
     station.refused(&["release", "--all"], sentence);
     interrupt(station.cycle);
@@ -347,7 +348,7 @@ fn a_robot_file_may_refuse_forces() {
 
 // feature(signals): `onbeat io`, `top`, `run --json`; an error with the line of the file leaves the bus in Init
 #[test]
-fn a_signal_that_the_bus_does_not_have_is_named_with_its_line_and_the_bus_is_left_in_init() {
+fn an_unknown_signal_is_named_with_its_line_in_init() {
     let path =
         station("signals-wrong.toml", "[[signal]]\nname = \"far\"\nsub_device = \"switches\"\nchannel = 5");
     let ran = run(&["run", path.to_str().unwrap(), "--cycles", "10"]);

@@ -1,4 +1,5 @@
-//! `onbeat sii`: EEPROM contents of a SubDevice of a simulator in another process, which keeps them.
+//! `onbeat sii`: EEPROM contents of a SubDevice of a simulator in another process, which keeps
+//! them.
 
 use std::fs;
 use std::path::Path;

@@ -18,7 +18,7 @@ fn without_an_interface_it_says_what_it_needs() {
 
 // feature(program): `simulate --sii` keeps SIIs over a restart
 #[test]
-fn a_kept_sii_that_is_broken_is_told() {
+fn a_broken_sii_file_is_reported() {
     let folder = env::temp_dir().join(format!("onbeat-simulate-sii-{}", process::id()));
     fs::create_dir_all(&folder).unwrap();
     let broken = folder.join("drive-1.sii");
@@ -34,7 +34,7 @@ fn a_kept_sii_that_is_broken_is_told() {
 
 /// A test network, or why there is none.
 fn testbed() -> Option<Testbed> {
-    Testbed::new().map_err(|skip| eprintln!("skipped: {skip}")).ok()
+    Testbed::new().map_err(|skip| testkit::skip!("{skip}")).ok()
 }
 
 fn ip(testbed: &Testbed, arguments: &[&str]) -> String {
@@ -52,21 +52,23 @@ fn it_ends_with_its_interface() {
     let mut simulate = onbeat();
     simulate.args(["simulate", "examples/io-station.toml", "--iface", "far"]);
     let simulate = Running::start(testbed.run_in(Side::Far, simulate));
-    // It listens to everything that comes, whoever it is addressed to: the interface shows it.
+    // It receives all frames, also with other destination addresses: the interface is promiscuous.
     let begin = Instant::now();
     while !ip(&testbed, &["-details", "link", "show", "far"]).contains("promiscuity 1") {
         assert!(begin.elapsed() < Duration::from_secs(20), "it does not open its interface");
     }
     ip(&testbed, &["link", "delete", "far"]);
     let ran = simulate.finish_within(Duration::from_secs(20));
-    let sentence = "onbeat: interface far: it was removed while SubDevices answered on it; make it anew and start again\n";
+    let sentence = "onbeat: interface far: it was removed while SubDevices answered on it; create \
+        it again and start again\n";
     assert!(ran.code == Some(1) && ran.stderr.ends_with(sentence), "{:?}: {}", ran.code, ran.stderr);
 }
 
-/// A simulator that was killed leaves its socket behind, until any other one starts: another test's, it may be.
+/// A simulator that was killed leaves its socket behind, until any other one starts: another
+/// test's, it may be.
 // feature(program): the control socket of a killed simulator keeps no other out, and is removed by the next one of any name
 #[test]
-fn what_a_killed_simulator_left_behind_keeps_nobody_out_and_is_removed() {
+fn leftovers_of_a_killed_simulator_are_removed() {
     let Some(testbed) = testbed() else { return };
     let simulate = |name: &str, more: &[&str]| {
         let mut command = onbeat();
@@ -105,7 +107,7 @@ fn it_says_how_it_is_really_scheduled() {
     let ordinary = six_axis_with("ordinary.toml", "profile = \"PM\" ", "profile = \"none\" ");
     let ran = fifo_50(&ordinary);
     if ran.code != Some(0) {
-        return eprintln!("skipped: needs chrt (Debian: util-linux) and SCHED_FIFO: {}", ran.stderr);
+        return testkit::skip!("needs chrt (Debian: util-linux) and SCHED_FIFO: {}", ran.stderr);
     }
     assert!(ran.stderr.contains(" SubDevices on far, SCHED_FIFO 50, memory"), "{}", ran.stderr);
     let ran = fifo_50(Path::new("examples/six-axis.toml"));

@@ -1,4 +1,4 @@
-//! Signals to a run whose axes need long to come to rest: the second one ends it within two seconds.
+//! Signals to a run with axes that need long to stop: the second signal ends it within two seconds.
 
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -36,8 +36,8 @@ impl Slow {
         kill_process(process, signal).expect("it has not ended");
     }
 
-    /// Cycles with process data from this time to the end, of a run that ended well. A machine that stands still leaves cycles
-    /// out: they are fewer then, or none when it stopped the axes before.
+    /// Cycles with process data from this time to the end, of a run that ended well. A host stall
+    /// skips cycles: there are fewer then, or none if it stopped the axes before.
     fn cycles_since(self, time: u64) -> usize {
         let Ran { code, stdout, stderr } = self.running.finish();
         if matches!(code, Some(3 | 4)) {
@@ -75,8 +75,9 @@ fn one_signal_and_two(robot: &str) -> (usize, usize) {
 
 // feature(program): signals: a second one within 2 s; an axis in torque mode too
 #[test]
-fn a_second_signal_brings_axes_that_brake_slowly_to_rest_and_ends_within_two_seconds() {
-    // From the fastest point of these swings it takes 1 / (2 pi 0.05 Hz) to rest as hard as they swing, 3.2 s.
+fn a_second_signal_stops_slow_axes_within_two_seconds() {
+    // From the fastest point of these swings it takes 1 / (2 pi 0.05 Hz) to rest as hard as they
+    // swing, 3.2 s.
     let robot = six_axis_with("slow-swings.toml", "amplitude = 1.0 ", "amplitude = 8.0 ");
     let text = std::fs::read_to_string(&robot).expect("it was just written");
     std::fs::write(&robot, text.replace("frequency = 0.5 ", "frequency = 0.05 ")).expect("a file");

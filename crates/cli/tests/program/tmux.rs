@@ -1,20 +1,20 @@
-//! A terminal as people have them, which breaks long lines anew when its size changes: tmux.
+//! tmux, a common terminal that wraps long lines again when its size changes.
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// A terminal with a command in it, of a server of its own.
+/// A terminal with a command in it, of a dedicated server.
 pub(crate) struct Tmux {
     folder: PathBuf,
     server: Child,
 }
 
 impl Tmux {
-    /// One of this size, which `sh` executes this in; `None` where tmux is missing, which is said.
+    /// A terminal of this size in which `sh` runs this; `None` without tmux, which is printed.
     pub(crate) fn start(name: &str, (columns, rows): (u16, u16), script: &str) -> Option<Self> {
         if !Command::new("tmux").arg("-V").output().is_ok_and(|it| it.status.success()) {
-            eprintln!("skipped: it needs tmux (Debian: tmux)");
+            testkit::skip!("it needs tmux (Debian: tmux)");
             return None;
         }
         // The path of a socket has a hundred letters at most.

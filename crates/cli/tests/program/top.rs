@@ -1,4 +1,4 @@
-//! `onbeat top`, beside a cycle that this test plays.
+//! `onbeat top`, with a cycle simulated by this test.
 
 use std::collections::HashSet;
 use std::fs::{File, OpenOptions};
@@ -19,7 +19,7 @@ use crate::common::{Running, finished, onbeat};
 use crate::tmux::Tmux;
 use types::CyclicMode;
 
-/// A cycle of two axes in a folder of its own.
+/// A cycle of two axes in a separate folder.
 struct Played {
     folder: PathBuf,
     ends: Endpoints,
@@ -89,7 +89,7 @@ fn top(ipc: &Path, arguments: &[&str]) -> Command {
 
 // feature(ipc): `onbeat top`
 #[test]
-fn once_prints_axes_bus_and_what_the_run_tells() {
+fn once_prints_axes_bus_and_reports_of_the_run() {
     let mut cycle = Played::new("once");
     cycle.step();
     cycle.server().diagnostics(r#"{"channels":[{"name":"scan","refused":4}]}"#).expect("room");
@@ -166,13 +166,14 @@ fn without_a_terminal_the_other_ways_are_named() {
     assert!(ran.sentence().contains("--once or --json"), "{}", ran.stderr);
 }
 
-/// In a terminal: it is drawn, goes on while the cycle does, says when that has ended, and `q` ends it.
+/// In a terminal: `top` draws, runs while the cycle does, reports the end of the cycle, and `q`
+/// ends it.
 // feature(ipc): `onbeat top`
 #[test]
 fn in_a_terminal_it_shows_the_cycle_and_its_end_until_q() {
     let terminal = Command::new("script").arg("--version").stdout(Stdio::null()).status();
     if !terminal.is_ok_and(|status| status.success()) {
-        eprintln!("skipped: it needs `script` for a terminal (Debian: bsdutils)");
+        testkit::skip!("it needs `script` for a terminal (Debian: bsdutils)");
         return;
     }
     let mut cycle = Played::new("terminal");
@@ -193,7 +194,7 @@ fn in_a_terminal_it_shows_the_cycle_and_its_end_until_q() {
     assert!(status.success(), "{status}");
 }
 
-/// Waits until the terminal has been shown this word: between words it is told to skip.
+/// Waits until the terminal has shown these words: between words it receives cursor movements.
 fn await_text(typescript: &Path, text: &str, mut meanwhile: impl FnMut()) {
     let begin = Instant::now();
     loop {
@@ -309,7 +310,7 @@ fn it_ends_when_its_terminal_is_gone() {
 
 // feature(ipc): `onbeat top` in a large terminal, a small one, and one that changes
 #[test]
-fn a_screen_that_changes_its_size_is_drawn_anew() {
+fn a_resized_screen_is_redrawn() {
     let mut cycle = Played::new("resize");
     cycle.step();
     let mut pty = Pty::new(200, 50);
@@ -327,11 +328,11 @@ fn a_screen_that_changes_its_size_is_drawn_anew() {
     assert!(shown.wait().expect("its end").success());
 }
 
-/// The humanoid's axes, of which one has stopped, in a terminal that people pull larger and smaller: each picture is whole, its names are
-/// told apart, and nothing of the one before is left.
+/// The humanoid's axes, one of them stopped, in a terminal resized again and again: each picture is
+/// whole, its names are distinct, and nothing of the picture before is left.
 // feature(ipc): `onbeat top` in a large terminal, a small one, and one that changes
 #[test]
-fn whatever_the_size_of_a_terminal_it_shows_whole_rows_of_axes_told_apart() {
+fn every_terminal_size_shows_whole_distinct_rows() {
     let joints =
         ["shoulder-pitch", "shoulder-roll", "shoulder-yaw", "elbow-pitch", "wrist-pitch", "wrist-roll"];
     let names: Vec<String> = ["left", "right"]
@@ -376,7 +377,7 @@ fn whatever_the_size_of_a_terminal_it_shows_whole_rows_of_axes_told_apart() {
             axes[1].contains("following error") && axes.iter().all(|line| line.contains(".")),
             "{text}"
         );
-        // Where there is room there are whole names, and curves beside the numbers.
+        // A wide terminal shows whole names, and curves next to the numbers.
         let whole = columns >= 140;
         assert_eq!(names.iter().take(axes.len()).all(|name| told.contains(name.as_str())), whole, "{text}");
         assert_eq!(axes[0].contains('\u{2588}'), columns == 200, "{text}");

@@ -1,4 +1,4 @@
-//! Watchdogs: told by `onbeat scan -v`, and a warning of `onbeat run` where outputs have none.
+//! Watchdogs: reported by `onbeat scan -v`, and a warning of `onbeat run` for outputs without one.
 
 use crate::common::{file, run, six_axis_with};
 

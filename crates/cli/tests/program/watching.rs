@@ -1,5 +1,5 @@
-//! Programs beside a cycle that print for long: a stop ends them, as does a reader that is gone; one that takes nothing holds up
-//! nothing.
+//! Long-running printing programs next to a cycle: a stop or a closed reader ends them; a stuck
+//! reader delays nothing else.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
@@ -48,7 +48,7 @@ fn full_pipe() -> (File, Stdio) {
 
 // feature(program): `io watch`, `io set` and `events --follow` hear a stop at once, end when nobody reads them, and are held up by no reader
 #[test]
-fn watching_hears_a_stop_and_the_end_of_the_cycle_however_seldom_it_looks() {
+fn watching_notices_stop_and_end_at_any_interval() {
     let _shared = shared();
     let station = Station::start("watch-seldom", "");
     let watch = || Running::start(station.io(&["watch", "lamp green", "--every", "999h"]));
@@ -105,7 +105,7 @@ fn watching_values_is_silent_about_freshness() {
 
 // feature(program): `io watch`, `io set` and `events --follow` hear a stop at once, end when nobody reads them, and are held up by no reader
 #[test]
-fn a_reader_that_has_seen_enough_ends_what_is_watched_though_nothing_changes() {
+fn a_closed_reader_ends_a_watch_without_changes() {
     let _shared = shared();
     let station = Station::start("watch-head", "");
     let mut events = onbeat();
@@ -114,7 +114,7 @@ fn a_reader_that_has_seen_enough_ends_what_is_watched_though_nothing_changes() {
         let mut child = command.stdout(Stdio::piped()).spawn().expect("the program");
         let mut reader = BufReader::new(child.stdout.take().expect("stdout"));
         assert!(reader.read_line(&mut String::new()).expect("a line") > 0);
-        // What else it has to say now fits into the pipe.
+        // The rest of its output fits into the pipe now.
         std::thread::sleep(Duration::from_millis(500));
         drop(reader);
         assert_eq!(end_of(child), Some(0), "{command:?}");
@@ -124,7 +124,7 @@ fn a_reader_that_has_seen_enough_ends_what_is_watched_though_nothing_changes() {
 
 // feature(program): `io watch`, `io set` and `events --follow` hear a stop at once, end when nobody reads them, and are held up by no reader
 #[test]
-fn a_reader_that_takes_nothing_keeps_no_stop_from_being_heard_and_no_command_from_being_sent() {
+fn a_stuck_reader_delays_neither_stops_nor_commands() {
     let _shared = shared();
     let station = Station::start("watch-full", "");
     for arguments in [&["watch"][..], &["watch", "--json"], &["list"]] {

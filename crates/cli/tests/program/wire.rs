@@ -1,5 +1,5 @@
-//! `onbeat run` and `onbeat scan` on one end of a cable, `onbeat simulate` on the other: two processes, real
-//! sockets, network namespaces made for the test.
+//! `onbeat run` and `onbeat scan` on one end of a cable, `onbeat simulate` on the other: two
+//! processes, real sockets, network namespaces made for the test.
 
 use std::process::{Child, Command, Stdio};
 
@@ -30,7 +30,7 @@ impl Wire {
         let testbed = match Testbed::new() {
             Ok(testbed) => testbed,
             Err(skip) => {
-                eprintln!("skipped: {skip}");
+                testkit::skip!("{skip}");
                 return None;
             }
         };
@@ -91,7 +91,7 @@ fn six_axes_run_over_a_cable() {
 
 // feature(program): loss, delay, duplicates, reordering at 1 kHz for 10 s
 #[test]
-fn ten_seconds_of_every_fault_end_in_op_with_each_anomaly_counted() {
+fn ten_seconds_of_every_fault_end_in_op_and_are_counted() {
     let Some(wire) = Wire::with(SIX_AXIS) else { return };
     let faults = ["--loss", "1%", "--late", "1%", "--delay", "5ms", "--duplicate", "1%", "--reorder", "1%"];
     let arguments = [&["run", SIX_AXIS, "--cycles", "10000", "--json"][..], &faults].concat();
@@ -139,11 +139,11 @@ fn sixty_four_drives_run_over_a_cable() {
 }
 
 #[test]
-fn a_cable_with_nobody_at_the_end_says_what_to_check() {
+fn an_empty_cable_gets_a_hint_to_check_it() {
     let _shared = shared();
     let testbed = match Testbed::new() {
         Ok(testbed) => testbed,
-        Err(skip) => return eprintln!("skipped: {skip}"),
+        Err(skip) => return testkit::skip!("{skip}"),
     };
     let mut scan = onbeat();
     scan.args(["scan", "--iface", Side::Near.interface()]);

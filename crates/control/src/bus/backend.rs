@@ -142,7 +142,8 @@ impl BusBackend {
         let (ticket, position) = self.latching.take()?;
         let none = || {
             Outcome::error(format_args!(
-                "SubDevice {position} tells no latch times: it is not there or does not answer, or has no distributed clock"
+                "SubDevice {position} reports no latch times: it is absent, does not answer, or \
+                 has no distributed clock"
             ))
         };
         Some((ticket, latches.map_or_else(none, |it| Outcome::Latches(latch_inputs(it)))))

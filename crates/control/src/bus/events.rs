@@ -103,7 +103,8 @@ fn described(event: &CycleEvent, others: &[CycleEvent], names: &PartNames) -> Op
                 LockState::Locked => (Good, "locked to the reference clock"),
                 _ => (
                     Warning,
-                    "not locked to the reference clock any more: it jumped, its time did not come, or this host stood still",
+                    "no longer locked to the reference clock: it jumped, its time was not \
+                     received, or this host stalled",
                 ),
             };
             let separator = if severity == Good { ',' } else { ';' };
@@ -125,7 +126,7 @@ fn described(event: &CycleEvent, others: &[CycleEvent], names: &PartNames) -> Op
         ),
         Happening::RingOpen { between } => {
             let between = names.cable(between);
-            let sentence = format!("the ring is open between {between}; it goes on from both ends");
+            let sentence = format!("the ring is open between {between}; frames now travel from both ends");
             (Reported::RingOpen, Warning, sentence)
         }
         Happening::RingClosed { after } => (
@@ -161,7 +162,7 @@ fn described(event: &CycleEvent, others: &[CycleEvent], names: &PartNames) -> Op
             ),
         ),
         Happening::AxisFreed { axis } => {
-            (Reported::AxisFreed { axis }, Good, format!("{} let go", names.axes_are(&all(axis))))
+            (Reported::AxisFreed { axis }, Good, format!("{} released", names.axes_are(&all(axis))))
         }
         Happening::SetpointIgnored { axis, what: IgnoredSetpoint { mode, given } } => {
             let (given, takes) = (given.setpoint(), mode.cyclic().setpoint());
@@ -279,14 +280,12 @@ fn described(event: &CycleEvent, others: &[CycleEvent], names: &PartNames) -> Op
                 user: by.map(|by| by.user),
                 process: by.map(|by| by.process),
             };
-            (what, Good, format!("{signals} {are} not forced any more{lasted}: {why}"))
+            (what, Good, format!("{signals} {are} no longer forced{lasted}: {why}"))
         }
         Happening::Stalled { cycles } => (
             Reported::Stalled { cycles },
             Warning,
-            format!(
-                "this process or machine stood still for {cycles} cycles: run it with --explain to see why"
-            ),
+            format!("this computer stalled for {cycles} cycles: run with --explain to see why"),
         ),
     })
 }
@@ -360,7 +359,7 @@ fn of_bus(
         BusEvent::Reconfiguring { position } => (
             Reported::Reconfiguring { position: position.into() },
             Warning,
-            format!("{} is configured anew{}", who(position), behind(cable)),
+            format!("{} is configured again{}", who(position), behind(cable)),
         ),
         BusEvent::Recovered { position, anew } => (
             Reported::Recovered { position: position.into(), anew },
@@ -385,11 +384,12 @@ fn of_bus(
                 .map_or_else(String::new, |it| format!(", where {} is expected{}", who(it), behind(cable)));
             let sentence = match known {
                 Some(position) => format!(
-                    "{} stands at place {place} of the bus{its}, and not in its own: it is left in Init; put it back: {found}",
+                    "{} is at position {place} of the bus{its}, and not at its own position: left \
+                     in Init; put it back: {found}",
                     who(position)
                 ),
                 None => format!(
-                    "a SubDevice that is none of those missing stands at place {place} of the bus{its}, and is left in Init: {found}"
+                    "unexpected SubDevice at position {place} of the bus{its}, left in Init: {found}"
                 ),
             };
             let what = Reported::Stranger {
@@ -405,7 +405,7 @@ fn of_bus(
         }
         BusEvent::SyncMissed { position, miss } => {
             let text = miss.to_string();
-            let sentence = format!("SYNC0 of {} is started anew: {text}", who(position));
+            let sentence = format!("SYNC0 of {} is restarted: {text}", who(position));
             (Reported::SyncMissed { position: position.into(), text }, Warning, sentence)
         }
         BusEvent::ClockUnsettled { position, difference } => (
@@ -489,6 +489,11 @@ pub fn stop_reason(
         {
             format!("{reason} ({} {level})", names.interlock(interlock))
         }
+        Cause { interlock: Some(InterlockCause { interlock, .. }), .. }
+            if reason == StopReason::AwaitsStart =>
+        {
+            format!("{reason} ({})", names.interlock(interlock))
+        }
         _ if reason == StopReason::AfterSetUp => reason.words().to_owned(),
         Cause { interlock: Some(InterlockCause { interlock, level, permits: false }), .. } => {
             format!("{} {level}", names.interlock(interlock))
@@ -529,7 +534,7 @@ pub fn stop_reason(
 #[must_use]
 pub fn error_code(code: u16) -> String {
     match (code, ErrorCode(code), ErrorCode(code).remedy()) {
-        (0, ..) => "it told no error code".to_owned(),
+        (0, ..) => "no error code reported".to_owned(),
         (_, error, "") => error.to_string(),
         (_, error, remedy) => format!("{error} ({remedy})"),
     }
@@ -645,8 +650,8 @@ mod tests {
             after,
         };
         let told = of(released("lamp green", ReleaseReason::Request(by), 50));
-        let expected = "signal \"lamp green\" is not forced any more after 50 cycles, 100 ms: released by process 77 of \
-                        user 1000";
+        let expected = "signal \"lamp green\" is no longer forced after 50 cycles, 100 ms: \
+            released by process 77 of user 1000";
         assert_eq!((told.severity, told.sentence.as_str()), (Good, expected));
         let over = |name, after| released(name, ReleaseReason::TimeOver, after);
         let one = over("a", 3);
@@ -657,10 +662,10 @@ mod tests {
         let told = |others: &[CycleEvent]| sentence(&one, others, &names()).unwrap().1;
         assert_eq!(
             told(&[event(over("b", 4))]),
-            "signals \"a\", \"b\" are not forced any more: its time is over"
+            "signals \"a\", \"b\" are no longer forced: its time has expired"
         );
         let many: Vec<CycleEvent> = (0..3).map(|_| event(over("b", 4))).collect();
-        assert_eq!(told(&many), "4 signals, the first \"a\", are not forced any more: its time is over");
+        assert_eq!(told(&many), "4 signals, the first \"a\", are no longer forced: its time has expired");
     }
 
     /// The cable to a SubDevice is named by both of its ends, in words and in JSON; several lost
@@ -723,14 +728,13 @@ mod tests {
             let identity = Identity { vendor_id: 1, product_code: 2, revision: 3, serial: 4 };
             of(Happening::Bus(BusEvent::Stranger { place: 1, identity, expected, known })).sentence
         };
-        let start = "a SubDevice that is none of those missing stands at place 1 of the bus, where SubDevice 1 \"drive-2\" is \
-                     expected, and is left in Init: ";
+        let start = "unexpected SubDevice at position 1 of the bus, where SubDevice 1 \"drive-2\" \
+            is expected, left in Init: ";
         assert!(told(Some(1), None).starts_with(start), "{}", told(Some(1), None));
-        let start =
-            "a SubDevice that is none of those missing stands at place 1 of the bus, and is left in Init: ";
+        let start = "unexpected SubDevice at position 1 of the bus, left in Init: ";
         assert!(told(None, None).starts_with(start), "{}", told(None, None));
-        let start = "SubDevice 2 \"drive-3\" stands at place 1 of the bus, where SubDevice 1 \"drive-2\" is expected, and not in its \
-                     own: it is left in Init; put it back: ";
+        let start = "SubDevice 2 \"drive-3\" is at position 1 of the bus, where SubDevice 1 \
+            \"drive-2\" is expected, and not at its own position: left in Init; put it back: ";
         assert!(told(Some(1), Some(2)).starts_with(start), "{}", told(Some(1), Some(2)));
     }
 
@@ -745,8 +749,8 @@ mod tests {
         let end = |position, port| CableEnd { position: Some(position), port: Some(port) };
         let cable = Some([end(0, 1), end(1, 0)]);
         let told = event(&CycleEvent { cycle: 7, at: Instant::EPOCH, cable, what }, &names()).unwrap();
-        let place = "where SubDevice 1 \"drive-2\" is expected, behind the cable between SubDevice 0 \"drive-1\" port 1 and SubDevice 1 \
-                     \"drive-2\" port 0, and is left in Init: ";
+        let place = "where SubDevice 1 \"drive-2\" is expected, behind the cable between SubDevice \
+            0 \"drive-1\" port 1 and SubDevice 1 \"drive-2\" port 0, left in Init: ";
         assert!(told.sentence.contains(place), "{}", told.sentence);
         assert_eq!(told.between, cable);
     }

@@ -27,7 +27,7 @@ pub(super) enum Protected {
     Output,
     /// It moves an axis, or changes how its numbers are read.
     #[error(
-        "it belongs to a running axis, whose motion it changes past all limits: end the run, or use --force"
+        "it belongs to a running axis, and changes its motion past all limits: end the run, or use --force"
     )]
     Axis,
     /// It bounds how an axis moves that has power.

@@ -103,7 +103,7 @@ mod tests {
         assert_eq!(affinity, Cpus::one(cpu));
         match granted {
             Ok(()) => assert!(real_time),
-            Err(refused) => eprintln!("skipped: {refused}"),
+            Err(refused) => testkit::skip!("{refused}"),
         }
     }
 }

@@ -37,7 +37,8 @@ pub enum SignalError {
     },
     /// This output is commanded from outside.
     #[error(
-        "output \"{name}\" is commanded from outside: leave it to that, or remove writer = \"outside\" from the robot file"
+        "output \"{name}\" is commanded from outside: do not write it here, or remove writer = \
+         \"outside\" from the robot file"
     )]
     Outside {
         /// Requested name.

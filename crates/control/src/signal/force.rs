@@ -28,7 +28,7 @@ impl ReleaseReason {
     pub const fn words(self) -> &'static str {
         match self {
             Self::Request(_) => "released",
-            Self::TimeOver => "its time is over",
+            Self::TimeOver => "its time has expired",
             Self::Stop => "the cycle stops",
             Self::Return => "its SubDevice was lost",
         }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use ethercat::cia402::AxisMode;
+use simulator::application::brake::Sticking;
 
 /// One cell.
 #[derive(Clone, Copy, Debug)]
@@ -77,12 +78,22 @@ impl Fault {
 
     /// True if there is a load on the second axis while it moves.
     pub(crate) fn has_load(self) -> bool {
-        matches!(self, Self::NoStopLoad | Self::NoStopBrakeLoad)
+        matches!(self, Self::NoStopLoad | Self::NoStopBrakeLoad | Self::BrakeStuckOpen)
     }
 
     /// True if the second drive has a brake.
     pub(crate) fn has_brake(self) -> bool {
-        matches!(self, Self::NoStopBrake | Self::NoStopBrakeLoad)
+        matches!(self, Self::NoStopBrake | Self::NoStopBrakeLoad) || self.sticks().is_some()
+    }
+
+    /// Place in which the brake of the second drive sticks. Behind the drives are two terminals: an
+    /// output powers its coil, and an input shows whether it is closed.
+    pub(crate) fn sticks(self) -> Option<Sticking> {
+        match self {
+            Self::BrakeStuckOpen => Some(Sticking::Open),
+            Self::BrakeStuckShut => Some(Sticking::Closed),
+            _ => None,
+        }
     }
 
     /// Time that the host stalls.
@@ -231,13 +242,18 @@ pub(crate) enum Fault {
     NoStopLoad,
     /// The same with brake and load.
     NoStopBrakeLoad,
+    /// The brake of the second axis stays open, whatever is commanded, and its feedback shows
+    /// that. The axis holds a load.
+    BrakeStuckOpen,
+    /// The brake of the second axis closes, and stays closed; there is no load.
+    BrakeStuckShut,
     /// Another MainDevice brings the same SubDevices up and runs its own cycle, for good. In the
     /// scan it already does. Where its cause goes away it sends no more, after two seconds.
     SecondMaster,
 }
 
 impl Fault {
-    pub(crate) const ALL: [Self; 34] = [
+    pub(crate) const ALL: [Self; 36] = [
         Self::Loss,
         Self::Delay,
         Self::Duplicate,
@@ -271,6 +287,8 @@ impl Fault {
         Self::NoStopBrake,
         Self::NoStopLoad,
         Self::NoStopBrakeLoad,
+        Self::BrakeStuckOpen,
+        Self::BrakeStuckShut,
         Self::SecondMaster,
     ];
 }

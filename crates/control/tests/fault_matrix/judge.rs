@@ -81,6 +81,7 @@ impl Outcome {
         let taken: Vec<_> = records.iter().map(ServoRecord::taken).collect();
         check_limits(cell, run, &taken);
         check_rest(cell, run, &taken);
+        motion::check_sticking_brake(cell, &taken, reports);
         exchange::check(cell, reports);
         check_the_others(cell, &taken[0]);
         check_that_others_are_told(cell, *reported);

@@ -66,7 +66,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use support::PERIOD;
 use wire::Back;
 
-// feature(axes): thirty-four faults in eight phases, one of them with axes in pp, pv and tq, a whole second MainDevice among them, each with its outcome and the program's exit code; inputs called fresh are those of the newest exchange, bit by bit; replayed by a seed
+// feature(axes): thirty-six faults in eight phases, one of them with axes in pp, pv and tq, a whole second MainDevice among them, each with its outcome and the program's exit code; inputs called fresh are those of the newest exchange, bit by bit; replayed by a seed
 #[test]
 fn every_fault_in_every_phase_ends_as_the_table_says() {
     let seed = std::env::var("ONBEAT_SEED").ok().and_then(|text| text.parse().ok());
@@ -156,7 +156,7 @@ fn in_op(cell: Cell, back: Option<Back>) -> String {
 }
 
 /// The same cell twice is the same run.
-// feature(axes): thirty-four faults in eight phases, one of them with axes in pp, pv and tq, a whole second MainDevice among them, each with its outcome and the program's exit code; inputs called fresh are those of the newest exchange, bit by bit; replayed by a seed
+// feature(axes): thirty-six faults in eight phases, one of them with axes in pp, pv and tq, a whole second MainDevice among them, each with its outcome and the program's exit code; inputs called fresh are those of the newest exchange, bit by bit; replayed by a seed
 #[test]
 fn a_cell_is_replayed_by_its_seed() {
     for fault in [Fault::Altered, Fault::Reorder, Fault::Truncated, Fault::SecondMaster] {

@@ -1,12 +1,16 @@
 //! Motion of the simulated shafts, and set-points as they arrived at the drives.
 
+use std::time::Duration;
+
 use ethercat::cia402::{AxisMode, ModeOfOperation, State};
 use ethercat::time::Instant;
 use motion::supervision::StopReason;
+use simulator::application::brake::Sticking;
 use simulator::application::servo::Taken;
 
 use super::cell::{Cell, Phase};
 use super::robot::{COUNTS_PER_RADIAN, Report, SECOND, axes};
+use super::sway::SECOND_STOP;
 use crate::support::PERIOD;
 
 /// Set-points as they arrived at a drive: within the limits of position, and from one to the next
@@ -129,4 +133,29 @@ fn check_unreferenced(cell: Cell, taken: &[Vec<Taken>], reports: &[Report]) {
         let phase = cell.phase != Phase::Homing || drive != 0;
         assert!(!(enabled && moved > 1e-3 && phase), "drive {drive} is enabled {cell:?}");
     }
+}
+
+/// Cycles in which an axis comes to rest after its brake is found to stick.
+const RESTS: u32 = 150;
+
+/// A brake that sticks is found. Closed: its axis does not move after that. Open: its drive holds
+/// the load until the second request to stop.
+pub(crate) fn check_sticking_brake(cell: Cell, taken: &[Vec<Taken>], reports: &[Report]) {
+    let Some(sticking) = cell.fault.sticks() else { return };
+    let is_open = sticking == Sticking::Open;
+    let reason = if is_open { StopReason::BrakeNotClosed } else { StopReason::BrakeNotOpen };
+    let found = reports.iter().find(|it| it.axes[SECOND].stop == Some(reason)).map(|it| it.now);
+    let found = found.unwrap_or_else(|| panic!("the brake is not found {cell:?}"));
+    let after: Vec<_> = taken[SECOND].iter().filter(|it| it.now > found + PERIOD * RESTS).collect();
+    if is_open {
+        let stopping = reports.iter().find(|it| it.stopping).map(|it| it.now).unwrap();
+        let second = stopping + Duration::from_secs_f64(SECOND_STOP - 0.1);
+        let held = after.iter().filter(|it| it.now < second);
+        assert!(held.clone().count() > 1_000, "the run does not wait {cell:?}");
+        let lost = held.clone().find(|it| it.state != State::OperationEnabled);
+        assert!(lost.is_none(), "the load is not held: {lost:?} {cell:?}");
+    }
+    let angles = || after.iter().map(|it| it.angle);
+    let moved = angles().fold(f64::NEG_INFINITY, f64::max) - angles().fold(f64::INFINITY, f64::min);
+    assert!(after.is_empty() || moved < 2e-3, "it moved by {moved} rad {cell:?}");
 }

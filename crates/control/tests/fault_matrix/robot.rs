@@ -20,16 +20,19 @@ use motion::brake::{BrakeConfiguration, BrakeTimes};
 use motion::homing::Homing;
 use motion::supervision::{AfterOutage, DriveProfile, Outage, Written};
 use motion::{AxisScale, NewtonMetres, Radians, Seconds};
-use onbeat_control::axis::{AxisConfiguration, PositionSense};
+use onbeat_control::axis::{AxisConfiguration, BrakeFeedback, DigitalOutput, FeedbackInput, PositionSense};
 use onbeat_control::controller::AxisReport;
 use onbeat_control::cycle::{Cycle, CycleConfiguration};
 use onbeat_control::observer::{CycleEvent, Happening};
 use onbeat_control::stop::StopHandle;
 use rt::clock::{Clock, VirtualClock};
+use simulator::application::ShaftBrake;
+use simulator::application::digital::{Contact, DigitalInputs, DigitalOutputs, Wires};
 use simulator::application::servo::{Encoder, ServoDescription, ServoDrive, ServoRecord, default_mapping};
-use simulator::application::sii::with_coe;
+use simulator::application::sii::{SiiDescription, digital_inputs, digital_outputs, with_coe};
 use simulator::coe::DeviceDescription;
 use simulator::{EscDescription, Segment, SubDevice};
+use types::state::BrakeInput;
 
 use super::cell::{Cell, Fault, Phase};
 use super::exchange::{Counting, Exchange, Newest, Shown};
@@ -46,6 +49,13 @@ pub(crate) const RATED_TORQUE: f64 = 2.4;
 
 /// Drive that most faults befall.
 pub(crate) const SECOND: usize = 1;
+
+/// Places of the terminals of the brake of the second axis, where it has feedback.
+const OUTPUTS: usize = 3;
+const INPUTS: usize = 4;
+
+/// Times of the brake of the second axis.
+const BRAKE: BrakeTimes = BrakeTimes { release: Seconds(0.03), engage: Seconds(0.05) };
 
 /// Angle of the shafts at the start, in rad.
 const START: f64 = 3.0;
@@ -146,6 +156,9 @@ fn segment(cell: Cell) -> (Segment, Vec<ServoRecord>, [Shown; 3]) {
     if cell.fault == Fault::Swapped {
         order.swap(1, 2);
     }
+    let time = |time: Seconds| Duration::from_secs_f64(time.0);
+    let brake = ShaftBrake::new(time(BRAKE.release), time(BRAKE.engage));
+    let sticks = cell.fault.sticks().is_some();
     let drives = order.map(|number: usize| {
         let description = ServoDescription {
             mapping: mapping(),
@@ -158,6 +171,9 @@ fn segment(cell: Cell) -> (Segment, Vec<ServoRecord>, [Shown; 3]) {
         };
         let mut drive = ServoDrive::new(&description).unwrap();
         drive.set_encoder(0, encoder(cell, number));
+        if sticks && number == SECOND {
+            drive.set_brake(0, brake.clone(), false);
+        }
         let counts = |radians: f64| (radians * COUNTS_PER_RADIAN) as i64;
         for (index, sub_index, value) in [
             (HOMING_METHOD, 0, 33),
@@ -174,7 +190,26 @@ fn segment(cell: Cell) -> (Segment, Vec<ServoRecord>, [Shown; 3]) {
         all_shown[number] = shown;
         SubDevice::new(EscDescription::default(), sii, Box::new(drive))
     });
-    (Segment::new(drives.into()), records, all_shown)
+    let mut sub_devices = Vec::from(drives);
+    if sticks {
+        sub_devices.extend(terminals(brake));
+    }
+    (Segment::new(sub_devices), records, all_shown)
+}
+
+/// Terminals with an output that powers the coil of a brake, and an input that is on while it is
+/// closed.
+fn terminals(brake: ShaftBrake) -> [SubDevice; 2] {
+    let terminal = |sii: SiiDescription, application| {
+        SubDevice::new(EscDescription::default(), sii.image().emit(), application)
+    };
+    let outputs = DigitalOutputs::new(1, Wires::new()).unwrap().with_coil(0, brake.clone());
+    let contact = Contact { input: 0, brake, shows: BrakeInput::Closed, inverted: false };
+    let inputs = DigitalInputs::new(1, Wires::new()).unwrap().with_contact(contact);
+    [
+        terminal(digital_outputs(identity(OUTPUTS as u32), "Outputs", 1), Box::new(outputs)),
+        terminal(digital_inputs(identity(INPUTS as u32), "Inputs", 1), Box::new(inputs)),
+    ]
 }
 
 /// Encoder of a drive: of the second one as the fault has it.
@@ -198,18 +233,24 @@ fn mapping() -> PdoMapping {
 
 pub(crate) fn configuration(cell: Cell) -> Configuration {
     let axes = axes(cell);
-    let sub_device = |number: u32| {
+    let known = |name: String, number: u32| {
         let Identity { vendor_id, product_code, revision, .. } = identity(number);
         SubDeviceConfiguration {
-            name: format!("drive-{number}"),
+            name,
             identity: Some(ExpectedIdentity { vendor_id, product_code, revision: Some(revision) }),
-            startup: startup(&axes[number as usize]),
-            sync0: Some(Sync0 { cycle: PERIOD, shift: Duration::from_micros(100) }),
             ..SubDeviceConfiguration::default()
         }
     };
+    let drive = |number: u32| SubDeviceConfiguration {
+        startup: startup(&axes[number as usize]),
+        sync0: Some(Sync0 { cycle: PERIOD, shift: Duration::from_micros(100) }),
+        ..known(format!("drive-{number}"), number)
+    };
+    let terminals = [("outputs", OUTPUTS), ("inputs", INPUTS)];
+    let terminal = |(name, place): (&str, usize)| known(name.to_owned(), place as u32);
+    let terminals = terminals.into_iter().filter(|_| cell.fault.sticks().is_some()).map(terminal);
     Configuration {
-        sub_devices: Some((0..3).map(sub_device).collect()),
+        sub_devices: Some((0..3).map(drive).chain(terminals).collect()),
         target: AlState::Op,
         period: PERIOD,
         ..Configuration::default()
@@ -269,11 +310,12 @@ pub(crate) fn axes(cell: Cell) -> Vec<AxisConfiguration> {
         axis.position_sense = PositionSense { range, ..PositionSense::default() };
         if number == SECOND {
             axis.holds_load = cell.fault.has_load();
-            let times = BrakeTimes { release: Seconds(0.03), engage: Seconds(0.05) };
-            axis.brake = cell.fault.has_brake().then_some(BrakeConfiguration {
-                times,
-                output: None,
-                ..BrakeConfiguration::default()
+            let sticks = cell.fault.sticks();
+            let closed = |_| FeedbackInput { sub_device: INPUTS, channel: 1, inverted: false };
+            axis.brake = cell.fault.has_brake().then(|| BrakeConfiguration {
+                times: BRAKE,
+                output: sticks.map(|_| DigitalOutput { sub_device: OUTPUTS, channel: 1 }),
+                feedback: BrakeFeedback { released: None, closed: sticks.map(closed) },
             });
         }
     }

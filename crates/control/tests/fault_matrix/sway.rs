@@ -43,7 +43,7 @@ const EASE: f64 = 1.0;
 const SLOW: f64 = 0.5;
 
 /// Time after a first stop, in s: an axis that still holds a load waits for a second one.
-const SECOND_STOP: f64 = 8.0;
+pub(crate) const SECOND_STOP: f64 = 8.0;
 
 /// Cycles from the first motion to the first reset.
 const RESETS: u64 = 1_500;

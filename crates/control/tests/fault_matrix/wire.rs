@@ -18,6 +18,7 @@ use ethercat::wire::{Address, Command, DatagramHeader, Frame, FrameBuilder, MacA
 use ethercat_linux::link::Link;
 use rt::clock::{Clock, VirtualClock};
 use simulator::Segment;
+use simulator::application::brake::Sticking;
 use simulator::application::servo::ServoRecord;
 
 use super::cell::{Cell, Fall, Fault, Phase};
@@ -222,6 +223,9 @@ impl Wire {
                 self.second = Some(SecondMaster::new(self.clock.now(), self.cell));
             }
             Fault::TurnOffInOp => self.count_from_elsewhere(),
+            Fault::BrakeStuckOpen | Fault::BrakeStuckShut => {
+                self.stick(self.cell.fault.sticks().unwrap_or_default());
+            }
             Fault::HalfTurnOff
             | Fault::TurnOff
             | Fault::ThreeTurnsOff
@@ -273,7 +277,9 @@ impl Wire {
             | Fault::CableBreak
             | Fault::StuckMailbox
             | Fault::RefusedState
-            | Fault::SiiGarbage => {
+            | Fault::SiiGarbage
+            | Fault::BrakeStuckOpen
+            | Fault::BrakeStuckShut => {
                 if self.cell.is_in_op() {
                     HEALS
                 } else {
@@ -322,10 +328,16 @@ impl Wire {
         }
     }
 
+    /// The brake of the second axis sticks, or does not any more.
+    fn stick(&mut self, sticking: Sticking) {
+        let drive = self.segment.sub_device_mut(SECOND).unwrap().servo_mut().unwrap();
+        drive.axes()[0].brake().unwrap().stick(sticking);
+    }
+
     /// Brake and load of the second drive, which closes its brake wherever it is not enabled.
     fn work(&mut self) {
         let fault = self.cell.fault;
-        if !fault.has_no_quick_stop() {
+        if !fault.has_no_quick_stop() && !fault.has_load() {
             return;
         }
         let loaded = fault.has_load()
@@ -333,6 +345,10 @@ impl Wire {
             && !self.progress.has(Progress::STOPPING);
         let drive = self.segment.sub_device_mut(SECOND).unwrap().servo_mut().unwrap();
         drive.set_load(0, if loaded { LOAD } else { 0 });
+        if fault.sticks().is_some() {
+            // That brake works by itself.
+            return;
+        }
         let open = matches!(
             drive.axes()[0].state(),
             State::OperationEnabled | State::QuickStopActive | State::FaultReactionActive
@@ -360,6 +376,7 @@ impl Wire {
                 Fault::RefusedState => self.segment.sub_device_mut(1).unwrap().refuse_state(None),
                 Fault::SiiGarbage => self.segment.sub_device_mut(1).unwrap().set_sii(self.sii.clone()),
                 Fault::SecondMaster => self.second_left = self.second.take(),
+                Fault::BrakeStuckOpen | Fault::BrakeStuckShut => self.stick(Sticking::Free),
                 _ => {}
             }
         }
@@ -495,6 +512,8 @@ impl Wire {
             | Fault::NoStopBrake
             | Fault::NoStopLoad
             | Fault::NoStopBrakeLoad
+            | Fault::BrakeStuckOpen
+            | Fault::BrakeStuckShut
             | Fault::SecondMaster => vec![(due, bytes)],
         }
     }

@@ -157,7 +157,8 @@ fn a_wrong_name_or_type_ends_the_start_with_the_near_ones() {
         ),
         (
             |it| it.output::<bool>("lamp 3").map(drop),
-            "output \"lamp 3\" is commanded from outside: leave it to that, or remove writer = \"outside\"",
+            "output \"lamp 3\" is commanded from outside: do not write it here, or remove writer = \
+             \"outside\"",
         ),
     ];
     for (ask, sentence) in asked {

@@ -1,4 +1,4 @@
-//! Modes of operation of the axes, as the active controller has them, or the one that is switched to.
+//! Modes of operation of the axes, for the active controller, or the next one during a switch.
 
 use control::controller::{AxisCommand, AxisReport};
 use ethercat::cia402::AxisMode;
@@ -14,14 +14,15 @@ impl ControllerManager {
         mode_of(self.members.get(member), axis, own)
     }
 
-    /// True if an axis shows another mode than with this member active. A mode that moves no axis says nothing: homing, or that of a drive
-    /// that shows none.
+    /// True if an axis shows another mode than with this member active. Modes without motion do not
+    /// count: homing, or a drive that shows no mode.
     pub(super) fn shows_another(&self, member: usize, axis: usize, report: &AxisReport) -> bool {
         let shown = report.mode.and_then(|mode| mode.axis());
         shown.is_some_and(|mode| mode != self.mode_with(member, axis))
     }
 
-    /// Asks axes for the modes of the controller that is active, or comes, and holds all of them meanwhile.
+    /// Requests the modes of the active or the next controller from the axes, and holds all of them
+    /// meanwhile.
     pub(super) fn change_modes(&mut self, commands: &mut [AxisCommand]) {
         if !self.changes_modes {
             return;
@@ -34,7 +35,7 @@ impl ControllerManager {
         let mut changes = coming.is_some();
         for (axis, command) in commands.iter_mut().enumerate() {
             if self.shown.get(axis).is_some_and(|report| self.shows_another(member, axis, report)) {
-                // Once set-points are those of a hold: they are of any mode.
+                // Only when the set-points belong to a hold: these fit any mode.
                 command.mode = self.shows_held.then(|| self.mode_with(member, axis));
                 changes = true;
             }

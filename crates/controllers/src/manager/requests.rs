@@ -13,7 +13,7 @@ use super::{ControllerManager, HomedBy, NONE, id_of, is_in_fault, is_latched};
 /// Origin of a request.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct From {
-    /// Place of its port among those of the manager.
+    /// Index of its port in the manager.
     port: usize,
     /// Id of the request.
     id: u64,
@@ -32,12 +32,12 @@ pub(super) struct Job {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Doing {
     Enabling,
-    /// The axes come to rest before they are disabled.
+    /// The axes stop before they are disabled.
     Disabling,
-    /// The axes rest; the drives are being disabled.
+    /// The axes are at standstill; the drives are being disabled.
     SteppingDown,
     Stopping,
-    /// The axes come to rest before no controller is active.
+    /// The axes stop before no controller is active.
     Deactivating,
     Resetting,
     /// `begun`: the drive has been seen homing, or the place of the axis was taken, which was taken
@@ -60,7 +60,7 @@ impl Doing {
 }
 
 impl ControllerManager {
-    /// Takes requests from the ports; those that bring the axes to rest first.
+    /// Takes requests from the ports, first requests that stop the axes.
     pub(super) fn take_requests(&mut self, info: &CycleInfo, commands: &[AxisCommand]) {
         for place in (0..self.control.len()).rev() {
             for _ in 0..REQUESTS_A_CYCLE {
@@ -71,7 +71,7 @@ impl ControllerManager {
         }
     }
 
-    /// Takes one, if there is one.
+    /// Takes one request, if there is one.
     fn take_request(&mut self, place: usize, info: &CycleInfo, commands: &[AxisCommand]) -> bool {
         let mut buffer = [0; SIZE + 1];
         let Some(length) = self.control[place].receive(&mut buffer) else { return false };
@@ -157,8 +157,13 @@ impl ControllerManager {
         if let Some(job) = self.job.take() {
             self.reply(job.from, Err(Refusal::Replaced));
         }
-        if doing == Doing::Enabling {
-            self.enabled = true;
+        match doing {
+            Doing::Enabling => {
+                self.enabled = true;
+                self.off.fill(false);
+            }
+            Doing::Resetting => self.note_off(),
+            _ => {}
         }
         if matches!(doing, Doing::Enabling | Doing::Resetting) {
             self.hold = MemberHold::default();
@@ -169,7 +174,7 @@ impl ControllerManager {
         None
     }
 
-    /// The active controller drops its motion; set-points go on from its last.
+    /// The active controller drops its motion; set-points continue from its last.
     fn leave(&mut self, commands: &[AxisCommand]) {
         self.leave_trajectory();
         for (last, command) in self.last.iter_mut().zip(commands) {
@@ -247,11 +252,13 @@ impl ControllerManager {
             }),
             Doing::Resetting => {
                 let fails = |report: &&AxisReport| is_in_fault(report) || is_latched(report);
-                // An interlock that does not permit keeps its stop, whatever else is reset.
-                let forbidden = |report: &&AxisReport| is_latched(report) && is_forbidden(report);
+                // A forbidding interlock keeps its stop, even if others are reset.
+                let kept = |report: &&AxisReport| is_latched(report) && is_forbidden(report);
                 let (all, kept) =
-                    (reports.iter().filter(fails).count(), reports.iter().filter(forbidden).count());
-                // A reset readies neither an unreferenced axis nor an axis with a brake that contradicts.
+                    (reports.iter().filter(fails).count(), reports.iter().filter(kept).count());
+                let forbidden = reports.iter().any(is_forbidden);
+                // A reset readies neither an unreferenced axis nor an axis with a brake that
+                // contradicts.
                 let needs_more = |report: &AxisReport| {
                     let of_brake = report.stop.is_some_and(StopReason::is_of_brake_feedback);
                     let unreferenced = report.stop.is_some_and(StopReason::is_unreferenced);
@@ -262,8 +269,8 @@ impl ControllerManager {
                 let later = late_enough(job.cycles) && !self.acknowledges.contains(&true);
                 let stays = job.since > FAULT_TIME;
                 match settled {
-                    true if all == 0 => Some(Ok(())),
-                    true if kept > 0 && (all == kept || job.since > HELD) => Some(Err(Refusal::Interlock)),
+                    true if all == 0 && !forbidden => Some(Ok(())),
+                    true if forbidden && (all == kept || job.since > HELD) => Some(Err(Refusal::Interlock)),
                     _ if (later || stays) && reports.iter().any(is_in_fault) => Some(Err(Refusal::Fault)),
                     _ if held || later => Some(Err(Refusal::Held)),
                     _ => None,
@@ -318,7 +325,7 @@ fn late_enough(cycles: u32) -> bool {
     cycles > RESET_CYCLES
 }
 
-/// True if set-points move it, or will as soon as a command comes that is not stale.
+/// True if set-points move it, or will with the next fresh command.
 fn can_be_moved(report: &AxisReport) -> bool {
     let follows = report.feedback.phase == AxisPhase::Following || report.stop.is_some();
     is_enabled(report) && !is_latched(report) && follows
@@ -346,17 +353,17 @@ fn homed(report: &AxisReport, begun: bool) -> Result<(), Refusal> {
     }
 }
 
-/// Place of the port for requests that bring the axes to rest.
+/// Index of the port for requests that stop the axes.
 const STOPS: usize = 1;
 
 /// Timeout of a request.
 const TIMEOUT: Seconds = Seconds(10.0);
 
-/// Time after which a stop that is to be reset is reported.
+/// Time after which a remaining stop fails the reset.
 const HELD: Seconds = Seconds(0.5);
 
-/// Time within which a drive leaves its fault. What ends the fault later, such as main power that
-/// returns, needs another reset.
+/// Time within which a drive leaves its fault. If the fault ends later, such as by main power that
+/// returns, it needs another reset.
 pub(super) const FAULT_TIME: Seconds = Seconds(3.0);
 
 /// Timeout of a change of modes: an axis gives a drive 0.1 s for it.

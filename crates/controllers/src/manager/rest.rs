@@ -1,8 +1,8 @@
-//! Controllers that do not bring their axes to rest, or move them again by themselves.
+//! Controllers that do not stop their axes, or move them again without a command.
 //!
-//! While a request brings the axes to rest, supervision stops an axis whose controller does not slow it
-//! down ([`motion::supervision::Ending`]). Once all axes are slow, the manager holds them in place of such
-//! a controller. After *stop* it holds them until *enable*, *reset faults* or a switch.
+//! While a request stops the axes, supervision stops an axis that its controller does not slow down
+//! ([`motion::supervision::Ending`]). Once all axes are slow, the manager holds them in place of
+//! such a controller. After *stop* it holds them until *enable*, *reset faults* or a switch.
 
 use control::controller::AxisReport;
 use motion::Seconds;
@@ -20,7 +20,7 @@ pub(super) struct MemberHold {
 }
 
 impl ControllerManager {
-    /// Holds the axes of a controller that does not bring them to rest. Keeps to a hold.
+    /// Holds the axes of a controller that does not stop them. Once begun, the hold stays.
     pub(super) fn watch_rest(&mut self, reports: &[AxisReport]) {
         match self.job.filter(|job| job.doing.brings_to_rest()) {
             Some(job) => {
@@ -34,7 +34,8 @@ impl ControllerManager {
         self.entering |= self.hold.holds;
     }
 
-    /// The axes rest after *stop*: holds them if their controller would move them again by itself.
+    /// The axes are at standstill after *stop*: holds them if their controller would move them
+    /// again without a command.
     pub(super) fn hold_after_stop(&mut self) {
         let Some(member) = self.members.get(self.active) else { return };
         // The others follow a command or a trajectory, which the stop has ended.

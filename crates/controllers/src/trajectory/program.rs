@@ -51,7 +51,7 @@ impl Refused {
 }
 
 impl Program {
-    /// Room for this many axes and points.
+    /// Allocates space for this many axes and points.
     pub(super) fn with_room(axes: usize, points: usize) -> Self {
         Self {
             id: 0,
@@ -85,7 +85,7 @@ impl Program {
         }
         for tolerances in begin.axes.iter() {
             let row = self.row(tolerances, settings)?;
-            // At most as many as the controller has axes: none comes twice.
+            // At most one row for each axis of the controller.
             self.rows.push(row);
         }
         Ok(())
@@ -297,7 +297,7 @@ impl Program {
     }
 }
 
-/// Allowance for rounding: planners go right up to a limit.
+/// Allowance for rounding: planners use the full limit.
 const ROUNDING: f64 = 1.000_001;
 /// Tolerance of a position limit, rad.
 const SLACK: f64 = 1e-6;

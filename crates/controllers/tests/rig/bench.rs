@@ -1,4 +1,5 @@
-//! A controller manager with hand-played axes, for cases that simulated drives show too seldom, or never.
+//! A controller manager with scripted axes, for cases that simulated drives show too seldom, or
+//! never.
 
 use std::ops::{Deref, DerefMut};
 
@@ -29,7 +30,7 @@ pub enum Trouble {
     Deaf,
     /// The axis is blocked: it does not move, and reports no velocity.
     Stuck,
-    /// The axis moves on at this velocity, whatever the set-points.
+    /// The axis continues at this velocity, for any set-points.
     Coasts(f64),
 }
 
@@ -63,7 +64,7 @@ impl DerefMut for Bench {
 }
 
 impl Bench {
-    /// A bench with all axes enabled and at rest for a while.
+    /// A bench with all axes enabled and at standstill for a while.
     pub fn new(modes: &[CyclicMode], members: Vec<Member>) -> Self {
         let axis = |&mode: &CyclicMode| ManagedAxis {
             mode: mode.into(),

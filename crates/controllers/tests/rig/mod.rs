@@ -1,5 +1,5 @@
-//! A small robot in virtual time: simulated drives down to their frames, a controller manager with its controllers, and
-//! a script in place of the outside world.
+//! A small robot in virtual time: simulated drives down to their frames, a controller manager with
+//! its controllers, and a script in place of the outside world.
 #![allow(dead_code, unreachable_pub, reason = "each test uses a part of it")]
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 

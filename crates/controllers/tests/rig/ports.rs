@@ -1,4 +1,4 @@
-//! Ports whose other end is in the same thread.
+//! Ports with both ends in the same thread.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -44,7 +44,7 @@ impl Client {
         (Box::new(self.requests.clone()), Box::new(self.orders.clone()))
     }
 
-    /// Takes what has come back.
+    /// Takes the replies.
     pub fn collect(&mut self) {
         let replies = self.requests.taken().into_iter().map(|bytes| Reply::decode(&bytes).unwrap());
         self.replies.extend(replies.map(|reply| (reply.id, reply.outcome)));

@@ -14,23 +14,23 @@ use crate::task::actuators::{Feedback, Velocities};
 
 /// Interface between the driver and two drives.
 pub trait Drives: Send + 'static {
-    /// Location of the drives, for people.
+    /// Location of the drives, for messages.
     fn place(&self) -> String;
 
-    /// Opens the drives; returns a description of what was found, for people.
+    /// Opens the drives; returns a description of them, for messages.
     ///
     /// # Errors
     /// They cannot be opened.
     fn open(&mut self) -> Result<String, DeviceError>;
 
-    /// Sends velocities to the drives and reads their positions and velocities. False if there is no
-    /// feedback yet.
+    /// Sends velocities to the drives and reads their positions and velocities. False if there is
+    /// no feedback yet.
     ///
     /// # Errors
     /// They cannot be reached, or were stopped.
     fn exchange(&mut self, velocities: [f64; 2], feedback: &mut Feedback) -> Result<bool, DeviceError>;
 
-    /// Stops the drives, of which nothing is asked any more.
+    /// Stops the drives, because requests have ended.
     ///
     /// # Errors
     /// They cannot be reached.
@@ -38,7 +38,7 @@ pub trait Drives: Send + 'static {
         Ok(())
     }
 
-    /// Remark for people since the last call.
+    /// Remark since the last call, for messages.
     fn remark(&mut self) -> Option<String> {
         None
     }
@@ -80,7 +80,7 @@ impl<D: Drives> Driver for Actuators<D> {
         sample: &mut Feedback,
         _timeout: Duration,
     ) -> Result<bool, DeviceError> {
-        // The ordinary task may have stood still, and requests have waited.
+        // The ordinary task may have stalled, and requests have waited.
         let stale = now_ns().saturating_sub(request.stamp_ns) > TIME_TO_LIVE.as_nanos() as u64;
         self.drives.exchange(if stale { [0.0; 2] } else { request.wheels }, sample)
     }
@@ -98,8 +98,9 @@ impl<D: Drives> Driver for Actuators<D> {
     }
 }
 
-/// Two axes of a running cycle, moved as by any other client: over its shared-memory interface, with its
-/// command lease. Its controller must be `joint_velocity`, and no other client may hold the lease.
+/// Two axes of a running cycle, moved as by any other client: over its shared-memory interface,
+/// with its command lease. Its controller must be `joint_velocity`, and no other client may hold
+/// the lease.
 pub struct OfCycle {
     ipc: PathBuf,
     axes: [String; 2],
@@ -118,8 +119,8 @@ struct Held {
 const TIME_TO_LIVE: Duration = Duration::from_millis(100);
 
 impl OfCycle {
-    /// Creates drives for the axes of these names, left and right, of the cycle that listens at this
-    /// socket.
+    /// Creates drives for the axes of these names, left and right, of the cycle that listens at
+    /// this socket.
     #[must_use]
     pub fn new(ipc: impl Into<PathBuf>, axes: [String; 2]) -> Self {
         Self { ipc: ipc.into(), axes, held: None }

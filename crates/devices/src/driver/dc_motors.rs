@@ -1,9 +1,10 @@
-//! Two DC motors: their amplifiers behind one digital-to-analogue converter, an absolute encoder on the axle of each wheel.
+//! Two DC motors: their amplifiers behind one digital-to-analogue converter, an absolute encoder on
+//! the axle of each wheel.
 //!
-//! The middle of the converter's range is rest. It is set before anything else is done, whenever nothing is asked, when a
-//! reading is not valid or a wheel does not turn as commanded, at the end, and when the driver is dropped, by a panic, too. A
-//! process that is killed sets nothing any more, and a converter keeps its output: an amplifier wants an input of its own
-//! that stops it.
+//! The middle of the converter's range stops the motors. It is set first, whenever no command
+//! arrives, when a reading is not valid or a wheel does not turn as commanded, at the end, and when
+//! the driver is dropped, also by a panic. A killed process sets nothing any more, and a converter
+//! keeps its output: an amplifier needs a separate input that stops it.
 
 use rt::clock::now_ns;
 use types::DacChip;
@@ -21,7 +22,7 @@ pub struct DcMotors<W: Wire> {
     converter: W,
     encoders: [W; 2],
     wheels: [Wheel; 2],
-    /// Since it was opened rest has not been asked for yet: nothing moves until then.
+    /// No zero command has arrived since it was opened: nothing moves until then.
     held: bool,
     stops: u32,
     remarks: Remarks,
@@ -29,7 +30,7 @@ pub struct DcMotors<W: Wire> {
 
 const NAMES: [&str; 2] = ["left", "right"];
 
-/// Readings of an encoder, one after another, of which one must be valid.
+/// Consecutive readings of an encoder; one of them must be valid.
 const READINGS: usize = 3;
 
 impl<W: Wire> DcMotors<W> {
@@ -52,7 +53,7 @@ impl<W: Wire> DcMotors<W> {
         self.converter.send(&word).map_err(|error| DeviceError::new("the converter", error))
     }
 
-    /// Sets both outputs to rest, the second one also if the first one fails.
+    /// Sets both outputs to zero, the second one also if the first one fails.
     fn stop(&mut self) -> Result<(), DeviceError> {
         self.wheels.iter_mut().for_each(Wheel::rest);
         let [left, right] = [0, 1].map(|channel| self.set(channel, 0.0));
@@ -154,7 +155,8 @@ impl<W: Wire> Drives for DcMotors<W> {
     }
 
     fn close(&mut self) {
-        // Nobody is left to tell of a converter that takes nothing any more; opening it again does.
+        // No receiver is left for the error of a converter that takes nothing; opening it again
+        // reports it.
         let _ = self.stop();
         self.converter.close();
         self.encoders.iter_mut().for_each(Wire::close);
@@ -187,7 +189,8 @@ mod tests {
         (motors, driver)
     }
 
-    /// Turns of the loop until one fails, or the feedback is as wanted. A test that was late begins anew.
+    /// Turns of the loop until one fails, or the feedback is as wanted. A delayed test starts
+    /// again.
     fn drive(
         driver: &mut DcMotors<End>,
         velocities: [f64; 2],
@@ -225,7 +228,7 @@ mod tests {
 
     // feature(devices): DC motors by an SPI converter (MCP4912, MCP4922), SPI absolute encoders (AS5045)
     #[test]
-    fn two_motors_turn_as_they_are_asked_after_they_were_asked_for_rest() {
+    fn two_motors_turn_as_commanded_after_a_stop_command() {
         let (motors, mut driver) = motors();
         assert_eq!(driver.place(), "simulated, encoders simulated and simulated");
         assert_eq!(driver.open().unwrap(), "DC motors behind an mcp4912, two encoders of 4096 angles");
@@ -238,7 +241,7 @@ mod tests {
             drive(&mut driver, [5.0, -3.0], |it| it.positions[0] > first.positions[0] + 7.0).unwrap();
         assert!(later.positions[1] < first.positions[1] - 3.0, "{later:?}");
         assert!(motors.outputs()[0] > 0.15 && motors.outputs()[1] < -0.1, "{:?}", motors.outputs());
-        // Nobody asks any more.
+        // Commands end.
         driver.rest().unwrap();
         assert_eq!(motors.outputs(), [0.0; 2]);
         assert_eq!(driver.remark().unwrap(), "stopped: no command came from its real-time task");
@@ -246,7 +249,7 @@ mod tests {
 
     // feature(devices): motors that are stopped when an encoder is lost, a wheel turns wrongly, the driver ends or panics
     #[test]
-    fn motors_whose_encoder_is_not_valid_or_that_turn_wrongly_are_stopped_and_told() {
+    fn invalid_encoder_or_wrong_direction_stops_motors() {
         for (broken, gain, told, stops) in [
             (Broken::Low, 0.9, "the right encoder (simulated): no encoder answers", 0),
             (Broken::High, 0.9, "the right encoder (simulated): no encoder answers", 0),
@@ -268,7 +271,7 @@ mod tests {
             let error = drive(&mut driver, [5.0, -3.0], |_| false).unwrap_err();
             assert!(error.0.starts_with(told), "{broken:?} {gain}: {error}");
             assert_eq!(motors.outputs(), [0.0; 2], "both of them: {broken:?} {gain}");
-            // Mended and opened again, they stand until rest has been asked for.
+            // Fixed and opened again, they do not move until a zero command.
             driver.close();
             motors.misbehave(1, Broken::None);
             motors.load(1, 0.9);
@@ -281,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn a_single_reading_that_is_not_valid_is_not_used_and_costs_nothing() {
+    fn single_invalid_reading_is_ignored() {
         let (motors, mut driver) = turning();
         motors.misbehave(0, Broken::Parity(3));
         let far = drive(&mut driver, [5.0, -3.0], |_| true).unwrap().positions[0] + 3.0;
@@ -291,10 +294,10 @@ mod tests {
     }
 
     #[test]
-    fn an_encoder_that_does_not_answer_when_the_drives_are_opened_keeps_them_at_rest() {
+    fn silent_encoder_at_open_keeps_drives_stopped() {
         let (motors, mut driver) = motors();
         motors.misbehave(0, Broken::Low);
-        // What a process left that was killed.
+        // Remains of a killed process.
         let mut left = motors.converter();
         left.open(mcp49x2::SPEED, Mode::RestsLow).unwrap();
         for channel in [0, 1] {

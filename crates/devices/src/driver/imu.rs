@@ -14,7 +14,7 @@ use crate::task::imu::Sample;
 
 /// Interface between the driver and a bus: registers that are read and written in sequence.
 pub trait Registers: Send + 'static {
-    /// Location of the registers, for people.
+    /// Location of the registers, for messages.
     fn place(&self) -> String;
 
     /// Opens the bus.
@@ -39,7 +39,8 @@ pub trait Registers: Send + 'static {
     fn close(&mut self);
 }
 
-/// Registers on an I2C bus of this machine, through the SMBus transfers that every adapter supports.
+/// Registers on an I2C bus of this machine, through the SMBus transfers that every adapter
+/// supports.
 pub struct I2c {
     bus: PathBuf,
     address: u16,

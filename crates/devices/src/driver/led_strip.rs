@@ -10,7 +10,7 @@ use crate::led;
 use crate::pair::{DeviceError, Driver};
 use crate::task::led_strip::{Frame, Taken};
 
-/// Driver of a LED strip. A strip gives no answer: a missing one cannot be told from a present one.
+/// Driver of a LED strip. A strip does not answer, so a missing one is not detected.
 #[derive(Debug)]
 pub struct LedStrip<W> {
     wire: W,

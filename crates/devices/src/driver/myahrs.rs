@@ -20,7 +20,7 @@ pub struct MyAhrs<R> {
 }
 
 impl<R: Registers> MyAhrs<R> {
-    /// Creates a driver over these registers, whose samples have this output of the unit.
+    /// Creates a driver over these registers, with this output of the unit in its samples.
     #[must_use]
     pub fn new(registers: R, output: ImuOutput) -> Self {
         Self { registers, output, remarks: Remarks::default() }
@@ -44,7 +44,7 @@ impl<R: Registers> MyAhrs<R> {
         Ok([major, minor])
     }
 
-    /// The orientation that the unit says; `None` if it is none, or not asked for.
+    /// The orientation that the unit reports; `None` if it is invalid or not requested.
     fn orientation(&mut self, attitude: &Attitude) -> Option<[f64; 4]> {
         let (told, what) = match self.output {
             ImuOutput::Quaternion => (attitude.from_quaternion(), "quaternion"),
@@ -161,7 +161,8 @@ mod tests {
         // 1 g downwards of the uncorrected sensor, half a g of the corrected one.
         memory.set(0x10, &[0, 0, -2_048, 0, 0, 0]);
         memory.set(0x22, &[0, 0, -1_024, 0, 0, 0]);
-        // Pitched by a right angle says the quaternion; rolled, the angles; both with yaw 90 degrees.
+        // Pitched by a right angle says the quaternion; rolled, the angles; both with yaw 90
+        // degrees.
         memory.set(0x36, &[16_384, 0, 16_384]);
         memory.set(0x3c, &[-16_384, 16_384, 16_384, 16_384]);
         let open = |output| {

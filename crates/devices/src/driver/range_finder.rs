@@ -23,7 +23,7 @@ pub struct RangeFinder {
     remarks: Remarks,
 }
 
-/// Default speed of such sensors, bit/s; those on USB ignore it.
+/// Default speed of such sensors, bit/s; sensors on USB ignore it.
 pub const BAUD: u32 = 115_200;
 
 impl RangeFinder {

@@ -19,8 +19,8 @@ pub struct Serial {
 }
 
 impl Serial {
-    /// Opens a port exclusively, at `baud` bit/s, which USB devices ignore. Bytes that arrived before are
-    /// discarded.
+    /// Opens a port exclusively, at `baud` bit/s, which USB devices ignore. Bytes that arrived
+    /// before are discarded.
     ///
     /// # Errors
     /// The operating system's error, also for a file that is no serial port.
@@ -53,7 +53,7 @@ impl Serial {
             Ok(0) => Err(gone()),
             Ok(length) => Ok(length),
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => Ok(0),
-            // Error of a USB device that was unplugged, and of a pty whose other end is closed.
+            // Error of a USB device that was unplugged, and of a pty with its other end closed.
             Err(error) if error.raw_os_error() == Some(Errno::IO.raw_os_error()) => Err(gone()),
             Err(error) => Err(error),
         }

@@ -14,7 +14,7 @@ use crate::task::sonar::Sample;
 
 /// Interface between the driver and a GPIO chip: two lines.
 pub trait Lines: Send + 'static {
-    /// Location of the lines, for people.
+    /// Location of the lines, for messages.
     fn place(&self) -> String;
 
     /// Requests the lines.
@@ -49,8 +49,8 @@ pub struct Gpio {
 }
 
 impl Gpio {
-    /// Creates lines by their offsets on a chip, for example `/dev/gpiochip0`. An HC-SR04 answers with 5 V
-    /// and needs a divider.
+    /// Creates lines by their offsets on a chip, for example `/dev/gpiochip0`. An HC-SR04 answers
+    /// with 5 V and needs a divider.
     #[must_use]
     pub fn new(chip: impl Into<PathBuf>, trigger: u32, echo: u32) -> Self {
         Self { chip: chip.into(), trigger, echo, requests: None }
@@ -123,7 +123,8 @@ pub struct HcSr04<L> {
     unanswered: u32,
 }
 
-/// Time to wait for the edges of a ping: longer than the echo line stays up without an echo (38 ms).
+/// Time to wait for the edges of a ping: longer than the echo line stays up without an echo (38
+/// ms).
 const LISTEN: Duration = Duration::from_millis(45);
 
 /// Consecutive unanswered pings after which the sensor counts as disconnected.

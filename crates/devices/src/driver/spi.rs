@@ -9,7 +9,7 @@ use crate::pair::DeviceError;
 
 /// Interface between drivers and a bus: a wire to one part, which is selected during each call.
 pub trait Wire: Send + 'static {
-    /// Location of the wire, for people.
+    /// Location of the wire, for messages.
     fn place(&self) -> String;
 
     /// Opens the wire at this speed, bit/s, in this mode.
@@ -37,9 +37,9 @@ pub trait Wire: Send + 'static {
 /// Polarity and phase of the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Mode 0: the clock rests low, bits are taken with its rising edge.
+    /// Mode 0: the clock idles low, bits are taken with its rising edge.
     RestsLow,
-    /// Mode 2: the clock rests high, bits are taken with its falling edge.
+    /// Mode 2: the clock idles high, bits are taken with its falling edge.
     RestsHigh,
 }
 
@@ -95,7 +95,7 @@ impl Wire for Spi {
     }
 }
 
-/// A longer transfer than the kernel has room for is cut off.
+/// The kernel cuts off a transfer longer than its buffer.
 fn whole(what: &str, found: usize, expected: usize) -> Result<(), DeviceError> {
     if found == expected {
         return Ok(());

@@ -13,8 +13,8 @@ use crate::driver::spi::{Mode, Wire};
 use crate::motor::WheelSettings;
 use crate::pair::DeviceError;
 
-/// Two motors with a converter and encoders, as a test can alter and look at them. The converter takes words of 12 bits; of
-/// those of 10 its two unused bits are 0.
+/// Two motors with a converter and encoders, as a test can alter and look at them. The converter
+/// takes words of 12 bits; in words for a 10-bit converter the two unused bits are 0.
 #[derive(Clone, Debug)]
 pub struct Motors(Arc<Mutex<State>>);
 
@@ -41,11 +41,11 @@ pub enum Fault {
     /// It works.
     #[default]
     None,
-    /// Pulled out: the wire rests low.
+    /// Unplugged: the wire idles low.
     Low,
-    /// Pulled out: the wire rests high.
+    /// Unplugged: the wire idles high.
     High,
-    /// Its parity is wrong in every one of so many readings.
+    /// Its parity is wrong in one of this many readings.
     Parity(u32),
     /// Its magnet has fallen off.
     Overflow,
@@ -59,7 +59,7 @@ pub enum Fault {
 #[derive(Clone, Debug)]
 pub struct End {
     motors: Motors,
-    /// The encoder's number; none of the converter.
+    /// The encoder's number; `None` for the converter.
     encoder: Option<usize>,
     readings: u32,
     mode: Option<Mode>,
@@ -82,7 +82,8 @@ const LOADED: f64 = 0.9;
 const MIDDLE: u16 = 2_048;
 
 impl Motors {
-    /// Creates motors that turn at this velocity, rad/s, without load at the end of the converter's range.
+    /// Creates motors that turn at this velocity, rad/s, without load at the end of the converter's
+    /// range.
     #[must_use]
     pub fn new(full_scale: f64) -> Self {
         Self(Arc::new(Mutex::new(State {
@@ -130,7 +131,7 @@ impl Motors {
         state.faults[encoder] = fault;
     }
 
-    /// Alters a motor: its velocity per that of its output; 0 for one that is blocked.
+    /// Alters a motor: its velocity as a factor of its output's; 0 for a blocked motor.
     pub fn load(&self, motor: usize, gain: f64) {
         self.lock().gains[motor] = gain;
     }

@@ -9,8 +9,8 @@ use rt::clock::now_ns;
 use crate::driver::imu::Registers;
 use crate::pair::DeviceError;
 
-/// Simulated MPU-6050, level and at 26 degrees Celsius, on a robot that turns to and fro; with bias and
-/// noise.
+/// Simulated MPU-6050, level and at 26 degrees Celsius, on a robot that turns to and fro; with bias
+/// and noise.
 #[derive(Clone, Debug)]
 pub struct Unit {
     registers: [u8; 128],
@@ -36,7 +36,8 @@ impl Unit {
         Arc::clone(&self.gone)
     }
 
-    /// Sets the registers to their values after power-on: sleep mode, all others 0 (register map, 3).
+    /// Sets the registers to their values after power-on: sleep mode, all others 0 (register map,
+    /// 3).
     fn power_on(&mut self) {
         self.registers = [0; 128];
         self.registers[0x6b] = 0x40;
@@ -49,7 +50,8 @@ impl Unit {
         }
         let seconds = now_ns() as f64 * 1e-9;
         let noise = |width: f64| (fastrand::f64() - 0.5) * width;
-        // Full scale by bits 4..3 of registers 0x1c and 0x1b: 2 g and 250 degrees a second, doubled with each step.
+        // Full scale by bits 4..3 of registers 0x1c and 0x1b: 2 g and 250 degrees a second, doubled
+        // with each step.
         let gravity = 16_384.0 / f64::from(1 << (self.registers[0x1c] >> 3 & 3));
         let degree = 131.0 / f64::from(1 << (self.registers[0x1b] >> 3 & 3));
         let turning = 20.0 * (seconds * 0.5).sin();
@@ -75,7 +77,7 @@ impl Unit {
         }
         // The kernel's error for a missing acknowledge.
         let gone = self.gone.load(Ordering::Relaxed);
-        if gone { Err(DeviceError("nobody answers (simulated)".into())) } else { Ok(()) }
+        if gone { Err(DeviceError("no device answers (simulated)".into())) } else { Ok(()) }
     }
 }
 

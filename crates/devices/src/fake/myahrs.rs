@@ -7,7 +7,8 @@ use rt::clock::now_ns;
 use crate::driver::imu::Registers;
 use crate::pair::DeviceError;
 
-/// Simulated myAHRS+, level and at 26 degrees Celsius, on a robot that turns to and fro about north; with noise.
+/// Simulated myAHRS+, level and at 26 degrees Celsius, on a robot that turns to and fro about
+/// north; with noise.
 #[derive(Clone, Debug)]
 pub struct Unit {
     registers: [u8; 128],

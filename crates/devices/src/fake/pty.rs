@@ -1,5 +1,5 @@
-//! Pty: bytes written here are read from a real terminal device by the process that opens it, and vice
-//! versa.
+//! Pty: bytes written here are read from a real terminal device by the process that opens it, and
+//! vice versa.
 
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};

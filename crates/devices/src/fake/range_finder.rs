@@ -78,7 +78,7 @@ pub struct Faults {
     pub streams_already: bool,
 }
 
-/// Sensor behind a pty of its own, on a thread of its own. Dropping it unplugs it.
+/// Sensor on a dedicated pty and thread. Dropping it unplugs it.
 #[derive(Debug)]
 pub struct RangeFinder {
     path: PathBuf,

@@ -33,8 +33,8 @@ impl Default for Scene {
 }
 
 impl Scene {
-    /// Distance at an instant to the next wall or post, from a point `ahead` m ahead of the robot's centre,
-    /// in a direction relative to its heading. Infinite from outside the room.
+    /// Distance at an instant to the next wall or post, from a point `ahead` m ahead of the robot's
+    /// centre, in a direction relative to its heading. Infinite from outside the room.
     #[must_use]
     pub fn range(&self, now_ns: u64, ahead: f64, direction: f64) -> f64 {
         let [x, y, yaw] = (self.robot)(now_ns);

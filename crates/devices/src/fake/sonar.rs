@@ -40,7 +40,8 @@ impl Sensor {
     }
 }
 
-/// Time from the end of the pulse to the rise of the echo line: eight periods of 40 kHz and a margin.
+/// Time from the end of the pulse to the rise of the echo line: eight periods of 40 kHz and a
+/// margin.
 const BURST_NS: u64 = 450_000;
 
 /// Time the echo line stays up without an echo.

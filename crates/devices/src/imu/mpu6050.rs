@@ -1,8 +1,8 @@
 //! Registers of the MPU-6050 as far as they are used, and their values in SI units.
 //!
-//! Source: InvenSense, *MPU-6000 and MPU-6050 Register Map and Descriptions*, RM-MPU-6000A-00, revision 4.2; noise from
-//! *Product Specification* PS-MPU-6000A-00, revision 3.4, 6.1 and 6.2. Not used: FIFO, motion processor, auxiliary bus,
-//! interrupts.
+//! Source: InvenSense, *MPU-6000 and MPU-6050 Register Map and Descriptions*, RM-MPU-6000A-00,
+//! revision 4.2; noise from *Product Specification* PS-MPU-6000A-00, revision 3.4, 6.1 and 6.2. Not
+//! used: FIFO, motion processor, auxiliary bus, interrupts.
 
 use super::{GRAVITY, Motion};
 
@@ -19,7 +19,8 @@ pub mod register {
     pub const GYROSCOPE: u8 = 0x1b;
     /// ACCEL_CONFIG: full scale in bits 4..3.
     pub const ACCELEROMETER: u8 = 0x1c;
-    /// ACCEL_XOUT_H, the first of fourteen: three accelerations, temperature, three angular velocities, high byte first.
+    /// ACCEL_XOUT_H, the first of fourteen: three accelerations, temperature, three angular
+    /// velocities, high byte first.
     pub const MEASURED: u8 = 0x3b;
     /// PWR_MGMT_1: reset in bit 7, sleep in bit 6, clock in bits 2..0.
     pub const POWER: u8 = 0x6b;
@@ -33,9 +34,9 @@ pub const IDENTITY: u8 = 0x68;
 /// Number of bytes from [`register::MEASURED`] on.
 pub const MEASURED: usize = 14;
 
-/// Values written in sequence to configure the unit: awake on the gyroscope's clock, 94 Hz bandwidth
-/// (filter 2), 500 samples/s, 500 degrees/s, 4 g. After power-on and each reset it sleeps and has its
-/// default values.
+/// Values written in sequence to configure the unit: awake on the gyroscope's clock, 94 Hz
+/// bandwidth (filter 2), 500 samples/s, 500 degrees/s, 4 g. After power-on and each reset it sleeps
+/// and has its default values.
 pub const SET_UP: [(u8, u8); 5] = [
     (register::POWER, 0x01),
     (register::CONFIG, 0x02),
@@ -95,8 +96,8 @@ const METRES_PER_SECOND_SQUARED: f64 = GRAVITY / 8192.0;
 /// Variance of an angular velocity, (rad/s)^2: 0.05 degrees/s with this filter (6.1).
 pub const ANGULAR_VELOCITY_VARIANCE: f64 = 7.6e-7;
 
-/// Variance of an acceleration, (m/s^2)^2: 400 ug per root hertz (6.2) over 94 Hz, and 1 % calibration
-/// error.
+/// Variance of an acceleration, (m/s^2)^2: 400 ug per root hertz (6.2) over 94 Hz, and 1 %
+/// calibration error.
 pub const ACCELERATION_VARIANCE: f64 = 1.1e-2;
 
 #[cfg(test)]

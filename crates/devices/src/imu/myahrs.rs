@@ -1,12 +1,13 @@
 //! Registers of WITHROBOT's myAHRS+ as far as they are used, and their values in SI units.
 //!
-//! Source: the maker's example for I2C, `arduino/myAHRS_plus_i2c.ino` of github.com/withrobot/myAHRS_plus (addresses, order,
-//! scales), and the maker's `myAHRS.cpp` of 2013 (status, temperature). Not used: magnetometer, interrupt line, settings. The
-//! unit needs no setting up.
+//! Source: the maker's example for I2C, `arduino/myAHRS_plus_i2c.ino` of
+//! github.com/withrobot/myAHRS_plus (addresses, order, scales), and the maker's `myAHRS.cpp` of
+//! 2013 (status, temperature). Not used: magnetometer, interrupt line, settings. The unit needs no
+//! setting up.
 //!
-//! Its axes are x ahead, y right, z down, and its angles those from north, east, down. Here all is turned into x ahead, y
-//! left, z up, and the orientation into one from east, north, up (REP 103): y and z change their signs, and yaw counts from
-//! east.
+//! Its axes are x ahead, y right, z down, and its angles refer to north, east, down. Here all is
+//! turned into x ahead, y left, z up, and the orientation into one from east, north, up (REP 103):
+//! y and z change their signs, and yaw counts from east.
 
 use std::f64::consts::{FRAC_1_SQRT_2, FRAC_PI_2, PI};
 
@@ -67,7 +68,8 @@ impl Attitude {
         is_rotation.then(|| east_north_up(quaternion.map(|it| it / length)))
     }
 
-    /// Orientation from roll, pitch and yaw; `None` if the pitch is beyond a right angle, which none is.
+    /// Orientation from roll, pitch and yaw; `None` if the pitch is beyond a right angle, which
+    /// none is.
     #[must_use]
     pub fn from_euler(&self) -> Option<[f64; 4]> {
         let [roll, pitch, yaw] = self.euler.map(|it| f64::from(it) * PI / FULL);
@@ -96,8 +98,8 @@ const FULL: f64 = 32_767.0;
 /// Most deviation of a quaternion's length from 1: its bytes may be of two samples.
 const LENGTH_ERROR: f64 = 0.02;
 
-/// Standard deviations that the authors of the ROS driver `myahrs_driver` measured with a unit at rest: m/s^2, rad/s, rad.
-/// Iron nearby turns the heading by more.
+/// Standard deviations that the authors of the ROS driver `myahrs_driver` measured with a
+/// stationary unit: m/s^2, rad/s, rad. Iron nearby turns the heading by more.
 pub const ACCELERATION_VARIANCE: f64 = 0.026_831 * 0.026_831;
 /// The same, of an angular velocity.
 pub const ANGULAR_VELOCITY_VARIANCE: f64 = 0.002_428 * 0.002_428;
@@ -113,7 +115,8 @@ fn left_up([x, y, z]: [f64; 3]) -> [f64; 3] {
     [x, -y, -z]
 }
 
-/// From north, east, down to east, north, up: half a turn about x on both sides, then a quarter of a turn about z.
+/// From north, east, down to east, north, up: half a turn about x on both sides, then a quarter of
+/// a turn about z.
 fn east_north_up([x, y, z, w]: [f64; 4]) -> [f64; 4] {
     let (y, z) = (-y, -z);
     [x - y, x + y, z + w, w - z].map(|it| it * FRAC_1_SQRT_2)
@@ -143,8 +146,9 @@ mod tests {
     }
 
     #[test]
-    fn a_level_unit_feels_gravity_upwards_and_turns_to_the_left_are_positive() {
-        // The maker's line of a unit at rest: 0.42 and -0.31 degrees, accelerations -0.0049, -0.0038, -1.0103 g.
+    fn level_unit_reads_gravity_upwards_and_left_turns_positive() {
+        // The maker's line of a stationary unit: 0.42 and -0.31 degrees, accelerations -0.0049,
+        // -0.0038, -1.0103 g.
         let counts = |g: f64| (g / 16.0 * FULL).round() as i16;
         let registers = bytes(&[counts(-0.0049), counts(-0.0038), counts(-1.0103), 0, 0, -16_384]);
         let motion = motion(&registers, angle(41.5 / 200.0 * 180.0));
@@ -157,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn orientations_are_those_of_rep_103() {
+    fn orientations_follow_rep_103() {
         let half = |degrees: f64| (degrees.to_radians() / 2.0).sin_cos();
         // Ahead is east: no rotation. Ahead is north: a quarter of a turn to the left.
         let ((sin, cos), root) = (half(30.0), FRAC_1_SQRT_2);
@@ -165,7 +169,8 @@ mod tests {
             (euler(0.0, 0.0, 90.0), [0.0, 0.0, 0.0, 1.0]),
             (euler(0.0, 0.0, 0.0), [0.0, 0.0, root, root]),
             (euler(0.0, 0.0, -180.0), [0.0, 0.0, -root, root]),
-            // The right side down, and the nose up: a positive roll, a negative pitch about an axis to the left.
+            // The right side down, and the nose up: a positive roll, a negative pitch about an axis
+            // to the left.
             (euler(30.0, 0.0, 90.0), [sin, 0.0, 0.0, cos]),
             (euler(0.0, 30.0, 90.0), [0.0, -sin, 0.0, cos]),
         ] {
@@ -175,8 +180,9 @@ mod tests {
     }
 
     #[test]
-    fn quaternion_and_angles_say_the_same_and_a_quaternion_that_is_none_is_not_used() {
-        // 20, -40, 120 degrees, multiplied out by the formula of the textbooks (yaw, then pitch, then roll).
+    fn quaternion_matches_angles_and_invalid_one_is_ignored() {
+        // 20, -40, 120 degrees, multiplied out by the formula of the textbooks (yaw, then pitch,
+        // then roll).
         let [(sr, cr), (sp, cp), (sy, cy)] =
             [20.0_f64, -40.0, 120.0].map(|it| (it.to_radians() / 2.0).sin_cos());
         let quaternion = [

@@ -4,11 +4,11 @@ use super::{GRAVITY, Motion, mpu6050};
 
 /// Estimator of the orientation.
 ///
-/// Angular velocities are integrated. While the acceleration is close to gravity it gives the vertical and
-/// corrects the estimate, and the gyroscope's bias with it (a complementary filter after Mahony, Hamel and
-/// Pflimlin 2008, "Nonlinear complementary filters on the special orthogonal group"). Yaw is not corrected.
-/// If the unit does not turn in the first second, the mean of its angular velocities is taken as their
-/// bias.
+/// Angular velocities are integrated. While the acceleration is close to gravity it gives the
+/// vertical and corrects the estimate, and the gyroscope's bias with it (a complementary filter
+/// after Mahony, Hamel and Pflimlin 2008, "Nonlinear complementary filters on the special
+/// orthogonal group"). Yaw is not corrected. If the unit does not turn in the first second, the
+/// mean of its angular velocities is taken as their bias.
 #[derive(Clone, Debug)]
 pub struct Orientation {
     /// Rotation from the unit's frame to the level one: x, y, z, w.
@@ -44,8 +44,8 @@ const BIAS_GAIN: f64 = 0.02;
 /// Relative deviation from gravity up to which an acceleration still gives the vertical.
 const ABOUT_GRAVITY: f64 = 0.1;
 
-/// Highest angular velocity at rest, rad/s: the largest bias the part may have (PS-MPU-6000A 6.1: 20
-/// degrees/s).
+/// Highest angular velocity at standstill, rad/s: the largest bias the part may have (PS-MPU-6000A
+/// 6.1: 20 degrees/s).
 const STILL: f64 = 0.35;
 
 /// Residual bias after its estimate, rad/s.
@@ -55,8 +55,8 @@ const BIAS_LEFT: f64 = 5e-4;
 const NOISE: f64 = 8.7e-5;
 
 impl Orientation {
-    /// Updates the estimate with a measurement `seconds` after the last one. A longer pause than one second
-    /// counts as one second; measurements that are not finite are ignored.
+    /// Updates the estimate with a measurement `seconds` after the last one. A longer pause than
+    /// one second counts as one second; measurements that are not finite are ignored.
     pub fn update(&mut self, motion: &Motion, seconds: f64) {
         let all = motion.angular_velocity.iter().chain(&motion.acceleration).chain([&seconds]);
         if !all.copied().all(f64::is_finite) {
@@ -114,8 +114,8 @@ impl Orientation {
         self.bias
     }
 
-    /// Variance of roll and pitch, rad^2: that of the acceleration, smoothed over the filter's time
-    /// constant.
+    /// Variance of roll and pitch, rad^2: the acceleration's variance, smoothed over the filter's
+    /// time constant.
     #[must_use]
     pub fn tilt_variance(&self) -> f64 {
         if !self.begun {
@@ -149,7 +149,7 @@ impl Orientation {
     }
 }
 
-/// Rotation of a unit at rest with this acceleration, with yaw 0.
+/// Rotation of a stationary unit with this acceleration, with yaw 0.
 fn level([x, y, z]: [f64; 3]) -> [f64; 4] {
     let roll = y.atan2(z);
     let pitch = (-x).atan2(y.hypot(z));
@@ -188,7 +188,7 @@ mod tests {
 
     const STEP: f64 = 0.01;
 
-    /// Acceleration measured at rest with this roll and pitch.
+    /// Acceleration measured at standstill with this roll and pitch.
     fn feels(roll: f64, pitch: f64) -> [f64; 3] {
         [-pitch.sin(), roll.sin() * pitch.cos(), roll.cos() * pitch.cos()].map(|it| it * GRAVITY)
     }
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tilted_unit_at_rest_knows_its_tilt_at_once_and_its_bias_after_a_second() {
+    fn stationary_unit_has_tilt_at_once_and_bias_after_a_second() {
         let mut orientation = Orientation::default();
         let (roll, pitch) = (0.3, -0.5);
         rest(&mut orientation, 0.02, [0.0; 3], feels(roll, pitch));

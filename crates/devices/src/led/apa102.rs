@@ -1,10 +1,11 @@
-//! Strips with a clock line. Source: Shiji Lighting, *APA102*; SK9822 differs in the instant of display.
+//! Strips with a clock line. Source: Shiji Lighting, *APA102*; SK9822 differs in the instant of
+//! display.
 
 use super::Colour;
 
-/// Appends a frame: 32 zero bits; for each LED three ones and 5 bits of brightness, then blue, green, red;
-/// at the end zeros to clock the last LEDs, which lag half a bit each, and 32 more for an SK9822, which
-/// updates its outputs only then.
+/// Appends a frame: 32 zero bits; for each LED three ones and 5 bits of brightness, then blue,
+/// green, red; at the end zeros to clock the last LEDs, which lag half a bit each, and 32 more for
+/// an SK9822, which updates its outputs only then.
 pub fn encode(colours: &[Colour], brightness: u8, wire: &mut Vec<u8>) {
     wire.clear();
     wire.extend([0; 4]);
@@ -19,7 +20,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn frames_are_those_of_the_data_sheet() {
+    fn frames_match_the_data_sheet() {
         let mut wire = vec![9; 3];
         encode(&[[1, 2, 3], [255, 0, 128]], 31, &mut wire);
         assert_eq!(wire[..12], [0, 0, 0, 0, 0xff, 3, 2, 1, 0xff, 128, 0, 255]);

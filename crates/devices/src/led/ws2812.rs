@@ -2,12 +2,13 @@
 
 use super::Colour;
 
-/// Speed of the wire, bit/s. Three wire bits make one: 0.42 us high and 0.83 us low for a 0, the reverse
-/// for a 1.
+/// Speed of the wire, bit/s. Three wire bits make one: 0.42 us high and 0.83 us low for a 0, the
+/// reverse for a 1.
 pub const SPEED: u32 = 2_400_000;
 
-/// Appends a frame: green, red, blue, highest bit first, each bit as 100 or 110; then 300 us low, after
-/// which the strip updates its outputs. These LEDs have no brightness setting: the colours are scaled.
+/// Appends a frame: green, red, blue, highest bit first, each bit as 100 or 110; then 300 us low,
+/// after which the strip updates its outputs. These LEDs have no brightness setting: the colours
+/// are scaled.
 pub fn encode(colours: &[Colour], brightness: u8, wire: &mut Vec<u8>) {
     wire.clear();
     let scale = |value: u8| (u16::from(value) * u16::from(brightness.min(31)) / 31) as u8;

@@ -1,5 +1,5 @@
-//! Words of a magnetic encoder of 12 bits. Source: austriamicrosystems, *AS5045*, 8.1: the serial interface and table 3. The
-//! AS5145 sends the same.
+//! Words of a magnetic encoder of 12 bits. Source: austriamicrosystems, *AS5045*, 8.1: the serial
+//! interface and table 3. The AS5145 sends the same.
 
 use std::fmt;
 
@@ -9,8 +9,8 @@ pub const SPEED: u32 = 1_000_000;
 /// Angles of a turn.
 pub const ANGLES: u16 = 4_096;
 
-/// Bytes of a reading: a bit that is high before the first clock, 18 bits of the word, and what follows. The clock rests high
-/// and the part changes its output with rising edges: mode 2.
+/// Bytes of a reading: a bit that is high before the first clock, 18 bits of the word, and what
+/// follows. The clock idles high and the part changes its output with rising edges: mode 2.
 pub const LENGTH: usize = 3;
 
 /// Reason not to use a reading.
@@ -43,11 +43,11 @@ impl fmt::Display for Invalid {
 /// Decodes a reading: the angle, from 0 to 4095.
 ///
 /// # Errors
-/// The part says that its angle is not valid, or the reading is none of this part's.
+/// The part reports an invalid angle, or the reading does not come from this part.
 pub fn angle(reading: [u8; LENGTH]) -> Result<u16, Invalid> {
     let bits = u32::from_be_bytes([0, reading[0], reading[1], reading[2]]);
     let word = bits >> 5 & 0x3_ffff;
-    // A wire that rests at either end is no reading.
+    // A wire that idles at either level is no reading.
     if bits >> 23 == 0 || word == 0x3_ffff {
         return Err(Invalid::NoAnswer);
     }
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bit_that_is_altered_and_a_wire_without_an_encoder_are_no_angle() {
+    fn flipped_bit_or_missing_encoder_gives_no_angle() {
         let whole = reading(1_234, 0b10000);
         for bit in 5..24 {
             let mut wrong = whole;

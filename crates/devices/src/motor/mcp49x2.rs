@@ -1,16 +1,17 @@
-//! Words of a converter of two channels. Source: Microchip, *MCP4902/4912/4922*, DS22250A, registers 5-1 and 5-2.
-//! The MCP4812 and MCP4822, with a reference of their own, take the same words.
+//! Words of a converter of two channels. Source: Microchip, *MCP4902/4912/4922*, DS22250A,
+//! registers 5-1 and 5-2. The MCP4812 and MCP4822, with an internal reference, take the same words.
 
 use types::DacChip;
 
 /// Speed of the wire, bit/s; the part takes up to 20 Mbit/s.
 pub const SPEED: u32 = 1_000_000;
 
-/// Word that sets a channel, 0 or 1, to a share of its range, -1 to 1: the middle of the range is 0. The word is sent high
-/// byte first, in mode 0, with the part selected for these 16 bits.
+/// Word that sets a channel, 0 or 1, to a share of its range, -1 to 1: the middle of the range is
+/// 0. The word is sent high byte first, in mode 0, with the part selected for these 16 bits.
 ///
-/// Bit 15 is the channel; bit 14 clear, the reference is not buffered; bit 13 set, the gain is 1; bit 12 set, the output is
-/// on. The number follows, 10 bits with two unused ones behind them, or 12.
+/// Bit 15 is the channel; bit 14 clear, the reference is not buffered; bit 13 set, the gain is 1;
+/// bit 12 set, the output is on. The number follows, 10 bits with two unused ones behind them, or
+/// 12.
 #[must_use]
 pub fn word(chip: DacChip, channel: usize, share: f64) -> [u8; 2] {
     let bits = match chip {
@@ -29,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_those_of_the_data_sheet() {
+    fn words_match_the_data_sheet() {
         for (chip, channel, share, expected) in [
             (DacChip::Mcp4922, 0, 0.0, 0b0011_1000_0000_0000_u16),
             (DacChip::Mcp4922, 1, 1.0, 0b1011_1111_1111_1111),

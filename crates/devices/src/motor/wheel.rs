@@ -1,5 +1,5 @@
-//! A wheel on a DC motor: position and velocity from an absolute encoder on its axle, the output that keeps its velocity, and
-//! when it is to be stopped.
+//! A wheel on a DC motor: position and velocity from an absolute encoder on its axle, the output
+//! that keeps its velocity, and conditions that stop it.
 
 use std::f64::consts::{PI, TAU};
 use std::fmt;
@@ -60,7 +60,8 @@ impl fmt::Display for Fault {
             Self::Still(turned, asked) => {
                 write!(
                     f,
-                    "it turned {turned:.2} rad of {asked:.2} commanded: is it blocked, or its encoder loose"
+                    "it turned {turned:.2} rad of {asked:.2} commanded: check whether it is \
+                     blocked or its encoder is loose"
                 )
             }
             Self::TooFast(found, limit) => {
@@ -76,9 +77,9 @@ impl fmt::Display for Fault {
 
 /// Wheel under control.
 ///
-/// Its output is the commanded velocity as a share of the full scale, and a correction by the integrated difference to the
-/// measured one. The output never has the other sign than the command: a wheel commanded to rest gets none, and nothing
-/// holds it.
+/// Its output is the commanded velocity as a share of the full scale, and a correction by the
+/// integrated difference to the measured one. The output never has the other sign than the command:
+/// a wheel commanded to stop gets none, and nothing holds it.
 #[derive(Clone, Debug)]
 pub struct Wheel {
     settings: WheelSettings,
@@ -103,7 +104,7 @@ const SMOOTHING: f64 = 0.05;
 /// Time in which the correction would make up for the whole difference, s.
 const CORRECTION_TIME: f64 = 0.4;
 
-/// Output at the velocity limit and more than it, at most: the load wants some.
+/// Output as a share of the one at the velocity limit, at most: the load needs a margin.
 const MOST_OUTPUT: f64 = 1.25;
 
 /// Velocity beyond the limit at which the wheel is stopped, as a multiple of it.
@@ -112,7 +113,7 @@ const TOO_FAST: f64 = 1.3;
 /// Way that a wheel may turn against its command, rad: it coasts when it is reversed.
 const MOST_AGAINST: f64 = 0.5;
 
-/// Way commanded after which the turned one is looked at, rad, and the least share of it.
+/// Commanded angle after which the turned angle is checked, rad, and the least share of it.
 const LOOK: f64 = 2.0;
 /// The same.
 const LEAST_TURNED: f64 = 0.1;
@@ -138,7 +139,7 @@ impl Wheel {
         }
     }
 
-    /// Begins with this angle, at rest. Whole turns since the last reading are not seen.
+    /// Begins with this angle, at standstill. Whole turns since the last reading are not seen.
     pub fn start(&mut self, angle: u16, now_ns: u64) {
         let position = if self.at_ns == 0 { 0.0 } else { self.position + self.way_to(angle) };
         *self = Self { angle, at_ns: now_ns, position, ..Self::new(self.settings) };
@@ -152,8 +153,8 @@ impl Wheel {
         self.way_to(angle).abs() <= most + 4.0 * TAU / f64::from(ANGLES)
     }
 
-    /// Takes a reading, and goes on towards the asked velocity within the limits. Returns the output, a share of the
-    /// converter's range, -1 to 1.
+    /// Takes a reading, and continues towards the commanded velocity within the limits. Returns the
+    /// output, a share of the converter's range, -1 to 1.
     ///
     /// # Errors
     /// The wheel must be stopped.
@@ -200,12 +201,12 @@ impl Wheel {
 
     fn ramp(&mut self, asked: f64, seconds: f64) {
         let WheelLimits { velocity, acceleration } = self.settings.limits;
-        // Not a number asks for rest.
+        // NaN is a stop command.
         let asked = if asked.is_nan() { 0.0 } else { asked.clamp(-velocity, velocity) };
         let most = acceleration * seconds;
         let next = self.commanded + (asked - self.commanded).clamp(-most, most);
         if next * self.commanded <= 0.0 {
-            // At rest, and the other way round, another load counts.
+            // At standstill and in the other direction the load differs.
             self.rest();
         }
         self.commanded = next;
@@ -226,13 +227,13 @@ impl Wheel {
         (ahead + self.correction).clamp(low, high)
     }
 
-    /// Goes on from rest: the output has been set to none.
+    /// Restarts from standstill: the output has been set to none.
     pub fn rest(&mut self) {
         (self.commanded, self.correction) = (0.0, 0.0);
         (self.against, self.asked, self.turned) = (0.0, 0.0, 0.0);
     }
 
-    /// True if it is commanded to rest.
+    /// True if it is commanded to stop.
     #[must_use]
     pub fn is_at_rest(&self) -> bool {
         self.commanded == 0.0
@@ -268,7 +269,8 @@ mod tests {
 
     const STEP: f64 = 0.01;
 
-    /// A motor with its wheel in virtual time: a first-order lag, with a load that takes a share of the velocity.
+    /// A motor with its wheel in virtual time: a first-order lag, with a load that takes a share of
+    /// the velocity.
     struct Plant {
         wheel: Wheel,
         now_ns: u64,
@@ -279,7 +281,7 @@ mod tests {
         /// Of the motor, of the encoder.
         turned_round: [bool; 2],
         encoder_stuck: bool,
-        /// Reads the encoder in every one of so many steps.
+        /// Reads the encoder once in this many steps.
         every: u32,
     }
 
@@ -308,7 +310,7 @@ mod tests {
             }
         }
 
-        /// Asks for a velocity for a time; the largest output of it.
+        /// Commands a velocity for a time; returns the largest output.
         fn drive(&mut self, asked: f64, seconds: f64) -> Result<f64, Fault> {
             let mut largest: f64 = 0.0;
             for step in 0..(seconds / STEP).round() as u32 {
@@ -330,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wheel_reaches_its_velocity_under_load_within_its_limits_and_stands_without_output() {
+    fn wheel_reaches_velocity_under_load_and_stops_without_output() {
         let mut plant = Plant::new(SETTINGS);
         for asked in [6.0, -6.0, 1.0, 10.0, -1_000.0] {
             let largest = plant.drive(asked, 3.0).unwrap();
@@ -351,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn motors_and_encoders_the_other_way_round_are_told_by_the_settings_and_otherwise_stopped() {
+    fn reversed_motors_or_encoders_need_settings_or_stop() {
         for turned_round in [[false, false], [true, false], [false, true], [true, true]] {
             let [motor_reversed, encoder_reversed] = turned_round;
             let right = WheelSettings { motor_reversed, encoder_reversed, ..SETTINGS };
@@ -371,8 +373,8 @@ mod tests {
     }
 
     #[test]
-    fn a_wheel_that_runs_ahead_of_its_command_gets_no_output_against_it() {
-        // Downhill: it turns at 8 rad/s, 1 rad/s is asked for.
+    fn wheel_ahead_of_its_command_gets_no_opposing_output() {
+        // Downhill: it turns at 8 rad/s, 1 rad/s is commanded.
         let mut wheel = Wheel::new(SETTINGS);
         wheel.start(0, 1);
         let mut output = f64::NAN;
@@ -438,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_pause_a_wheel_goes_on_from_where_it_is() {
+    fn wheel_continues_from_its_position_after_a_pause() {
         let mut plant = Plant::new(SETTINGS);
         plant.drive(5.0, 1.0).unwrap();
         let before = plant.wheel.position();

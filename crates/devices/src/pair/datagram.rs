@@ -8,7 +8,8 @@ pub trait Datagram {
     /// Encodes the message at the front of `bytes`, [`Datagram::LARGEST`] long; returns its length.
     fn encode(&self, bytes: &mut [u8]) -> usize;
 
-    /// Decodes a message in place; false if the bytes are none, in which case the value is unspecified.
+    /// Decodes a message in place; false if the bytes are none, in which case the value is
+    /// unspecified.
     #[must_use]
     fn decode(&mut self, bytes: &[u8]) -> bool;
 }
@@ -24,7 +25,7 @@ impl<'a> Put<'a> {
         Self { bytes, length: 0 }
     }
 
-    /// Appends bytes. Without room they are left out, which makes the message invalid.
+    /// Appends bytes. If they do not fit they are omitted, which makes the message invalid.
     pub(crate) fn bytes(mut self, value: &[u8]) -> Self {
         let end = self.length + value.len();
         if let Some(place) = self.bytes.get_mut(self.length..end) {

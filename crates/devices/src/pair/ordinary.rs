@@ -13,8 +13,8 @@ use thiserror::Error;
 use super::Datagram;
 use super::status::{Shared, Stage};
 
-/// Driver of a device. It may wait, allocate and make system calls, but must return within about the
-/// `timeout` it is given.
+/// Driver of a device. It may wait, allocate and make system calls, but must return within about
+/// the `timeout` it is given.
 pub trait Driver: Send + 'static {
     /// Request of the real-time task.
     type Request: Datagram + Default + Send;
@@ -24,17 +24,17 @@ pub trait Driver: Send + 'static {
     /// True if each exchange answers a request; false if the device sends by itself.
     const ASKED: bool;
 
-    /// Connection of the device, for people: usually a path.
+    /// Connection of the device, for messages: usually a path.
     fn device(&self) -> String;
 
-    /// Opens and identifies the device; returns a description of it, for people.
+    /// Opens and identifies the device; returns a description of it, for messages.
     ///
     /// # Errors
     /// The expected and the found device or answer.
     fn open(&mut self) -> Result<String, DeviceError>;
 
-    /// Carries out a request, or waits for a sample that the device sends by itself; false if there is no
-    /// sample.
+    /// Carries out a request, or waits for a sample that the device sends by itself; false if there
+    /// is no sample.
     ///
     /// # Errors
     /// The device has failed and must be opened again.
@@ -45,7 +45,8 @@ pub trait Driver: Send + 'static {
         timeout: Duration,
     ) -> Result<bool, DeviceError>;
 
-    /// No request has come for [`UNASKED`]: what moves is to be stopped. Devices that move nothing leave it out.
+    /// No request has arrived for [`UNASKED`]: drivers of motors stop them. Devices without motion
+    /// keep the default.
     ///
     /// # Errors
     /// The device has failed and must be opened again.
@@ -56,7 +57,7 @@ pub trait Driver: Send + 'static {
     /// Closes the device.
     fn close(&mut self);
 
-    /// Remark for people since the last call, though the device works.
+    /// Remark since the last call, for messages, though the device works.
     fn remark(&mut self) -> Option<String> {
         None
     }
@@ -75,8 +76,8 @@ impl Remarks {
         self.last = Some(words.to_owned());
     }
 
-    /// Counts an event that may come often: the first is remarked, with how many there were, and then ever fewer, as they would flood the
-    /// output.
+    /// Counts an event that may come often: the first is remarked, with how many there were, and
+    /// then ever fewer, as they would flood the output.
     pub fn count(&mut self, words: impl FnOnce(u64) -> String) {
         self.count += 1;
         if self.count.is_power_of_two() {
@@ -105,12 +106,12 @@ impl DeviceError {
 /// Begin and end of each exchange with a device, CLOCK_MONOTONIC ns, for measurements.
 pub type Exchanges = Arc<Mutex<Vec<[u64; 2]>>>;
 
-/// Environment of an ordinary task besides its driver.
+/// Environment of an ordinary task, in addition to its driver.
 pub(crate) struct Surroundings {
     pub(crate) channel: Channel,
     pub(crate) status: Shared,
     pub(crate) stop: Arc<AtomicBool>,
-    /// Reports a line to people.
+    /// Prints a line for the user.
     pub(crate) say: Arc<dyn Fn(&str) + Send + Sync>,
     /// Record of exchanges, if one is kept.
     pub(crate) exchanges: Option<Exchanges>,
@@ -164,7 +165,7 @@ struct Post<D: Driver> {
     outbox: Vec<u8>,
 }
 
-/// Time without a request after which a driver is told so.
+/// Time without a request after which the driver is notified.
 pub const UNASKED: Duration = Duration::from_millis(50);
 
 /// Longest wait of the task before it checks for a stop.
@@ -237,7 +238,8 @@ impl<D: Driver> Post<D> {
         }
     }
 
-    /// Waits with the device closed, and discards the requests of that time. False when the task is to end.
+    /// Waits with the device closed, and discards the requests of that time. False when the task is
+    /// to end.
     fn rest(&mut self, wait: Duration, around: &Surroundings) -> bool {
         let begin = Instant::now();
         while !around.stop.load(Ordering::Relaxed) {
@@ -266,7 +268,8 @@ fn note(around: &Surroundings, begin: u64) {
 /// End of the cycle.
 struct Over;
 
-/// Pause before a failed device is retried: 250 ms, doubled each time, up to 8 s. A sample resets it.
+/// Pause before a failed device is retried: 250 ms, doubled each time, up to 8 s. A sample resets
+/// it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Pause {
     failures: u32,
@@ -294,7 +297,7 @@ mod tests {
     use super::*;
     use crate::task::actuators::{Feedback, Velocities};
 
-    /// A driver of what moves when it is asked.
+    /// A driver of a motor that moves on request.
     struct Moving {
         moves: Arc<AtomicBool>,
         remarks: Remarks,
@@ -339,7 +342,7 @@ mod tests {
 
     // feature(devices): what moves is stopped when its real-time task asks nothing any more, and that is said
     #[test]
-    fn what_moves_is_stopped_when_its_real_time_task_asks_nothing_any_more() {
+    fn silent_real_time_task_stops_the_motors() {
         let folder = std::env::temp_dir().join(format!("onbeat-devices-unasked-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let mut builder = Builder::new("unasked", &Description::default());

@@ -26,7 +26,7 @@ pub trait Work: Send + 'static {
         false
     }
 
-    /// Runs once a period, after all samples; true if `request` is to be sent to the ordinary task.
+    /// Runs once a period, after all samples; returns true to send `request` to the ordinary task.
     fn step(&mut self, moment: &Moment, request: &mut Self::Request) -> bool;
 
     /// Encodes the message to publish; `None` for nothing.
@@ -106,7 +106,7 @@ impl<W: Work> RealTimeTask<W> {
         }
         if self.work.step(&moment, &mut self.request) {
             let length = self.request.encode(&mut self.outbox);
-            // No room: the ordinary task is behind, and the port has counted it.
+            // The port is full: the ordinary task is behind, and the port has counted it.
             let _ = self.device.send(&self.outbox[..length]);
         }
         // Without a client, messages would only grow old in the ring.

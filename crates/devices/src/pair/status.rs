@@ -23,7 +23,7 @@ pub struct DeviceStatus {
     pub samples: u64,
     /// Number of failures.
     pub failures: u64,
-    /// Samples dropped because its real-time task had no room.
+    /// Samples dropped because the port of its real-time task was full.
     pub dropped: u64,
 }
 

@@ -6,7 +6,8 @@ use std::io::Write;
 /// Command to the sensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
-    /// SCIP2.0: leave SCIP 1.1, for sensors that start in it (2). Others answer "undefined command".
+    /// SCIP2.0: leave SCIP 1.1, for sensors that start in it (2). Others answer "undefined
+    /// command".
     Scip2,
     /// VV: version (8.11).
     Version,
@@ -153,8 +154,8 @@ impl Command {
         }
     }
 
-    /// Appends the command line. A `tag`, up to 9 999, is repeated in the reply and distinguishes it from
-    /// older ones; SCIP2.0 takes none.
+    /// Appends the command line. A `tag`, up to 9 999, is repeated in the reply and distinguishes
+    /// it from older ones; SCIP2.0 takes none.
     pub fn emit(&self, tag: Option<u16>, line: &mut Vec<u8>) {
         let sector = |line: &mut Vec<u8>, it: Sector| {
             let (first, last, cluster) = (it.first.min(9_999), it.last.min(9_999), it.cluster.min(99));

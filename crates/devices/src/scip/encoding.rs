@@ -46,7 +46,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_are_those_of_recorded_lines() {
+    fn sums_match_recorded_lines() {
         assert_eq!([sum(b"00"), sum(b"99"), sum(b"0E")], [b'P', b'b', b'e']);
         assert_eq!(sum(b"PROT:SCIP 2.0"), b'N');
         assert_eq!(sum(b"VEND:Hokuyo Automatic Co.,Ltd."), b'[');

@@ -18,7 +18,7 @@ pub struct Reply {
     pub content: Content,
 }
 
-/// Status of a reply: two characters whose meaning depends on the command.
+/// Status of a reply: two characters; their meaning depends on the command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Status(pub [u8; 2]);
 
@@ -64,9 +64,9 @@ impl Status {
             (Symbol::LaserOn, Some(2)) => "its laser is on already",
             // Section 8.6.
             (Symbol::Time, Some(1)) => "no such time command",
-            (Symbol::Time, Some(2)) => "it is telling its time already",
-            (Symbol::Time, Some(3)) => "it was not telling its time",
-            (Symbol::Time, Some(4)) => "it must first be told to tell its time",
+            (Symbol::Time, Some(2)) => "it is in time adjustment mode already",
+            (Symbol::Time, Some(3)) => "it was not in time adjustment mode",
+            (Symbol::Time, Some(4)) => "it must first be set to time adjustment mode",
             _ => "a status it should not have",
         }
     }

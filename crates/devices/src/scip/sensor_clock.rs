@@ -2,11 +2,11 @@
 
 /// Tracks the sensor's clock, which counts milliseconds in 24 bits and wraps every 4.66 hours.
 ///
-/// A stamp cannot have been made after it arrived, so the stamp with the shortest delay gives the best
-/// estimate of the clocks' offset. The estimate follows downwards at once, and upwards by at most
-/// [`DRIFT_PPM`] of the time passed, because the sensor's clock may be slow. A converted stamp is exact
-/// except for the shortest delay, some milliseconds on a serial line, and the resolution of one
-/// millisecond.
+/// A stamp cannot have been made after it arrived, so the stamp with the shortest delay gives the
+/// best estimate of the clocks' offset. The estimate follows downwards at once, and upwards by at
+/// most [`DRIFT_PPM`] of the time passed, because the sensor's clock may be slow. A converted stamp
+/// is exact except for the shortest delay, some milliseconds on a serial line, and the resolution
+/// of one millisecond.
 #[derive(Clone, Debug, Default)]
 pub struct SensorClock {
     /// Estimate of the offset, at the last arrival.
@@ -15,7 +15,8 @@ pub struct SensorClock {
 
 #[derive(Clone, Copy, Debug)]
 struct Estimate {
-    /// Host's time at the sensor's 0 of this wrap, ns; negative if the sensor ran longer than the host.
+    /// Host's time at the sensor's 0 of this wrap, ns; negative if the sensor ran longer than the
+    /// host.
     offset_ns: i128,
     /// Arrival of the last stamp, host's clock, ns.
     arrival_ns: u64,
@@ -67,7 +68,7 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     #[test]
-    fn the_shortest_way_sets_the_clock_and_longer_ones_do_not_disturb_it() {
+    fn shortest_delay_sets_the_clock_and_longer_ones_do_not() {
         let mut clock = SensorClock::default();
         // The sensor's 0 was at 1 000 ms of the host. Delays of 9, 3 and 20 ms.
         assert_eq!(clock.host_ns(100, 1_109 * MS), 1_109 * MS);
@@ -77,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sensors_clock_may_come_round_also_while_nothing_is_heard_of_it() {
+    fn sensor_clock_may_wrap_during_silence() {
         let mut clock = SensorClock::default();
         let near = |found: u64, expected: u64| found.abs_diff(expected) <= 10 * MS;
         let last = ROUND_MS as u32 - 50;

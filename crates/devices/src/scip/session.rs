@@ -1,8 +1,9 @@
-//! Session with a sensor: from an unknown state to a stream of scans, as bytes and time, without I/O or
-//! clock.
+//! Session with a sensor: from an unknown state to a stream of scans, as bytes and time, without
+//! I/O or clock.
 //!
-//! The state of a sensor is unknown at first: it may be streaming, in SCIP 1.1, or in time mode. A session
-//! therefore ends whatever is in progress, and accepts only replies that carry its own tags.
+//! The state of a sensor is unknown at first: it may be streaming, in SCIP 1.1, or in time mode. A
+//! session therefore ends whatever is in progress, and accepts only replies that carry its own
+//! tags.
 
 use std::time::Duration;
 
@@ -13,9 +14,9 @@ use super::reply::{Content, Parameters, Reply, ReplyError, Status, Version};
 use super::sensor_clock::SensorClock;
 use super::stream::Replies;
 
-/// Session with one sensor. Feed it with [`Session::handle_bytes`] and [`Session::handle_timeout`]; after
-/// each of them call [`Session::poll_transmit`], [`Session::poll_event`] and [`Session::poll_timeout`]. A
-/// session that failed cannot be resumed; create another one later.
+/// Session with one sensor. Feed it with [`Session::handle_bytes`] and [`Session::handle_timeout`];
+/// after each of them call [`Session::poll_transmit`], [`Session::poll_event`] and
+/// [`Session::poll_timeout`]. A session that failed cannot be resumed; create another one later.
 #[derive(Debug)]
 pub struct Session {
     replies: Replies,
@@ -37,7 +38,7 @@ pub struct Session {
 /// Event of a session.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
-    /// The sensor answered, is in order and was asked to stream.
+    /// The sensor answered, is in order and was requested to stream.
     Ready(Box<(Version, Parameters)>),
     /// A scan.
     Scan(Scanned),
@@ -130,8 +131,8 @@ enum Step {
     Over,
 }
 
-/// Longest wait for a reply: at 19 200 bit/s a sensor may need more than a second to finish the scan in
-/// progress.
+/// Longest wait for a reply: at 19 200 bit/s a sensor may need more than a second to finish the
+/// scan in progress.
 pub const TIMEOUT: Duration = Duration::from_millis(1_500);
 
 /// Longest pause between scans. A turn takes at most 100 ms.
@@ -264,7 +265,8 @@ impl Session {
                 self.enter(Step::Parameters, now_ns);
             }
             (Step::Parameters, Content::Parameters(parameters)) => self.parameters(parameters, now_ns),
-            // Some models have no time mode, and one may have been left in it; scans set the clock, too.
+            // Some models have no time mode, and some may have been left in it; scans set the
+            // clock, too.
             (Step::TimeOn, _) if done || reply.status.0 == *b"02" => self.enter(Step::TimeAsk(0), now_ns),
             (Step::TimeOn, _) => self.enter(Step::LaserOn, now_ns),
             (Step::TimeAsk(asked), Content::Time(time)) => {

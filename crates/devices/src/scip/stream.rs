@@ -3,8 +3,8 @@
 use super::command::Echo;
 use super::reply::{Reply, ReplyError, status};
 
-/// Splits a stream of bytes into replies. Bytes that belong to no reply are dropped and counted, and the
-/// next whole reply is found again, also after one whose end was lost.
+/// Splits a stream of bytes into replies. Bytes that belong to no reply are dropped and counted,
+/// and the next complete reply is found again, also after a reply without its end.
 #[derive(Clone, Debug, Default)]
 pub struct Replies {
     buffer: Vec<u8>,
@@ -71,9 +71,9 @@ fn end_of_block(bytes: &[u8], from: usize) -> Option<usize> {
     bytes[from..].windows(2).position(|pair| pair == b"\n\n").map(|place| from + place)
 }
 
-/// Whole reply at the end of a block, and the number of bytes before it. It does not start at the block's
-/// first byte if bytes in front of it, or the end of an earlier reply, were lost. Without one, the error of
-/// the first candidate.
+/// Whole reply at the end of a block, and the number of bytes before it. It does not start at the
+/// block's first byte if bytes in front of it, or the end of an earlier reply, were lost. Without
+/// one, the error of the first candidate.
 fn best_of(block: &[u8]) -> (Result<Reply, ReplyError>, usize) {
     let mut first_error = None;
     for start in starts(block) {
@@ -85,11 +85,13 @@ fn best_of(block: &[u8]) -> (Result<Reply, ReplyError>, usize) {
         }
     }
     let error = first_error.or_else(|| Reply::parse(block).err());
-    // `starts` yields every position at which a reply could begin, including the block's first byte.
+    // `starts` yields every position at which a reply could begin, including the block's first
+    // byte.
     (Err(error.unwrap_or(ReplyError::Echo { found: Vec::new() })), block.len())
 }
 
-/// Positions at which a reply may begin: an echo up to the end of a line, with a status in the next line.
+/// Positions at which a reply may begin: an echo up to the end of a line, with a status in the next
+/// line.
 fn starts(block: &[u8]) -> impl Iterator<Item = usize> + '_ {
     let ends = block.iter().enumerate().filter(|&(_, &byte)| byte == b'\n').map(|(place, _)| place);
     ends.flat_map(move |end| {
@@ -99,7 +101,8 @@ fn starts(block: &[u8]) -> impl Iterator<Item = usize> + '_ {
         let echo = move |&start: &usize| {
             Echo::parse(&block[start..end]).is_some_and(|echo| status(next, echo.symbol).is_some())
         };
-        // A status has three bytes or one: checked first because it is cheaper than the search for echoes.
+        // A status has three bytes or one: checked first because it is cheaper than the search for
+        // echoes.
         let possible = matches!(next.len(), 1 | 3);
         (begin..end).filter(move |start| possible && echo(start))
     })
@@ -156,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reply_whose_end_was_lost_does_not_take_the_next_one_with_it() {
+    fn reply_without_end_does_not_spoil_the_next() {
         for cut in (1..GD.len() - 2).step_by(13) {
             let (found, _) = all(&[&GD[..cut], GD].concat());
             assert!(found.iter().any(is_the_scan), "the first cut at {cut}");
@@ -167,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_reply_is_an_error_of_its_own_and_the_next_is_read() {
+    fn wrong_reply_is_one_error_and_the_next_is_read() {
         let mut wrong = GD.to_vec();
         wrong[100] ^= 1;
         let (found, lost) = all(&[wrong.as_slice(), b"QT\n00P\n\n"].concat());

@@ -37,8 +37,8 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Takes an edge; returns the outcome of the ping once it is known. A falling edge without a rising
-    /// one, and a pair with lost edges in between, are ignored.
+    /// Takes an edge; returns the outcome of the ping once it is known. A falling edge without a
+    /// rising one, and a pair with lost edges in between, are ignored.
     pub fn take(&mut self, edge: Edge) -> Option<Outcome> {
         if edge.up {
             self.up = Some(edge);

@@ -1,6 +1,7 @@
 //! Median filter: a sonar sometimes receives an echo of the previous ping, or none.
 
-/// Median of the last five distances. Infinity, for nothing within range, is a distance like any other.
+/// Median of the last five distances. Infinity, for nothing within range, is a distance like any
+/// other.
 #[derive(Clone, Debug, Default)]
 pub struct Median {
     last: [f64; WIDTH],

@@ -65,9 +65,9 @@ impl Datagram for Feedback {
     }
 }
 
-/// Brings the wheels to the requested velocities, within their limits. Without a valid request, or without
-/// feedback, it brings them to rest. Wheels that the drives stopped stay at rest until nobody asks for motion any more: the
-/// request has run out, or asks for rest.
+/// Brings the wheels to the requested velocities, within their limits. Without a valid request, or
+/// without feedback, it stops them. Wheels that the drives stopped stay stopped until the request
+/// for motion ends: it has expired, or is zero.
 #[derive(Clone, Debug)]
 pub struct ActuatorsWork {
     limits: WheelLimits,
@@ -96,7 +96,7 @@ impl Default for WheelLimits {
 }
 
 impl ActuatorsWork {
-    /// Creates the work with the wheels at rest.
+    /// Creates the work with the wheels at standstill.
     #[must_use]
     pub fn new(limits: WheelLimits) -> Self {
         Self {
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn wheels_speed_up_within_their_limits_and_come_to_rest_when_nobody_asks_any_more() {
+    fn wheels_accelerate_within_limits_and_stop_without_commands() {
         let mut work = ActuatorsWork::new(WheelLimits { velocity: 1.0, acceleration: 20.0 });
         assert!(ask(&mut work, [0.5, -9.0], 0));
         assert_eq!(commanded(&mut work, 0, false), [0.2, -0.2]);
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn wheels_that_report_nothing_and_numbers_that_are_none_move_nothing() {
+    fn silent_wheels_and_invalid_numbers_move_nothing() {
         let mut work = ActuatorsWork::new(WheelLimits::default());
         ask(&mut work, [1.0, 1.0], 0);
         assert_eq!(commanded(&mut work, 0, true), [0.0, 0.0]);
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn wheels_that_the_drives_stopped_stay_at_rest_until_nobody_asks_for_motion_any_more() {
+    fn wheels_stopped_by_drives_wait_for_zero_command() {
         let limits = WheelLimits { velocity: 1.0, acceleration: 1_000.0 };
         for lets_go in [true, false] {
             let mut work = ActuatorsWork::new(limits);
@@ -215,7 +215,7 @@ mod tests {
                 ask(&mut work, [0.0, 0.0], 40);
                 assert_eq!(commanded(&mut work, 40, false), [0.0, 0.0]);
             } else {
-                // Its time is over.
+                // The request has expired.
                 assert_eq!(commanded(&mut work, 140, false), [0.0, 0.0]);
             }
             ask(&mut work, [0.5, 0.5], 150);

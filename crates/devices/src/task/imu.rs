@@ -14,7 +14,8 @@ pub struct Sample {
     pub stamp_ns: u64,
     /// Angular velocity, acceleration, temperature.
     pub motion: Motion,
-    /// Rotation from the unit's frame to east, north, up, a unit quaternion x, y, z, w, of a unit that knows it.
+    /// Rotation from the unit's frame to east, north, up, a unit quaternion x, y, z, w, of a unit
+    /// that knows it.
     pub orientation: Option<[f64; 4]>,
 }
 
@@ -47,7 +48,7 @@ impl Datagram for Sample {
     }
 }
 
-/// Requests a sample each period and tracks the orientation, unless the unit tells it.
+/// Requests a sample each period and tracks the orientation, unless the unit reports it.
 #[derive(Clone, Debug, Default)]
 pub struct ImuWork {
     unit: ImuUnit,
@@ -121,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_units_own_orientation_is_told_as_it_is_and_without_one_it_is_computed() {
+    fn orientation_of_the_unit_is_used_else_computed() {
         let mut work = ImuWork::new(ImuUnit::MyAhrs);
         let motion = Motion { acceleration: [0.0, 0.0, 9.8], ..Motion::default() };
         let told = [0.5, -0.5, 0.5, 0.5];

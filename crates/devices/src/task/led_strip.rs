@@ -77,8 +77,8 @@ pub struct LedStripWork {
 }
 
 impl LedStripWork {
-    /// Creates the work for a strip of this many LEDs, at most [`MOST_LEDS`]; it breathes in blue until the
-    /// first request.
+    /// Creates the work for a strip of this many LEDs, at most [`MOST_LEDS`]; it breathes in blue
+    /// until the first request.
     #[must_use]
     pub fn new(leds: usize) -> Self {
         let shows = LedRequest { pattern: Pattern::Breathe, colour: [0, 0, 64], round_ms: 2_000 };

@@ -22,7 +22,7 @@ pub struct Sample {
     pub reach: [u32; 2],
     /// Number of ranges in use.
     pub count: usize,
-    /// Ranges, mm; those below the shortest are error codes, 0 is no echo.
+    /// Ranges, mm; values below the shortest are error codes, 0 is no echo.
     pub ranges: Box<[u32; MOST_POINTS]>,
 }
 
@@ -82,7 +82,8 @@ pub struct RangeFinderWork {
 }
 
 impl RangeFinderWork {
-    /// Creates the work; `watched` is half of the sector ahead in which obstacles are detected, rad.
+    /// Creates the work; `watched` is half of the sector ahead in which obstacles are detected,
+    /// rad.
     #[must_use]
     pub fn new(watched: f64) -> Self {
         let head = ScanHead { obstacle_distance: f64::INFINITY, ..ScanHead::default() };
@@ -90,8 +91,8 @@ impl RangeFinderWork {
     }
 }
 
-/// Range in metres as in REP 117. Codes below the shortest range are errors of the device (SCIP: 0 no echo,
-/// others by model); a range of 0 is infinity.
+/// Range in metres as in REP 117. Codes below the shortest range are errors of the device (SCIP: 0
+/// no echo, others by model); a range of 0 is infinity.
 fn metres(millimetres: u32, [shortest, longest]: [u32; 2]) -> f32 {
     match millimetres {
         0 => f32::INFINITY,

@@ -56,8 +56,8 @@ impl Work for SonarWork {
     fn take(&mut self, sample: &Sample) -> u64 {
         self.last = match sample.length_ns {
             0 => f64::INFINITY,
-            // An object nearer than the shortest range counts as at that range: it must not be taken for
-            // free space.
+            // An object nearer than the shortest range counts as at that range: it must not look
+            // like free space.
             length_ns => metres(length_ns, self.temperature).unwrap_or_else(|| too_near_or_far(length_ns)),
         };
         self.median.push(self.last);

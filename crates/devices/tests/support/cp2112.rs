@@ -1,5 +1,5 @@
-//! Simulated CP2112, eight GPIO lines on USB: the kernel's driver `hid-cp2112` talks to this test over
-//! `uhid`. Reports are those of Silicon Labs' AN495, as far as that driver uses them.
+//! Simulated CP2112, eight GPIO lines on USB: the kernel's driver `hid-cp2112` talks to this test
+//! over `uhid`. Reports follow Silicon Labs' AN495, as far as that driver uses them.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};

@@ -144,7 +144,7 @@ impl Users {
         LedRequest { pattern, colour: [1, 2, 3], round_ms: 100 }.encode(&mut led).unwrap();
         let velocity = if self.rounds % 20 < 10 { 3.0 } else { -3.0 };
         WheelRequest { velocities: [velocity; 2], holds_ms: 50 }.encode(&mut wheels).unwrap();
-        // Requests without room are dropped.
+        // Requests that do not fit are dropped.
         let nonsense = self.rounds.to_le_bytes();
         let _ = self.channels[2].send_timeout(&led, Duration::ZERO);
         let _ = self.channels[4].send_timeout(&wheels, Duration::ZERO);

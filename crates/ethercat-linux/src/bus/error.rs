@@ -1,4 +1,4 @@
-//! Errors of a bus that does not do as asked.
+//! Errors of a bus.
 
 use std::io;
 use std::time::Duration;
@@ -15,8 +15,9 @@ use thiserror::Error;
 use crate::bring_up::BringUpError;
 use crate::link::{OpenError, RingError};
 
-/// Reason that a bus does not do as asked; [`Error::sub_device`] and [`Error::al_status_code`] look into it. `Debug` is its sentence, as
-/// `Display` is: a `main` that returns it prints that.
+/// Reason that a request to a bus failed; see [`Error::sub_device`] and [`Error::al_status_code`]
+/// for details. `Debug` prints the same sentence as `Display`, so that a `main` that returns the
+/// error prints it.
 #[non_exhaustive]
 #[derive(Error)]
 pub enum Error {
@@ -71,7 +72,7 @@ pub enum Error {
     /// There is no such SubDevice.
     #[error("no SubDevice at position {position}, the bus has {count}")]
     NoSubDevice {
-        /// Asked for.
+        /// Requested.
         position: usize,
         /// SubDevices there are.
         count: usize,
@@ -90,7 +91,7 @@ pub enum Error {
         /// Cause.
         error: SdoError,
     },
-    /// An object is not the process data it is taken for.
+    /// An object is no such process data.
     #[error("SubDevice {position} \"{name}\": {error}")]
     ProcessData {
         /// Place of the SubDevice, from 0.
@@ -127,8 +128,8 @@ impl Error {
         }
     }
 
-    /// AL status code of the SubDevice that refused a state or did not reach it, if that is the reason. Its text is its
-    /// [`Display`](std::fmt::Display).
+    /// AL status code of the SubDevice that refused a state or did not reach it, if that is the
+    /// reason. Its text is its [`Display`](std::fmt::Display).
     #[must_use]
     pub fn al_status_code(&self) -> Option<AlStatusCode> {
         let Self::Bus(BusError::SubDevice { error, .. }) = self else { return None };

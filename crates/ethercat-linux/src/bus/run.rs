@@ -1,4 +1,4 @@
-//! The cycle of a bus: to Op, on until it is asked to stop, outputs safe, back to Init.
+//! The cycle of a bus: to Op, cycles until a stop request, safe outputs, back to Init.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -18,10 +18,11 @@ use crate::bring_up::{BRING_UP_TIMEOUT, BringUpError, TAKE_DOWN_TIMEOUT};
 use crate::cyclic;
 
 impl Bus {
-    /// Takes the bus to Op and calls `control` in each cycle there, until [`Io::stop`] or a [`super::StopHandle`] ends it. Then,
-    /// and also where this returns an error, `control` panics or the program unwinds: outputs are safe ([`Bus::set_safe`]),
-    /// and the bus goes to Init. Where the process is killed, the SubDevices' watchdogs do that. Only a period that cannot be
-    /// run is refused beforehand: the bus stays in PreOp.
+    /// Takes the bus to Op and calls `control` in each cycle there, until [`Io::stop`] or a
+    /// [`super::StopHandle`] ends it. Then, and also if this returns an error, `control` panics or
+    /// the program unwinds, outputs are set to their safe values ([`Bus::set_safe`]), and the bus
+    /// goes to Init. If the process is killed, the SubDevices' watchdogs do that. Only an invalid
+    /// period is refused beforehand: the bus stays in PreOp.
     ///
     /// A cycle takes the replies to the last one's frames, calls `control`, and sends; it never
     /// waits for the wire beyond its release. A SubDevice that leaves Op shows in [`Io::is_fresh`]
@@ -59,7 +60,7 @@ pub struct RunReport {
     pub cycles: u64,
     /// Frames without a reply in time.
     pub frames_lost: u64,
-    /// Datagrams whose working counter was not the expected one.
+    /// Datagrams with another working counter than expected.
     pub working_counter_errors: u64,
     /// Frames that the link did not take, and failures to receive.
     pub link_errors: u64,
@@ -86,7 +87,8 @@ impl Io<'_> {
         self.main_device.get(input)
     }
 
-    /// Sets an output from this cycle on. Of an integer that the entry is too narrow for, the nearest one that it holds.
+    /// Sets an output from this cycle on. An integer beyond the range of the entry becomes the
+    /// nearest value in range.
     pub fn set<T: ProcessValue>(&mut self, output: Output<T>, value: T) {
         self.main_device.set(output, value);
     }
@@ -97,7 +99,7 @@ impl Io<'_> {
         self.main_device.inputs_fresh(input.position())
     }
 
-    /// Number of the cycle: its place on the grid of releases, so that those passed over leave a gap.
+    /// Number of the cycle: its place on the grid of releases. Skipped cycles leave a gap.
     #[must_use]
     pub fn cycle(&self) -> u64 {
         self.release.cycle
@@ -120,22 +122,24 @@ impl Io<'_> {
         self.stop = true;
     }
 
-    /// The next thing that happened on the bus: a SubDevice lost or in another state, an emergency, the outcome of a request.
-    /// The oldest are dropped if they are not taken.
+    /// The next event of the bus: a SubDevice lost or in another state, an emergency, the outcome
+    /// of a request. The oldest are dropped if they are not taken.
     pub fn event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }
 
-    /// Asks a SubDevice's mailbox beside process data; the outcome is an [`Io::event`].
+    /// Sends a request to a SubDevice's mailbox, in addition to process data; the outcome is an
+    /// [`Io::event`].
     ///
     /// # Errors
-    /// The request, where it cannot be queued.
+    /// The request, if it cannot be queued.
     pub fn submit(&mut self, request: MailboxRequest) -> Result<(), MailboxOutcome> {
         self.main_device.submit(request)
     }
 
-    /// Has the latch inputs of a SubDevice read beside process data, into [`SubDevice::latches`](ethercat::main_device::SubDevice::latches);
-    /// false where it has none. See [`MainDevice::read_latches`].
+    /// Reads the latch inputs of a SubDevice, in addition to process data, into
+    /// [`SubDevice::latches`](ethercat::main_device::SubDevice::latches); false if it has none. See
+    /// [`MainDevice::read_latches`].
     pub fn read_latches(&mut self, position: usize) -> bool {
         self.main_device.read_latches(position)
     }
@@ -191,7 +195,7 @@ impl<'a> Running<'a> {
             let Some(main_device) = &mut self.bus.main_device else { return Err(Error::NotUp) };
             if main_device.phase() == BringUpPhase::Op {
                 if !std::mem::replace(&mut in_op, true) {
-                    // On the way up there is time for everything.
+                    // During bring-up there is time for everything.
                     self.report = RunReport::default();
                     self.pacer.forget_overruns();
                 }

@@ -1,4 +1,4 @@
-//! One SubDevice of a bus: who it is, its objects, its process data.
+//! One SubDevice of a bus: its identity, its objects, its process data.
 
 use std::any::type_name;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use ethercat::sdo::{SdoValue, SdoValueError};
 
 use super::{Bus, Error, SdoError};
 
-/// One SubDevice of a [`Bus`]; nothing is asked of it before a method is called.
+/// One SubDevice of a [`Bus`]; only its methods access the SubDevice.
 #[derive(Debug)]
 pub struct SubDeviceOnBus<'a> {
     pub(super) bus: &'a mut Bus,
@@ -22,7 +22,8 @@ impl SubDeviceOnBus<'_> {
     /// Reads an object's entry.
     ///
     /// # Errors
-    /// A bus that is not up, a SubDevice that is not there, aborts the transfer or does not answer, a value that is no `T`.
+    /// A bus that is not up, a SubDevice that is absent, aborts the transfer or does not answer, a
+    /// value that is no `T`.
     pub fn sdo_read<T: SdoValue>(&mut self, index: u16, sub_index: u8) -> Result<T, Error> {
         let request = MailboxRequest::upload::<T>(self.address()?, index, sub_index);
         let outcome = self.transfer(request)?;

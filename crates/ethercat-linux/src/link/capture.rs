@@ -29,7 +29,7 @@ const HEADER: usize = 12;
 /// Interval of the writer's looks; the ring holds much more than comes in that time.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
-/// Frames between two looks at how the file does.
+/// Frames between two checks of the file.
 const AT_ONCE: u64 = 64;
 
 /// Time an output may take to open. One that takes longer opens meanwhile: frames wait in the ring.
@@ -40,9 +40,9 @@ const LAST_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Records every frame sent and received, with nanosecond time stamps and its direction.
 ///
-/// The link's thread only copies the frame into a bounded ring; another thread opens and writes the file. If the
-/// ring is full the frame is missing in the file and counted. Dropping the capture writes what is left, as long as the file
-/// takes it.
+/// The link's thread only copies the frame into a bounded ring; another thread opens and writes the
+/// file. If the ring is full the frame is missing in the file and counted. Dropping the capture
+/// writes the remaining frames, as long as the file takes them.
 #[derive(Debug)]
 pub struct Capture<L> {
     link: L,
@@ -62,7 +62,7 @@ pub struct CaptureSummary {
     pub dropped: u64,
 }
 
-/// A capture that is not whole: what is in the file is.
+/// An incomplete capture: the frames in the file are complete.
 #[derive(Debug, Error)]
 #[error("{cause}; {written} frames are in it, {missing} are not")]
 pub struct CaptureError {
@@ -75,11 +75,12 @@ pub struct CaptureError {
 }
 
 impl<L: Link> Capture<L> {
-    /// Captures into a new file at `path`, or in the place of another capture; `interface` is the name the file gives the link.
+    /// Captures into a new file at `path`, or replaces another capture; `interface` is the name of
+    /// the link in the file.
     ///
     /// # Errors
-    /// The operating system's error about the file, if it comes within a second: a FIFO without a reader, or a file
-    /// server that is gone, holds up no cycle, and is reported at the end.
+    /// The operating system's error about the file, if it comes within a second: a FIFO without a
+    /// reader, or a file server that is gone, delays no cycle, and is reported at the end.
     pub fn create(link: L, path: &Path, interface: &str) -> io::Result<Self> {
         let path = path.to_owned();
         let open = move || Ok(BufWriter::with_capacity(1 << 18, replace(&path)?));
@@ -121,10 +122,12 @@ impl<L: Link> Capture<L> {
         self.shared.dropped.load(Ordering::Relaxed)
     }
 
-    /// Writes what is left, closes the file and says how it went. Not for the real-time path.
+    /// Writes the remaining frames, closes the file and returns the result. Not for the real-time
+    /// path.
     ///
     /// # Errors
-    /// The first error of writing the file, or a file that takes nothing any more; frames after it are missing.
+    /// The first error of writing the file, or a file that takes no more data; frames after it are
+    /// missing.
     pub fn finish(mut self) -> Result<CaptureSummary, CaptureError> {
         let (closed, written) = self.close();
         match closed {
@@ -151,7 +154,7 @@ fn begin<W: Write>(
         }
         Err(error) => match tell.send(Err(error)) {
             Ok(()) => Err(io::Error::other("it could not be opened")),
-            // The run goes on already: it is told at the end.
+            // The run has begun already: the error is reported at its end.
             Err(mpsc::SendError(error)) => Err(error.err().unwrap_or_else(panicked)),
         },
     }
@@ -179,7 +182,8 @@ impl<L> Capture<L> {
 
     /// Outcome of writing, and the number of frames written.
     fn close(&mut self) -> (io::Result<()>, u64) {
-        // Release: partner of the writer's Acquire; all frames are in the ring before it sees the flag.
+        // Release: pairs with the writer's Acquire; all frames are in the ring before it sees the
+        // flag.
         self.shared.stop.store(true, Ordering::Release);
         let Some(writer) = self.writer.take() else { return (Ok(()), 0) };
         let result = writer.finish(LAST_TIMEOUT).unwrap_or_else(|why| {
@@ -194,7 +198,7 @@ impl<L> Capture<L> {
 
 impl<L> Drop for Capture<L> {
     fn drop(&mut self) {
-        // `finish` reports errors; here nobody listens.
+        // `finish` reports errors; on drop there is no caller to report to.
         let _ = self.close();
     }
 }
@@ -242,8 +246,8 @@ impl Drain {
         let epoch = realtime_nanos().wrapping_sub(MonotonicClock.now().as_nanos());
         let start = realtime_nanos();
         loop {
-            // Acquire: partner of the Release in `close`. Read before draining, so that frames stored
-            // before the flag are still found.
+            // Acquire: pairs with the Release in `close`. Read before draining, so that frames
+            // stored before the flag are still found.
             let last = self.shared.stop.load(Ordering::Acquire);
             let written = self.write_some(&mut file, epoch)?;
             // Also for a process killed at any time, which leaves a readable file.
@@ -262,7 +266,7 @@ impl Drain {
         file.flush()
     }
 
-    /// Writes what is there, so much of it that a slow file is seen to take something.
+    /// Writes waiting frames, in parts small enough to see the progress of a slow file.
     fn write_some<W: Write>(&mut self, file: &mut Writer<W>, epoch: u64) -> io::Result<u64> {
         let mut written = 0;
         while written < AT_ONCE && self.write_one(file, epoch)? {
@@ -298,7 +302,7 @@ impl Drain {
     }
 }
 
-/// Opens the file for a capture: a new one, or one that is in the place of a capture.
+/// Opens the file for a capture: a new one, or one that replaces a capture.
 fn replace(path: &Path) -> io::Result<File> {
     // Others are not read: a FIFO is waited for until it has a reader.
     let is_file = fs::metadata(path).is_ok_and(|it| it.is_file());
@@ -458,12 +462,12 @@ mod tests {
     }
 
     #[test]
-    fn an_output_that_hangs_is_given_up_with_what_is_missing() {
+    fn blocked_output_is_given_up_with_its_missing_frames() {
         struct Hangs(mpsc::Receiver<()>, u32);
         impl Write for Hangs {
             fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
                 self.1 += 1;
-                // As soon as the first frame comes, until the test is over.
+                // From the first frame until the test ends.
                 if self.1 > 2 {
                     let _ = self.0.recv();
                 }
@@ -483,7 +487,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fifo_without_a_reader_holds_up_nobody() {
+    fn fifo_without_a_reader_delays_no_cycle() {
         let path = std::env::temp_dir().join(format!("onbeat-capture-fifo-{}", std::process::id()));
         let made = std::process::Command::new("mkfifo").arg(&path).status().unwrap();
         assert!(made.success());
@@ -496,7 +500,7 @@ mod tests {
 
     // feature(program): `--capture` replaces captures and no other file
     #[test]
-    fn a_capture_takes_the_place_of_a_capture_and_of_no_other_file() {
+    fn capture_replaces_only_a_capture() {
         let path = std::env::temp_dir().join(format!("onbeat-capture-{}", std::process::id()));
         fs::write(&path, "precious").unwrap();
         let refused = Capture::create(Mirror::default(), &path, "eth0").unwrap_err();

@@ -14,8 +14,8 @@ use rt::clock::{Clock, MonotonicClock};
 /// Frames on their way at once.
 const FRAMES: usize = 256;
 
-/// A link whose segment answers inside [`Link::transmit`]; the reply can be received after the time it
-/// would take on the wire.
+/// A link to a segment that answers inside [`Link::transmit`]; the reply can be received after the
+/// time it would take on the wire.
 ///
 /// With a [`rt::clock::VirtualClock`] a run is the same every time, and no stall of the host loses
 /// or delays a frame. A receive that waits moves the clock to the next reply, or to the end of its
@@ -71,7 +71,7 @@ impl Replies {
         (self.count > 0).then(|| self.replies[self.first].due)
     }
 
-    /// Appends a frame that is due then, where there is room.
+    /// Appends a frame that is due then, if there is space.
     fn push(&mut self, frame: &[u8], due: Instant) {
         let reply = &mut self.replies[(self.first + self.count) % FRAMES];
         reply.bytes[..frame.len()].copy_from_slice(frame);
@@ -143,7 +143,8 @@ impl<S: Segment, C: Clock + Clone> DirectEnd<S, C> {
 }
 
 impl<S, C> DirectEnd<S, C> {
-    /// Both ends belong to one thread, so that this is free. One that another thread uses is not waited for.
+    /// Both ends belong to one thread, so that this is free. A lock held by another thread is not
+    /// waited for.
     fn shared(&self) -> io::Result<MutexGuard<'_, Shared<S>>> {
         match self.shared.try_lock() {
             Ok(shared) => Ok(shared),
@@ -190,7 +191,7 @@ fn measured<T>(spent: &mut Duration, work: impl FnOnce() -> T) -> T {
     done
 }
 
-/// A copy of `frame` to be changed, unless it is too long or there is no room for its reply.
+/// A copy of `frame` to be changed, unless it is too long or there is no space for its reply.
 fn copy(frame: &[u8], is_full: bool) -> io::Result<[u8; MAXIMUM_FRAME_LENGTH]> {
     if is_full {
         return Err(io::Error::from_raw_os_error(libc::ENOBUFS));
@@ -266,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn more_frames_than_there_is_room_for_are_refused() {
+    fn frames_beyond_the_capacity_are_refused() {
         let mut link = DirectLink::new(Echo::default(), VirtualClock::default(), Duration::ZERO);
         for _ in 0..FRAMES {
             link.transmit(&[1; 60]).unwrap();

@@ -26,15 +26,16 @@ pub struct FaultRates {
     pub corrupt: f64,
     /// A second copy follows the frame.
     pub duplicate: f64,
-    /// The frame comes `delay_by` later; one that comes while 64 are held back is lost.
+    /// The frame comes `delay_by` later; it is lost if 64 are already delayed.
     pub delay: f64,
     /// Delay of a delayed frame.
     pub delay_by: Duration,
-    /// The frame lets the next one pass, or comes after `delay_by` (at least 2 ms) if there is none.
+    /// The frame lets the next one pass, or comes after `delay_by` (at least 2 ms) if there is
+    /// none.
     pub reorder: f64,
 }
 
-/// The faults of a link: what, how often, and the seed that makes it repeatable.
+/// The faults of a link: kinds, rates, and the seed that makes them repeatable.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Faults {
     /// Frames on their way to the segment.
@@ -64,8 +65,8 @@ pub struct FaultCounts {
 
 /// A link with faults. It allocates nothing per frame.
 ///
-/// Requests that are held back leave during a later call, so a delayed request needs a caller that goes
-/// on calling, as a cycle does.
+/// Delayed requests leave during a later call, so they need a caller that keeps calling, as a cycle
+/// does.
 #[derive(Debug)]
 pub struct Faulty<L, C = MonotonicClock> {
     link: L,
@@ -114,7 +115,7 @@ impl<L: Link, C: Clock> Faulty<L, C> {
         self.requests.counts()
     }
 
-    /// Faults done to frames on their way back.
+    /// Faults of frames on their way back.
     #[must_use]
     pub fn replies(&self) -> FaultCounts {
         self.replies.counts()
@@ -228,7 +229,8 @@ impl<L: Link, C: Clock> Link for Faulty<L, C> {
     }
 }
 
-/// Chances of requests and replies: two, so that the faults of one direction do not depend on the traffic of the other.
+/// Random numbers for requests and replies: two sources, so that the faults of one direction do not
+/// depend on the traffic of the other.
 fn chances(seed: u64) -> [fastrand::Rng; 2] {
     let mut random = fastrand::Rng::with_seed(seed);
     [random.fork(), random.fork()]
@@ -258,7 +260,8 @@ mod tests {
         }
     }
 
-    /// Sends `count` numbered frames a millisecond apart; what came back, with its millisecond.
+    /// Sends `count` numbered frames a millisecond apart; returns the frames that came back, with
+    /// their milliseconds.
     fn run(faults: Faults, count: u32) -> (Vec<(u64, u32)>, FaultCounts, FaultCounts) {
         let clock = VirtualClock::default();
         let mut link = Faulty::with_clock(Loopback::default(), faults, clock.clone());
@@ -285,7 +288,8 @@ mod tests {
         Faults { replies: rates, seed: 42, ..Faults::default() }
     }
 
-    /// A control of both ends of a ring reaches either: what comes in there is lost, and what goes out is held back.
+    /// A control of both ends of a ring reaches either: frames that enter there are lost, and
+    /// frames that leave are delayed.
     // feature(simulator): faults of frames on both ways round a ring, closed and open
     #[test]
     fn both_ends_of_a_ring_have_the_faults_that_are_set() {
@@ -335,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn losses_are_as_frequent_as_asked_and_counted() {
+    fn losses_match_the_configured_rate() {
         let (received, _, counts) =
             run(replies(FaultRates { loss: 0.01, ..FaultRates::default() }), 100_000);
         // 1000 expected, standard deviation 31.
@@ -349,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn delayed_frames_are_late_by_what_was_asked_in_both_directions() {
+    fn delay_is_as_configured_in_both_directions() {
         let rates = FaultRates { delay: 1.0, delay_by: Duration::from_millis(5), ..FaultRates::default() };
         let late: Vec<_> = (0..50).map(|number| (u64::from(number) + 5, number)).collect();
         assert_eq!(run(replies(rates), 50).0, late);
@@ -390,7 +394,7 @@ mod tests {
         assert!(hit[14..].iter().all(|&hit| hit));
     }
 
-    /// Frames of a link whose faults change after every ten: numbers of those that come back.
+    /// Frames of a link with new faults after every ten: numbers of the frames that come back.
     fn changed(far_end: bool) -> Vec<u8> {
         let (mut control, changes) = FaultControl::pair();
         let mut link = match far_end {
@@ -426,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn a_seed_begins_chance_anew() {
+    fn seed_restarts_the_random_numbers() {
         let (mut control, changes) = FaultControl::pair();
         let rates = FaultRates { loss: 0.5, ..FaultRates::default() };
         let mut link = Faulty::new(Loopback::default(), replies(rates)).changed_by(changes);
@@ -442,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_for_which_there_is_no_room_wait() {
+    fn changes_wait_for_space() {
         let (mut control, changes) = FaultControl::pair();
         for loss in 0..=100 {
             let rates = FaultRates { loss: f64::from(100 - loss), ..FaultRates::default() };

@@ -11,14 +11,15 @@ use super::lock::{self, InterfaceLock, Owner, Taken};
 use crate::sys::packet_socket::{PacketSocket, interface_index, interface_names};
 use rt::clock::{Clock, MonotonicClock};
 
-/// An interface with a packet socket for its EtherCAT frames: what every link to it needs, whichever way its frames go. The
-/// socket makes the interface promiscuous, shows others that it is in use, and notices when it goes down.
+/// An interface with a packet socket for its EtherCAT frames, which every kind of link needs. The
+/// socket makes the interface promiscuous, shows others that it is in use, and notices when it goes
+/// down.
 #[derive(Debug)]
 pub(crate) struct Interface {
     pub(crate) socket: PacketSocket,
     pub(crate) name: String,
     pub(crate) index: u32,
-    /// Held until the interface is let go, by one that was opened as the owner.
+    /// Held while the interface is open, if it was opened as the owner.
     _lock: Option<InterfaceLock>,
     pub(crate) squatter: Option<Owner>,
 }
@@ -43,7 +44,7 @@ impl Interface {
         if opened.socket.interface_state(interface).map_err(refused)?.loopback {
             return Err(OpenError::Loopback { interface: opened.name, present: present_interfaces() });
         }
-        // Behind the socket: only whoever has one is believed to own the interface.
+        // After the socket: only a process with a socket counts as the owner of the interface.
         let inode = opened.socket.inode().map_err(refused)?;
         let (lock, squatter) = match lock::take(opened.index, inode, doing).map_err(refused)? {
             Taken::Ours(lock) => (Some(lock), None),
@@ -59,7 +60,7 @@ impl Interface {
         await_carrier(&socket, interface, Duration::ZERO)
     }
 
-    /// Waits up to `timeout` until the far end is seen; `None` does without.
+    /// Waits up to `timeout` for the carrier; `None` does not wait.
     pub(crate) fn await_carrier(&self, timeout: Option<Duration>) -> Result<(), OpenError> {
         timeout.map_or(Ok(()), |timeout| await_carrier(&self.socket, &self.name, timeout))
     }

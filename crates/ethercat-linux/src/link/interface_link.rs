@@ -18,10 +18,11 @@ pub enum LinkKind {
     Packet,
     /// AF_XDP: fewer of the kernel's steps for a frame; CAP_BPF and CAP_NET_ADMIN, too.
     Xdp,
-    /// AF_XDP that asks the driver for frames and does not wait for its interrupts.
+    /// AF_XDP that polls the driver for frames instead of waiting for its interrupts.
     XdpPolled,
-    /// AF_XDP if the interface's driver runs its program itself, else a packet socket. A driver may have to reset its card for
-    /// that, which takes the carrier away for a while, so that it is used on request only.
+    /// AF_XDP if the interface's driver runs the program (native), else a packet socket. Some
+    /// drivers reset their card for that, which interrupts the carrier for a while; so it is used
+    /// on request only.
     Auto,
 }
 
@@ -41,7 +42,7 @@ impl InterfaceLink {
     /// Opens an interface by this kind of link, as [`PacketLink::open_as_owner`] does.
     ///
     /// # Errors
-    /// Those of the link; of [`LinkKind::Auto`] none that a packet socket does not have.
+    /// The errors of the link; [`LinkKind::Auto`] has only the errors of a packet socket.
     pub fn open_as_owner(
         interface: &str,
         kind: LinkKind,
@@ -51,10 +52,12 @@ impl InterfaceLink {
         Self::own(interface, kind, Some(timeout), doing)
     }
 
-    /// Opens both ends of a ring; one of them may have no carrier when `timeout` is over, for the ring may be open there.
+    /// Opens both ends of a ring; one of them may still be without carrier after `timeout`, as the
+    /// ring may be open there.
     ///
     /// # Errors
-    /// As those of [`InterfaceLink::open_as_owner`]; [`OpenError::NoCarrier`] where neither has one.
+    /// The errors of [`InterfaceLink::open_as_owner`]; [`OpenError::NoCarrier`] if neither has a
+    /// carrier.
     pub fn open_ring(
         names: [&str; 2],
         kind: LinkKind,

@@ -1,13 +1,15 @@
 //! One MainDevice to an interface, among the programs of one network namespace.
 //!
-//! The lock is a name: an abstract Unix socket (unix(7)) named after the interface's index. The kernel gives it to one
-//! process, keeps it apart by network namespace as it does indices, and takes it back when that process is gone, however
-//! it ended. No file is touched. A program that finds it taken connects: the kernel says whose it is, the holder says what it does.
+//! The lock is a name: an abstract Unix socket (unix(7)) named after the interface's index. The
+//! kernel gives it to one process, separates it by network namespace as it does indices, and
+//! releases it when that process ends in any way. No file is touched. A program that finds it taken
+//! connects: the kernel names the holder's process, and the holder names its activity.
 //!
-//! Any user may take any free name. The name alone is therefore not believed: its taker must be beside an EtherCAT
-//! packet socket on the interface, which needs CAP_NET_RAW and which the kernel lists for every user. So a user without
-//! rights keeps no program from the bus. Where such a user has the name, the list of sockets alone is the lock: a program that
-//! opens the interface has its own socket in it before looking, so that of two in the same instant at most one goes on.
+//! Any user may take any free name. So the name alone proves nothing: its holder must also have an
+//! EtherCAT packet socket on the interface, which needs CAP_NET_RAW and which the kernel lists for
+//! every user. An unprivileged user therefore keeps no program from the bus. If such a user has the
+//! name, the list of sockets alone is the lock: a program that opens the interface has a socket in
+//! the list before it reads the list, so that of two in the same instant at most one continues.
 
 use std::fmt;
 use std::fs;
@@ -49,12 +51,12 @@ pub(crate) enum Taken {
     Ours(InterfaceLock),
     /// Another MainDevice has it.
     Held(Owner),
-    /// Its name is taken by one who has no EtherCAT socket on the interface.
+    /// Its name is taken by a process without an EtherCAT socket on the interface.
     Squatted(Owner),
 }
 
-/// Takes the lock of the interface with this index, of which `own` is our packet socket's inode number, for one who is
-/// `doing` something.
+/// Takes the lock of the interface with this index for a program that is `doing` something; `own`
+/// is the inode number of its packet socket.
 pub(crate) fn take(index: u32, own: u64, doing: &str) -> io::Result<Taken> {
     for _ in 0..ATTEMPTS {
         match UnixListener::bind_addr(&SocketAddr::from_abstract_name(name(index))?) {
@@ -70,7 +72,8 @@ pub(crate) fn take(index: u32, own: u64, doing: &str) -> io::Result<Taken> {
     Ok(judge(Owner::default(), ethercat_sockets(index, own)))
 }
 
-/// The program that has the name of this interface, if there is one. Its rights are not looked at: those are judged when the name is taken.
+/// The program that has the name of this interface, if there is one. Its sockets are not checked
+/// here, but when the name is taken.
 ///
 /// # Errors
 /// No such interface, or the operating system refuses to say.
@@ -79,7 +82,8 @@ pub fn owner(interface: &str) -> io::Result<Option<Owner>> {
     ask(index)
 }
 
-/// The user to believe: `sockets` are the users of all other EtherCAT sockets on the interface, if the kernel lists them.
+/// Decides if the holder of the name owns the interface: `sockets` are the users of all other
+/// EtherCAT sockets on the interface, if the kernel lists them.
 fn judge(owner: Owner, sockets: Option<Vec<u32>>) -> Taken {
     match sockets {
         None => Taken::Held(owner),
@@ -128,7 +132,7 @@ fn answer(listener: &UnixListener, doing: &str) {
     }
 }
 
-/// Asks the one that has the name; `None` if it was let go just now, or is not listened on yet.
+/// Asks the holder of the name; `None` if it was released just now, or nothing listens on it yet.
 fn ask(index: u32) -> io::Result<Option<Owner>> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
@@ -149,8 +153,9 @@ fn ask(index: u32) -> io::Result<Option<Owner>> {
     Ok(Some(Owner { process, user: Some(user), doing }))
 }
 
-/// Users of the EtherCAT packet sockets on an interface but the one with inode number `own`, as the kernel lists them for
-/// the network namespace of this thread (packet(7)); `None` if it does not.
+/// Users of the EtherCAT packet sockets on an interface except the one with inode number `own`, as
+/// the kernel lists them for the network namespace of this thread (packet(7)); `None` if it does
+/// not.
 fn ethercat_sockets(index: u32, own: u64) -> Option<Vec<u32>> {
     let list = fs::read_to_string("/proc/thread-self/net/packet").ok()?;
     let user = |line: &str| {
@@ -179,10 +184,10 @@ impl fmt::Display for Owner {
     }
 }
 
-/// A name that is let go or not yet listened on is looked at again so often.
+/// Attempts at a name that was just released or is not listened on yet.
 const ATTEMPTS: usize = 20;
 
-/// Time an owner that is there may take to say what it does.
+/// Time an existing owner may take to name its activity.
 const ANSWER_TIMEOUT: Duration = Duration::from_millis(500);
 
 const LONGEST_ANSWER: usize = 256;
@@ -198,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn one_without_an_ethercat_socket_is_not_believed() {
+    fn holder_without_an_ethercat_socket_is_not_the_owner() {
         assert!(matches!(judge(owner(1000), Some(vec![])), Taken::Squatted(it) if it == owner(1000)));
         assert!(matches!(judge(owner(1000), Some(vec![0, 1000])), Taken::Held(it) if it == owner(1000)));
         assert!(matches!(judge(owner(1000), None), Taken::Held(it) if it == owner(1000)));
@@ -207,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn an_owner_is_told_in_words() {
+    fn owner_is_printed_in_words() {
         assert_eq!(owner(0).to_string(), "process 7 of user 0 (run)");
         assert_eq!(Owner { process: None, ..owner(5) }.to_string(), "a process of user 5 (run)");
     }

@@ -11,9 +11,9 @@ use super::lock::Owner;
 #[derive(Error)]
 pub enum OpenError {
     /// No interface has this name.
-    #[error("interface {interface}: there is none of this name; name one of: {present}")]
+    #[error("interface {interface}: no interface has this name; name one of: {present}")]
     NoSuchInterface {
-        /// The name asked for.
+        /// The requested name.
         interface: String,
         /// The names there are.
         present: String,
@@ -37,9 +37,10 @@ pub enum OpenError {
     },
     /// The process may not open raw sockets.
     #[error(
-        "interface {interface}: sending EtherCAT frames needs the capability CAP_NET_RAW; run as root, or \
-         give it once with `sudo setcap cap_net_raw,cap_sys_nice,cap_ipc_lock+ep` and the program's path, after \
-         `chown root:GROUP` and `chmod 750`: whoever may start it can take the bus"
+        "interface {interface}: sending EtherCAT frames needs the capability CAP_NET_RAW; run as \
+         root, or give it once with `sudo setcap cap_net_raw,cap_sys_nice,cap_ipc_lock+ep` and the \
+         program's path, after `chown root:GROUP` and `chmod 750`: every user with the right to \
+         start it can control the bus"
     )]
     NotPermitted {
         /// The interface.
@@ -100,8 +101,9 @@ pub enum OpenError {
     },
     /// Another XDP program or AF_XDP socket is there.
     #[error(
-        "interface {interface}: an XDP program or AF_XDP socket of another is there, expected none; `ip link show \
-         {interface}` and `bpftool net` show it: end its program, or use a packet socket (--link packet)"
+        "interface {interface}: another program has an XDP program or AF_XDP socket there, \
+         expected none; `ip link show {interface}` and `bpftool net` show it: end its program, or \
+         use a packet socket (--link packet)"
     )]
     XdpTaken {
         /// The interface.
@@ -137,8 +139,8 @@ pub enum OpenError {
     },
     /// The interface has more queues than are served.
     #[error(
-        "interface {interface}: it has more than {most} queues, expected at most {most}, each with a socket of its own; \
-         `sudo ethtool -L {interface} combined 1` leaves one"
+        "interface {interface}: it has more than {most} queues, expected at most {most}, one \
+         socket for each; `sudo ethtool -L {interface} combined 1` leaves one"
     )]
     XdpQueues {
         /// The interface.
@@ -185,7 +187,7 @@ mod tests {
     use crate::link::PacketLink;
 
     #[test]
-    fn the_remedies_for_missing_rights_are_those_of_the_pages() {
+    fn remedies_for_missing_rights_match_the_docs() {
         let error = OpenError::NotPermitted { interface: "x".into() }.to_string();
         let readme = include_str!("../../../../README.md");
         for part in
@@ -200,10 +202,10 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_interface_is_named_beside_those_there_are() {
+    fn missing_interface_error_lists_the_present_ones() {
         let error = PacketLink::open("nonesuch0", Duration::ZERO).unwrap_err().to_string();
         assert!(
-            error.starts_with("interface nonesuch0: there is none of this name; name one of: "),
+            error.starts_with("interface nonesuch0: no interface has this name; name one of: "),
             "{error}"
         );
         assert!(error.contains("lo"), "{error}");
@@ -213,9 +215,10 @@ mod tests {
         assert!(error.starts_with("the name of the interface is empty, expected one of: "), "{error}");
     }
 
-    /// Nothing is plugged into the loopback interface: a MainDevice is refused there, where it may open sockets at all.
+    /// The loopback interface has no cable: a MainDevice is refused there, if it may open sockets
+    /// at all.
     #[test]
-    fn a_main_device_on_the_loopback_interface_is_told_to_name_another() {
+    fn loopback_interface_is_refused_with_a_remedy() {
         let error = PacketLink::open_as_owner("lo", Duration::ZERO, "a test").unwrap_err();
         let is_refused_before =
             matches!(error, OpenError::NotPermitted { .. } | OpenError::InterfaceDown { .. });

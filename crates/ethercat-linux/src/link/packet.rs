@@ -10,10 +10,11 @@ use super::lock::Owner;
 use super::{Link, OpenError, copy};
 use crate::sys::packet_ring::PacketRing;
 
-/// EtherCAT frames of one network interface (AF_PACKET): one system call to send a frame, and none to take a frame that
-/// is already there.
+/// EtherCAT frames of one network interface (AF_PACKET): one system call to send a frame, and none
+/// to take a frame that is already there.
 ///
-/// A `receive` that has to wait costs one: `ppoll`; if no frame came another, which returns the interface's error.
+/// A `receive` that has to wait costs one: `ppoll`; if no frame came another, which returns the
+/// interface's error.
 #[derive(Debug)]
 pub struct PacketLink {
     ring: PacketRing,
@@ -21,7 +22,7 @@ pub struct PacketLink {
 }
 
 impl PacketLink {
-    /// The system calls it makes, by name; those of [`XdpLink`](super::XdpLink) are the same.
+    /// The system calls it makes, by name; [`XdpLink`](super::XdpLink) makes the same.
     pub const SYSTEM_CALLS: [&str; 3] = ["sendto", "recvfrom", "ppoll"];
 
     /// Time a network card just brought up may take to see the far end of its cable.
@@ -31,17 +32,18 @@ impl PacketLink {
     /// waits for it up to `timeout`.
     ///
     /// # Errors
-    /// Every [`OpenError`]: one sentence that names the interface and says what to do.
+    /// Every [`OpenError`]: one sentence that names the interface and a remedy.
     pub fn open(interface: &str, timeout: Duration) -> Result<Self, OpenError> {
         Self::on(Interface::open(interface)?, Some(timeout))
     }
 
-    /// As [`PacketLink::open`], for one MainDevice at a time: while this link lives, another process of this network
-    /// namespace, of whatever user, that opens the interface in this way is refused with the name of its holder, as which
-    /// `doing` goes there ("onbeat scan"). No lock is left behind, however this process ends.
+    /// As [`PacketLink::open`], for one MainDevice at a time: while this link exists, another
+    /// process of this network namespace, of any user, that opens the interface in this way is
+    /// refused. Its error names the holder with the text `doing` ("onbeat scan"). No lock is left
+    /// behind, however this process ends.
     ///
     /// # Errors
-    /// [`OpenError::Held`], at once, and those of [`PacketLink::open`].
+    /// [`OpenError::Held`], at once, and the errors of [`PacketLink::open`].
     pub fn open_as_owner(interface: &str, timeout: Duration, doing: &str) -> Result<Self, OpenError> {
         Self::on(Interface::own(interface, doing)?, Some(timeout))
     }
@@ -56,7 +58,8 @@ impl PacketLink {
         &self.interface
     }
 
-    /// Looks whether an interface is there, up, and sees its far end; several system calls, for no real-time thread.
+    /// Checks that an interface exists, is up, and has a carrier; several system calls, not for a
+    /// real-time thread.
     ///
     /// # Errors
     /// As [`PacketLink::open`].
@@ -64,8 +67,9 @@ impl PacketLink {
         Interface::check(interface)
     }
 
-    /// A process that keeps the name of this interface's lock without using the interface: until it is gone the lock
-    /// goes by EtherCAT sockets alone, and two who open it in the same instant may refuse each other.
+    /// A process that keeps the name of this interface's lock without using the interface: until it
+    /// ends, EtherCAT sockets alone are the lock, and two programs that open the interface in the
+    /// same instant may refuse each other.
     #[must_use]
     pub fn squatter(&self) -> Option<&Owner> {
         self.interface.squatter.as_ref()

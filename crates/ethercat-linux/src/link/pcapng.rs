@@ -64,7 +64,7 @@ impl<W: Write> Writer<W> {
         self.finish_block()
     }
 
-    /// Writes the interface's statistics: how many frames there were, and how many are missing here.
+    /// Writes the interface's statistics: the number of frames, and of frames missing in the file.
     pub(super) fn statistics(&mut self, statistics: &Statistics) -> io::Result<()> {
         self.begin(5);
         self.put_u32(0); // interface
@@ -83,7 +83,7 @@ impl<W: Write> Writer<W> {
         self.finish_block()
     }
 
-    /// Hands what was written so far to the operating system.
+    /// Passes the written bytes to the operating system.
     pub(super) fn flush(&mut self) -> io::Result<()> {
         self.output.flush()
     }
@@ -94,7 +94,7 @@ impl<W: Write> Writer<W> {
         self.put_u32(0); // length: filled in by `finish_block`
     }
 
-    /// A block ends with its length, which also stands at its start.
+    /// A block ends with its length, which is also at its start.
     fn finish_block(&mut self) -> io::Result<()> {
         let length = self.block.len() as u32 + 4;
         self.put_u32(length);

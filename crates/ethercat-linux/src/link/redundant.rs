@@ -1,4 +1,5 @@
-//! Two interfaces at the two ends of a ring of SubDevices, as one link: [`ethercat::redundancy`] says what frames do there.
+//! Two interfaces at the two ends of a ring of SubDevices, as one link: [`ethercat::redundancy`]
+//! describes the frames of a ring.
 
 mod check;
 mod slot;
@@ -19,13 +20,15 @@ pub use check::RingError;
 
 /// A link over a ring: each frame goes out at both ends, and its two replies are handed out as one.
 ///
-/// Where the ring is open anywhere, it goes on as it was: a cycle is lost at most for the frames under way at that moment. Each
-/// frame costs one more transmit; a receive waits at the end where the reply is to come, and takes what is there at the other,
-/// which costs no system call with a packet socket. Nothing is allocated once it is made: 64 frames can be under way.
+/// The link works with the ring open at any place: a break loses at most the cycle of the frames
+/// under way. Each frame costs one more transmit; a receive waits at the end where the reply is
+/// expected, and takes waiting frames at the other, which costs no system call with a packet
+/// socket. Nothing is allocated after construction: 64 frames can be under way.
 ///
-/// A reply of one end alone is handed out when the other cannot come any more: at once, if that interface refused its copy
-/// or has been silent three times in a row, else when the frame is [`with_wait`](Self::with_wait) old. A break thus never takes more
-/// than that time from a cycle.
+/// A reply of one end alone is returned when the other cannot come any more: at once, if that
+/// interface refused its copy or has been silent for three consecutive frames, else when the frame
+/// is [`with_wait`](Self::with_wait) old. A break thus never takes more than that time from a
+/// cycle.
 pub struct Redundant<A, B, C = MonotonicClock> {
     first: A,
     second: B,
@@ -38,15 +41,16 @@ pub struct Redundant<A, B, C = MonotonicClock> {
     ring: Option<Ring>,
     /// Replies in a row that lack the half of an end.
     silent: [u32; 2],
-    /// All frames go in at the first end alone, and back from the second: SubDevices that are cabled the wrong way round are
-    /// reached so. For bring-up, which reports them.
+    /// All frames enter at the first end alone, and come back from the second: this reaches
+    /// SubDevices with swapped ports. For bring-up, which reports them.
     is_line: bool,
     /// The reference clock's time, and when the frame that read it was sent.
     time: Option<(u64, Instant)>,
 }
 
 impl<A: Link, B: Link> Redundant<A, B> {
-    /// A link over the ring from `first`, where SubDevices are entered by their port 0, to `second`.
+    /// A link over the ring from `first`, at which SubDevices are entered by their port 0, to
+    /// `second`.
     #[must_use]
     pub fn new(first: A, second: B) -> Self {
         Self::with_clock(first, second, MonotonicClock)
@@ -62,8 +66,8 @@ impl<A: Link, B: Link, C: Clock> Redundant<A, B, C> {
         Self { first, second, clock, slots, held: 0, wait, ring: None, silent, is_line: false, time: None }
     }
 
-    /// The same with another age at which the second half of a reply is given up: half the period of a cycle is right, as both
-    /// must be there by then.
+    /// Sets another age at which the second half of a reply is given up: half the period of a
+    /// cycle, as both halves must arrive by then.
     #[must_use]
     pub fn with_wait(self, wait: Duration) -> Self {
         Self { wait, ..self }
@@ -95,12 +99,12 @@ impl<A: Link, B: Link, C: Clock> Redundant<A, B, C> {
         }
     }
 
-    /// True if nothing is to be expected from this end.
+    /// True if no frame is expected from this end.
     fn is_silent(&self, end: End) -> bool {
         self.silent[end as usize] >= SILENT
     }
 
-    /// Takes what is there at both ends, until that makes a reply.
+    /// Takes waiting frames at both ends, until they make a reply.
     fn take_ready(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
         let mut failed = None;
         for end in End::ALL {
@@ -127,7 +131,7 @@ impl<A: Link, B: Link, C: Clock> Redundant<A, B, C> {
     /// Takes a frame that came in at `end`; the length of a reply that is in `buffer` now.
     fn take(&mut self, end: End, buffer: &mut [u8], length: usize) -> Option<usize> {
         let frame = buffer.get(..length)?;
-        // Frames of others, and what is too old: the MainDevice counts them.
+        // Foreign and old frames: the MainDevice counts them.
         let Some((index, _)) = redundancy::identity(frame) else { return Some(length) };
         let number = usize::from(index) % SLOTS;
         let was_held = self.slots[number].is_held();
@@ -145,7 +149,7 @@ impl<A: Link, B: Link, C: Clock> Redundant<A, B, C> {
                 return None;
             }
             Arrived::ToTurn => {
-                // Lost if it is refused: what latches is sent again.
+                // Lost if it is refused: a latching frame is sent again.
                 let _ = self.second.transmit(frame);
                 return None;
             }
@@ -191,7 +195,7 @@ impl<A: Link, B: Link, C: Clock> Redundant<A, B, C> {
         let missing = self.slots[number].missing();
         let silent = &mut self.silent[missing as usize];
         *silent = silent.saturating_add(1);
-        // Where the first interface reaches nobody, all are behind the break.
+        // If the first interface reaches no SubDevice, all are behind the break.
         if missing == End::First && self.is_silent(missing) {
             self.ring = Some(Ring::Open { before: 0 });
         }
@@ -201,7 +205,7 @@ impl<A: Link, B: Link, C: Clock> Redundant<A, B, C> {
         length
     }
 
-    /// A reply whose other half is overdue at `now`.
+    /// A reply with its other half overdue at `now`.
     fn take_overdue(&mut self, now: Instant, buffer: &mut [u8]) -> Option<usize> {
         if self.held == 0 {
             return None;
@@ -211,7 +215,7 @@ impl<A: Link, B: Link, C: Clock> Redundant<A, B, C> {
         self.hand_out_half(number, buffer)
     }
 
-    /// The end at which the next frame is to come, and when a half is overdue.
+    /// The end at which the next frame is expected, and the time at which a half is overdue.
     fn expected(&self) -> (End, Option<Instant>) {
         let mut held = self.slots.iter().filter(|slot| self.held > 0 && slot.is_held());
         if let Some(slot) = held.next() {
@@ -294,7 +298,7 @@ impl<A, B, C> fmt::Debug for Redundant<A, B, C> {
     }
 }
 
-/// Share of the time left for which one end is waited for before the other is looked at.
+/// Share of the remaining time for which one end is waited for before the other is checked.
 fn share(left: Duration) -> Duration {
     (left / 2).clamp(SHORTEST_SLEEP, LONGEST_SLEEP).min(left.max(Duration::from_nanos(1)))
 }
@@ -311,6 +315,6 @@ const WAIT: Duration = Duration::from_micros(500);
 /// Replies in a row without an end's half after which it is not waited for.
 const SILENT: u32 = 3;
 
-/// Shortest and longest wait at one end before the other is looked at.
+/// Shortest and longest wait at one end before the other is checked.
 const SHORTEST_SLEEP: Duration = Duration::from_micros(50);
 const LONGEST_SLEEP: Duration = Duration::from_millis(1);

@@ -1,4 +1,4 @@
-//! A segment in this process, on a thread of its own, as a network card would stand between.
+//! A segment in this process, on a separate thread, as if behind a network card.
 
 use std::fmt;
 use std::io;
@@ -22,10 +22,10 @@ const FRAMES: usize = 256;
 /// The longest a segment goes without the time.
 pub(crate) const ADVANCE_EVERY: Duration = Duration::from_micros(250);
 
-/// A link whose far end is a [`Segment`] on its own thread.
+/// A link to a [`Segment`] on a separate thread.
 ///
-/// Frames cross through two bounded rings of buffers that all exist from the start, so both calls are
-/// free of allocation and locks. A transmit makes a system call only if the segment's thread sleeps.
+/// Frames cross through two bounded rings of preallocated buffers, so both calls are free of
+/// allocation and locks. A transmit makes a system call only if the segment's thread sleeps.
 /// Dropping the link stops the thread.
 pub struct SimulatedLink<S> {
     outgoing: Producer<Box<Buffer>>,
@@ -38,10 +38,11 @@ pub struct SimulatedLink<S> {
     thread: Option<Thread<S>>,
 }
 
-/// The segment's thread, and the end of its work: what it drops by itself takes long where SubDevices are many.
+/// The segment's thread, and the end of its work: dropping a segment of many SubDevices takes long.
 type Thread<S> = (JoinHandle<S>, mpsc::Receiver<()>);
 
-/// The system calls that a [`SimulatedLink`] makes, by name: to wake its segment's thread, and to wait for it.
+/// The system calls that a [`SimulatedLink`] makes, by name: to wake its segment's thread, and to
+/// wait for it.
 pub const SIMULATED_SYSTEM_CALLS: [&str; 1] = ["futex"];
 
 impl<S: Segment + 'static> SimulatedLink<S> {
@@ -51,7 +52,7 @@ impl<S: Segment + 'static> SimulatedLink<S> {
         Self::with_scheduling(segment, None)
     }
 
-    /// Starts the segment's thread with this policy; one that is refused is left out.
+    /// Starts the segment's thread with this policy; a refused policy is left out.
     #[must_use]
     pub fn with_scheduling(segment: S, scheduling: Option<Scheduling>) -> Self {
         let (near, far) = pipe();
@@ -59,8 +60,8 @@ impl<S: Segment + 'static> SimulatedLink<S> {
         Self::of(near, End::First, control, thread)
     }
 
-    /// The same for both ends of a ring; dropping either stops the thread. A frame that comes out at the other end takes its
-    /// buffer along, so that both are to be sent alike.
+    /// The same for both ends of a ring; dropping either stops the thread. A frame that comes out
+    /// at the other end keeps its buffer, so both ends have to send equally often.
     #[must_use]
     pub fn ring(segment: S, scheduling: Option<Scheduling>) -> (Self, Self) {
         let ((first, far_first), (second, far_second)) = (pipe(), pipe());
@@ -133,7 +134,7 @@ impl<S> Link for SimulatedLink<S> {
                 self.free.extend(self.incoming.pop());
             }
         }
-        // As a network card whose ring is full: the frame is not sent.
+        // As a network card with a full ring: the frame is not sent.
         let mut buffer = self.free.pop().ok_or_else(|| io::Error::from_raw_os_error(libc::ENOBUFS))?;
         buffer.length = frame.len();
         buffer.bytes[..frame.len()].copy_from_slice(frame);
@@ -178,8 +179,8 @@ pub struct SegmentControl<S> {
 }
 
 impl<S> SegmentControl<S> {
-    /// Runs `call` on the segment, between two frames, and returns what it returns; `None` once the
-    /// link is gone. Not for the real-time path: it waits.
+    /// Runs `call` on the segment, between two frames, and returns its result; `None` once the link
+    /// is dropped. Not for the real-time path: it waits.
     pub fn run<R: Send + 'static>(&self, call: impl FnOnce(&mut S) -> R + Send + 'static) -> Option<R> {
         let (answer, answered) = mpsc::sync_channel(1);
         let call = Box::new(move |segment: &mut S| {
@@ -326,8 +327,8 @@ impl<S: Segment> Wire<S> {
             }
             if !busy {
                 let left = ADVANCE_EVERY.saturating_sub(clock.now().since(advanced));
-                // A call rings too, but the channel cannot be asked whether it holds one: a call that
-                // races with this wait is served at the next advance.
+                // A call rings too, but the channel cannot be checked for one: a call that races
+                // with this wait is served at the next advance.
                 self.shared
                     .request
                     .wait(left, || self.has_requests() || self.shared.stop.load(Ordering::Relaxed));
@@ -342,7 +343,7 @@ mod tests {
     use super::*;
     use ethercat::time::Instant;
 
-    /// Counts, and answers every frame but those that start with 0.
+    /// Counts, and answers every frame that does not start with 0.
     #[derive(Default)]
     struct Echo {
         frames: u32,
@@ -383,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_that_does_not_come_back_gives_its_buffer_back() {
+    fn lost_frame_returns_its_buffer() {
         let mut link = SimulatedLink::new(Echo::default());
         let mut buffer = [0; MAXIMUM_FRAME_LENGTH];
         let mut refused = 0;
@@ -410,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn the_segment_is_told_the_time_without_frames_and_reached_while_it_runs() {
+    fn segment_gets_the_time_and_calls_without_frames() {
         let link = SimulatedLink::new(Echo::default());
         let control = link.control();
         let begin = std::time::Instant::now();
@@ -424,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn more_frames_than_there_are_buffers_are_refused_as_by_a_full_card() {
+    fn frames_beyond_the_buffers_are_refused() {
         struct Stuck(mpsc::Receiver<()>);
         impl Segment for Stuck {
             fn process_frame(&mut self, _: Instant, _: &mut [u8]) -> bool {

@@ -1,4 +1,5 @@
-//! A network interface, by way of AF_XDP: the driver's queue at hand, past the kernel's network stack.
+//! A network interface by AF_XDP: frames from the driver's queue, without the kernel's network
+//! stack.
 
 mod attach;
 
@@ -17,16 +18,18 @@ use rt::clock::{Clock, MonotonicClock};
 
 pub(super) use attach::{Attached, Demand};
 
-/// EtherCAT frames of one network interface (AF_XDP): one system call to send a frame, and none to take a frame that is
-/// already there.
+/// EtherCAT frames of one network interface (AF_XDP): one system call to send a frame, and none to
+/// take a frame that is already there.
 ///
-/// A program on the interface hands frames of EtherCAT's EtherType to this link, and all others to the kernel as before. It
-/// goes with the link, however its process ends. The frames lie in memory that is shared with the kernel, locked when the
-/// link opens. Where the driver can, it runs the program itself (native) and reads and writes that memory itself
-/// (zero-copy); else the kernel does it for the driver, or copies.
+/// A program on the interface hands frames of EtherCAT's EtherType to this link, and all others to
+/// the kernel as before. It is removed with the link, however its process ends. The frames are in
+/// memory that is shared with the kernel, locked when the link opens. If the driver can, it runs
+/// the program (native) and accesses that memory directly (zero-copy); else the kernel runs the
+/// program or copies.
 ///
-/// A `receive` that has to wait costs one system call, `ppoll`. A link that polls asks the driver for frames instead,
-/// without pause, in the caller's time: a call for each look, and none of them sleeps.
+/// A `receive` that has to wait costs one system call, `ppoll`. A polling link asks the driver for
+/// frames instead, without pause, in the caller's time: one call for each attempt, and none of them
+/// sleeps.
 #[derive(Debug)]
 pub struct XdpLink {
     // First: frames go to the kernel before their sockets do.
@@ -47,19 +50,19 @@ pub struct XdpMode {
     pub native: bool,
     /// The driver reads and writes frames where this process does.
     pub zero_copy: bool,
-    /// The driver is asked for frames, and not waited for.
+    /// Polls the driver for frames, without waiting.
     pub polled: bool,
     /// Queues of the interface.
     pub queues: usize,
 }
 
 impl XdpLink {
-    /// Opens an interface, and waits for its carrier up to `timeout`: a network card whose driver takes a program may lose
-    /// it for a while. `polled` asks the driver for frames where [`Link::receive`] would wait. Needs CAP_BPF, CAP_NET_ADMIN
-    /// and CAP_NET_RAW.
+    /// Opens an interface, and waits for its carrier up to `timeout`: a network card may lose it
+    /// for a while when its driver takes a program. `polled` asks the driver for frames where
+    /// [`Link::receive`] would wait. Needs CAP_BPF, CAP_NET_ADMIN and CAP_NET_RAW.
     ///
     /// # Errors
-    /// Every [`OpenError`]: one sentence that names the interface and says what to do.
+    /// Every [`OpenError`]: one sentence that names the interface and a remedy.
     pub fn open(interface: &str, timeout: Duration, polled: bool) -> Result<Self, OpenError> {
         Self::on(Interface::open(interface)?, Some(timeout), Demand { native: false, polled })
     }
@@ -68,7 +71,7 @@ impl XdpLink {
     /// [`PacketLink::open_as_owner`](super::PacketLink::open_as_owner).
     ///
     /// # Errors
-    /// [`OpenError::Held`], at once, and those of [`XdpLink::open`].
+    /// [`OpenError::Held`], at once, and the errors of [`XdpLink::open`].
     pub fn open_as_owner(
         interface: &str,
         timeout: Duration,
@@ -101,7 +104,7 @@ impl XdpLink {
         self.mode
     }
 
-    /// Frames that came and found no room, so far: a system call for each queue.
+    /// Number of received frames that found no space: a system call for each queue.
     ///
     /// # Errors
     /// The operating system's error.
@@ -158,7 +161,7 @@ impl Link for XdpLink {
         if received.is_some() || timeout.is_zero() {
             return Ok(received);
         }
-        // Where it was polled in vain for as long, only its error is asked for.
+        // After polling without a frame for as long, only the error is read.
         ppoll(&mut self.awaited, if self.mode.polled { Duration::ZERO } else { timeout })?;
         match self.take(buffer) {
             None => self.error(buffer),
@@ -197,7 +200,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mode_is_told_in_words() {
+    fn mode_is_printed_in_words() {
         let mode = XdpMode { native: true, zero_copy: true, polled: true, queues: 4 };
         assert_eq!(mode.to_string(), "AF_XDP, in the driver, without copies, polled, 4 queues");
         let mode = XdpMode { native: false, zero_copy: false, polled: false, queues: 1 };

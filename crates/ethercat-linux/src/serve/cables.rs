@@ -1,4 +1,4 @@
-//! Links of the two cables of a ring, watched beside the thread that answers frames.
+//! Links of the two cables of a ring, watched by a second thread.
 
 use std::io;
 use std::sync::Arc;
@@ -10,7 +10,8 @@ use ethercat::link::{End, Segment};
 
 use crate::sys::packet_socket::PacketSocket;
 
-/// Watches the carrier of both interfaces until it is dropped: an interface without one, or that is down, has no link.
+/// Watches the carrier of both interfaces until it is dropped: an interface without one, or that is
+/// down, has no link.
 #[derive(Debug)]
 pub(super) struct Cables {
     linked: Arc<[AtomicBool; 2]>,
@@ -22,7 +23,8 @@ pub(super) struct Cables {
 const LOOK_EVERY: Duration = Duration::from_micros(500);
 
 impl Cables {
-    /// Begins to look. The thread has the caller's priority, so it is called before that gets a real-time one.
+    /// Starts watching. The thread inherits the caller's priority, so call it before that gets a
+    /// real-time one.
     ///
     /// # Errors
     /// The socket or the thread cannot be had.

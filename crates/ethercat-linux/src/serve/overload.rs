@@ -41,7 +41,7 @@ const ROUNDS: u32 = 100;
 mod tests {
     use super::*;
 
-    /// Rounds of so many milliseconds: how often an overload is reported.
+    /// Rounds of this length: number of reports of an overload.
     fn reports(rounds: u32, milliseconds: u64, time_left_each: u32) -> u32 {
         let mut now = Instant::EPOCH;
         let mut overload = Overload::new(now);

@@ -1,4 +1,5 @@
-//! The XDP program that hands the EtherCAT frames of one interface to AF_XDP sockets, and its attachment (bpf(2)).
+//! The XDP program that hands the EtherCAT frames of one interface to AF_XDP sockets, and its
+//! attachment (bpf(2)).
 
 use std::ffi::CStr;
 use std::io;
@@ -6,8 +7,8 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use super::packet_socket::ETHERTYPE;
 
-/// Sockets that take an interface's EtherCAT frames, one for each queue; the kernel's network stack takes all others, and
-/// those of queues without a socket.
+/// Sockets that take an interface's EtherCAT frames, one for each queue. The kernel's network stack
+/// takes all other frames, and the frames of queues without a socket.
 ///
 /// The program goes with its link's descriptor: the kernel detaches it however the process ends.
 #[derive(Debug)]
@@ -21,7 +22,7 @@ pub(crate) struct Redirect {
 pub(crate) enum Place {
     /// In the driver, before a frame becomes a packet of the kernel's.
     Driver,
-    /// Behind the driver, whatever driver it is.
+    /// Behind the driver, with any driver.
     Generic,
 }
 
@@ -58,7 +59,7 @@ mod operation {
     pub(super) const EXIT: u8 = 0x95;
 }
 
-/// Source register of [`operation::LOAD_MAP`] whose number is a map's descriptor.
+/// Source register of [`operation::LOAD_MAP`] with a map's descriptor as its number.
 const PSEUDO_MAP: u8 = 1;
 const HELPER_REDIRECT_MAP: i32 = 51;
 const XDP_PASS: i32 = 2;
@@ -75,7 +76,8 @@ const fn instruction(code: u8, to: u8, from: u8, offset: i16, immediate: i32) ->
     Instruction { code, registers, offset, immediate }
 }
 
-/// To the socket of its queue with every frame of EtherCAT's EtherType, to the kernel with all others.
+/// Passes frames of EtherCAT's EtherType to the socket of their queue, and all others to the
+/// kernel.
 fn program(sockets: BorrowedFd<'_>) -> [Instruction; 15] {
     use operation::{
         ADD_NUMBER, CALL, EXIT, JUMP_IF_ABOVE, JUMP_IF_NOT_NUMBER, LOAD_HALF, LOAD_MAP, LOAD_WORD, MOVE,
@@ -103,11 +105,12 @@ fn program(sockets: BorrowedFd<'_>) -> [Instruction; 15] {
 }
 
 impl Redirect {
-    /// Attaches the program to the interface with this index, for queues below `queues`, none of which has a socket yet.
+    /// Attaches the program to the interface with this index, for queues below `queues`, none of
+    /// which has a socket yet.
     ///
     /// # Errors
-    /// EPERM without CAP_BPF and CAP_NET_ADMIN; EBUSY or EEXIST beside another program; EOPNOTSUPP and others in a driver
-    /// that takes none.
+    /// EPERM without CAP_BPF and CAP_NET_ADMIN; EBUSY or EEXIST if there is another program;
+    /// EOPNOTSUPP and others if the driver takes none.
     pub(crate) fn attach(index: u32, queues: u32, place: Place) -> Result<Self, Step> {
         let sockets = socket_map(queues).map_err(Step::Load)?;
         let program = load(&program(sockets.as_fd())).map_err(Step::Load)?;
@@ -167,7 +170,8 @@ fn load(program: &[Instruction]) -> io::Result<OwnedFd> {
         instructions: program.as_ptr() as u64,
         license: LICENSE.as_ptr() as u64,
     };
-    // SAFETY: `count` instructions and a terminated string, all of which outlive the call; it returns a descriptor.
+    // SAFETY: `count` instructions and a terminated string, which all outlive the call; it returns
+    // a descriptor.
     unsafe { bpf_descriptor(BPF_PROG_LOAD, &mut load) }
 }
 
@@ -197,20 +201,22 @@ fn number(descriptor: &OwnedFd) -> u32 {
 }
 
 /// # Safety
-/// `attributes` begin as those of `command` in `union bpf_attr`, without a gap that is not written, its pointers are
-/// live, and the command returns a descriptor.
+/// `attributes` begin as the attributes of `command` in `union bpf_attr`, without an unwritten gap,
+/// its pointers are live, and the command returns a descriptor.
 unsafe fn bpf_descriptor<T>(command: libc::c_int, attributes: &mut T) -> io::Result<OwnedFd> {
     // SAFETY: of the caller.
     let descriptor = unsafe { bpf(command, attributes)? };
-    // SAFETY: the descriptor is open, nobody else's, and closed on exec as all of bpf(2) are.
+    // SAFETY: the descriptor is open, owned by nothing else, and closed on exec as all of bpf(2)
+    // are.
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }
 
 /// # Safety
-/// `attributes` begin as those of `command` in `union bpf_attr`, without a gap that is not written, and its pointers are
-/// live.
+/// `attributes` begin as the attributes of `command` in `union bpf_attr`, without an unwritten gap,
+/// and its pointers are live.
 unsafe fn bpf<T>(command: libc::c_int, attributes: &mut T) -> io::Result<libc::c_int> {
-    // SAFETY: the kernel reads and writes no more than the size of `attributes`, which is live; the rest is the caller's.
+    // SAFETY: the kernel accesses no more than the size of `attributes`, which is live; the caller
+    // ensures the rest.
     let result = unsafe { libc::syscall(libc::SYS_bpf, command, &raw mut *attributes, size_of::<T>()) };
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result as libc::c_int) }
 }

@@ -1,5 +1,5 @@
-//! Received frames in memory the kernel shares with this process (PACKET_RX_RING, packet(7)): taking one is no system
-//! call.
+//! Received frames in memory shared with the kernel (PACKET_RX_RING, packet(7)): taking one is no
+//! system call.
 
 use std::io;
 use std::ptr::{self, NonNull};
@@ -16,7 +16,7 @@ const FRAMES: usize = 128;
 /// Bytes of a frame's place: header, and the longest EtherCAT frame.
 const PLACE: usize = 2048;
 
-/// Bytes that lie together in the kernel's memory: whole pages, of whatever size a page has.
+/// Bytes that are contiguous in the kernel's memory: whole pages, for any page size.
 const BLOCK: usize = 1 << 16;
 
 /// Bytes of all.
@@ -54,11 +54,11 @@ pub(crate) struct PacketRing {
 }
 
 impl PacketRing {
-    /// Makes a socket's frames come here, and no longer to [`PacketSocket::receive`]. Pages are present when this
-    /// returns, and cannot be taken away: no access faults.
+    /// Receives a socket's frames here, and no longer in [`PacketSocket::receive`]. Pages are
+    /// present when this returns, and cannot be taken away: no access faults.
     ///
     /// # Errors
-    /// ENOMEM without room for them.
+    /// ENOMEM without memory for them.
     pub(crate) fn of(socket: &PacketSocket) -> io::Result<Self> {
         const PACKET_RX_RING: libc::c_int = 5;
         const PACKET_VERSION: libc::c_int = 10;
@@ -72,29 +72,31 @@ impl PacketRing {
         socket.set_option(PACKET_VERSION, &TPACKET_V2)?;
         socket.set_option(PACKET_RX_RING, &request)?;
         let (protection, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED);
-        // SAFETY: the kernel chooses a range that nothing else uses, so no memory of this process changes.
+        // SAFETY: the kernel chooses a range that nothing else uses, so no memory of this process
+        // changes.
         let start = unsafe { mmap(ptr::null_mut(), RING, protection, flags, socket, 0)? };
         let start = NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
         Ok(Self { start, next: 0 })
     }
 
-    /// Hands `take` a frame that is already there, where it lies, and returns what that makes of it.
+    /// Calls `take` with a waiting frame, in place, and returns its result.
     pub(crate) fn take<T>(&mut self, take: impl FnOnce(&[u8]) -> T) -> Option<T> {
         // SAFETY: `next` is below FRAMES: the place lies inside the mapping.
         let place = unsafe { self.start.add(self.next * PLACE) };
-        // SAFETY: a place begins with its status, aligned as the mapping's pages are; kernel and process change it
-        // as an atomic does, and it is mapped as long as `self` lives.
+        // SAFETY: a place begins with its status, aligned as the mapping's pages are; kernel and
+        // process change it as an atomic does, and it is mapped as long as `self` lives.
         let status = unsafe { AtomicU32::from_ptr(place.as_ptr().cast()) };
         // Acquire: the kernel writes the frame before the status.
         if status.load(Ordering::Acquire) & TP_STATUS_USER == 0 {
             return None;
         }
-        // SAFETY: the place is ours now: the kernel has written this header there, and leaves it alone.
+        // SAFETY: the status gives the place to this process: the kernel has written this header
+        // there, and does not change it.
         let header = unsafe { place.cast::<Header>().read() };
         let offset = usize::from(header.offset).min(PLACE);
         let length = (header.captured as usize).min(PLACE - offset);
-        // SAFETY: `offset + length` is inside the place, which the kernel leaves alone until its status is written below; `self`, and
-        // with it the mapping, is borrowed until then.
+        // SAFETY: `offset + length` is inside the place, which the kernel does not change until its
+        // status is written below; `self`, and with it the mapping, is borrowed until then.
         let frame = unsafe { slice::from_raw_parts(place.as_ptr().add(offset), length) };
         let taken = take(frame);
         // Release: the frame is read before the kernel may write the next one there.
@@ -113,5 +115,5 @@ impl Drop for PacketRing {
 
 // SAFETY: the mapping is memory of the whole process, and `take` needs the ring for itself.
 unsafe impl Send for PacketRing {}
-// SAFETY: nothing but `take`, which needs the ring for itself, looks at the mapping.
+// SAFETY: nothing but `take`, which needs the ring exclusively, accesses the mapping.
 unsafe impl Sync for PacketRing {}

@@ -28,8 +28,8 @@ pub(crate) fn interface_names() -> Vec<String> {
     let list = unsafe { libc::if_nameindex() };
     let mut names = Vec::new();
     let mut entry = list;
-    // SAFETY: the list ends with an entry whose name is null, and every entry before it has a terminated
-    // name; a null list is not looked at.
+    // SAFETY: the list ends with an entry with a null name, and every entry before it has a
+    // terminated name; a null list is not accessed.
     unsafe {
         while !entry.is_null() && !(*entry).if_name.is_null() {
             names.push(CStr::from_ptr((*entry).if_name).to_string_lossy().into_owned());
@@ -60,7 +60,7 @@ pub(crate) struct InterfaceState {
 pub(crate) struct Stamp {
     /// When, ns of CLOCK_REALTIME; 0 if it was not stamped.
     pub(crate) realtime_ns: u64,
-    /// Frames the socket's queue has had no room for so far, modulo 2^32.
+    /// Frames that the socket's queue had no space for so far, modulo 2^32.
     pub(crate) dropped: u32,
 }
 
@@ -82,11 +82,11 @@ impl PacketSocket {
         if descriptor < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the descriptor is open and nobody else's.
+        // SAFETY: the descriptor is open and owned by nothing else.
         Ok(Self { descriptor: unsafe { OwnedFd::from_raw_fd(descriptor) } })
     }
 
-    /// State of the interface: up, its far end seen, and what it takes.
+    /// State of the interface: up, carrier, MTU.
     pub(crate) fn interface_state(&self, name: &str) -> io::Result<InterfaceState> {
         // SAFETY: an all-zero ifreq is valid: integers, characters and a null pointer.
         let mut request: libc::ifreq = unsafe { mem::zeroed() };
@@ -117,15 +117,16 @@ impl PacketSocket {
         })
     }
 
-    /// Carrier of the interface that `request` names, as its driver has it now; `None` of one whose driver does not say.
+    /// Carrier of the interface that `request` names, as its driver reports it now; `None` if the
+    /// driver does not report it.
     fn has_link(&self, mut request: libc::ifreq) -> Option<bool> {
         const SIOCETHTOOL: libc::c_ulong = 0x8946;
         const ETHTOOL_GLINK: u32 = 0x0A;
         // struct ethtool_value of linux/ethtool.h: command, and the answer.
         let mut value = [ETHTOOL_GLINK, 0];
         request.ifr_ifru.ifru_data = value.as_mut_ptr().cast();
-        // SAFETY: `request` is a valid ifreq with a terminated name and the address of two words that outlive the call, of which the
-        // kernel writes the second.
+        // SAFETY: `request` is a valid ifreq with a terminated name and the address of two words
+        // that outlive the call, of which the kernel writes the second.
         let result = unsafe { libc::ioctl(self.raw(), SIOCETHTOOL as _, &mut request) };
         (result == 0).then_some(value[1] != 0)
     }
@@ -161,20 +162,20 @@ impl PacketSocket {
         if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 
-    /// True if the interface it was bound to is gone for good: the kernel takes its number away (packet(7)). One that is
-    /// down keeps it.
+    /// True if the interface it was bound to is removed for good: the kernel takes its number away
+    /// (packet(7)). An interface that is down keeps it.
     pub(crate) fn interface_is_gone(&self) -> io::Result<bool> {
         // SAFETY: an all-zero sockaddr_ll is valid: it holds integers only.
         let mut address: libc::sockaddr_ll = unsafe { mem::zeroed() };
         let mut length = size_of_val(&address) as libc::socklen_t;
-        // SAFETY: `address` is valid to write to for the length given, which is the kernel's to set.
+        // SAFETY: `address` is valid to write to for the length given, which the kernel updates.
         let result = unsafe { libc::getsockname(self.raw(), (&raw mut address).cast(), &mut length) };
         if result == 0 { Ok(address.sll_ifindex <= 0) } else { Err(io::Error::last_os_error()) }
     }
 
     /// Takes a frame that is already there: one system call. A frame longer than `buffer` is cut.
     pub(crate) fn receive(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
-        // SAFETY: the pointer and length are those of a live slice that is ours to write.
+        // SAFETY: the pointer and length belong to a live slice that is mutably borrowed.
         let length = unsafe { libc::recv(self.raw(), buffer.as_mut_ptr().cast(), buffer.len(), 0) };
         if length >= 0 {
             return Ok(Some(length as usize));
@@ -186,8 +187,9 @@ impl PacketSocket {
         }
     }
 
-    /// From now on frames come with the instant at which the kernel took them from the driver (SO_TIMESTAMPNS,
-    /// socket(7)), and with how many the socket's queue had no room for (SO_RXQ_OVFL). The queue is made long.
+    /// Adds to each frame the instant at which the kernel took it from the driver (SO_TIMESTAMPNS,
+    /// socket(7)), and the number of frames dropped by a full queue (SO_RXQ_OVFL). Also makes the
+    /// queue long.
     ///
     /// # Errors
     /// ENOPROTOOPT on a kernel too old.
@@ -203,7 +205,7 @@ impl PacketSocket {
         Ok(())
     }
 
-    /// As [`PacketSocket::receive`], with what [`PacketSocket::stamp_arrivals`] asked for.
+    /// As [`PacketSocket::receive`], with the data that [`PacketSocket::stamp_arrivals`] requested.
     pub(crate) fn receive_stamped(&self, buffer: &mut [u8]) -> io::Result<Option<(usize, Stamp)>> {
         let mut vector = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
         // Of u64, so that control messages lie as their headers must.
@@ -214,7 +216,8 @@ impl PacketSocket {
         message.msg_iovlen = 1;
         message.msg_control = control.as_mut_ptr().cast();
         message.msg_controllen = size_of_val(&control) as _;
-        // SAFETY: `message` names one live buffer and one live control buffer, each with its own length.
+        // SAFETY: `message` names one live buffer and one live control buffer, each with its
+        // length.
         let length = unsafe { libc::recvmsg(self.raw(), &mut message, 0) };
         if length < 0 {
             let error = io::Error::last_os_error();
@@ -224,8 +227,9 @@ impl PacketSocket {
             };
         }
         let mut stamp = Stamp::default();
-        // SAFETY: `message` is as recvmsg left it: its control length covers whole messages in `control`, which lives
-        // on; CMSG_NXTHDR gives null behind the last. Data is read unaligned, of the type its kind has (socket(7)).
+        // SAFETY: `message` is as recvmsg left it: its control length covers whole messages in
+        // `control`, which lives on; CMSG_NXTHDR gives null behind the last. Data is read
+        // unaligned, of the type its kind has (socket(7)).
         unsafe {
             let mut header = libc::CMSG_FIRSTHDR(&message);
             while !header.is_null() {
@@ -248,7 +252,7 @@ impl PacketSocket {
 
     fn set_socket_option(&self, option: libc::c_int, value: libc::c_int) -> io::Result<()> {
         let length = size_of_val(&value) as libc::socklen_t;
-        // SAFETY: pointer and length are those of a live integer, which the kernel only reads.
+        // SAFETY: pointer and length belong to a live integer, which the kernel only reads.
         let result = unsafe {
             libc::setsockopt(self.raw(), libc::SOL_SOCKET, option, (&raw const value).cast(), length)
         };
@@ -262,8 +266,8 @@ impl PacketSocket {
 
     pub(super) fn set_option<T>(&self, option: libc::c_int, value: &T) -> io::Result<()> {
         let length = size_of::<T>() as libc::socklen_t;
-        // SAFETY: pointer and length are those of a live value of the option's own type, which the
-        // kernel only reads.
+        // SAFETY: pointer and length belong to a live value of the option's type, which the kernel
+        // only reads.
         let result = unsafe {
             libc::setsockopt(self.raw(), libc::SOL_PACKET, option, ptr::from_ref(value).cast(), length)
         };

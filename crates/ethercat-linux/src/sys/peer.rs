@@ -3,12 +3,13 @@
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-/// Process and user of the one that listens at the other end; no process number if it has none in this process's
-/// namespace of process numbers, which is why this is not rustix's: there it is never zero.
+/// Process and user at the other end of the socket; no process number if it has none in this
+/// process's PID namespace. Not rustix's: there it is never zero.
 pub(crate) fn peer(socket: BorrowedFd<'_>) -> io::Result<(Option<u32>, u32)> {
     let mut found = libc::ucred { pid: 0, uid: 0, gid: 0 };
     let mut length = size_of_val(&found) as libc::socklen_t;
-    // SAFETY: the pointer is to a live ucred, and `length` is its size; the kernel writes integers into it.
+    // SAFETY: the pointer is to a live ucred, and `length` is its size; the kernel writes integers
+    // into it.
     let result = unsafe {
         libc::getsockopt(
             socket.as_raw_fd(),

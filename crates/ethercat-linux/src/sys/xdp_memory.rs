@@ -7,7 +7,7 @@ use std::slice;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 use rustix::net::xdp::{XdpUmemReg, XdpUmemRegFlags};
 
-/// Bytes of a frame's place: those a driver may want before it (256), and the longest EtherCAT frame.
+/// Bytes of a frame's place: headroom that a driver may need (256), and the longest EtherCAT frame.
 pub(super) const PLACE: usize = 2048;
 
 /// Address of a place.
@@ -32,10 +32,12 @@ impl Memory {
         let bytes = places as usize * PLACE;
         let (protection, flags) =
             (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE | MapFlags::POPULATE);
-        // SAFETY: the kernel chooses a range that nothing else uses, so no memory of this process changes.
+        // SAFETY: the kernel chooses a range that nothing else uses, so no memory of this process
+        // changes.
         let start = unsafe { mmap_anonymous(ptr::null_mut(), bytes, protection, flags)? };
         let memory = Self { start: NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?, bytes };
-        // SAFETY: the whole mapping, nothing else. A child has no part in pages that the kernel holds for this process.
+        // SAFETY: the whole mapping, nothing else. A child does not get pages that the kernel holds
+        // for this process.
         unsafe { madvise(start, bytes, Advice::LinuxDontFork)? };
         Ok(memory)
     }
@@ -53,18 +55,19 @@ impl Memory {
 
     pub(super) fn write(&mut self, address: u64, frame: &[u8]) {
         let (start, length) = self.part(address, frame.len());
-        // SAFETY: `part` lies in the mapping, in a place that is no frame's of the kernel's, and `frame` outside it.
+        // SAFETY: `part` lies in the mapping, in a place that is no frame's of the kernel's, and
+        // `frame` outside it.
         unsafe { ptr::copy_nonoverlapping(frame.as_ptr(), start, length) };
     }
 
-    /// A frame where it lies.
+    /// A frame in place.
     ///
     /// # Safety
     /// The kernel has handed it over, and gets its place back when this is used no more.
     pub(super) unsafe fn frame(&self, address: u64, length: usize) -> &[u8] {
         let (start, length) = self.part(address, length);
-        // SAFETY: `part` lies in the mapping, and nobody writes there meanwhile: the kernel by the caller's word, and this process
-        // only in places that it sends from.
+        // SAFETY: `part` lies in the mapping, and nothing writes there meanwhile: the caller
+        // ensures it for the kernel, and this process writes only to places that it sends from.
         unsafe { slice::from_raw_parts(start, length) }
     }
 
@@ -85,5 +88,5 @@ impl Drop for Memory {
 
 // SAFETY: the mapping is memory of the whole process, and `write` needs it for itself.
 unsafe impl Send for Memory {}
-// SAFETY: without the memory for oneself there are only reads, of what nobody writes meanwhile.
+// SAFETY: a shared reference only allows reads, of places that nothing writes meanwhile.
 unsafe impl Sync for Memory {}

@@ -1,5 +1,5 @@
-//! A ring of descriptors that the kernel shares with this process (AF_XDP, if_xdp.h): one end writes and counts what it
-//! wrote, the other reads and counts what it has read.
+//! A ring of descriptors shared with the kernel (AF_XDP, if_xdp.h): one end writes and counts its
+//! writes, the other reads and counts its reads.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -27,7 +27,8 @@ impl<T: Copy> Ring<T> {
     /// Maps the ring of `count` entries, a power of two, that the socket has at `page`.
     ///
     /// # Errors
-    /// ENOMEM without room; Unsupported on a kernel whose rings have no flags (before Linux 5.4).
+    /// ENOMEM without memory; Unsupported on a kernel without flags in its rings (before Linux
+    /// 5.4).
     pub(super) fn of(
         socket: BorrowedFd<'_>,
         page: u64,
@@ -40,10 +41,12 @@ impl<T: Copy> Ring<T> {
         let bytes = first + count as usize * size_of::<T>();
         let (protection, sharing) =
             (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED | MapFlags::POPULATE);
-        // SAFETY: the kernel chooses a range that nothing else uses, so no memory of this process changes.
+        // SAFETY: the kernel chooses a range that nothing else uses, so no memory of this process
+        // changes.
         let start = unsafe { mmap(ptr::null_mut(), bytes, protection, sharing, socket, page)? };
         let start = NonNull::new(start.cast::<u8>()).ok_or(io::ErrorKind::OutOfMemory)?;
-        // SAFETY: the kernel says where these lie in the mapping it has just made, each aligned as its type.
+        // SAFETY: the kernel says where these lie in the mapping it has just made, each aligned as
+        // its type.
         let (written, read, flags, entries) = unsafe {
             (
                 start.add(written).cast(),
@@ -61,7 +64,7 @@ impl<T: Copy> Ring<T> {
         counter(&self.flags).load(Ordering::Relaxed) & XDP_RING_NEED_WAKEUP != 0
     }
 
-    /// Writes an entry into a ring that is ours to write, and has room.
+    /// Writes an entry into a ring that this process writes and that has space.
     pub(super) fn put(&mut self, entry: T) {
         self.set(self.own, entry);
         self.own = self.own.wrapping_add(1);
@@ -69,7 +72,8 @@ impl<T: Copy> Ring<T> {
         counter(&self.written).store(self.own, Ordering::Release);
     }
 
-    /// Takes the last entry back from a ring that is ours to write, and at which the kernel has not looked since.
+    /// Takes the last entry back from a ring that this process writes, and that the kernel has not
+    /// read since.
     pub(super) fn withdraw(&mut self) {
         self.own = self.own.wrapping_sub(1);
         counter(&self.written).store(self.own, Ordering::Release);
@@ -90,7 +94,8 @@ impl<T: Copy> Ring<T> {
     }
 
     fn get(&self, number: u32) -> T {
-        // SAFETY: the number of an entry modulo the count lies in the mapping, and any bytes are a T of integers.
+        // SAFETY: the number of an entry modulo the count lies in the mapping, and any bytes are a
+        // T of integers.
         unsafe { self.entries.add((number & (self.count - 1)) as usize).read() }
     }
 
@@ -101,8 +106,8 @@ impl<T: Copy> Ring<T> {
 }
 
 fn counter(place: &NonNull<AtomicU32>) -> &AtomicU32 {
-    // SAFETY: it lies in the mapping, aligned, as long as the ring that `place` is a field of, and is changed on both
-    // sides as an atomic is.
+    // SAFETY: it lies in the mapping, aligned, as long as the ring that `place` is a field of, and
+    // is changed on both sides as an atomic is.
     unsafe { place.as_ref() }
 }
 
@@ -113,7 +118,8 @@ impl<T: Copy> Drop for Ring<T> {
     }
 }
 
-// SAFETY: the mapping is memory of the whole process, and all that writes it needs the ring for itself.
+// SAFETY: the mapping is memory of the whole process, and all writes to it need the ring
+// exclusively.
 unsafe impl<T: Copy + Send> Send for Ring<T> {}
-// SAFETY: without the ring for oneself there are only loads, of what nobody but the kernel writes meanwhile.
+// SAFETY: a shared reference only allows loads, of memory that only the kernel writes meanwhile.
 unsafe impl<T: Copy + Sync> Sync for Ring<T> {}

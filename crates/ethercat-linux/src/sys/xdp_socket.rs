@@ -1,5 +1,5 @@
-//! A socket for the frames of one queue of an interface (AF_XDP): frames lie in memory that the kernel shares with this
-//! process, and rings say whose they are.
+//! A socket for the frames of one queue of an interface (AF_XDP): frames are in memory shared with
+//! the kernel, and rings pass their ownership.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -22,7 +22,8 @@ const RECEIVED: u32 = 128;
 /// Frames sent and not yet on the wire: beyond these none is taken.
 const SENT: u32 = 128;
 
-/// Time that the kernel asks the driver in one system call, at most, and frames that it takes from it.
+/// Most time for which the kernel asks the driver in one system call, and most frames that it takes
+/// from it.
 const POLL_MICROSECONDS: libc::c_int = 20;
 const POLL_BUDGET: libc::c_int = 16;
 
@@ -45,17 +46,17 @@ struct Sending {
     completed: Ring<u64>,
     /// Places of no frame, the last used first: its lines of cache are still near.
     free: Vec<u64>,
-    /// The last frame waits for room in the interface's own queue.
+    /// The last frame waits for space in the interface's queue.
     blocked: bool,
 }
 
 impl XdpSocket {
-    /// A socket for a queue, without frames until a program gives it some; `sends` if it can send, too. Its memory is
-    /// present when this returns and stays so: the kernel holds it.
+    /// A socket for a queue, without frames until a program redirects some to it; `sends` if it can
+    /// send, too. Its memory is present when this returns and stays so: the kernel holds it.
     ///
     /// # Errors
-    /// EINVAL where there is no such queue, EBUSY where it has another's socket, ENOBUFS where no more memory may be locked,
-    /// EPERM without CAP_NET_RAW, EAFNOSUPPORT on a kernel without AF_XDP.
+    /// EINVAL if there is no such queue, EBUSY if it has another's socket, ENOBUFS if no more
+    /// memory may be locked, EPERM without CAP_NET_RAW, EAFNOSUPPORT on a kernel without AF_XDP.
     pub(crate) fn bind(index: u32, queue: u32, sends: bool, copied: bool) -> io::Result<Self> {
         let descriptor =
             rustix::net::socket_with(AddressFamily::XDP, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
@@ -81,11 +82,13 @@ impl XdpSocket {
         Ok(Self { descriptor, received, free, sending, memory, zero_copy })
     }
 
-    /// From now on [`XdpSocket::poll_driver`], and a frame sent, take the frames from the driver in the caller's own time,
-    /// and interrupts wait where the interface is set up for it (napi_defer_hard_irqs, gro_flush_timeout).
+    /// From now on [`XdpSocket::poll_driver`], and each send, take the frames from the driver in
+    /// the caller's time, and interrupts wait if the interface is configured for it
+    /// (napi_defer_hard_irqs, gro_flush_timeout).
     ///
     /// # Errors
-    /// EPERM without CAP_NET_ADMIN, ENOPROTOOPT before Linux 5.11 and without CONFIG_NET_RX_BUSY_POLL.
+    /// EPERM without CAP_NET_ADMIN, ENOPROTOOPT before Linux 5.11 and without
+    /// CONFIG_NET_RX_BUSY_POLL.
     pub(crate) fn prefer_polling(&self) -> io::Result<()> {
         const SO_BUSY_POLL: libc::c_int = 46;
         const SO_PREFER_BUSY_POLL: libc::c_int = 69;
@@ -96,7 +99,7 @@ impl XdpSocket {
             (SO_BUSY_POLL_BUDGET, POLL_BUDGET),
         ] {
             let length = size_of_val(&value) as libc::socklen_t;
-            // SAFETY: pointer and length are those of a live integer, which the kernel only reads.
+            // SAFETY: pointer and length belong to a live integer, which the kernel only reads.
             let result = unsafe {
                 libc::setsockopt(
                     self.descriptor.as_raw_fd(),
@@ -113,12 +116,12 @@ impl XdpSocket {
         Ok(())
     }
 
-    /// Sends one frame: one system call, or none where the driver looks by itself. One for which the interface's own queue
-    /// has no room just now leaves before the next, and none is taken until then.
+    /// Sends one frame: one system call, or none if the driver polls. A frame that finds the
+    /// interface's queue full leaves before the next, and none is taken until then.
     ///
     /// # Errors
-    /// ENETDOWN and ENXIO as the interface is down or gone, ENOBUFS without carrier or room, EMSGSIZE: it does not leave
-    /// later.
+    /// ENETDOWN and ENXIO if the interface is down or removed, ENOBUFS without carrier or space,
+    /// EMSGSIZE: the frame does not leave later.
     pub(crate) fn send(&mut self, frame: &[u8]) -> io::Result<()> {
         let Some(sending) = &mut self.sending else { return Err(Errno::OPNOTSUPP.into()) };
         sending.collect();
@@ -131,7 +134,7 @@ impl XdpSocket {
             woken.map_err(as_packet_socket)?;
         }
         let Some(address) = sending.free.pop() else {
-            // A driver may wait for this call with those before it.
+            // A driver may wait for this call with the earlier frames.
             return wake_to_send(&self.descriptor).and(Err(Errno::NOBUFS)).map_err(as_packet_socket);
         };
         self.memory.write(address, frame);
@@ -142,7 +145,7 @@ impl XdpSocket {
         }
         let Err(error) = wake_to_send(&self.descriptor) else { return Ok(()) };
         match error {
-            // Said before the kernel looks at the ring.
+            // Returned before the kernel reads the ring.
             Errno::NETDOWN | Errno::NXIO => {
                 sending.submitted.withdraw();
                 sending.free.push(address);
@@ -154,7 +157,7 @@ impl XdpSocket {
         if error == Errno::AGAIN { Ok(()) } else { Err(as_packet_socket(error)) }
     }
 
-    /// Hands `take` a frame that is already there, where it lies, and returns what that makes of it.
+    /// Calls `take` with a waiting frame, in place, and returns its result.
     pub(crate) fn take<T>(&mut self, take: impl FnOnce(&[u8]) -> T) -> Option<T> {
         let frame = self.received.next()?;
         // SAFETY: the kernel has handed it over with this entry, and gets its place back below.
@@ -167,9 +170,10 @@ impl XdpSocket {
         Some(taken)
     }
 
-    /// Wakes a driver that ran out of places for frames; one that is to be polled is asked for frames now: one system call.
+    /// Wakes a driver that ran out of places for frames; polls it if polling is preferred: one
+    /// system call.
     pub(crate) fn poll_driver(&self) {
-        // An interface that is down or gone is told by the packet socket beside this one.
+        // The packet socket of the interface reports if it is down or removed.
         let _ = rustix::net::recv(&self.descriptor, &mut [0; 0], RecvFlags::DONTWAIT);
     }
 
@@ -178,7 +182,7 @@ impl XdpSocket {
         self.zero_copy
     }
 
-    /// Frames that came and found no room, so far.
+    /// Number of received frames that found no space so far.
     pub(crate) fn dropped(&self) -> io::Result<u64> {
         let counts = sockopt::xdp_statistics(&self.descriptor)?;
         // Without a place, and without an entry for it.
@@ -205,7 +209,8 @@ impl Sending {
         Ok(Self { submitted, completed, free, blocked: false })
     }
 
-    /// Places of the frames that have left: never more than there are, so that the list does not grow.
+    /// Collects the places of frames that have left: never more than there are, so that the list
+    /// does not grow.
     fn collect(&mut self) {
         while let Some(address) = self.completed.next() {
             self.completed.pass();
@@ -218,7 +223,7 @@ fn wake_to_send(descriptor: &OwnedFd) -> Result<(), Errno> {
     rustix::net::send(descriptor, &[], SendFlags::DONTWAIT).map(drop)
 }
 
-/// No carrier, or no room in the interface's own queue: as a packet socket says it.
+/// No carrier, or no space in the interface's queue: the errors of a packet socket.
 fn as_packet_socket(error: Errno) -> io::Error {
     match error {
         Errno::AGAIN | Errno::BUSY => Errno::NOBUFS.into(),

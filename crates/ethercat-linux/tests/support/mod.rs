@@ -37,7 +37,7 @@ pub(crate) fn station(buttons: &Wires, lamps: &Wires) -> Vec<SubDevice> {
     ]
 }
 
-/// A servo drive in CSP, and what it takes.
+/// A servo drive in CSP, and the record of its targets.
 pub(crate) fn servo() -> (SubDevice, simulator::application::servo::ServoRecord) {
     let image = with_coe(identity(4), "servo", default_mapping()).image();
     let description = ServoDescription::new(DeviceDescription::from_sii(&image));
@@ -81,7 +81,7 @@ pub(crate) fn segment(devices: Vec<SubDevice>) -> Segment {
     Segment::new(devices)
 }
 
-/// Waits for a frame that does not come: as long as it is told to, and no longer.
+/// Waits for a frame that does not come, for exactly the given time.
 pub(crate) fn waits_as_long_as_it_is_told(link: &mut impl Link, timeout: Duration) {
     let begin = std::time::Instant::now();
     let received = link.receive(&mut [0; MAXIMUM_FRAME_LENGTH], Duration::from_millis(5)).unwrap();
@@ -90,8 +90,9 @@ pub(crate) fn waits_as_long_as_it_is_told(link: &mut impl Link, timeout: Duratio
     assert!(elapsed >= Duration::from_millis(5) && elapsed < timeout, "{elapsed:?}");
 }
 
-/// Has each of two hundred frames looked at in place while others come. It must stay whole meanwhile, however many they are, and the next one
-/// must be another. `frame` makes one of a length, with a number in bytes 14 to 17.
+/// Looks at each of two hundred frames in place while others come. It must not change meanwhile,
+/// and the next one must be another. `frame` makes a frame of a length, with a number in bytes 14
+/// to 17.
 pub(crate) fn frames_in_place_are_left_alone(
     near: &mut impl Link,
     far: &mut impl Link,

@@ -1,4 +1,5 @@
-//! The MainDevice's side of one drive: from statuswords and requests to controlwords and safe targets.
+//! The MainDevice's side of one drive: from statuswords and requests to controlwords and safe
+//! targets.
 
 mod blind;
 mod profile_position;
@@ -80,33 +81,40 @@ pub struct DriveOutput {
 
 /// One drive, as the MainDevice guides it: called once a cycle, no I/O, no allocation.
 ///
-/// **No jump.** Until Operation enabled is seen, a CSP target is the actual position of the same cycle. On the
-/// first cycle that shows Operation enabled ([`Drive::just_enabled`]) the actual position is latched once more and the
-/// controller's target ignored; the drive then stands at [`Drive::holds_at`]. From the next cycle on a target is
-/// taken if it lies within the maximum step of the last one sent, and otherwise refused and counted
-/// ([`Drive::refused_targets`]) and the drive holds. So a controller begins its motion at `holds_at` whenever the
-/// phase is [`Phase::Holding`], and needs no other rule. Distances are taken modulo 2^32: endless axes may wrap.
+/// **No jump.** Until the statusword shows Operation enabled, a CSP target is the actual position
+/// of the same cycle. In the first cycle that shows Operation enabled ([`Drive::just_enabled`]) the
+/// actual position is latched once more and the controller's target is ignored; the drive holds
+/// [`Drive::holds_at`]. From the next cycle on, a target within the maximum step of the last one
+/// sent is taken. Any other target is refused and counted ([`Drive::refused_targets`]), and the
+/// drive holds. So a controller needs one rule: begin the motion at `holds_at` whenever the phase
+/// is [`Phase::Holding`]. Distances are taken modulo 2^32: endless axes may wrap.
 ///
-/// **Missing input** (`None`, the working counter was wrong): the drive may still receive what is sent. For
-/// [`BLIND_CYCLES`] in a row targets go on, each within the maximum step of the last one sent; from then on a position
-/// stands, and velocities and torques only fall. Requests to stop are passed on without a statusword to guide them: Quick stop, halt,
-/// and Disable voltage for [`Request::Disable`]; nothing is ever enabled.
+/// **Missing input** (`None`, the working counter was wrong): the drive may still receive its
+/// outputs. For [`BLIND_CYCLES`] consecutive cycles targets continue, each within the maximum step
+/// of the last one sent. From then on the position is held, and velocities and torques only fall.
+/// Stop requests are sent without a statusword: Quick stop, halt, and Disable voltage for
+/// [`Request::Disable`]. Nothing is ever enabled.
 ///
-/// A statusword that shows no state ends Operation enabled: targets latch again, the controlword stays.
+/// A statusword that shows no state ends Operation enabled: targets latch again, the controlword
+/// stays.
 ///
-/// **Homing** ([`Drive::home`]) gives the axis to the drive. Until it has it back - the cyclic mode is shown again - the
-/// targets are the actual position and zero, and the phase is [`Phase::Holding`]; it begins anew where the axis stands then,
-/// whatever its position is called. Any request but [`Request::Enable`] interrupts it.
+/// **Homing** ([`Drive::home`]) gives the axis to the drive. Until 0x6061 shows the cyclic mode
+/// again, the targets are the actual position and zero, and the phase is [`Phase::Holding`]. Then
+/// it holds the actual position, which homing may have renumbered. Any request but
+/// [`Request::Enable`] interrupts homing.
 ///
-/// **Profile modes** ([`Drive::in_mode`]). Velocities and torques are those of CSV and CST; the drive goes over to them along its own ramps. A
-/// position is a destination: it is handed over as a new set-point that takes the place of the one before, wherever it lies, once the mode is
-/// shown, and only with an input. Any request but [`Request::Enable`] ends the way to it; a halt is taken back with the set-point that follows it, so that no
-/// old one is gone on to. How fast the axis goes there is for the drive's objects 0x6081, 0x6083 and 0x6084 to say.
+/// **Profile modes** ([`Drive::in_mode`]). Velocities and torques are commanded as in CSV and CST;
+/// the drive reaches them along its ramps. A position is a destination: once the mode is shown, and
+/// only in a cycle with an input, it is handed over as a new set-point that replaces the previous
+/// one, wherever it lies. Any request but [`Request::Enable`] ends the motion to it. A halt is
+/// cleared together with the next set-point, so that the drive does not resume an old one. Objects
+/// 0x6081, 0x6083 and 0x6084 of the drive set the speed and the ramps.
 ///
-/// **Another mode** ([`Drive::change_mode`]) may be asked for while the axis moves. Until 0x6061 shows it it is not known which of the
-/// two the drive works in, so it is sent the controller's targets of both; a position of a mode that was not one of positions
-/// has to lie within the maximum step of the actual one. From and to a profile mode it is to be at rest: it is halted until 0x6061 shows the mode, and
-/// set-points begin where it stands then.
+/// **Mode change** ([`Drive::change_mode`]) is allowed while the axis moves. Until 0x6061 shows the
+/// new mode, the drive may work in either, so it is sent the controller's targets of both. A
+/// position has to lie within the maximum step of the actual one if the old mode was no position
+/// mode. A change from or to a profile mode needs standstill: the axis is halted until 0x6061 shows
+/// the mode, and set-points begin at the position where it stopped.
 #[derive(Clone, Debug)]
 pub struct Drive {
     mode: CyclicMode,
@@ -115,7 +123,7 @@ pub struct Drive {
     /// Handshake of set-points, and the one handed over last, in profile position mode.
     set_points: ProfilePosition,
     destination: Option<i32>,
-    /// Mode of before, until the drive shows another.
+    /// Previous mode, until the drive shows the new one.
     before: Option<CyclicMode>,
     /// One of the two is a profile mode.
     rests: bool,
@@ -135,16 +143,16 @@ pub struct Drive {
     missing_inputs: u64,
 }
 
-/// Cycles in a row for which a position has to stay the same to be at rest.
+/// Consecutive cycles with an unchanged position that count as standstill.
 pub(super) const REST_CYCLES: u32 = 8;
 
-/// Cycles for which each level of the fault reset bit is held, so that a drive sampling the controlword more
-/// slowly than the bus, or one answering a cycle late, sees the edge.
+/// Cycles for which each level of the fault reset bit is held, so that a drive sampling the
+/// controlword more slowly than the bus, or one answering a cycle late, sees the edge.
 pub const FAULT_RESET_CYCLES: u32 = 8;
 
 impl Drive {
-    /// A drive in `mode`. `maximum_step` is the largest change of a CSP target in one cycle, in counts; other
-    /// modes do not use it.
+    /// A drive in `mode`. `maximum_step` is the largest change of a CSP target in one cycle, in
+    /// counts; other modes do not use it.
     #[must_use]
     pub fn new(mode: CyclicMode, maximum_step: u32) -> Self {
         Self {
@@ -170,22 +178,24 @@ impl Drive {
         }
     }
 
-    /// A drive in interpolated position mode (7): [`DriveOutput::target_position`] goes to 0x60C1:1, and everything else is as in
-    /// CSP.
+    /// A drive in interpolated position mode (7): [`DriveOutput::target_position`] goes to
+    /// 0x60C1:1, and everything else is as in CSP.
     #[must_use]
     pub fn interpolated(maximum_step: u32) -> Self {
         Self::in_mode(AxisMode::InterpolatedPosition, maximum_step)
     }
 
-    /// A drive in any mode that moves an axis. In [`AxisMode::ProfilePosition`] `maximum_step` is not used.
+    /// A drive in any mode that moves an axis. In [`AxisMode::ProfilePosition`] `maximum_step` is
+    /// not used.
     #[must_use]
     pub fn in_mode(mode: AxisMode, maximum_step: u32) -> Self {
         Self { own_mode: mode.into(), ..Self::new(mode.cyclic(), maximum_step) }
     }
 
-    /// Has the drive work in another mode, also while it is enabled and, between modes that are no profile modes, while it moves.
-    /// [`Drive::mode_of_operation`] asks for it; it has to be sent, and the mode in effect to be among the inputs: where it is not, it is taken to
-    /// be the one asked for. Nothing is changed, and `false` returned, while its drive has the axis to find its home.
+    /// Changes the mode of operation, also while the drive is enabled and, unless a profile mode is
+    /// involved, while it moves. The caller sends [`Drive::mode_of_operation`] to 0x6060 and maps
+    /// 0x6061; without 0x6061 the requested mode counts as shown. During homing it changes nothing
+    /// and returns `false`.
     pub fn change_mode(&mut self, mode: impl Into<AxisMode>) -> bool {
         let mode = mode.into();
         if self.homing.is_active() {
@@ -203,13 +213,14 @@ impl Drive {
         true
     }
 
-    /// True until the drive shows the mode that was asked for last.
+    /// True until the drive shows the mode that was requested last.
     #[must_use]
     pub const fn is_changing_mode(&self) -> bool {
         self.before.is_some()
     }
 
-    /// One cycle: what the drive reported (`None` where it is not to be trusted), what is wanted of it, what to send.
+    /// One cycle: the drive's inputs (`None` if they are not valid), the command, the outputs to
+    /// send.
     pub fn update(&mut self, input: Option<DriveInput>, command: DriveCommand) -> DriveOutput {
         self.just_enabled = false;
         let Some(input) = input else {
@@ -256,8 +267,8 @@ impl Drive {
         self.own_mode == ModeOfOperation::InterpolatedPosition
     }
 
-    /// The drive is to find its home by itself, as its objects 0x6098 ff. say. Taken only in Operation enabled, and not
-    /// while it does so already or changes its mode; `false` where it is ignored.
+    /// Starts the drive's homing, as its objects 0x6098 ff. configure it. Taken only in Operation
+    /// enabled, and not during homing or a mode change; `false` if it is ignored.
     pub fn home(&mut self) -> bool {
         let heard = self.phase != Phase::NotEnabled && !self.homing.is_active() && self.before.is_none();
         if heard {
@@ -277,8 +288,8 @@ impl Drive {
         self.homing.progress()
     }
 
-    /// True if homing keeps set-points from the drive: also after it was given up, until the axis rests in its cyclic
-    /// mode.
+    /// True while homing keeps set-points from the drive: also after it was given up, until the
+    /// axis is at standstill in its cyclic mode.
     #[must_use]
     pub fn is_homing(&self) -> bool {
         self.homing.is_active()
@@ -314,7 +325,8 @@ impl Drive {
         self.just_enabled
     }
 
-    /// The target position last sent, counts: where set-points begin while the phase is [`Phase::Holding`].
+    /// The target position last sent, counts: where set-points begin while the phase is
+    /// [`Phase::Holding`].
     #[must_use]
     pub const fn holds_at(&self) -> i32 {
         self.output.target_position
@@ -353,7 +365,8 @@ impl Drive {
             if let Some(before) = self.before {
                 self.follow_both(before, input, command);
             } else if resumes && self.mode == CyclicMode::Position && self.is_too_far(input.position) {
-                // The drive stopped along its own ramp, away from the held target: begin where it stands, once it has told so twice.
+                // The drive stopped along its ramp, away from the held target: begin at its
+                // position once two inputs agree.
                 if self.last_input.is_some_and(|last| self.is_a_step(last.position, input.position)) {
                     self.stand(Phase::Holding, input.position);
                 } else {
@@ -370,8 +383,8 @@ impl Drive {
         self.halted |= command.request == Request::Halt;
     }
 
-    /// Until the drive shows the mode asked for it is halted: it does not go on to a destination of before, nor to one that it was not
-    /// handed.
+    /// Halts the drive until it shows the requested mode: it continues to no earlier destination,
+    /// nor to one that it was not handed.
     fn rest_to_change(&mut self, input: DriveInput) {
         self.just_enabled = self.phase == Phase::NotEnabled;
         self.stand(Phase::Holding, input.position);
@@ -389,7 +402,8 @@ impl Drive {
         self.stand(Phase::Holding, input.position);
     }
 
-    /// Sends the targets of the mode asked for and of that of before: the drive may work in either.
+    /// Sends the targets of the requested mode and of the previous one: the drive may work in
+    /// either.
     fn follow_both(&mut self, before: CyclicMode, input: DriveInput, command: DriveCommand) {
         let position = self.may_work_in(CyclicMode::Position);
         let (velocity, torque) =
@@ -443,8 +457,10 @@ impl Drive {
         self.mode == mode || self.before == Some(mode)
     }
 
-    /// The place of a drive that is not led. One reply may be wrong behind a right working counter: a place that it cannot have come to in a cycle
-    /// is the middle one of its target, the place before, and the one told, so that another reply has to bear it out.
+    /// Position of a drive that does not follow set-points. One reply may be wrong despite a right
+    /// working counter. A position out of reach within one cycle is replaced by the median of the
+    /// target, the previous position and the reported one, so that a second reply has to confirm
+    /// it.
     fn place(&self, input: DriveInput) -> i32 {
         let (told, held) = (input.position, self.holds_at());
         match self.last_input {
@@ -502,8 +518,8 @@ impl Drive {
         }
     }
 
-    /// Bit 7 toggles every [`FAULT_RESET_CYCLES`] while the fault stays; every other word sent has it low, so
-    /// the first one here is always an edge.
+    /// Bit 7 toggles every [`FAULT_RESET_CYCLES`] while the fault stays; every other word sent has
+    /// it low, so the first one here is always an edge.
     fn fault_reset_controlword(&mut self) -> Controlword {
         let high = self.output.controlword.fault_reset();
         if self.reset_cycles_left > 0 {
@@ -514,8 +530,8 @@ impl Drive {
         if high { Controlword::DISABLE_VOLTAGE } else { Controlword::FAULT_RESET }
     }
 
-    /// The axis brakes to rest before the voltage goes: rest is Target reached, or an encoder that stands
-    /// still where a drive does not set that bit.
+    /// The axis brakes to standstill before Disable voltage. Standstill is Target reached, or an
+    /// unchanged encoder position for drives that do not set that bit.
     fn leave_quick_stop(&self, input: DriveInput) -> Controlword {
         // A drive that samples more slowly than the bus repeats its position.
         let was =

@@ -1,5 +1,5 @@
-//! Error codes of drives, as object 0x603F and emergencies carry them (IEC 61800-7-201, 6.9 and Annex A; classes by
-//! CiA 301, Table 26; ETG.1000.6, 5.6.4).
+//! Error codes of drives, as object 0x603F and emergencies carry them (IEC 61800-7-201, 6.9 and
+//! Annex A; classes by CiA 301, Table 26; ETG.1000.6, 5.6.4).
 
 use core::fmt;
 
@@ -9,7 +9,7 @@ use crate::table::codes;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ErrorCode(pub u16);
 
-/// The code in words; one that the standard does not define by the nearest class it belongs to.
+/// The code in words; an undefined code by its nearest class.
 impl fmt::Display for ErrorCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let own = if self.is_defined() { "" } else { ", the device's own code" };
@@ -18,7 +18,7 @@ impl fmt::Display for ErrorCode {
 }
 
 impl ErrorCode {
-    /// True if the standard says what it means; otherwise [`Self::text`] names its class.
+    /// True if the standard defines the code; otherwise [`Self::text`] names its class.
     #[must_use]
     pub fn is_defined(self) -> bool {
         Self::all().binary_search_by_key(&self, |(code, _)| *code).is_ok()
@@ -47,7 +47,7 @@ impl ErrorCode {
             0x5110..=0x511F => "check its 24 V supply",
             0x5120..=0x512F => "switch the main power on, or check its supply",
             0x5000..=0x5FFF => "switch it off and on; if it comes again, replace the device",
-            0x6300..=0x63FF => "write its parameters anew, or restore its defaults",
+            0x6300..=0x63FF => "write its parameters again, or restore its defaults",
             0x6000..=0x6FFF => "switch it off and on; if it comes again, update its firmware",
             0x7110..=0x711F => "check the braking resistor, and brake more gently",
             0x7120..=0x712F => "check that the motor turns freely, its phases and its commutation",
@@ -294,7 +294,7 @@ mod tests {
 
     // feature(main-device): error codes of drives in words, with what to do next
     #[test]
-    fn codes_of_the_standard_are_told_in_words_with_what_to_do() {
+    fn standard_codes_have_a_text_and_a_remedy() {
         for (code, words, remedy) in [
             (0x8611, "0x8611: following error", "moves freely"),
             (0x7305, "0x7305: incremental encoder 1 fault", "encoder"),
@@ -311,7 +311,7 @@ mod tests {
 
     // feature(main-device): error codes of drives in words, with what to do next
     #[test]
-    fn unknown_codes_are_told_by_their_nearest_class() {
+    fn unknown_codes_show_their_nearest_class() {
         for (code, words) in [
             (0x3139, "0x3139: mains phase failure, the device's own code"),
             (0x7399, "0x7399: sensor, the device's own code"),

@@ -1,9 +1,9 @@
-//! The MainDevice's side of homing (IEC 61800-7-201, homing mode): the drive finds its home by itself, in mode of
-//! operation 6, and counts its positions from there.
+//! The MainDevice's side of homing (IEC 61800-7-201, homing mode): the drive finds its home in mode
+//! of operation 6, and counts its positions from there.
 //!
-//! 0x6060 asks for mode 6 and 0x6061 shows it; bit 4 of the controlword starts; bits 10, 12 and 13 of the statusword say
-//! how it goes; then 0x6060 asks for the cyclic mode again. Both modes have to be in the process data: nothing here waits
-//! for a mailbox.
+//! 0x6060 requests mode 6 and 0x6061 shows it; bit 4 of the controlword starts homing; bits 10, 12
+//! and 13 of the statusword show its progress; then 0x6060 requests the cyclic mode again. Both
+//! mode objects have to be in the process data: nothing here waits for a mailbox.
 
 use super::drive::{DriveInput, REST_CYCLES, Request};
 use super::mode::ModeOfOperation;
@@ -12,16 +12,16 @@ use super::word::{Controlword, Statusword};
 /// State of a drive's homing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HomingProgress {
-    /// Not asked for.
+    /// Not requested.
     #[default]
     NotAsked,
-    /// The drive has the axis, or is about to get or to give it back.
+    /// The drive controls the axis, or is about to take or to return it.
     Running,
     /// The drive counts from its home, and works in its cyclic mode again.
     Attained,
     /// Another request was made of the drive, or it left Operation enabled.
     Interrupted,
-    /// The drive showed a homing error, or was called off ([`super::Drive::abort_homing`]).
+    /// The drive showed a homing error, or homing was aborted ([`super::Drive::abort_homing`]).
     Failed,
 }
 
@@ -36,17 +36,17 @@ pub(super) struct Homing {
 enum Stage {
     #[default]
     Idle,
-    /// Mode 6 is asked for and not shown yet.
+    /// Mode 6 is requested and not shown yet.
     Entering,
-    /// Bit 4 is set. `before`: what the statusword showed when that began, until it shows something else.
+    /// Bit 4 is set. `before`: the statusword at that moment, until it changes.
     Searching { before: Option<u16>, cycles: u32 },
-    /// Given up: halted, still in mode 6, at rest for so many cycles.
+    /// Given up: halted, still in mode 6; cycles at standstill.
     Stopping { cycles: u32 },
-    /// The cyclic mode is asked for and not shown yet.
+    /// The cyclic mode is requested and not shown yet.
     Leaving,
 }
 
-/// Cycles after which a statusword that has not changed since the start is taken for the answer to it: an earlier homing
+/// Cycles after which an unchanged statusword counts as the answer to the start: an earlier homing
 /// may have left the same bits, and the drive may sample the controlword more slowly than the bus.
 pub const ANSWER_CYCLES: u32 = 32;
 
@@ -61,7 +61,7 @@ impl Homing {
         *self = Self { stage: Stage::Entering, progress: HomingProgress::Running };
     }
 
-    /// True if the drive has the axis, or is about to get or to give it back.
+    /// True if the drive controls the axis, or is about to take or to return it.
     pub(super) fn is_active(&self) -> bool {
         self.stage != Stage::Idle
     }
@@ -78,7 +78,7 @@ impl Homing {
         }
     }
 
-    /// The drive is to stop searching. One that does not even give its cyclic mode back is not asked again.
+    /// Stops the search. A drive that does not return to its cyclic mode either is not asked again.
     pub(super) fn give_up(&mut self, why: HomingProgress) {
         if self.progress == HomingProgress::Running {
             self.progress = why;
@@ -89,14 +89,14 @@ impl Homing {
         }
     }
 
-    /// The drive has left Operation enabled, and with it what it was doing.
+    /// The drive has left Operation enabled, which ends homing.
     pub(super) fn end(&mut self) {
         self.give_up(HomingProgress::Interrupted);
         self.stage = Stage::Idle;
     }
 
-    /// One cycle in Operation enabled: the bits to set in the controlword, over those of `request`. `rests`: the axis has
-    /// not moved since the last cycle.
+    /// One cycle in Operation enabled: the bits to set in the controlword, in addition to the bits
+    /// of `request`. `rests`: the axis has not moved since the last cycle.
     pub(super) fn step(
         &mut self,
         input: &DriveInput,

@@ -1,4 +1,5 @@
-//! Modes of operation (IEC 61800-7-201, modes of operation 0x6060 and supported drive modes 0x6502).
+//! Modes of operation (IEC 61800-7-201, modes of operation 0x6060 and supported drive modes
+//! 0x6502).
 
 use core::fmt;
 
@@ -23,7 +24,8 @@ pub enum ModeOfOperation {
     CyclicSynchronousVelocity,
     /// 10, cst.
     CyclicSynchronousTorque,
-    /// Another number: 0 is no mode, 2 the velocity mode of frequency converters, negative ones the maker's.
+    /// Another number: 0 is no mode, 2 the velocity mode of frequency converters; negative modes
+    /// are vendor-specific.
     Other(i8),
 }
 
@@ -119,7 +121,7 @@ impl From<CyclicMode> for ModeOfOperation {
 pub struct SupportedModes(pub u32);
 
 impl SupportedModes {
-    /// Those in `modes` that have a bit.
+    /// The modes in `modes` that have a bit.
     #[must_use]
     pub fn of(modes: &[ModeOfOperation]) -> Self {
         Self(modes.iter().filter_map(|&mode| bit(mode)).fold(0, |bits, bit| bits | bit))

@@ -1,6 +1,8 @@
-//! Indices of the objects of CiA 402 (IEC 61800-7-201, object dictionary). All are at sub-index 0 unless said.
+//! Indices of the objects of CiA 402 (IEC 61800-7-201, object dictionary). All are at sub-index 0
+//! unless said.
 //!
-//! A device may have up to [`MOST_AXES`] axes. Those of the second and later ones are 0x800 apart ([`of_axis`]).
+//! A device may have up to [`MOST_AXES`] axes. The objects of each axis are 0x800 above the
+//! previous axis's ([`of_axis`]).
 
 /// Error code of the last fault, UNSIGNED16.
 pub const ERROR_CODE: u16 = 0x603F;
@@ -8,17 +10,17 @@ pub const ERROR_CODE: u16 = 0x603F;
 pub const CONTROLWORD: u16 = 0x6040;
 /// Statusword, UNSIGNED16.
 pub const STATUSWORD: u16 = 0x6041;
-/// Quick stop option code, INTEGER16: what the axis does in Quick stop active.
+/// Quick stop option code, INTEGER16: action in Quick stop active.
 pub const QUICK_STOP_OPTION_CODE: u16 = 0x605A;
-/// Shutdown option code, INTEGER16: what the axis does in transition 8.
+/// Shutdown option code, INTEGER16: action in transition 8.
 pub const SHUTDOWN_OPTION_CODE: u16 = 0x605B;
-/// Disable operation option code, INTEGER16: what the axis does in transition 5.
+/// Disable operation option code, INTEGER16: action in transition 5.
 pub const DISABLE_OPERATION_OPTION_CODE: u16 = 0x605C;
-/// Halt option code, INTEGER16: what the axis does while the halt bit is set.
+/// Halt option code, INTEGER16: action while the halt bit is set.
 pub const HALT_OPTION_CODE: u16 = 0x605D;
-/// Fault reaction option code, INTEGER16: what the axis does in Fault reaction active.
+/// Fault reaction option code, INTEGER16: action in Fault reaction active.
 pub const FAULT_REACTION_OPTION_CODE: u16 = 0x605E;
-/// Modes of operation, INTEGER8: the mode asked for.
+/// Modes of operation, INTEGER8: the requested mode.
 pub const MODES_OF_OPERATION: u16 = 0x6060;
 /// Modes of operation display, INTEGER8: the mode in effect.
 pub const MODES_OF_OPERATION_DISPLAY: u16 = 0x6061;
@@ -92,7 +94,8 @@ pub const HOMING_METHOD: u16 = 0x6098;
 pub const HOMING_SPEEDS: u16 = 0x6099;
 /// Homing acceleration, UNSIGNED32, acceleration units.
 pub const HOMING_ACCELERATION: u16 = 0x609A;
-/// SI unit of positions, UNSIGNED32; those of velocities, accelerations and jerks follow, up to 0x60AB.
+/// SI unit of positions, UNSIGNED32; the units of velocities, accelerations and jerks follow, up to
+/// 0x60AB.
 pub const SI_UNIT_POSITION: u16 = 0x60A8;
 /// Position offset added to the target position in CSP, INTEGER32, counts.
 pub const POSITION_OFFSET: u16 = 0x60B0;
@@ -100,11 +103,12 @@ pub const POSITION_OFFSET: u16 = 0x60B0;
 pub const VELOCITY_OFFSET: u16 = 0x60B1;
 /// Torque offset (feed-forward), INTEGER16, 0.1 % of the rated torque.
 pub const TORQUE_OFFSET: u16 = 0x60B2;
-/// Touch probe function, UNSIGNED16: what probes 1 (low byte) and 2 (high byte) wait for.
+/// Touch probe function, UNSIGNED16: events of probes 1 (low byte) and 2 (high byte).
 pub const TOUCH_PROBE_FUNCTION: u16 = 0x60B8;
 /// Touch probe status, UNSIGNED16: which probes wait, and which positions are stored.
 pub const TOUCH_PROBE_STATUS: u16 = 0x60B9;
-/// Position at the positive edge of touch probe 1, INTEGER32, counts; the negative edge and probe 2 follow, up to 0x60BD.
+/// Position at the positive edge of touch probe 1, INTEGER32, counts; the negative edge and probe 2
+/// follow, up to 0x60BD.
 pub const TOUCH_PROBE_POSITION: u16 = 0x60BA;
 /// Interpolation sub mode select, INTEGER16: 0 is linear.
 pub const INTERPOLATION_SUB_MODE: u16 = 0x60C0;
@@ -125,9 +129,9 @@ pub const TARGET_VELOCITY: u16 = 0x60FF;
 /// Supported drive modes, UNSIGNED32, a bit per mode.
 pub const SUPPORTED_DRIVE_MODES: u16 = 0x6502;
 
-/// True of an object that moves the axis or changes how its numbers are read: controlword, mode, targets and offsets, home
-/// offset, polarity, scales and units, those of torque and current too, and the digital outputs, whose first bit is the drive's own
-/// brake. Of any axis of a device.
+/// True of an object that moves the axis or changes how its numbers are read: controlword, mode,
+/// targets and offsets, home offset, polarity, scales and units (of torque and current too), and
+/// the digital outputs, whose first bit is the brake of the drive. Of any axis of a device.
 #[must_use]
 pub const fn moves(index: u16) -> bool {
     matches!(
@@ -150,9 +154,10 @@ pub const fn moves(index: u16) -> bool {
     )
 }
 
-/// True of an object that bounds how the axis moves and stops: option codes, windows of the following error and the position,
-/// greatest torque, current, speed and acceleration, position limits, profiles and their jerk, homing, interpolation, positioning
-/// options. Of any axis of a device.
+/// True of an object that bounds how the axis moves and stops: option codes, windows of the
+/// following error and the position, greatest torque, current, speed and acceleration, position
+/// limits, profiles and their jerk, homing, interpolation, positioning options. Of any axis of a
+/// device.
 #[must_use]
 pub const fn limits(index: u16) -> bool {
     matches!(
@@ -183,13 +188,15 @@ pub const MOST_AXES: u8 = 8;
 /// Distance between the same objects of two axes of a device (ETG.6010, 4.3).
 const AXIS_OFFSET: u16 = 0x800;
 
-/// Index of the same object of another axis of the device, which is counted from 0; `index` is that of the first axis.
+/// Index of the same object of another axis of the device, which is counted from 0; `index` is that
+/// of the first axis.
 #[must_use]
 pub const fn of_axis(index: u16, axis: u8) -> u16 {
     index.wrapping_add(AXIS_OFFSET.wrapping_mul(axis as u16))
 }
 
-/// Axis that an object of the profile belongs to, counted from 0; `None` for an object that is no axis's.
+/// Axis that an object of the profile belongs to, counted from 0; `None` for an object that is no
+/// axis's.
 #[must_use]
 pub const fn axis_of(index: u16) -> Option<u8> {
     if index < 0x6000 || index > 0x9FFF { None } else { Some(((index - 0x6000) / AXIS_OFFSET) as u8) }

@@ -1,8 +1,10 @@
-//! The MainDevice's side of the profile modes (IEC 61800-7-201, profile position, profile velocity and profile torque mode): the
-//! drive makes its own way to a target.
+//! The MainDevice's side of the profile modes (IEC 61800-7-201, profile position, profile velocity
+//! and profile torque mode): the drive plans its motion to a target.
 //!
-//! [`ProfilePosition`] is the handshake of set-points alone; [`ProfileDrive`] guides a drive through its states with a [`Drive`],
-//! and adds what its mode needs: every way of handing set-points over. A [`Drive`] itself has the way that axes need. Speeds, ramps and limits are the drive's objects: 0x6081 to 0x6084, 0x6087, 0x607D, 0x607F.
+//! [`ProfilePosition`] is only the handshake of set-points. [`ProfileDrive`] takes a drive through
+//! its states with a [`Drive`], and adds every way to hand set-points over; [`Drive`] alone has the
+//! one way that axes need. Objects of the drive set speeds, ramps and limits: 0x6081 to 0x6084,
+//! 0x6087, 0x607D, 0x607F.
 
 use super::drive::{Drive, DriveCommand, DriveInput, DriveOutput, Phase, Request, fallen};
 use super::homing::ANSWER_CYCLES;
@@ -31,10 +33,10 @@ impl From<ProfileMode> for ModeOfOperation {
     }
 }
 
-/// Time at which a set-point takes over from the one before.
+/// Time at which a set-point replaces the previous one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Change {
-    /// Once that one has been reached, at rest.
+    /// After the running set-point is reached, at standstill.
     #[default]
     AfterReached,
     /// At once (bit 5 of the controlword).
@@ -55,7 +57,7 @@ pub struct SetPoint {
 }
 
 impl SetPoint {
-    /// A set-point at `position`, after the one before.
+    /// A set-point at `position`, after the previous one.
     #[must_use]
     pub const fn at(position: i32) -> Self {
         Self { position, relative: false, change: Change::AfterReached }
@@ -80,7 +82,7 @@ pub enum SetPointProgress {
     NotAsked,
     /// The drive has not acknowledged it yet.
     HandingOver,
-    /// The drive is on its way, to it or to the one before.
+    /// The drive is moving to it or to the previous one.
     Moving,
     /// The drive shows Target reached, and none waits.
     Reached,
@@ -88,7 +90,8 @@ pub enum SetPointProgress {
     Interrupted,
 }
 
-/// Handshake of set-points: bits 4, 5, 6 and 9 of the controlword against bit 12 of the statusword, one step a cycle.
+/// Handshake of set-points: bits 4, 5, 6 and 9 of the controlword against bit 12 of the statusword,
+/// one step a cycle.
 ///
 /// ```
 /// use onbeat_ethercat::cia402::{ProfilePosition, SetPoint, SetPointProgress, Statusword};
@@ -113,14 +116,16 @@ pub struct ProfilePosition {
 enum Stage {
     #[default]
     Idle,
-    /// Bit 4 is low, until the drive has room for a set-point; for so many cycles.
+    /// Bit 4 is low, until the drive has space for a set-point; `cycles` so far.
     Waiting { cycles: u32 },
-    /// Bit 4 is high, until the drive acknowledges. `before`: it showed the acknowledgement of an earlier one.
+    /// Bit 4 is high, until the drive acknowledges. `before`: it showed the acknowledgement of an
+    /// earlier one.
     Handing { before: bool, cycles: u32 },
 }
 
 impl ProfilePosition {
-    /// Takes a set-point to hand over; `false`, and nothing done, while the drive has not acknowledged the one before.
+    /// Takes a set-point to hand over. Returns `false` and does nothing while the drive has not
+    /// acknowledged the previous one.
     pub fn hand_over(&mut self, set_point: SetPoint) -> bool {
         let free = self.stage == Stage::Idle;
         if free {
@@ -131,7 +136,8 @@ impl ProfilePosition {
         free
     }
 
-    /// One cycle of a drive in Operation enabled and in the mode: the bits to set in the controlword.
+    /// One cycle of a drive in Operation enabled and in the mode: the bits to set in the
+    /// controlword.
     pub fn step(&mut self, statusword: Statusword) -> u16 {
         let acknowledged = statusword.set_point_acknowledged();
         self.stage = match self.stage {
@@ -140,7 +146,8 @@ impl ProfilePosition {
                 Stage::Idle
             }
             Stage::Waiting { cycles } => {
-                // One that is to replace all others needs no room, but a drive that has seen bit 4 low.
+                // A set-point that replaces all others needs no free buffer, but a drive that has
+                // seen bit 4 low.
                 let replaces = self.set_point.change == Change::Immediately && cycles >= ANSWER_CYCLES;
                 if !acknowledged || replaces {
                     Stage::Handing { before: acknowledged, cycles: 0 }
@@ -189,7 +196,7 @@ impl ProfilePosition {
 
     fn bits(&self) -> u16 {
         match self.stage {
-            // Bit 9 stays: the drive looks at it when it passes the set-point.
+            // Bit 9 stays: the drive reads it when it passes the set-point.
             Stage::Idle => self.set_point.bits() & Controlword::CHANGE_ON_SET_POINT,
             Stage::Waiting { .. } => self.set_point.bits(),
             Stage::Handing { .. } => self.set_point.bits() | Controlword::NEW_SET_POINT,
@@ -197,11 +204,13 @@ impl ProfilePosition {
     }
 }
 
-/// One drive in a profile mode, as the MainDevice guides it: called once a cycle, no I/O, no allocation.
+/// One drive in a profile mode, as the MainDevice guides it: called once a cycle, no I/O, no
+/// allocation.
 ///
-/// States, faults and stops go as [`Drive`] has them. Until Operation enabled and the mode are shown, the target position is the
-/// actual one, velocity and torque are zero, and set-points are forgotten. Without input, velocities and torques only fall,
-/// and no handshake goes on. A mode that is not mapped ([`DriveInput::mode`]) is taken to be the right one.
+/// States, faults and stops are handled as in [`Drive`]. Until Operation enabled and the mode are
+/// shown, the target position is the actual one, velocity and torque are zero, and set-points are
+/// forgotten. Without input, velocities and torques only fall, and the handshake pauses. A mode
+/// that is not mapped ([`DriveInput::mode`]) counts as the right one.
 ///
 /// ```
 /// use onbeat_ethercat::cia402::{DriveInput, ProfileDrive, ProfileMode, Request, SetPoint, Statusword};
@@ -255,8 +264,8 @@ impl ProfileDrive {
         self.mode.into()
     }
 
-    /// Hands a set-point over; `false`, and nothing done, where the mode is another, the drive is not in Operation enabled, or it
-    /// has not acknowledged the one before.
+    /// Hands a set-point over. Returns `false` and does nothing in another mode, outside Operation
+    /// enabled, or while the drive has not acknowledged the previous one.
     pub fn move_to(&mut self, set_point: SetPoint) -> bool {
         let hears = self.mode == ProfileMode::Position && self.drive.phase() != Phase::NotEnabled;
         hears && self.position.hand_over(set_point)
@@ -284,7 +293,8 @@ impl ProfileDrive {
         &self.drive
     }
 
-    /// One cycle: what the drive reported (`None` where it is not to be trusted), what is wanted of it, what to send.
+    /// One cycle: the drive's inputs (`None` if they are not valid), the request, the outputs to
+    /// send.
     pub fn update(&mut self, input: Option<DriveInput>, request: Request) -> DriveOutput {
         let command =
             DriveCommand { request, target_position: self.drive.holds_at(), ..DriveCommand::default() };

@@ -1,4 +1,5 @@
-//! The states, commands and transitions of a power drive system (IEC 61800-7-201, finite state automaton).
+//! The states, commands and transitions of a power drive system (IEC 61800-7-201, finite state
+//! automaton).
 
 pub use types::state::DriveState as State;
 
@@ -11,7 +12,8 @@ pub enum Command {
     Shutdown,
     /// Bits 3..0 `0111`: Switch on, or in Operation enabled Disable operation.
     SwitchOn,
-    /// Bits 3..0 `1111`; in Ready to switch on it switches on first (command Switch on + Enable operation).
+    /// Bits 3..0 `1111`; in Ready to switch on it switches on first (command Switch on + Enable
+    /// operation).
     EnableOperation,
     /// Bits 3..0 `xx0x`.
     DisableVoltage,
@@ -22,7 +24,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// The command in `controlword`, given the one before it.
+    /// The command in `controlword` after the `previous` one.
     ///
     /// `None` where bit 7 is high without having risen: the standard's commands all need it low.
     #[must_use]
@@ -45,8 +47,8 @@ impl Command {
     }
 }
 
-/// A transition, by the standard's number. Transition 16 (Quick stop active back to Operation enabled) is
-/// optional in the standard, not recommended by it, and left out here.
+/// A transition, by the standard's number. Transition 16 (Quick stop active back to Operation
+/// enabled) is optional in the standard, not recommended by it, and left out here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Transition {
     /// 0 to 15.
@@ -60,7 +62,8 @@ pub struct Transition {
 impl Transition {
     /// From `from` by `command`, where that is a transition at all.
     ///
-    /// Power, a fault or a stop in progress may stand against it: [`super::StateMachine`] knows of these.
+    /// Power, a fault or a stop in progress may block the transition: [`super::StateMachine`] knows
+    /// of these.
     #[must_use]
     pub const fn by_command(from: State, command: Command) -> Option<Self> {
         use Command as C;
@@ -88,7 +91,8 @@ impl Transition {
     /// 1: self-test and initialisation have ended.
     pub const INITIALISED: Self =
         Self { number: 1, from: Some(State::NotReadyToSwitchOn), to: State::SwitchOnDisabled };
-    /// 12 without a command: the quick stop has ended, where its option code (1 to 4) says to leave the state.
+    /// 12 without a command: the quick stop has ended, and its option code (1 to 4) leaves the
+    /// state.
     pub const QUICK_STOP_COMPLETED: Self =
         Self { number: 12, from: Some(State::QuickStopActive), to: State::SwitchOnDisabled };
     /// 13: a fault came.
@@ -103,7 +107,8 @@ mod tests {
     use super::super::word::Statusword;
     use super::*;
 
-    /// The state coding as the standard prints it, low byte, `x` for either; read independently of the code.
+    /// The state coding as the standard prints it, low byte, `x` for either; read independently of
+    /// the code.
     const CODING: [(&str, State); 8] = [
         ("x0xx0000", State::NotReadyToSwitchOn),
         ("x1xx0000", State::SwitchOnDisabled),
@@ -136,7 +141,8 @@ mod tests {
             assert_eq!(State::from_statusword(bits), want, "0x{bits:04X}");
             shown += u32::from(want.is_some());
         }
-        // Beside the free high byte: four patterns with three free bits, four with two.
+        // The high byte is free; in the low byte, four patterns have three free bits and four have
+        // two.
         assert_eq!(shown, 256 * (4 * 8 + 4 * 4));
     }
 

@@ -1,4 +1,4 @@
-//! The drive's own side of the state machine: what a simulated drive steps (IEC 61800-7-201).
+//! The drive's side of the state machine, used by simulated drives (IEC 61800-7-201).
 
 use super::state::{Command, State, Transition};
 use super::word::{Controlword, Statusword};
@@ -17,13 +17,13 @@ pub struct Surroundings {
     pub fault_reaction_completed: bool,
     /// The quick stop has ended: the axis rests.
     pub quick_stop_completed: bool,
-    /// The axis holds in Quick stop active after it has stopped (quick stop option codes 5 to 8); otherwise
-    /// (1 to 4) it goes on to Switch on disabled by itself.
+    /// The axis stays in Quick stop active after it has stopped (quick stop option codes 5 to 8);
+    /// otherwise (1 to 4) it changes to Switch on disabled.
     pub quick_stop_holds: bool,
 }
 
 impl Surroundings {
-    /// All well and at rest: initialised, powered, no fault.
+    /// Initialised, powered, at standstill, no fault.
     pub const WELL: Self = Self {
         initialised: true,
         power: true,
@@ -34,7 +34,8 @@ impl Surroundings {
     };
 }
 
-/// The state machine of a drive: holds the state and the last controlword, whose bit 7 counts by its edge.
+/// The state machine of a drive: its state and the last controlword, of which bit 7 acts on its
+/// rising edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StateMachine {
     state: State,
@@ -68,8 +69,8 @@ impl StateMachine {
 
     /// Takes at most one transition and returns it.
     ///
-    /// Order: a fault before all else, then what happens by itself, then the command. A drive that wants the
-    /// standard's Switch on + Enable operation in one cycle steps until `None`.
+    /// Order: a fault first, then automatic transitions, then the command. For the standard's
+    /// Switch on + Enable operation in one cycle, a drive steps until `None`.
     pub fn step(&mut self, controlword: Controlword, around: Surroundings) -> Option<Transition> {
         let command = Command::from_controlword(controlword, self.previous);
         self.previous = controlword;
@@ -78,8 +79,8 @@ impl StateMachine {
         Some(transition)
     }
 
-    /// The statusword of the state, with Remote and, where `power` is, Voltage enabled. The mode's bits are
-    /// the caller's to add.
+    /// The statusword of the state, with Remote and, where `power` is, Voltage enabled. The mode's
+    /// bits are the caller's to add.
     #[must_use]
     pub const fn statusword(&self, power: bool) -> Statusword {
         let voltage = if power { Statusword::VOLTAGE_ENABLED } else { 0 };
@@ -135,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quick_stop_leaves_by_itself_only_once_it_ended_and_where_its_option_says_so() {
+    fn quick_stop_option_code_decides_the_next_state() {
         let moving = Surroundings { quick_stop_completed: false, ..Surroundings::WELL };
         let holds = Surroundings { quick_stop_holds: true, ..Surroundings::WELL };
         let mut machine = StateMachine::in_state(State::OperationEnabled);
@@ -162,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_edge_of_fault_reset_leaves_fault_and_only_once_the_cause_is_gone() {
+    fn fault_reset_needs_an_edge_and_no_cause() {
         let present = Surroundings { fault: true, ..Surroundings::WELL };
         let mut machine = StateMachine::in_state(State::FaultReactionActive);
         assert_eq!(numbers(&mut machine, 0x00, present), [14]);
@@ -180,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn without_power_a_drive_does_not_switch_on_and_losing_it_is_a_fault() {
+    fn missing_power_blocks_switch_on_and_faults() {
         let unpowered = Surroundings { power: false, ..Surroundings::WELL };
         let mut machine = StateMachine::in_state(State::SwitchOnDisabled);
         assert_eq!(numbers(&mut machine, 0x06, unpowered), [2]);

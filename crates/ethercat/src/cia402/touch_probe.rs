@@ -1,8 +1,10 @@
-//! The MainDevice's side of touch probes (IEC 61800-7-201, touch probe functionality): the drive stores its position at the edges
-//! of an input, or at the index pulse of its encoder, whatever the cycle does meanwhile.
+//! The MainDevice's side of touch probes (IEC 61800-7-201, touch probe functionality): the drive
+//! stores its position at the edges of an input, or at the index pulse of its encoder,
+//! independently of the cycle.
 //!
-//! 0x60B8 arms, 0x60B9 shows what is stored, and 0x60BA to 0x60BD hold the positions: of probe 1 at the rising and the falling
-//! edge, then of probe 2. The low byte of the two words belongs to probe 1, the high one to probe 2.
+//! 0x60B8 arms, 0x60B9 shows the stored edges, and 0x60BA to 0x60BD hold the positions: of probe 1
+//! at the rising and the falling edge, then of probe 2. The low byte of the two words belongs to
+//! probe 1, the high one to probe 2.
 
 /// Event that a probe waits for: the first of each edge after it was armed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,14 +54,14 @@ pub enum ProbeProgress {
     Arming,
     /// The drive waits for the edges.
     Armed,
-    /// All edges asked for have come.
+    /// All requested edges are stored.
     Stored,
 }
 
 /// One touch probe of a drive: called once a cycle in which its inputs came, no I/O, no allocation.
 ///
-/// A status may be of an earlier arming. So a probe is taken back until the drive shows that, and only then armed; an edge counts
-/// once, in the cycle that shows it first ([`TouchProbe::fresh`]).
+/// A status may be of an earlier arming. So a probe is disarmed until the drive shows that, and
+/// only then armed. An edge counts once, in the cycle that shows it first ([`TouchProbe::fresh`]).
 ///
 /// ```
 /// use onbeat_ethercat::cia402::{ProbeProgress, ProbeTrigger, TouchProbe};
@@ -94,7 +96,7 @@ enum ProbeStage {
 }
 
 impl TouchProbe {
-    /// Has it wait for an event; edges of before are forgotten.
+    /// Arms the probe for an event; earlier edges are forgotten.
     pub fn arm(&mut self, trigger: ProbeTrigger) {
         *self = Self { trigger: Some(trigger), ..Self::default() };
     }
@@ -104,8 +106,8 @@ impl TouchProbe {
         *self = Self { stored: self.stored, ..Self::default() };
     }
 
-    /// One cycle: its byte of 0x60B9, and its positions at the rising and the falling edge, in counts. Returns its byte for
-    /// 0x60B8.
+    /// One cycle: its byte of 0x60B9, and its positions at the rising and the falling edge, in
+    /// counts. Returns its byte for 0x60B8.
     pub fn step(&mut self, status: u8, positions: [i32; 2]) -> u8 {
         self.fresh = [None; 2];
         let on = status & ENABLED != 0;
@@ -128,7 +130,8 @@ impl TouchProbe {
         if self.stage == ProbeStage::Off { 0 } else { trigger.function() }
     }
 
-    /// Positions at the rising and the falling edge that came with the last [`step`](Self::step), in counts.
+    /// Positions at the rising and the falling edge that came with the last [`step`](Self::step),
+    /// in counts.
     #[must_use]
     pub const fn fresh(&self) -> [Option<i32>; 2] {
         self.fresh
@@ -153,7 +156,8 @@ impl TouchProbe {
     }
 }
 
-/// Bits of a probe's byte of 0x60B9: it is on; a position is stored at the rising, the falling edge.
+/// Bits of a probe's byte of 0x60B9: it is on; a position is stored at the rising, the falling
+/// edge.
 const ENABLED: u8 = 1 << 0;
 const STORED: [u8; 2] = [1 << 1, 1 << 2];
 
@@ -165,7 +169,7 @@ mod tests {
 
     // feature(cia402): touch probes: armed anew after an earlier edge was taken back, each edge once
     #[test]
-    fn an_edge_of_an_earlier_arming_does_not_count_and_a_new_one_counts_once() {
+    fn probe_edge_counts_once_for_its_arming() {
         let mut probe = TouchProbe::default();
         assert_eq!((probe.step(0b111, [1, 2]), probe.fresh()), (0, [None; 2]), "nobody asked");
         probe.arm(BOTH);
@@ -187,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_was_asked_for_is_armed_and_counts() {
+    fn only_requested_edges_are_armed_and_counted() {
         for (trigger, function, stored) in [
             (ProbeTrigger::RISING, 0x11, [Some(1), None]),
             (ProbeTrigger::FALLING, 0x21, [None, Some(2)]),

@@ -1,12 +1,12 @@
-//! Statusword (0x6041) and controlword (0x6040): 16 checked bits each (IEC 61800-7-201, controlword and
-//! statusword objects).
+//! Statusword (0x6041) and controlword (0x6040): 16 checked bits each (IEC 61800-7-201, controlword
+//! and statusword objects).
 
 use core::fmt;
 
 use super::state::State;
 
-/// The statusword, 0x6041. Every one of its 65 536 values is legal to hold; [`State::from_statusword`] says
-/// which of them show a state.
+/// The statusword, 0x6041. Every one of its 65 536 values can be held; [`State::from_statusword`]
+/// decodes the state, if it shows one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Statusword(pub u16);
 
@@ -120,7 +120,8 @@ impl Controlword {
     pub const CHANGE_SET_IMMEDIATELY: u16 = 1 << 5;
     /// Bit 6 in profile position: the target is relative.
     pub const RELATIVE: u16 = 1 << 6;
-    /// Bit 9 in profile position: the running set-point is passed at profile velocity where another waits.
+    /// Bit 9 in profile position: the running set-point is passed at profile velocity where another
+    /// waits.
     pub const CHANGE_ON_SET_POINT: u16 = 1 << 9;
     /// Bit 4 in interpolated position: the drive follows the set-points.
     pub const ENABLE_INTERPOLATION: u16 = 1 << 4;
@@ -148,7 +149,7 @@ impl Controlword {
         Self(self.0 | Self::HALT_BIT)
     }
 
-    /// Bits 0 to 3: the drive is to follow its targets.
+    /// Bits 0 to 3: the drive follows its targets.
     #[must_use]
     pub const fn enables_operation(self) -> bool {
         self.0 & Self::ENABLE_OPERATION.0 == Self::ENABLE_OPERATION.0
@@ -184,19 +185,20 @@ impl Controlword {
         self.has(Self::CHANGE_SET_IMMEDIATELY)
     }
 
-    /// True if a new set-point counts from the one before (bit 6; profile position mode only).
+    /// True if a new set-point is relative to the previous one (bit 6; profile position mode only).
     #[must_use]
     pub const fn is_relative(self) -> bool {
         self.has(Self::RELATIVE)
     }
 
-    /// True if the running set-point is passed at profile velocity (bit 9; profile position mode only).
+    /// True if the running set-point is passed at profile velocity (bit 9; profile position mode
+    /// only).
     #[must_use]
     pub const fn changes_on_set_point(self) -> bool {
         self.has(Self::CHANGE_ON_SET_POINT)
     }
 
-    /// True if the drive is to follow its set-points (bit 4; interpolated position mode only).
+    /// True if the drive follows its set-points (bit 4; interpolated position mode only).
     #[must_use]
     pub const fn enables_interpolation(self) -> bool {
         self.has(Self::ENABLE_INTERPOLATION)

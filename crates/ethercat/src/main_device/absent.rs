@@ -1,4 +1,4 @@
-//! The MainDevice and SubDevices that are absent, or are strangers: addresses on the way up, reports, counts.
+//! Absent and unexpected SubDevices: addresses during bring-up, reports, counts.
 
 use alloc::vec::Vec;
 
@@ -13,7 +13,7 @@ use super::sub_device::{SubDevice, station_address};
 use super::worker::Worker;
 
 impl MainDevice {
-    /// Gives each SubDevice found the address of the one that it is; strangers have none.
+    /// Gives each SubDevice found the address of its description; unexpected ones have none.
     pub(super) fn begin_addresses(&mut self) -> Result<(), BusError> {
         let mut written = Vec::with_capacity(self.sub_devices.len());
         for (it, position) in self.sub_devices.iter_mut().zip(&self.assigned) {
@@ -29,7 +29,7 @@ impl MainDevice {
         Ok(())
     }
 
-    /// Puts those found, and those absent, into the places of the description.
+    /// Moves SubDevices, found and absent, to their positions of the description.
     pub(super) fn put_in_places(&mut self) -> Result<(), BusError> {
         let found = core::mem::take(&mut self.sub_devices);
         let reference = self.reference.and_then(|place| *self.assigned.get(usize::from(place))?);
@@ -44,7 +44,7 @@ impl MainDevice {
         self.begin_clocks()
     }
 
-    /// Reports described SubDevices that are not there, and those there that are not described.
+    /// Reports described SubDevices that are absent, and present ones that are not described.
     pub(super) fn tell_who_is_absent(&mut self) {
         for position in 0..self.sub_devices.len() {
             if self.sub_devices[position].is_absent {
@@ -57,23 +57,24 @@ impl MainDevice {
         }
     }
 
-    /// True while the SubDevice at `position` is there and another of its group is absent: it exchanges nothing, and none
-    /// waits for it.
+    /// True while the SubDevice at `position` is present and another of its group is absent: it
+    /// exchanges nothing, and nothing waits for it.
     #[must_use]
     pub fn waits_for_its_group(&self, position: usize) -> bool {
         self.cycle.waits(position)
     }
 
-    /// True if the SubDevice at `position` is on the bus, need not be, and could not be brought to Op: it is tried again, or left
-    /// alone ([`Event::NotRecovered`]). [`SubDevice::is_absent`] until it is in Op.
+    /// True if the optional SubDevice at `position` is on the bus and could not be brought to Op:
+    /// it is tried again, or left alone ([`Event::NotRecovered`]). [`SubDevice::is_absent`] until
+    /// it is in Op.
     #[must_use]
     pub fn could_not_join(&self, position: usize) -> bool {
         let is_absent = self.sub_devices.get(position).is_some_and(SubDevice::is_absent);
         is_absent && self.recovery.has_failed(position)
     }
 
-    /// True if the SubDevice at `position` does not answer to its address ([`Event::Unreachable`]), or is not on the bus, as far as is
-    /// known. Frames that do not come back tell nothing of it.
+    /// True if the SubDevice at `position` does not answer to its address ([`Event::Unreachable`]),
+    /// or is not known to be on the bus. Lost frames prove nothing.
     #[must_use]
     pub fn does_not_answer(&self, position: u16) -> bool {
         let worker = self.workers.get(usize::from(position));
@@ -86,7 +87,7 @@ impl MainDevice {
         is_absent || self.recovery.is_lost(position)
     }
 
-    /// Takes over a layout; those absent are not counted.
+    /// Takes over a layout; absent SubDevices are not counted.
     pub(super) fn lay_out(&mut self, layout: Layout, groups: &[Option<u16>]) {
         self.cycle.set_layout(layout, groups);
         self.cycle.set_period(self.configuration.period);

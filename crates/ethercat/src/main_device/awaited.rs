@@ -1,4 +1,4 @@
-//! Action that a SubDevice's bring-up stands at, without memory of its own: it may be reported in the cycle.
+//! The action that a SubDevice's bring-up waits for. It owns no memory: the cycle may report it.
 
 use alloc::format;
 use alloc::string::String;
@@ -59,8 +59,8 @@ impl fmt::Display for Awaited {
 }
 
 impl MainDevice {
-    /// Steps the bring-up waits for, each a clause that names the SubDevice and the register or action; empty
-    /// while nothing is under way.
+    /// Steps the bring-up waits for, each a clause that names the SubDevice and the register or
+    /// action; empty while nothing is under way.
     #[must_use]
     pub fn awaited(&self) -> Vec<String> {
         let named = |(sub_device, worker): (&SubDevice, &Worker)| {

@@ -1,8 +1,8 @@
 //! Objects of a drive that bound its axis: a second barrier behind the limits of the host.
 //!
-//! A barrier is written in PreOp, on every way up, and read back. A drive that does not have the
-//! object, or does not let it be written, starts without this barrier. A drive that accepts the
-//! value and keeps another one does not start.
+//! A barrier is written in PreOp, at every bring-up, and read back. A drive that lacks the object,
+//! or refuses the write, starts without this barrier. A drive that accepts the value and keeps
+//! another one does not start.
 
 use crate::cia402::object::{SOFTWARE_POSITION_LIMIT, of_first_axis};
 use crate::sdo_abort::AbortCode;
@@ -58,9 +58,9 @@ pub enum BarrierState {
     Active(u32),
     /// The drive returned this value, and was written none.
     Read(u32),
-    /// The drive does not have the object.
+    /// The drive lacks the object.
     Missing,
-    /// The drive names no unit for it, or one that is not known.
+    /// The drive names no unit for it, or an unknown one.
     UnknownUnit(u32),
     /// The drive refused the access.
     Refused(AbortCode),

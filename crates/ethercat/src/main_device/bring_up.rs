@@ -1,4 +1,4 @@
-//! The bus-wide part of bring-up: broadcasts, and what all SubDevices wait for together.
+//! The bus-wide part of bring-up: broadcasts, and steps of all SubDevices together.
 
 use alloc::vec::Vec;
 
@@ -37,15 +37,15 @@ pub(super) enum Broadcast {
     Clear(u16, usize),
 }
 
-/// One round of opening ports that another MainDevice has closed: it reaches those behind that the round
-/// before has opened the way to. Its event masks are not ours either.
+/// One round of opening ports that another MainDevice has closed: it reaches the SubDevices behind
+/// the ports that the previous round opened. It also resets that MainDevice's event masks.
 pub(super) const OPEN_PORTS: [Broadcast; 3] = [
     Broadcast::Write(register::DL_CONTROL_LOOPS, 0, 1),
     Broadcast::Write(register::ECAT_EVENT_MASK, 0, 2),
     Broadcast::Count,
 ];
 
-/// Datagrams that put all SubDevices into a known state, whatever they did before.
+/// Datagrams that put all SubDevices into a known state.
 pub(super) const RESET: [Broadcast; 14] = [
     Broadcast::Write(register::AL_CONTROL, AlControl::request(AlState::Init).bits() as u64, 2),
     Broadcast::Write(dc::CYCLIC_UNIT_CONTROL, 0, 2),
@@ -67,7 +67,7 @@ pub(super) const RESET: [Broadcast; 14] = [
 /// Datagram that latches the receive times.
 pub(super) const LATCH: [Broadcast; 1] = [Broadcast::Clear(dc::RECEIVE_TIME, 4)];
 
-/// Datagram that asks every SubDevice back to Init.
+/// Datagram that requests Init from every SubDevice.
 pub(super) const TO_INIT: [Broadcast; 2] = [
     Broadcast::Write(register::AL_CONTROL, AlControl::request(AlState::Init).bits() as u64, 2),
     Broadcast::Write(dc::CYCLIC_UNIT_CONTROL, 0, 2),
@@ -100,8 +100,9 @@ impl Broadcast {
     }
 }
 
-/// From the order in which frames are processed to that of the cable, which differ behind SubDevices that frames
-/// enter by another port than 0. Without receive times (`by_times`) all are taken to be entered at port 0.
+/// Sorts the SubDevices from the order of processing to that of the cable. They differ behind
+/// SubDevices that frames enter by another port than 0. Without receive times (`by_times`) port 0
+/// is taken as the entry port.
 pub(super) fn sort_by_cable(found: &mut Vec<SubDevice>, by_times: bool) -> Result<(), BusError> {
     let nodes: Vec<_> =
         found.iter().map(|it| (it.dl_status, it.plausible_times().filter(|_| by_times))).collect();
@@ -115,8 +116,8 @@ pub(super) fn sort_by_cable(found: &mut Vec<SubDevice>, by_times: bool) -> Resul
     Ok(())
 }
 
-/// Compares who is there with who was described, and takes over names and mappings. A SubDevice without an
-/// SII passes; [`check_siis`] is for those who need it.
+/// Compares the SubDevices found with the description, and takes over names and mappings. A
+/// SubDevice without an SII passes; [`check_siis`] refuses it if it needs one.
 pub(super) fn verify(
     found: &mut [SubDevice],
     expected: Option<&[SubDeviceConfiguration]>,
@@ -145,7 +146,7 @@ pub(super) fn verify(
     }
 }
 
-/// Gives those found the names that their SIIs have for them.
+/// Names the SubDevices found after their SIIs.
 pub(super) fn name(found: &mut [SubDevice]) -> Result<(), BusError> {
     if found.len() > MAXIMUM_SUB_DEVICES {
         return Err(BusError::TooMany { found: found.len(), maximum: MAXIMUM_SUB_DEVICES });
@@ -158,7 +159,7 @@ pub(super) fn name(found: &mut [SubDevice]) -> Result<(), BusError> {
     Ok(())
 }
 
-/// Refuses SubDevices whose configuration needs an SII that cannot be read.
+/// Refuses SubDevices with a configuration that needs an unreadable SII.
 pub(super) fn check_siis(
     found: &[SubDevice],
     expected: Option<&[SubDeviceConfiguration]>,
@@ -223,12 +224,12 @@ pub(super) fn declared(
     Ok(Some(Mailbox { out_address, out_length, in_address, in_length, coe }))
 }
 
-/// True if a configuration needs CoE whatever the SII says.
+/// True if a configuration needs CoE, independently of the SII.
 pub(super) fn needs_coe(configuration: &SubDeviceConfiguration) -> bool {
     !configuration.startup.is_empty()
 }
 
-/// True if PDOs are described: they are written by CoE, or those of the SII.
+/// True if PDOs are described: they are written by CoE, or compared with the SII.
 pub(super) fn describes_pdos(configuration: &SubDeviceConfiguration) -> bool {
     match &configuration.process_data {
         ProcessDataSource::Sii => false,
@@ -236,7 +237,7 @@ pub(super) fn describes_pdos(configuration: &SubDeviceConfiguration) -> bool {
     }
 }
 
-/// Compares the PDOs described with those of a SubDevice that has no others.
+/// Compares the described PDOs with the PDOs of a SubDevice that has no others.
 pub(super) fn check_pdos(described: PdoDigest, found: PdoDigest) -> Result<(), SubDeviceError> {
     match described == found {
         true => Ok(()),
@@ -244,7 +245,7 @@ pub(super) fn check_pdos(described: PdoDigest, found: PdoDigest) -> Result<(), S
     }
 }
 
-/// The same of one whose SII is there.
+/// The same for a SubDevice with a readable SII.
 pub(super) fn check_own_pdos(it: &SubDevice) -> Result<(), SubDeviceError> {
     let default = |usage| default_sync_manager(it, usage);
     let own = it.sii.as_ref().map(sii::Image::default_mapping).unwrap_or_default();
@@ -336,8 +337,8 @@ fn refuses_lrw(sub_device: &SubDevice) -> bool {
     sub_device.information.features.refuses_lrw() || general.is_some_and(|general| general.refuses_lrw())
 }
 
-/// The mapping in use: the configuration's, its PDOs on the SyncManagers they are given or else the first of their direction;
-/// or the SII's default.
+/// The mapping in use: the configuration's, its PDOs on the SyncManagers they are given or else the
+/// first of their direction; or the SII's default.
 pub(super) fn mapping(sub_device: &mut SubDevice, configuration: &SubDeviceConfiguration) {
     sub_device.mapping = match &configuration.process_data {
         ProcessDataSource::Explicit(mapping) => {
@@ -355,7 +356,7 @@ pub(super) fn mapping(sub_device: &mut SubDevice, configuration: &SubDeviceConfi
     };
 }
 
-/// Takes as many samples of each channel as the configuration says into the mapping of the SII.
+/// Adds the configured number of samples of each channel to the mapping of the SII.
 pub(super) fn oversample(
     sub_device: &mut SubDevice,
     configuration: &SubDeviceConfiguration,
@@ -379,8 +380,8 @@ pub(super) fn oversample(
     Ok(())
 }
 
-/// The directions whose mapping only the SubDevice knows: it has CoE and SyncManagers for process data, and neither its SII
-/// nor its configuration says what is in them.
+/// The directions whose mapping only the SubDevice knows: it has CoE and SyncManagers for process
+/// data, and neither its SII nor its configuration describes their content.
 pub(super) fn unknown_mapping(
     sub_device: &SubDevice,
     configuration: &SubDeviceConfiguration,
@@ -399,7 +400,7 @@ pub(super) fn unknown_mapping(
     directions.contains(&true).then_some(directions)
 }
 
-/// True if all may go on from PreOp: process data is known, and watchdogs are what they are to be.
+/// Checks that all may leave PreOp: process data is known, and watchdogs are as configured.
 pub(super) fn check(sub_devices: &[SubDevice]) -> Result<(), BusError> {
     sub_devices.iter().try_for_each(|it| {
         let unread = it.mapping_error.clone().map_or(Ok(()), Err);
@@ -423,7 +424,7 @@ pub(super) fn place(sub_device: &mut SubDevice, layout: &Layout) {
     (sub_device.outputs, sub_device.inputs) = (of(FmmuDirection::Write), of(FmmuDirection::Read));
 }
 
-/// Clocks of all, from what was latched; strangers count as cable.
+/// Clocks of all, from the latched times; unexpected SubDevices count as cable.
 pub(super) fn set_clocks(
     sub_devices: &mut [SubDevice],
     system_time: u64,

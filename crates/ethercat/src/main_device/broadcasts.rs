@@ -18,7 +18,7 @@ pub(super) struct Broadcasts {
     pub(super) list: &'static [Broadcast],
     pub(super) next: usize,
     pub(super) awaiting: bool,
-    /// The reply on its way is to a broadcast given up since.
+    /// The reply on its way belongs to a broadcast that was given up.
     stale: bool,
     lost: RetryCounter,
     /// SubDevices that answered the count.
@@ -52,7 +52,7 @@ impl Broadcasts {
         self.next == self.list.len()
     }
 
-    /// First register of the one that is not through yet.
+    /// First register of the broadcast in progress.
     pub(super) fn awaited(&self) -> Option<u16> {
         self.list.get(self.next).map(|broadcast| broadcast.register())
     }
@@ -70,7 +70,8 @@ impl Broadcasts {
 }
 
 impl MainDevice {
-    /// Each is answered or given up soon; ports may be opened, or frames lost now and then, for ever.
+    /// Each broadcast is answered or given up soon; a loop of port openings, or of single lost
+    /// frames, could last for ever.
     pub(super) fn expire_broadcasts(&mut self, now: Instant) {
         let Some(register) = self.broadcasts.awaited() else { return };
         let after = now.since(*self.broadcasts.since.get_or_insert(now));

@@ -1,8 +1,10 @@
-//! Distributed clocks: from latched receive times to delays and offsets (ETG.1000.4, 6.11; ETG.1000.6, 6.5).
+//! Distributed clocks: from latched receive times to delays and offsets (ETG.1000.4, 6.11;
+//! ETG.1000.6, 6.5).
 //!
-//! A broadcast write to 0x0900 latches, at every SubDevice, the local time at which the frame passed each
-//! port. What a frame spent beyond a port, less what it spent beyond the neighbour's far ports, is twice the
-//! cable between them. Forwarding times inside an ESC are taken as equal in both directions.
+//! A broadcast write to 0x0900 latches, at every SubDevice, the local time at which the frame
+//! passed each port. The frame's time beyond a port, less its time beyond the neighbour's far
+//! ports, is twice the delay of the cable between them. Forwarding times inside an ESC are taken as
+//! equal in both directions.
 
 use alloc::vec::Vec;
 
@@ -44,15 +46,16 @@ pub struct ClockSetting {
     pub delay: u32,
 }
 
-/// The reference clock is the first that processes a frame, of those that have a clock: it hands its time on.
+/// The reference clock: the first SubDevice with a clock that processes a frame, as it hands its
+/// time on.
 #[must_use]
 pub fn reference(nodes: &[ClockNode]) -> Option<usize> {
     let clocked = nodes.iter().enumerate().filter(|(_, node)| node.latched.is_some());
     clocked.min_by_key(|(_, node)| node.processed).map(|(position, _)| position)
 }
 
-/// The setting of every SubDevice with a clock, so that all show `system_time` for the instant at which
-/// the reference clock processed the latching frame.
+/// The setting of every SubDevice with a clock, so that all show `system_time` for the instant at
+/// which the reference clock processed the latching frame.
 #[must_use]
 pub fn settings(nodes: &[ClockNode], system_time: u64) -> Vec<Option<ClockSetting>> {
     // Twice the delays: halving at every hop of a long line would round away many ns.
@@ -73,20 +76,21 @@ pub fn settings(nodes: &[ClockNode], system_time: u64) -> Vec<Option<ClockSettin
     nodes.iter().zip(twice).map(setting).collect()
 }
 
-/// Time of 64 bits nearest to `about` whose low ones are `low`, as a clock of 32 bits shows it: it wraps every 4.29 s.
+/// The 64-bit time nearest to `about` with the low 32 bits `low`: a 32-bit clock wraps every 4.29
+/// s.
 pub(super) const fn nearest(about: u64, low: u32) -> u64 {
     about.wrapping_add_signed(low.wrapping_sub(about as u32) as i32 as i64)
 }
 
-/// Latest time of 64 bits up to `latest` whose low ones are `low`.
+/// The latest 64-bit time up to `latest` with the low 32 bits `low`.
 pub(super) const fn latest(latest: u64, low: u32) -> u64 {
     latest.wrapping_sub((latest as u32).wrapping_sub(low) as u64)
 }
 
-/// Twice the time from the entry of the nearest SubDevice upstream that has a clock to the entry of this one,
-/// on top of that one's own.
+/// Twice the time from the entry of the nearest upstream SubDevice with a clock to the entry of
+/// this one, plus twice the upstream one's delay.
 ///
-/// SubDevices without a clock in between count as cable; what branches off at one is taken to be half way
+/// SubDevices without a clock in between count as cable; a branch at one is taken to be half way
 /// round.
 fn twice_to_the_entry(
     nodes: &[ClockNode],
@@ -111,9 +115,10 @@ fn twice_to_the_entry(
     0
 }
 
-/// Delay of a SubDevice that frames pass next after another, whose delay is known: half of what they were away from that one and not
-/// behind this one. Where it does not hang on that one, but further up, that one's delay is all that is known of it. Both are entered at
-/// port 0.
+/// Delay of a SubDevice that frames pass next after another, whose delay is known: half of the
+/// frame's time away from the other one, less its time behind this one. If it is not connected to
+/// that one, but further upstream, the known delay is the best estimate. Both are entered at port
+/// 0.
 pub(super) fn delay_behind(before: (DlStatus, [u32; PORTS], u32), own: (DlStatus, [u32; PORTS])) -> u32 {
     let (status, times, delay) = before;
     let Some(port) = walk(0).skip(1).find(|&port| status.is_open(port)) else { return delay };
@@ -129,8 +134,8 @@ fn time_beyond(node: &ClockNode, latched: &LatchedTimes) -> u32 {
     latched.ports[last.unwrap_or(entry)].wrapping_sub(latched.ports[entry])
 }
 
-/// Time from a SubDevice's entry until it processed the frame: none where that is port 0, behind which the
-/// processing unit lies.
+/// Time from a SubDevice's entry until it processed the frame: none where that is port 0, behind
+/// which the processing unit lies.
 pub(super) fn before_processing(node: &ClockNode, latched: &LatchedTimes) -> u32 {
     let entry = usize::from(node.entry);
     let came_back = match node.status.is_open(0) {
@@ -167,7 +172,8 @@ mod tests {
 
     #[test]
     fn line_of_three_with_wrapping_local_clocks() {
-        // Cables of 100 ns and 40 ns. Beyond port 1 of the first lie 2 * (100 + 40), of the second 2 * 40.
+        // Cables of 100 ns and 40 ns. Beyond port 1 of the first lie 2 * (100 + 40), of the second
+        // 2 * 40.
         let wrap = u32::MAX - 10;
         let nodes = [
             node(&[0, 1], None, Some(([1000, 1280, 0, 0], 1000))),
@@ -184,7 +190,8 @@ mod tests {
 
     #[test]
     fn second_branch_waits_for_the_first() {
-        // A coupler: branch on port 3 takes 600 ns there and back (cable 300), then port 1: cable 50.
+        // A coupler: branch on port 3 takes 600 ns there and back (cable 300), then port 1: cable
+        // 50.
         let nodes = [
             node(&[0, 1, 3], None, Some(([0, 700, 0, 600], 0))),
             node(&[0], Some((0, 3)), Some(([9, 0, 0, 0], 9))),
@@ -194,7 +201,8 @@ mod tests {
         assert_eq!(delays, [0, 300, 650]);
     }
 
-    /// The low 32 bits of a time say which it is, where it is known about: over wraps either way.
+    /// The low 32 bits of a time give the whole time if it is known roughly: over wraps in either
+    /// direction.
     #[test]
     fn a_time_of_32_bits_is_the_nearest_or_the_latest_of_64() {
         let wrap = 7_u64 << 32;

@@ -1,5 +1,5 @@
-//! Reading the PDOs of a SubDevice whose SII declares none: its assignment objects 0x1C12 and 0x1C13, and the mapping
-//! objects they name (ETG.1000.6, 5.6.7.4). Comparing them with what they are to hold.
+//! Reads the PDOs of a SubDevice whose SII declares none: its assignment objects 0x1C12 and 0x1C13,
+//! and the mapping objects they name (ETG.1000.6, 5.6.7.4). Compares them with the expected values.
 //!
 //! Pure: the object to upload out, its value in.
 
@@ -24,10 +24,10 @@ pub(super) type Directions = [bool; 2];
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum At {
     PdoCount,
-    /// The so-and-so-many-th of so many PDOs.
+    /// Index of the PDO, and number of PDOs.
     Pdo(u8, u8),
     EntryCount(u8, u8),
-    /// The so-and-so-many-th of so many entries of that PDO.
+    /// The PDO, index of the entry, and number of its entries.
     Entry((u8, u8), u8, u8),
 }
 
@@ -124,7 +124,7 @@ impl MappingReader {
     }
 }
 
-/// A mapping or assignment object, and what its sub-indices from 1 on are to hold.
+/// A mapping or assignment object, and the expected values of its sub-indices from 1 on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Wanted {
     pub(super) index: u16,
@@ -146,7 +146,8 @@ impl Wanted {
         }
     }
 
-    /// True if `bytes` are all of the object as it is to be: sub-index 0 with a byte behind it, then the others.
+    /// True if `bytes` are the complete expected object: sub-index 0 with a padding byte, then the
+    /// others.
     fn is_all(&self, bytes: &[u8]) -> bool {
         let Some((count, values)) = bytes.split_first_chunk::<2>() else { return false };
         let is_whole = values.len() >= self.values.len() * self.width();
@@ -155,7 +156,7 @@ impl Wanted {
     }
 }
 
-/// Comparison of objects with what they are to hold.
+/// Comparison of objects with their expected values.
 #[derive(Debug, Default)]
 pub(super) struct Comparison {
     object: usize,
@@ -168,7 +169,8 @@ impl Comparison {
         (wanted.get(self.object).map_or(0, |it| it.index), self.sub_index)
     }
 
-    /// It came, all of it or a value of it. True once all hold what they are to hold, false at the first that does not.
+    /// Takes an answer: the complete object or one value. True once all match the expectation,
+    /// false at the first that does not.
     pub(super) fn answered(&mut self, wanted: &[Wanted], at_once: bool, bytes: &[u8]) -> Option<bool> {
         let Some(object) = wanted.get(self.object) else { return Some(true) };
         let is_same =
@@ -190,7 +192,8 @@ pub(super) fn number(bytes: &[u8]) -> u32 {
     bytes.iter().take(4).rev().fold(0, |number, &byte| number << 8 | u32::from(byte))
 }
 
-/// True if a mapping or assignment object holds what it is to hold. Padding is padding, whatever sub-index a device gives it.
+/// True if a mapping or assignment object has the expected value. Padding is padding, whatever
+/// sub-index a device gives it.
 pub(super) fn is_same(index: u16, expected: u32, found: u32) -> bool {
     let are_padding = !is_assignment(index) && expected >> 16 == 0 && found >> 16 == 0;
     expected == found || are_padding && expected as u8 == found as u8
@@ -235,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn objects_that_hold_what_they_are_to_hold_are_known_by_all_their_values() {
+    fn matching_objects_are_compared_by_all_values() {
         assert_eq!(compared(&wanted(), false), (true, 7));
         assert_eq!(compared(&wanted(), true), (true, 3));
         let mut padded = wanted();
@@ -256,13 +259,14 @@ mod tests {
     }
 
     #[test]
-    fn an_object_that_is_cut_short_is_not_the_same() {
+    fn truncated_object_does_not_match() {
         for bytes in [&[][..], &[2], &[2, 0], &[2, 0, 0, 0x16], &[2, 0, 0, 0x16, 1]] {
             assert_eq!(Comparison::default().answered(&wanted(), true, bytes), Some(false), "{bytes:?}");
         }
     }
 
-    /// Reads a device whose objects are these; all others abort. Returns how many uploads it took, too.
+    /// Reads a device that has only these objects and aborts all others. Also returns the number of
+    /// uploads.
     fn read(
         directions: Directions,
         objects: &[(u16, u8, u32)],

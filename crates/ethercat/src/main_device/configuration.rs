@@ -23,7 +23,7 @@ use super::limits;
 /// Expected bus, and the state to bring it to.
 #[derive(Clone, Debug)]
 pub struct Configuration {
-    /// The SubDevices in the order of the cable, that in which frames come to them first, or `None` to take whatever is there.
+    /// The SubDevices in the order of the cable, in which frames reach them, or `None` to take any.
     pub sub_devices: Option<Vec<SubDeviceConfiguration>>,
     /// The state to bring all of them to: [`AlState::PreOp`] for tools, [`AlState::Op`] to run.
     pub target: AlState,
@@ -31,36 +31,39 @@ pub struct Configuration {
     pub period: Duration,
     /// True if clocks are measured, set and kept together where SubDevices have them.
     pub distributed_clocks: bool,
-    /// True if the reference clock is steered after this host's: it is sent the time in every cycle.
+    /// True if the reference clock is steered after this host's: it is sent the time in every
+    /// cycle.
     pub steers_reference: bool,
     /// Source address of our frames; bit 1 of its first byte must be clear, it marks replies.
     pub source: MacAddress,
     /// Source address that distinguishes replies from frames on their way out.
     pub replies: Replies,
-    /// Distributed clocks count ns since 2000-01-01 00:00 UTC; this is what they show at [`crate::time::Instant::EPOCH`],
-    /// wrapping. With 0 they show the time since that epoch, whatever it is.
+    /// Distributed clocks count ns since 2000-01-01 00:00 UTC; this is their value at
+    /// [`crate::time::Instant::EPOCH`], wrapping. With 0 they show the time since that epoch.
     pub system_time_at_epoch: u64,
-    /// Generation number the first frame comes after. MainDevices on one wire distinguish their frames by these: a
-    /// random one for each start, except where a run must be repeatable.
+    /// Generation number the first frame comes after. MainDevices on one wire distinguish their
+    /// frames by these: a random one for each start, except where a run must be repeatable.
     pub first_generation: u32,
-    /// Time a bring-up or mailbox datagram may take before it counts as lost and is sent again. Longer than
-    /// any frame can be held up on its way out: one that arrives after what was sent later undoes that.
+    /// Time a bring-up or mailbox datagram may take before it counts as lost and is sent again. It
+    /// has to be longer than any delay of a frame on its way out: a late frame undoes later ones.
     pub reply_timeout: Duration,
-    /// True if SubDevices that leave Op, or vanish and come back, are brought to Op again while the others stay there.
+    /// True if SubDevices that leave Op, or vanish and return, are brought to Op again while the
+    /// others stay there.
     pub recovery: bool,
-    /// True if SubDevices whose outputs or inputs are a few bits, less than a byte, share bytes of the datagrams; what [`super::MainDevice::inputs`]
-    /// and [`super::MainDevice::outputs_mut`] show is the same. Where their datagrams for a SubDevice that is missing would not fit the period,
-    /// and for those that may be absent, each has bytes of its own nevertheless.
+    /// True if SubDevices with a few bits of outputs or inputs, less than a byte, share bytes of
+    /// the datagrams; [`super::MainDevice::inputs`] and [`super::MainDevice::outputs_mut`] show the
+    /// same in either case. SubDevices that may be absent do not share bytes, nor do any whose
+    /// separate datagrams, for when one is missing, would not fit the period.
     pub packed: bool,
-    /// Time a SubDevice may take for a change of state. ETG.1020 suggests 3 s to PreOp and 10 s to SafeOp and Op; the default
-    /// stays a second below, so that nothing is waited for in vain for 10 s. 500 ms more, and a SubDevice that gets no further
-    /// with anything else is given up too.
+    /// Time a SubDevice may take for a change of state. ETG.1020 suggests 3 s to PreOp and 10 s to
+    /// SafeOp and Op; the default is a second shorter, so that no wait lasts 10 s. A SubDevice that
+    /// makes no progress in any other step is given up after the same time plus 500 ms.
     pub state_timeout: Duration,
     /// Time a mailbox answer may take (ETG.1020 suggests 2 s).
     pub mailbox_timeout: Duration,
-    /// Time a whole mailbox transfer may take, however many answers it has; 2 ms more for each byte transferred, so
-    /// that long objects are given their time and those who send next to nothing are not. Also the time it may go on
-    /// without a further byte.
+    /// Time a whole mailbox transfer may take, for any number of answers, plus 2 ms for each byte
+    /// transferred: long objects get more time, and SubDevices that send next to nothing do not. It
+    /// is also the longest time without a further byte.
     pub transfer_timeout: Duration,
 }
 
@@ -93,7 +96,8 @@ pub enum Replies {
     /// Bit 1 of the source address's first byte, which ESCs set (ESC data sheet, section I, 3.2).
     #[default]
     ProcessedSource,
-    /// Working counters and positions: the segment, or something on the way, leaves our source address as it is.
+    /// Working counters and positions: the segment, or something on the way, leaves our source
+    /// address as it is.
     UnchangedSource,
 }
 
@@ -110,37 +114,43 @@ pub struct SubDeviceConfiguration {
     pub process_data: ProcessDataSource,
     /// SDO downloads in PreOp, in order, before the PDO mapping is written.
     pub startup: Vec<StartupSdo>,
-    /// Objects that bound its axes: written and read back in PreOp, behind `startup`, or read. A SubDevice without CoE
-    /// has none.
+    /// Objects that bound its axes: written after `startup` and read back in PreOp, or only read. A
+    /// SubDevice without CoE has none.
     pub barriers: Vec<Barrier>,
     /// Its SYNC0 pulse, or `None` for free run.
     pub sync0: Option<Sync0>,
     /// Its SYNC1 pulse, which depends on SYNC0; `None`: none is generated.
     pub sync1: Option<Sync1>,
-    /// Samples of a channel in one exchange of its process data; `None`: one. SYNC0, which takes them, and SYNC1, which hands them over, are those
-    /// of the two fields above.
+    /// Samples of a channel in one exchange of its process data; `None`: one. SYNC0 of the field
+    /// above takes them, and its SYNC1 hands them over.
     pub oversampling: Option<Oversampling>,
-    /// Edges that its two latch inputs hold; `None` leaves them as they are, which after power-on is the newest edge of each.
+    /// Edges that its two latch inputs hold; `None` leaves them as they are, which after power-on
+    /// is the newest edge of each.
     pub latches: Option<[LatchMode; LATCH_INPUTS]>,
-    /// Cycles from one exchange of its process data to the next; 0 and 1: in every cycle. In the cycles between its inputs are fresh if those of
-    /// the last exchange were; an exchange that fails is made again in the next cycle.
+    /// Cycles from one exchange of its process data to the next; 0 and 1: in every cycle. In
+    /// between, its inputs count as fresh if the inputs of the last exchange were; a failed
+    /// exchange is repeated in the next cycle.
     pub every: u16,
-    /// False if outputs and inputs are sent in datagrams of their own (LWR and LRD), also where one for both (LRW) would do.
+    /// False to send outputs and inputs in separate datagrams (LWR and LRD) even where one for both
+    /// (LRW) would do.
     pub lrw: bool,
-    /// SubDevices of the same group stand and fall together, such as two drives of one gantry beam: where one of
-    /// them is missing, the inputs of none are fresh and the outputs of none count as taken. `None`: it stands alone.
+    /// SubDevices of one group, such as two drives of one gantry beam, fail together: if one is
+    /// missing, no inputs of the group are fresh and none of its outputs count as taken. `None`: no
+    /// group.
     pub group: Option<String>,
-    /// True if the bus may be without it. Of a group of [`Presence::HotConnect`], which is plugged as a whole, the first is known by its
-    /// alias or identity, and the others by standing behind it.
+    /// True if the bus may be without it. A group of [`Presence::HotConnect`] is plugged as a
+    /// whole: the first is identified by its alias or identity, and the others by their places
+    /// behind it.
     pub presence: Presence,
-    /// Time its outputs may stay away before it leaves Op by itself.
+    /// Longest time without outputs before it leaves Op.
     pub process_data_watchdog: Watchdog,
-    /// Time its application may be silent towards its ESC; `None` leaves 100 ms, what ESCs start with.
+    /// Time its application may not access its ESC; `None` leaves 100 ms, the default of an ESC.
     pub pdi_watchdog: Option<Watchdog>,
 }
 
 impl Default for SubDeviceConfiguration {
-    /// Any SubDevice that is required, with the process data of its SII in one datagram (LRW), without clocks.
+    /// Any SubDevice that is required, with the process data of its SII in one datagram (LRW),
+    /// without clocks.
     fn default() -> Self {
         Self {
             name: String::new(),
@@ -171,7 +181,8 @@ pub enum Presence {
     Required,
     /// It may be absent, then and later; its place in the order of the cable is its own.
     Optional,
-    /// It may be absent, and may be plugged at any place: it is known by its alias, or by its identity where no other has it.
+    /// May be absent, and may be plugged at any place: it is identified by its alias, or by its
+    /// identity if that is unique.
     HotConnect,
 }
 
@@ -195,7 +206,7 @@ pub enum Watchdog {
 }
 
 impl Watchdog {
-    /// Its time; `None` where it is off.
+    /// Its time; `None` if it is off.
     #[must_use]
     pub fn time(self) -> Option<Duration> {
         match self {
@@ -222,7 +233,7 @@ pub struct ExpectedIdentity {
     pub vendor_id: u32,
     /// Product code.
     pub product_code: u32,
-    /// Revision, where it matters.
+    /// Revision, if it matters.
     pub revision: Option<u32>,
 }
 
@@ -236,13 +247,14 @@ pub enum ProcessDataSource {
     Explicit(PdoMapping),
 }
 
-/// Several samples of a channel in one exchange of process data, of a SubDevice without CoE whose PDOs are in its SII; an explicit mapping has all
-/// samples itself.
+/// Several samples of a channel in one exchange of process data, for a SubDevice without CoE whose
+/// PDOs are in its SII; an explicit mapping lists all samples.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Oversampling {
     /// Samples of a channel; 0 and 1: one.
     pub samples: u8,
-    /// PDOs that hold a sample, by their indices; empty: those that its SII marks ([`crate::sii::SiiPdo::FLAG_SAMPLE`]).
+    /// PDOs that hold a sample, by their indices; empty: the PDOs marked in its SII
+    /// ([`crate::sii::SiiPdo::FLAG_SAMPLE`]).
     pub pdos: Vec<u16>,
 }
 
@@ -278,8 +290,8 @@ impl Sync0 {
 pub struct Sync1 {
     /// Time between two pulses: a multiple of SYNC0's; 4 s at most.
     pub cycle: Duration,
-    /// Time from a SYNC0 pulse to it, less than SYNC0's cycle: it comes at the multiples of its cycle in the time of the bus, plus SYNC0's shift,
-    /// plus this.
+    /// Time from a SYNC0 pulse to a SYNC1 pulse, less than SYNC0's cycle: SYNC1 occurs at multiples
+    /// of its cycle in the time of the bus, plus SYNC0's shift, plus this delay.
     pub delay: Duration,
 }
 
@@ -301,15 +313,15 @@ impl LatchMode {
     }
 }
 
-/// SubDevices at most: station addresses are handed out from 0x1001 on, and a working counter of 16 bits
-/// counts three for each.
+/// Most SubDevices of a bus: station addresses are assigned from 0x1001 on, and a 16-bit working
+/// counter counts three for each.
 pub const MAXIMUM_SUB_DEVICES: usize = 4096;
 
 impl Configuration {
     /// Periods that a bus is run at.
     pub const PERIODS: RangeInclusive<Duration> = Duration::from_micros(50)..=Duration::from_secs(1);
 
-    /// Brings all SubDevices found to PreOp: for tools, and to look at a bus before it is run.
+    /// Brings all SubDevices found to PreOp: for tools, and to inspect a bus before it is run.
     #[must_use]
     pub fn scan() -> Self {
         Self::default()
@@ -317,7 +329,7 @@ impl Configuration {
 }
 
 impl Configuration {
-    /// The groups of so many SubDevices by position, numbered from 0 on.
+    /// The groups of `count` SubDevices by position, numbered from 0 on.
     pub(super) fn groups(&self, count: usize) -> Vec<Option<u16>> {
         let mut names: Vec<&str> = Vec::new();
         let mut groups = vec![None; count];

@@ -1,4 +1,4 @@
-//! One cycle: process data, and what rides along with it.
+//! One cycle: process data, and the datagrams sent along with it.
 
 mod again;
 mod polled;
@@ -23,17 +23,18 @@ use super::sub_device::station_address;
 use again::{Again, Placed};
 use polled::Polled;
 
-/// Process data, and where the cycle stands.
+/// Process data, and the progress of the cycle.
 #[derive(Debug, Default)]
 pub(super) struct Cyclic {
     pub(super) layout: Layout,
     pub(super) outputs: Vec<u8>,
     pub(super) inputs: Vec<u8>,
-    /// This cycle's datagrams are those of the spread layout.
+    /// The datagrams of this cycle have the spread layout.
     spread: bool,
     /// The next cycle's are.
     spread_next: bool,
-    /// Data that came back of each chunk: with one LRW the first, else of LWR and LRD. Not noted while all comes as expected.
+    /// Data of each chunk that came back: with one LRW the first entry, else LWR and LRD. Not
+    /// recorded while replies are as expected.
     received: Vec<[Option<u16>; 2]>,
     /// All of this cycle came back, and as expected.
     came_as_expected: bool,
@@ -45,7 +46,7 @@ pub(super) struct Cyclic {
     members: Vec<Member>,
     /// Inputs of all are fresh and outputs taken, or of none.
     all: Option<bool>,
-    /// In the last cycle in which it was found out of each, all who are counted took part, and none was counted since.
+    /// Result of the last full participation check; false again once a SubDevice is counted since.
     all_took_part: bool,
     /// Some inputs take more than one datagram.
     has_cut: bool,
@@ -59,7 +60,7 @@ pub(super) struct Cyclic {
     groups: Vec<[bool; 3]>,
     /// Cycles are being made.
     pub(super) running: bool,
-    /// Datagrams of this cycle are still to be sent: first those that ride along.
+    /// This cycle has datagrams to send.
     pub(super) is_due: bool,
     /// A frame may be built for it.
     is_open: bool,
@@ -70,17 +71,19 @@ pub(super) struct Cyclic {
     pub(super) bytes_sent: usize,
     /// Service frames this cycle may still send.
     pub(super) services: u16,
-    /// The same at the start of a cycle on the way up.
+    /// The same at the start of a cycle during bring-up.
     services_on_the_way: u16,
-    /// Cycles in a row, of one layout, with every working counter right; those that came as expected do not count.
+    /// Consecutive cycles with correct working counters since the last layout change; cycles with
+    /// the expected reply do not count.
     whole_cycles: u32,
     /// The first datagram of the last cycle in which a part was missing.
     pub(super) short: Option<(usize, WorkingCounter)>,
     /// Members that are not counted.
     absent: usize,
-    /// A SubDevice that is not counted yet is about to take part: others share no datagram with it meanwhile.
+    /// A SubDevice that is not counted yet will take part soon: the others share no datagram with
+    /// it meanwhile.
     pub(super) joining: bool,
-    /// SubDevices whose clocks are asked for their difference, and whose mailboxes for mail, one of each in a cycle.
+    /// SubDevices polled for their clock difference and for mail, one of each in a cycle.
     pub(super) clocks: Polled,
     pub(super) mailboxes: Polled,
     cut: CutInputs,
@@ -115,10 +118,10 @@ struct Member {
 
 /// Inputs of one SubDevice that take more than one datagram.
 ///
-/// Reading the first byte of a SyncManager's buffer opens it, reading the last closes it. Between a first part
-/// that was read and a last part that was not, the buffer stays open, and the next cycle reads it again: old
-/// data with right working counters. So such inputs are fresh only in a cycle that came back in order and
-/// undisturbed, after one that did too.
+/// Reading the first byte of a SyncManager's buffer opens it, reading the last closes it. If the
+/// first part was read and the last was not, the buffer stays open, and the next cycle reads old
+/// data with right working counters. So such inputs are fresh only in a cycle that came back in
+/// order and undisturbed, after another such cycle.
 #[derive(Debug, Default)]
 struct CutInputs {
     disturbed: bool,
@@ -126,11 +129,12 @@ struct CutInputs {
     newest: u16,
 }
 
-/// SubDevices on the way up for each service frame of a cycle, as far as the wire carries them beside process data; in Op
-/// there is one.
+/// SubDevices in bring-up for each service frame of a cycle, if the wire has the time in addition
+/// to process data; in Op there is one frame.
 pub(super) const SUB_DEVICES_A_SERVICE: usize = 64;
 
-/// Whole cycles in a row that end the spread layout: a loose contact is no reason to blind all again and again.
+/// Consecutive complete cycles that end the spread layout: with a loose contact, all SubDevices
+/// would lose inputs again and again.
 const WHOLE_AGAIN: u32 = 10;
 
 impl CutInputs {
@@ -168,7 +172,8 @@ impl Cyclic {
         self.layout = layout;
     }
 
-    /// Counts the SubDevice at `position` in, or leaves it out: its part in working counters, and in cycles that are whole.
+    /// Counts the SubDevice at `position`, or leaves it out, in working counters and complete
+    /// cycles.
     pub(super) fn count(&mut self, position: u16, is_there: bool) {
         self.write_down();
         let Some(member) = self.members.get_mut(usize::from(position)) else { return };
@@ -191,7 +196,8 @@ impl Cyclic {
             };
         }
         if is_there {
-            // What came in before it was counted was not taken: it is fresh from the next exchange on.
+            // Inputs that came in before it was counted were not taken: they are fresh from the
+            // next exchange on.
             let chunks = self.layout.chunks(self.spread).iter().zip(&mut self.received);
             chunks.filter(|(it, _)| carries(it)).for_each(|(_, received)| *received = [None; 2]);
         }
@@ -217,12 +223,14 @@ impl Cyclic {
         chunk.take_inputs(&data[start..], &mut self.inputs);
     }
 
-    /// True if the inputs of the SubDevice at `position` came in with the cycle that has ended, and its group's.
+    /// True if the inputs of the SubDevice at `position` came in with the cycle that has ended, and
+    /// its group's.
     pub(super) fn is_fresh(&self, position: usize) -> bool {
         self.running && self.members.get(position).is_some_and(|it| self.all.unwrap_or(it.fresh))
     }
 
-    /// True if the outputs of the SubDevice at `position` were taken in the cycle that has ended, and its group's.
+    /// True if the outputs of the SubDevice at `position` were taken in the cycle that has ended,
+    /// and its group's.
     pub(super) fn is_taken(&self, position: usize) -> bool {
         self.running && self.members.get(position).is_some_and(|it| self.all.unwrap_or(it.taken))
     }
@@ -237,12 +245,12 @@ impl Cyclic {
         self.cut.disturbed = true;
     }
 
-    /// Counts whole cycles anew.
+    /// Restarts the count of complete cycles.
     pub(super) fn forget_whole_cycles(&mut self) {
         self.whole_cycles = 0;
     }
 
-    /// True if the last so many cycles were whole, none of them spread.
+    /// True if the last `cycles` cycles were complete, none of them spread.
     pub(super) fn has_been_whole(&self, cycles: u32) -> bool {
         !self.spread && self.whole_cycles >= cycles
     }
@@ -292,7 +300,7 @@ impl Cyclic {
 
     #[cold]
     fn forget_received(&mut self) {
-        // Those behind are of a layout with more.
+        // The entries behind belong to a layout with more chunks.
         let count = self.layout.chunks(self.spread).len();
         self.received.iter_mut().take(count).for_each(|it| *it = [None; 2]);
     }
@@ -305,7 +313,7 @@ impl Cyclic {
         self.whole_datagrams = 0;
     }
 
-    /// Notes whose buffers the cycle before has left closed.
+    /// Records the members whose buffers the previous cycle has closed.
     #[cold]
     fn begin_cut(&mut self) {
         for member in &mut self.members {
@@ -314,7 +322,8 @@ impl Cyclic {
         }
     }
 
-    /// Chunks of this cycle: those whose turn it is, and those whose last exchange was not whole. Of the others it stays what came back last.
+    /// Finds the chunks of this cycle: the scheduled ones, and the ones whose last exchange was
+    /// incomplete. The others keep the data that came back last.
     #[cold]
     fn find_due(&mut self, is_other_layout: bool) {
         if is_other_layout {
@@ -332,8 +341,8 @@ impl Cyclic {
         }
     }
 
-    /// Closes the books of a cycle in which so many frames were lost: whose data has come back, and the layout of the next cycle. True if all has;
-    /// and the number of working counters that were wrong.
+    /// Evaluates a cycle in which `lost` frames were lost: which data has come back, and the layout
+    /// of the next cycle. Returns whether all has, and the number of wrong working counters.
     fn end(&mut self, lost: u16, may_spread: bool) -> (bool, u16) {
         let is_whole = self.is_whole();
         self.all = is_whole.then_some(true);
@@ -355,13 +364,15 @@ impl Cyclic {
         (all_fresh, wrong)
     }
 
-    /// True if all datagrams came back with all, as in most cycles: told without looking at anybody. Cut inputs are another matter.
+    /// True if all datagrams are complete, as in most cycles: found without a look at the members.
+    /// Cut inputs need that look.
     fn is_whole(&self) -> bool {
         let each_for_itself = self.has_cut || self.has_slow || self.absent > 0;
         !each_for_itself && self.whole_datagrams == self.datagrams[usize::from(self.spread)]
     }
 
-    /// True if the members say of each SubDevice whether it takes part in a cycle that comes as expected, or all do.
+    /// True if the members record participation in a cycle with the expected reply, or all take
+    /// part.
     fn is_known_of_each(&self) -> bool {
         self.absent == 0 || self.all_took_part
     }
@@ -372,7 +383,8 @@ impl Cyclic {
         self.working_counters().enumerate().find(|(_, it)| !it.is_complete())
     }
 
-    /// Finds out which SubDevices took part in the cycle: true if all did; and counts datagrams in which one is missing.
+    /// Finds the SubDevices that took part in the cycle. Returns whether all did, and the number of
+    /// datagrams in which one is missing.
     #[cold]
     fn end_of_each(&mut self) -> (bool, u16) {
         let (undisturbed, mut wrong) = (!self.cut.disturbed, 0);
@@ -388,7 +400,7 @@ impl Cyclic {
                 }
                 let positions = usize::from(chunk.positions.start)..usize::from(chunk.positions.end);
                 let members = &mut self.members[positions];
-                // Of those who are not counted it is not known how far they are.
+                // The progress of SubDevices that are not counted is unknown.
                 let is_missed = members.iter().any(|it| it.every == chunk.every && !it.is_absent);
                 wrong += u16::from(received.is_some() && is_missed);
                 for member in members.iter_mut().filter(|it| it.every == chunk.every) {
@@ -461,9 +473,9 @@ impl Cyclic {
 }
 
 impl MainDevice {
-    /// Starts a cycle: process data, the reference clock's time, AL status, one clock's difference and one mailbox are due. With
-    /// the first one a bus in PreOp goes on to its target. Whatever is still out of the last cycle counts
-    /// as lost.
+    /// Starts a cycle: process data, the reference clock's time, AL status, one clock's difference
+    /// and one mailbox are due. With the first cycle a bus in PreOp continues to its target state.
+    /// Frames of the last cycle that are still missing count as lost.
     #[inline]
     pub fn begin_cycle(&mut self, now: Instant) {
         if !self.cycle.begin_again() {
@@ -492,7 +504,7 @@ impl MainDevice {
         self.exchange.in_flight(Purpose::ProcessData)
     }
 
-    /// All frames that are still out, those of bring-up and mailboxes included.
+    /// Number of frames on their way, bring-up and mailbox frames included.
     #[must_use]
     pub fn in_flight(&self) -> usize {
         self.awaiting() + self.exchange.in_flight(Purpose::Service)
@@ -515,7 +527,7 @@ impl MainDevice {
         if !self.cycle.running {
             return CycleReport { frames_sent, frames_lost, ..CycleReport::default() };
         }
-        // On the way to Op the layout is the one that must become whole.
+        // On the way to Op the normal layout must become complete.
         let may_spread = self.phase.is_towards_op() || self.configuration.target != AlState::Op;
         let (all_fresh, working_counter_errors) = self.cycle.end(frames_lost, may_spread);
         CycleReport {
@@ -545,14 +557,16 @@ impl MainDevice {
         self.transmit_anew(now)
     }
 
-    /// Command, station address and length that read the reference clock's time, if it is handed on.
+    /// Command, station address and length that read the reference clock's time, if it is handed
+    /// on.
     fn handed_on(&self) -> Option<(Command, u16, usize)> {
         let reference = self.reference.filter(|_| self.reference_hands_on)?;
         let it = &self.sub_devices[usize::from(reference)];
         Some((self.reference_command(), it.station_address, it.system_time_length()))
     }
 
-    /// A frame built datagram by datagram. Not inlined: it lies apart from the code of a cycle that needs none.
+    /// Builds a frame datagram by datagram. Not inlined: kept apart from the code of a cycle that
+    /// does not need it.
     #[inline(never)]
     fn transmit_anew(&mut self, now: Instant) -> Option<usize> {
         let reference = self.handed_on();
@@ -606,8 +620,8 @@ fn parts(chunk: &Chunk) -> impl Iterator<Item = ChunkPart> + use<> {
     core::iter::once(first).chain(second)
 }
 
-/// Working counter of a datagram when every SubDevice takes part (ETG.1000.4, 5.4.1.3: a read counts one,
-/// a write one, and in a read-write command a write counts two).
+/// Working counter of a datagram when every SubDevice takes part (ETG.1000.4, 5.4.1.3: a read
+/// counts one, a write one, and in a read-write command a write counts two).
 fn expected(chunk: &Chunk, part: ChunkPart) -> u16 {
     match part {
         ChunkPart::Both => chunk.readers + 2 * chunk.writers,

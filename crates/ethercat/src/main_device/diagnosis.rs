@@ -1,10 +1,12 @@
 //! Judgement over error counters, links and the tree: where a fault is, in a sentence.
 //!
-//! A port that receives a damaged frame counts an invalid frame, and the ESC marks the frame; every port it comes in at
-//! from there on counts a forwarded RX error, every processing unit it passes an error of its own (ESC data sheet, section
-//! II, 2.9: 0x0300 to 0x0313). So the fault is on the cable to the port that counts invalid frames, and forwarded RX errors say
-//! nothing. An ESC without forwarded RX error counters counts marked frames as invalid ones: no more of those are held
-//! against its cable than were damaged before it. Symbols with an error outside frames are never forwarded.
+//! A port that receives a damaged frame counts an invalid frame, and the ESC marks the frame. From
+//! there on, every port it enters counts a forwarded RX error, and every processing unit it passes
+//! counts a processing unit error (ESC data sheet, section II, 2.9: 0x0300 to 0x0313). So the fault
+//! is on the cable to the port that counts invalid frames; forwarded RX errors do not locate it. An
+//! ESC without forwarded RX error counters counts marked frames as invalid ones: only its invalid
+//! frames beyond the number of earlier damaged frames are attributed to its cable. Symbols with an
+//! error outside frames are never forwarded.
 
 use alloc::borrow::ToOwned;
 use alloc::format;
@@ -21,7 +23,7 @@ use crate::register::dl::PORTS;
 use super::sub_device::SubDevice;
 use super::topology::{Upstream, port_before, walk};
 
-/// One SubDevice to be judged, in the order of the cable.
+/// One SubDevice to diagnose, in the order of the cable.
 #[derive(Clone, Copy, Debug)]
 pub struct Examined<'a> {
     /// Its name.
@@ -36,7 +38,7 @@ pub struct Examined<'a> {
     pub links: Option<DlStatus>,
     /// Error counters as they are now, if it answered.
     pub counters: Option<ErrorCounters>,
-    /// Error counters of an earlier look: only what was counted since is judged.
+    /// Earlier error counters: only errors counted since then are evaluated.
     pub before: Option<ErrorCounters>,
 }
 
@@ -102,8 +104,8 @@ const fn interface(end: End) -> CableEnd {
 }
 
 impl SubDevice {
-    /// Both ends of the cable by which frames come to it, that of the MainDevice's side first; `None` of one whose place in the tree is not
-    /// known: it has come since the bus was brought up, and where it hangs was not seen.
+    /// Both ends of its upstream cable, first the end nearer to the MainDevice; `None` if its place
+    /// in the tree is unknown, as it joined after bring-up and its upstream port was not measured.
     #[must_use]
     pub fn cable(&self) -> Option<[CableEnd; 2]> {
         let end = |position: u16, port: u8| CableEnd { position: Some(position), port: Some(port) };
@@ -116,8 +118,8 @@ impl SubDevice {
     }
 }
 
-/// Both ends of the cable at which a ring is open that is processed by `before` SubDevices in front of the break; the port of a MainDevice's
-/// end is the number of its interface.
+/// Both ends of the open cable of a ring, with `before` SubDevices in front of the break; the port
+/// of a MainDevice's end is the number of its interface.
 #[must_use]
 pub fn ring_break(sub_devices: &[SubDevice], before: u16) -> [CableEnd; 2] {
     let end = |position: u16, port: u8| CableEnd { position: Some(position), port: Some(port) };
@@ -125,7 +127,7 @@ pub fn ring_break(sub_devices: &[SubDevice], before: u16) -> [CableEnd; 2] {
         let upstream = behind.upstream.map(|it| end(it.position, it.port));
         return [upstream.unwrap_or(interface(End::First)), end(behind.position, behind.entry_port)];
     }
-    // The port with a link that no SubDevice hangs on: there the ring goes on.
+    // The port that has a link and no SubDevice behind it: there the ring continues.
     let is_taken = |it: &SubDevice, port: u8| {
         let here = Upstream { position: it.position, port };
         port == it.entry_port || sub_devices.iter().any(|other| other.upstream == Some(here))
@@ -138,7 +140,7 @@ pub fn ring_break(sub_devices: &[SubDevice], before: u16) -> [CableEnd; 2] {
     [last.unwrap_or(CableEnd { position: None, port: None }), interface(End::Second)]
 }
 
-/// A fault, and where it is.
+/// A fault and its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// Kind.
@@ -151,9 +153,10 @@ pub struct Finding {
     pub sentence: String,
 }
 
-/// Judges all SubDevices of a bus.
+/// Diagnoses all SubDevices of a bus.
 ///
-/// Upstream places that lead in a circle count as none; one that was plugged elsewhere may hang on one behind it in the list.
+/// Upstream places in a circle count as none; a SubDevice that was plugged elsewhere may be
+/// connected to one behind it in the list.
 #[must_use]
 pub fn judge(examined: &[Examined<'_>]) -> Vec<Finding> {
     let mut judge = Judge::new(examined);
@@ -166,9 +169,9 @@ pub fn judge(examined: &[Examined<'_>]) -> Vec<Finding> {
 
 struct Judge<'a> {
     all: &'a [Examined<'a>],
-    /// The SubDevice and port that each hangs on.
+    /// The SubDevice and port that each is connected to.
     parents: Vec<Option<(usize, usize)>>,
-    /// Errors to judge.
+    /// Errors to evaluate.
     errors: Vec<ErrorCounters>,
     /// Children by port.
     behind: Vec<[Option<usize>; PORTS]>,
@@ -232,7 +235,8 @@ impl<'a> Judge<'a> {
         (0..PORTS).filter(|&port| self.cable(number, port).is_none()).collect()
     }
 
-    /// Both ends of the cable to `number`; the first is the MainDevice's where no SubDevice is before it.
+    /// Both ends of the cable to `number`; the first is the MainDevice's where no SubDevice is
+    /// before it.
     fn ends(&self, number: usize) -> [Option<(usize, usize)>; 2] {
         [self.parents[number], Some((number, self.entry(number)))]
     }
@@ -313,7 +317,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Frames that are damaged on a cable: it is the one before the port that sees them first.
+    /// Frames damaged on a cable: the one before the port that first receives them.
     fn damaged_frames(&mut self) {
         // Counts of their own, of the upstream end and the other, by cable.
         let mut own = vec![[PortErrorCounters::default(); 2]; self.all.len()];
@@ -349,7 +353,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Errors of the cable to this port, with so many frames damaged before.
+    /// Errors of the cable to this port, with `marked` frames damaged before.
     fn own_errors(&self, number: usize, port: usize, marked: u32) -> PortErrorCounters {
         let found = self.errors[number].ports[port];
         let counts_forwarded = self.errors[number].ports.iter().any(|it| it.forwarded_rx_errors > 0);
@@ -380,8 +384,8 @@ impl<'a> Judge<'a> {
             if unexplained > before {
                 before = unexplained;
                 let sentence = format!(
-                    "{} is the first whose processing unit found {} that no port counts: frames that are no \
-                     EtherCAT frames, sent by the MainDevice's side",
+                    "{} is the first with {} that its processing unit counts and no port does: \
+                     frames that are not EtherCAT frames, sent from the MainDevice's side",
                     self.name(number),
                     plural(unexplained, "wrong frame"),
                 );
@@ -397,14 +401,14 @@ impl<'a> Judge<'a> {
             }
             if self.all[number].before.is_some_and(|before| before.is_full()) {
                 let sentence = format!(
-                    "{name} has error counters that stand at {FULL} and count no further: clear them"
+                    "{name} has error counters that have reached {FULL}, their highest value: clear them"
                 );
                 self.find(Fault::FullCounters, (number, None), 0, sentence);
             }
         }
     }
 
-    /// Errors of a processing unit beyond those that the port before it counts.
+    /// Errors of a processing unit beyond the errors of the port before it.
     fn unexplained(&self, number: usize) -> u8 {
         let errors = self.errors[number];
         let links = self.all[number].links.unwrap_or_default();
@@ -443,7 +447,7 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// The SubDevice and port that each hangs on; a circle is cut.
+/// The SubDevice and port that each is connected to; a circle is cut.
 fn parents(all: &[Examined<'_>]) -> Vec<Option<(usize, usize)>> {
     let parent = |it: &Examined<'_>| {
         let upstream = it.upstream?;

@@ -1,4 +1,5 @@
-//! Errors of a bus that cannot be brought up: the place, the expected, the found, and what to do.
+//! Errors of a bus that cannot be brought up: the place, the expected value, the found one, and a
+//! remedy.
 
 mod sub_device;
 
@@ -22,8 +23,9 @@ use crate::wire::MacAddress;
 pub enum BusError {
     /// No SubDevice answers.
     #[error(
-        "no SubDevice answers: check the cable, the power of the first SubDevice and the interface; of a closed ring none answers at \
-         one end alone: name its second interface, too (--second-iface)"
+        "no SubDevice answers: check the cable, the power of the first SubDevice and the \
+         interface; a closed ring does not answer at one end alone: name its second interface, too \
+         (--second-iface)"
     )]
     Empty,
     /// Replies come back with our own source address.
@@ -91,11 +93,11 @@ pub enum BusError {
     },
     /// A SubDevice that the bus may not lack is not there.
     #[error(
-        "SubDevice {position} \"{name}\" is required, and none of the {found} that answer can be it, in the order described; check \
-         its power, the cable to it and the order"
+        "SubDevice {position} \"{name}\" is required, and none of the {found} that answer matches \
+         it, in the order described; check its power, the cable to it and the order"
     )]
     MissingRequired {
-        /// Place among those described, from 0.
+        /// Position in the description, from 0.
         position: u16,
         /// Its name.
         name: String,
@@ -104,7 +106,8 @@ pub enum BusError {
     },
     /// No SubDevice there is described.
     #[error(
-        "{found} {} answer{}, expected one or more of those described: the first is {identity}; correct the robot file or the cable",
+        "{found} {} answer{}, expected one or more SubDevices of the robot file: the first that \
+         answers is {identity}; correct the robot file or the cable",
         plural(*found, "SubDevice", "SubDevices"),
         plural(*found, "s", "")
     )]
@@ -124,22 +127,22 @@ pub enum BusError {
         place: u16,
         /// Its identity.
         identity: Identity,
-        /// Place of the one among those described, from 0.
+        /// Position of the first in the description, from 0.
         position: u16,
         /// Its name.
         name: String,
-        /// Place of the other among those described, from 0.
+        /// Position of the other in the description, from 0.
         other: u16,
         /// The other's name.
         other_name: String,
     },
     /// Two SubDevices can be the same one described.
     #[error(
-        "the SubDevices at places {first} and {second} of the bus can both be SubDevice {position} \"{name}\", expected one: give \
-         each an alias of its own, or unplug one"
+        "the SubDevices at positions {first} and {second} of the bus both match SubDevice \
+         {position} \"{name}\", expected one: give each a different alias, or unplug one"
     )]
     TwoOfOne {
-        /// Place among those described, from 0.
+        /// Position in the description, from 0.
         position: u16,
         /// Its name.
         name: String,
@@ -148,17 +151,18 @@ pub enum BusError {
         /// Place in the segment, from 0.
         second: u16,
     },
-    /// A required SubDevice hangs on one that may be unplugged.
+    /// A required SubDevice is connected behind one that may be unplugged.
     #[error(
-        "SubDevice {position} \"{name}\" is required and hangs behind SubDevice {before} \"{before_name}\", which is hot_connect, \
-         expected nothing required behind what may be unplugged: connect it elsewhere, or make it part of that group"
+        "SubDevice {position} \"{name}\" is required and is connected behind SubDevice {before} \
+         \"{before_name}\", which is hot_connect, expected nothing required behind what may be \
+         unplugged: connect it elsewhere, or make it part of that group"
     )]
     BehindHotConnect {
-        /// Place among those described, from 0.
+        /// Position in the description, from 0.
         position: u16,
         /// Its name.
         name: String,
-        /// Place among those described, from 0, of the one before it.
+        /// Position in the description, from 0, of its predecessor.
         before: u16,
         /// That one's name.
         before_name: String,
@@ -203,8 +207,8 @@ pub enum BusError {
     },
     /// Broadcasts are answered, and their end does not come.
     #[error(
-        "the bus does not settle: register {register:#06x} of all SubDevices was asked for {}, and the last count \
-         was {found}; check cables and power",
+        "the number of SubDevices on the bus does not settle: register {register:#06x} was read \
+         for {}, and the last count was {found}; check cables and power",
         span(*after)
     )]
     Unsettled {
@@ -225,7 +229,8 @@ pub enum BusError {
     },
     /// Working counters never became whole in SafeOp.
     #[error(
-        "process data has not been whole for {} on the way to Op: {}; check that the SubDevices answer within the period",
+        "process data was incomplete for {} on the way to Op: {}; check that the SubDevices answer \
+         within the period",
         span(*after),
         not_whole(*datagram, *expected, *received)
     )]
@@ -236,14 +241,14 @@ pub enum BusError {
         datagram: usize,
         /// Value expected.
         expected: u16,
-        /// Value found; `None` where its frame did not come back. The expected one where all were right in the last cycle, and too seldom
-        /// before.
+        /// Value found; `None` if its frame did not come back. The expected value if all were right
+        /// in the last cycle, and too seldom before.
         received: Option<u16>,
     },
     /// The reference clock's time, which SYNC0 waits for, never came in SafeOp.
     #[error(
-        "the time of the reference clock has not come back for {} on the way to Op, though frames have: check the cables and the \
-         SubDevice with the reference clock",
+        "no time of the reference clock was received for {} on the way to Op, although frames \
+         were: check the cables and the SubDevice with the reference clock",
         span(*after)
     )]
     NoReferenceTime {
@@ -256,7 +261,7 @@ pub enum BusError {
 fn not_whole(datagram: usize, expected: u16, received: Option<u16>) -> String {
     match received {
         Some(received) if received == expected => {
-            "it was in the last cycle, but not in enough in a row".to_owned()
+            "it was complete in the last cycle, but not in enough consecutive cycles".to_owned()
         }
         Some(received) => {
             format!("datagram {datagram} came back with working counter {received}, expected {expected}")

@@ -1,7 +1,8 @@
 //! Error counters of an ESC (ETG.1000.4, 6.7): each stays at 255 and is cleared by a write.
 //!
-//! A write to any of 0x0300 to 0x030B clears these twelve, one to 0x030C or 0x030D that one, one to any of 0x0310 to 0x0313
-//! these four (ESC data sheet, section II, 2.9). A write of all of them clears all.
+//! A write to any of 0x0300 to 0x030B clears these twelve, one to 0x030C or 0x030D clears that
+//! register, one to any of 0x0310 to 0x0313 clears these four (ESC data sheet, section II, 2.9). A
+//! write of all of them clears all.
 
 use types::{ErrorCounters, PortErrorCounters};
 
@@ -28,13 +29,16 @@ pub(super) fn parse(data: &[u8]) -> Option<ErrorCounters> {
 }
 
 impl MainDevice {
-    /// Has the error counters and links of all SubDevices read, in service frames, into [`SubDevice::error_counters`](super::SubDevice::error_counters) and
-    /// [`SubDevice::links`](super::SubDevice::links); both are `None` where a SubDevice is being brought up.
+    /// Reads the error counters and links of all SubDevices in service frames into
+    /// [`SubDevice::error_counters`](super::SubDevice::error_counters) and
+    /// [`SubDevice::links`](super::SubDevice::links); both are `None` while a SubDevice is being
+    /// brought up.
     pub fn read_error_counters(&mut self) {
         self.look_at_errors(false);
     }
 
-    /// The same for one SubDevice, whose values stay until it answers or does not. False where none is there, or it is being brought up.
+    /// The same for one SubDevice; its values stay until it answers or does not. False if there is
+    /// none, or it is being brought up.
     pub fn read_error_counters_of(&mut self, position: usize) -> bool {
         self.workers.get_mut(position).is_some_and(|worker| worker.look_at_errors(false))
     }

@@ -1,10 +1,10 @@
 //! Frames out and frames in: which are on their way, and which reply belongs to which.
 //!
-//! Every frame starts with a NOP datagram that carries a 32-bit generation number, which SubDevices pass
-//! on unchanged. A reply belongs to a frame when index and generation match and every datagram has the
-//! command, address and length that were sent. Each slot keeps its frame for that comparison, and for the next frame
-//! in it, which is mostly the same. Eight bits of index alone come round again too soon: after
-//! a long stall a MainDevice that trusts them takes old replies for new ones, for ever.
+//! Every frame starts with a NOP datagram that carries a 32-bit generation number, which SubDevices
+//! pass on unchanged. A reply belongs to a frame if index and generation match and every datagram
+//! has the command, address and length that were sent. Each slot keeps its frame for that
+//! comparison and for the next frame, which is mostly the same. The 8-bit index alone repeats too
+//! soon: after a long stall a MainDevice that trusts it takes old replies for new ones, for ever.
 
 mod outgoing;
 mod reply_time;
@@ -38,11 +38,12 @@ const DATAGRAMS: usize = 1500 / 13;
 /// Bytes of the generation number.
 const GENERATION_LENGTH: u16 = 4;
 
-/// Frames whose generation numbers are known to be ours: a quarter of an hour at 1 kHz. Another MainDevice that
-/// started at a random number has one of them by chance, one in four thousand.
+/// Frames whose generation numbers are known to be ours: a quarter of an hour at 1 kHz. Another
+/// MainDevice that started at a random number has one of them by chance, in one of four thousand
+/// cases.
 const REMEMBERED: u64 = 1 << 20;
 
-/// Owner of a datagram, who gets its reply.
+/// Owner of a datagram: it gets the reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Owner {
     /// Process data: the chunk's number, and which part of it the datagram carries.
@@ -57,9 +58,9 @@ pub(super) enum Owner {
     HostTime,
     /// AL status of all SubDevices.
     BusStatus,
-    /// System time difference of the SubDevice whose turn it is.
+    /// System time difference of the SubDevice polled in this cycle.
     ClockDifference,
-    /// Mail in the mailbox of the SubDevice whose turn it is.
+    /// Mail in the mailbox of the SubDevice polled in this cycle.
     MailboxStatus,
     /// The bus-wide part of bring-up.
     Bus,
@@ -101,18 +102,19 @@ pub(super) struct Sent {
     fixed: u64,
     /// The end of its answer on a quiet bus.
     pub(super) usual: Tail,
-    /// Offsets of its header and of its working counter in the frame: SubDevices change nothing about that.
+    /// Offsets of its header and of its working counter in the frame: SubDevices do not move them.
     offset: u16,
     working_counter: u16,
     /// Receiver of the reply.
     pub(super) owner: Owner,
 }
 
-/// The last four bytes of a datagram, read as one little-endian number: data, and the working counter in the upper half.
+/// The last four bytes of a datagram, read as one little-endian number: data, and the working
+/// counter in the upper half.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Tail {
     pub(super) bits: u32,
-    /// Those of the bits that are looked at.
+    /// The bits that are compared.
     pub(super) mask: u32,
 }
 
@@ -120,11 +122,12 @@ pub(super) struct Tail {
 enum SlotState {
     Unused,
     InFlight(Purpose),
-    /// Answered or lost; what it was for.
+    /// Answered or lost, with its purpose.
     Over(Purpose),
 }
 
-/// A frame, kept as it was sent: the next one in this slot is mostly the same, and its reply is compared with it.
+/// A frame, kept as it was sent: the next one in this slot is mostly the same, and its reply is
+/// compared with it.
 #[derive(Debug)]
 struct Slot {
     state: SlotState,
@@ -133,7 +136,7 @@ struct Slot {
     /// Bytes of the frame.
     length: usize,
     frame: Vec<u8>,
-    /// Those behind the generation number.
+    /// Datagrams behind the generation number.
     datagrams: Vec<Sent>,
 }
 
@@ -146,12 +149,12 @@ pub(super) struct Usual {
     pub(super) ends_as_usual: bool,
 }
 
-/// Generation numbers, and what became of them.
+/// Generation numbers and their replies.
 #[derive(Debug, Default)]
 struct Numbers {
     /// The newest.
     generation: u32,
-    /// Those of the newest that were answered; the newest is the lowest bit.
+    /// The newest frames that were answered; the newest is the lowest bit.
     answered: u64,
     /// Frames on their way, by purpose.
     in_flight: [usize; 2],
@@ -163,12 +166,12 @@ pub(super) struct Exchange {
     source: MacAddress,
     slots: Vec<Slot>,
     numbers: Numbers,
-    /// Service frames that may be on their way at once: halved where one is lost, as by a bus that answers them too slowly, and one
-    /// more for each that is answered.
+    /// Most service frames on their way at once: halved for each loss, as by a bus that answers
+    /// them too slowly, and one more for each answer.
     services: usize,
     /// Time that replies to these take.
     pub(super) reply_time: ReplyTime,
-    /// Replies marked as circulating count: who sits behind a port 0 without a link marks them.
+    /// Replies marked as circulating count: a SubDevice behind a port 0 without a link marks them.
     pub(super) takes_circulating: bool,
     /// Replies from our own source address count, if a SubDevice has touched them.
     pub(super) takes_unchanged_source: bool,
@@ -230,7 +233,7 @@ impl Exchange {
         }
     }
 
-    /// The same, with generation numbers that go on from this one.
+    /// The same, with generation numbers from this one on.
     pub(super) fn starting_at(self, generation: u32) -> Self {
         Self { numbers: Numbers { generation, ..self.numbers }, ..self }
     }
@@ -257,8 +260,9 @@ impl Exchange {
         Ok((index, purpose))
     }
 
-    /// Finds the frame with process data that `bytes` answer as most replies do: marked by a SubDevice, no shorter than it was sent, all
-    /// headers as they were sent. For all that [`Exchange::accept`] may still find nothing happens.
+    /// Finds the frame with process data that `bytes` answer, if the reply is a usual one: marked
+    /// by a SubDevice, no shorter than sent, all headers as sent. If it finds none,
+    /// [`Exchange::accept`] may still find one: nothing has changed.
     #[inline]
     pub(super) fn accept_usual(&mut self, bytes: &[u8]) -> Option<Usual> {
         let start: &[u8; GENERATION_AT + 4] = bytes.first_chunk()?;
@@ -272,7 +276,8 @@ impl Exchange {
         let of_both = |at| (head(start, at), head(sent_start, at));
         let differs = |(one, other): (u64, u64), mask| (one ^ other) & mask;
         let is_marked = start[SOURCE_OFFSET] & PROCESSED_BIT != 0;
-        // EtherType and EtherCAT header; command, address and length of the generation number; the number itself.
+        // EtherType and EtherCAT header; command, address and length of the generation number; the
+        // number itself.
         let different = differs(of_both(ETHERTYPE_OFFSET), u64::from(u32::MAX))
             | differs(of_both(frame::DATAGRAMS_OFFSET), GENERATION_FIXED | MORE_FOLLOWS)
             | differs(of_both(GENERATION_AT - 4), u64::from(u32::MAX) << 32);
@@ -305,7 +310,7 @@ impl Exchange {
         self.counters.accepted += 1;
     }
 
-    /// The frame that `bytes` answer in any way that counts; all else is counted as what it is.
+    /// The frame that `bytes` answer in any accepted way; all else is counted by its kind.
     fn look_closely(&mut self, bytes: &[u8]) -> Result<(usize, Purpose), Reception> {
         let mut outcome = self.matching_slot(bytes);
         if bytes.get(SOURCE_OFFSET).is_some_and(|byte| byte & PROCESSED_BIT == 0) {
@@ -314,8 +319,9 @@ impl Exchange {
         outcome.inspect_err(|reception| self.counters.count(*reception))
     }
 
-    /// Meaning of a frame that no SubDevice has marked: a reply of a segment that leaves the source address alone,
-    /// where it shows that a SubDevice was passed; ours, sent back by a loop or a switch; or of any source.
+    /// Meaning of a frame that no SubDevice has marked: a reply of a segment that leaves the source
+    /// address alone, if it shows that it passed a SubDevice; our frame, sent back by a loop or a
+    /// switch; or a frame of another source.
     fn unmarked(
         &mut self,
         bytes: &[u8],
@@ -364,7 +370,7 @@ impl Exchange {
                 let circulating = if self.takes_circulating { 0 } else { CIRCULATING };
                 slot.compare(bytes, end, circulating).map(|()| (index, purpose))
             }
-            // Of an older frame, or of one that is over.
+            // Of an older frame, or of one that has expired.
             _ if self.was_answered(generation) => Err(Reception::Duplicate),
             _ => Err(Reception::Late),
         }
@@ -388,7 +394,7 @@ impl Exchange {
         self.reply_time.late(generation, age, now);
     }
 
-    /// The frame that stands in a slot.
+    /// The frame in a slot.
     pub(super) fn frame(&self, index: usize) -> &[u8] {
         self.slots.get(index).and_then(|it| it.frame.get(..it.length)).unwrap_or_default()
     }
@@ -407,7 +413,8 @@ impl Exchange {
         self.slots[index].sent_at
     }
 
-    /// The datagrams of a slot, taken out so that their owners can be served; [`Exchange::put_back`] them.
+    /// The datagrams of a slot, taken out so that their owners can be served;
+    /// [`Exchange::put_back`] them.
     pub(super) fn take_datagrams(&mut self, index: usize) -> Vec<Sent> {
         core::mem::take(&mut self.slots[index].datagrams)
     }
@@ -416,7 +423,8 @@ impl Exchange {
         self.slots[index].datagrams = datagrams;
     }
 
-    /// The next frame of `purpose` that was sent at least `age` before `now`; it is lost from here on.
+    /// The next frame of `purpose` that was sent at least `age` before `now`; it is lost from here
+    /// on.
     pub(super) fn expire(&mut self, purpose: Purpose, now: Instant, age: Duration) -> Option<usize> {
         let is_expired = |&index: &usize| now.since(self.slots[index].sent_at) >= age;
         let index = self.slots_in_flight(purpose).find(is_expired)?;
@@ -450,7 +458,7 @@ impl Sent {
     /// Data and working counter in an accepted reply.
     pub(super) fn answer<'a>(&self, reply: &'a [u8]) -> (&'a [u8], u16) {
         let start = self.data_offset();
-        // Accepted means that every datagram stands where it was sent.
+        // Accepted means that every datagram is at the offset at which it was sent.
         let answer = reply.get(start..self.working_counter() + datagram::WORKING_COUNTER_LENGTH);
         let Some((data, counter)) = answer.and_then(|it| it.split_last_chunk()) else { return (&[], 0) };
         (data, u16::from_le_bytes(*counter))
@@ -470,15 +478,16 @@ impl Sent {
         self.working_counter() - self.data_offset()
     }
 
-    /// True if an accepted reply to `frame` shows that a SubDevice was passed: its working counter counts, or its
-    /// position.
+    /// True if an accepted reply to `frame` shows that a SubDevice was passed: its working counter
+    /// counts, or its position.
     fn is_touched(&self, frame: &[u8], reply: &[u8]) -> bool {
         let at = usize::from(self.offset);
         self.answer(reply).1 != 0 || (head(frame, at) ^ head(reply, at)) & ADDRESS != 0
     }
 }
 
-/// Parts of the first eight bytes of a datagram's header, read as one little-endian number (ETG.1000.4, 5.4.1).
+/// Parts of the first eight bytes of a datagram's header, read as one little-endian number
+/// (ETG.1000.4, 5.4.1).
 const COMMAND: u64 = 0xFF;
 const INDEX: u64 = 0xFF << 8;
 const POSITION: u64 = 0xFFFF << 16;
@@ -487,8 +496,9 @@ const LENGTH: u64 = 0x07FF << 48;
 const CIRCULATING: u64 = 1 << 62;
 const MORE_FOLLOWS: u64 = 1 << 63;
 
-/// Mask of the header bits that SubDevices leave unchanged in a datagram of `command`. They count the position up in auto-increment and
-/// broadcast commands; station and logical addresses come back as sent.
+/// Mask of the header bits that SubDevices leave unchanged in a datagram of `command`. They count
+/// the position up in auto-increment and broadcast commands; station and logical addresses come
+/// back as sent.
 const fn fixed(command: Command) -> u64 {
     use Command::{Aprd, Aprw, Apwr, Armw, Brd, Brw, Bwr};
     let all = COMMAND | INDEX | ADDRESS | LENGTH | MORE_FOLLOWS;

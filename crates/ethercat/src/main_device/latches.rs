@@ -1,4 +1,5 @@
-//! Latch inputs of a SubDevice: the times of their edges (ESC data sheet, section I, 9.2.4; registers 0x09A8 to 0x09CF).
+//! Latch inputs of a SubDevice: the times of their edges (ESC data sheet, section I, 9.2.4;
+//! registers 0x09A8 to 0x09CF).
 
 use crate::register::dc::{LATCH_INPUTS, LATCH_STATUS, LATCH_TIMES};
 use crate::wire::read_u64;
@@ -23,11 +24,13 @@ pub struct LatchInput {
     pub falling: LatchEdge,
 }
 
-/// Edge of a latch input: the newest one, or with [`super::LatchMode`] the first one since the times were read before.
+/// Edge of a latch input: the newest one, or with [`super::LatchMode`] the first one since the
+/// times were read before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LatchEdge {
-    /// Its time in the time of the bus, ns; 0 if there was none. A clock of 32 bits has the low ones: an edge that was 4.29 s old or more when
-    /// it was read first appears too late by as much; without clocks that were set it is these bits.
+    /// Its time in the time of the bus, ns; 0 if there was none. A 32-bit clock has the low bits:
+    /// an edge that was 4.29 s old or more when it was read first appears too late by a multiple of
+    /// that. Without set clocks it is only these bits.
     pub time: u64,
     /// True if it came since the times were read before.
     pub is_new: bool,
@@ -39,8 +42,9 @@ pub(super) const LENGTH: usize = (LATCH_TIMES - LATCH_STATUS) as usize + 2 * LAT
 /// Time of the bus by which a clock of 32 bits is extended: it may be ahead of it by so much.
 const AHEAD: u64 = 100_000_000;
 
-/// The registers from the status on. One read of status and times loses no edge: an edge between the two shows by its time, though its flag
-/// goes with the read. `now`: about the time of the bus, where the clock has 32 bits.
+/// Parses the registers from the status on. One read of status and times loses no edge: an edge
+/// between the two shows by its time, though its flag is cleared by the read. `now`: about the time
+/// of the bus, for a 32-bit clock.
 pub(super) fn parse(registers: &[u8], before: Option<Latches>, now: Option<u64>) -> Option<Latches> {
     let before = before.unwrap_or_default();
     let mut latches = Latches::default();
@@ -53,7 +57,7 @@ pub(super) fn parse(registers: &[u8], before: Option<Latches>, now: Option<u64>)
                 Some(_) => shown as u32 != before.time as u32,
                 None => shown != before.time,
             };
-            // Without power it has forgotten the edge that was told.
+            // After a power loss it has forgotten the edge that was reported.
             let is_new = status >> edge & 1 != 0 || is_other && shown != 0;
             let time = match now {
                 Some(_) if !is_new => before.time,
@@ -70,15 +74,16 @@ pub(super) fn parse(registers: &[u8], before: Option<Latches>, now: Option<u64>)
 }
 
 impl MainDevice {
-    /// Has the latch inputs of the SubDevice at `position` read, in a service frame, into [`super::SubDevice::latches`]: single edges are let go
-    /// with it. `None` there until it answers. False if there is no such SubDevice, it has no clock, or it is being brought up.
+    /// Reads the latch inputs of the SubDevice at `position`, in a service frame, into
+    /// [`super::SubDevice::latches`]; the read releases single edges. `None` there until it
+    /// answers. False if there is no such SubDevice, it has no clock, or it is being brought up.
     pub fn read_latches(&mut self, position: usize) -> bool {
         let Some(sub_device) = self.sub_devices.get_mut(position) else { return false };
         let has_clock = sub_device.has_clock();
         let is_asked = has_clock
             && self.phase.has_process_data()
             && self.workers.get_mut(position).is_some_and(super::Worker::look_at_inputs);
-        // Told once: where nothing comes of it, the ones before are not there for it.
+        // Returned once: if the read fails, the earlier values are not returned for it.
         if let Some(told) = sub_device.latches.take() {
             sub_device.latches_told = Some(told);
         }
@@ -123,7 +128,7 @@ mod tests {
 
     /// Edges before and behind a wrap, and one that is read again a wrap later.
     #[test]
-    fn edges_of_a_clock_of_32_bits_are_told_in_the_time_of_the_bus() {
+    fn edges_of_a_32_bit_clock_are_in_bus_time() {
         let wrap = 5_u64 << 32;
         let read =
             |times: [u64; 4], before, now| parse(&registers([0; 2], times), before, Some(now)).unwrap();

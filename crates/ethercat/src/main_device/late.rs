@@ -1,5 +1,5 @@
-//! A SubDevice that is configured for the first time while the bus runs, or at another place than before: its process data has
-//! its place since the start, and its SII says where in it that lies.
+//! A SubDevice that is configured for the first time while the bus runs, or at another place than
+//! before: its process data was laid out at the start, and its SII has the addresses in its memory.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -25,7 +25,7 @@ const BY_ITS_USE: u8 = u8::MAX;
 
 const UNKNOWN: SyncManager = SyncManager { physical_address: 0, length: 0, control: 0, active: false };
 
-/// Process data of one SubDevice, and what it needs.
+/// Process data of one SubDevice, and the data it needs.
 #[derive(Clone, Debug)]
 pub(super) struct Late {
     parts: Vec<Mapped>,
@@ -35,7 +35,7 @@ pub(super) struct Late {
     needs_latches: bool,
     /// Clocks are set up on this bus.
     has_clocks: bool,
-    /// Nothing says what its process data is: it is taken to have none.
+    /// No source describes its process data: it is assumed to have none.
     is_taken_for_empty: bool,
 }
 
@@ -50,13 +50,13 @@ struct Mapped {
     sync_manager: SyncManager,
 }
 
-/// A write whose bytes follow from what was learnt.
+/// A write of bytes that follow from the SII.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
     StopSync,
     ClearFmmus,
     ClearSyncManagers,
-    /// Its clock's filters begin anew.
+    /// Resets the filters of its clock.
     StartClock,
     Mailbox,
     SyncManager(u8),
@@ -69,7 +69,7 @@ pub(super) const LONGEST_PART: usize = 256;
 /// SyncManagers that are read back.
 const READ_BACK: u8 = 8;
 
-/// The shares of one that is absent, as far as its mapping shows.
+/// The shares of an absent SubDevice, as far as its mapping is known.
 pub(super) fn shares(
     it: &SubDevice,
     configured: &SubDeviceConfiguration,
@@ -133,7 +133,7 @@ impl Late {
 }
 
 impl SubDevice {
-    /// Takes over what its SII says of its mailbox and SyncManagers.
+    /// Takes its mailbox and SyncManagers from its SII.
     pub(super) fn learn(&mut self, outline: &Outline) -> Result<(), SubDeviceError> {
         let (has_clock, information) = (self.has_clock(), self.information);
         let Some(late) = &mut self.late else { return Ok(()) };
@@ -147,7 +147,7 @@ impl SubDevice {
         if late.describes_pdos && !has_coe {
             bring_up::check_pdos(PdoDigest::of(&self.mapping, first), outline.pdos())?;
         }
-        // With CoE its SII need not say what its process data is.
+        // With CoE its SII need not describe its process data.
         let usages = [SyncManagerUse::Outputs, SyncManagerUse::Inputs];
         let has_data =
             outline.pdos().bits > 0 || has_coe && usages.into_iter().any(|it| first(it).is_some());
@@ -193,7 +193,7 @@ impl SubDevice {
 
     /// True if an action of its plan concerns it, as far as is known of it.
     pub(super) fn is_concerned(&self, action: &Action) -> bool {
-        // Without CoE its PDOs are those of its SII.
+        // Without CoE it uses the PDOs of its SII.
         if let Action::Download(_) | Action::Verify { .. } | Action::SkipIfMapped { .. } = action {
             return self.mailbox.is_some_and(|mailbox| mailbox.coe);
         }
@@ -219,7 +219,7 @@ impl SubDevice {
 }
 
 impl Part {
-    /// Its register, and its bytes into `data`, of which so many count.
+    /// Its register, and its bytes in `data`; returns the number of bytes, too.
     pub(super) fn write(self, it: &SubDevice, data: &mut [u8; LONGEST_PART]) -> (u16, usize) {
         let counted =
             |count: u8, length: u16| (usize::from(count) * usize::from(length)).clamp(1, LONGEST_PART);
@@ -259,7 +259,7 @@ impl Part {
     }
 }
 
-/// From whatever it is in to Op: of one of which nothing but its identity is known.
+/// From any state to Op: for a SubDevice of which only the identity is known.
 pub(super) fn plan(it: &SubDevice, late: &Late, configuration: &SubDeviceConfiguration) -> Vec<Action> {
     let part = Action::Part;
     let mut plan = vec![

@@ -1,12 +1,13 @@
 //! Places of all process data: in the process image, in logical memory, in datagrams.
 //!
-//! The image is two stretches of bytes, outputs and inputs, one piece for each SyncManager in use, in the
-//! order of positions. Logical memory holds *chunks*, one datagram each: outputs of some SubDevices, then
-//! inputs of the same. A piece larger than a chunk is cut over chunks of its own.
+//! The image has two sections, outputs and inputs, with one piece for each SyncManager in use, in
+//! the order of positions. Logical memory holds *chunks*, one datagram each: outputs of some
+//! SubDevices, then inputs of the same. A piece larger than a chunk is cut over several dedicated
+//! chunks.
 //!
-//! The same bytes at the same addresses are laid out a second time, *spread*: an LWR and an LRD for each SubDevice,
-//! so that one who is missing makes no other's working counter short. Neighbours share datagrams where the spread
-//! layout would not fit a cycle.
+//! The same bytes at the same addresses are laid out a second time, *spread*: an LWR and an LRD for
+//! each SubDevice, so that a missing one makes no other's working counter short. Neighbours share
+//! datagrams if the spread layout would not fit a cycle.
 
 mod packing;
 
@@ -23,16 +24,18 @@ use packing::Packed;
 /// First logical address in use. Not 0, so that a stray zero address touches nothing.
 pub(super) const LOGICAL_START: u32 = 0x0001_0000;
 
-/// Bytes of process data in one datagram. Leaves room in a frame for what rides along with the first.
+/// Bytes of process data in one datagram. Leaves space in a frame for the datagrams that go with
+/// the first.
 pub(super) const CHUNK_CAPACITY: usize = 1376;
 
-/// Bytes of datagrams that fit a frame beside what rides along: a full chunk as LWR and LRD.
+/// Bytes of datagrams that fit a frame in addition to these: a full chunk as LWR and LRD.
 const FRAME_CAPACITY: usize = CHUNK_CAPACITY + 2 * DATAGRAM_OVERHEAD;
 
 /// Bytes around a frame on the wire: preamble, check sequence, gap.
 pub(super) const AROUND_A_FRAME: usize = 8 + 4 + 12;
 
-/// Bytes of a frame besides datagrams: those around it, Ethernet and EtherCAT header, generation number.
+/// Bytes of a frame besides datagrams: around the frame, Ethernet and EtherCAT header, generation
+/// number.
 const FRAME_OVERHEAD: usize = AROUND_A_FRAME + 14 + 2 + 16;
 
 /// A byte on the wire at 100 Mbit/s.
@@ -70,7 +73,7 @@ pub(super) struct Piece {
     pub(super) share: Share,
     /// First logical address.
     pub(super) logical_address: u32,
-    /// First bit there: not 0 only where it shares a byte with others.
+    /// First bit; not 0 only if it shares a byte with others.
     pub(super) start_bit: u8,
     /// Bytes of the image: of outputs or of inputs, by the share's direction.
     pub(super) image: Range<usize>,
@@ -88,7 +91,7 @@ impl Piece {
     }
 }
 
-/// One datagram's worth of process data, or an LWR's and an LRD's: neighbours' outputs, and their inputs.
+/// Process data of one datagram, or of an LWR and an LRD: outputs of neighbours, and their inputs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Chunk {
     /// The SubDevices it belongs to.
@@ -107,7 +110,8 @@ pub(super) struct Chunk {
     pub(super) packed_inputs: Packed,
     /// It goes to this address of its one SubDevice's memory, and to no logical one.
     pub(super) physical: Option<u16>,
-    /// True if one LRW carries it, the inputs right behind the outputs; otherwise an LWR and an LRD.
+    /// True if one LRW carries it, with the inputs directly behind the outputs; otherwise an LWR
+    /// and an LRD.
     pub(super) read_write: bool,
     /// True if it carries part of a SyncManager, and others the rest.
     pub(super) is_cut: bool,
@@ -115,14 +119,15 @@ pub(super) struct Chunk {
     pub(super) is_loose: bool,
     /// Cycles from one exchange to the next.
     pub(super) every: u16,
-    /// SubDevices that take outputs from it: each counts once, however many of its FMMUs match (ETG.1000.4, 5.4.1.3).
+    /// SubDevices that take outputs from it: each counts once, however many of its FMMUs match
+    /// (ETG.1000.4, 5.4.1.3).
     pub(super) writers: u16,
     /// SubDevices that put inputs into it; each counts once.
     pub(super) readers: u16,
 }
 
 impl Chunk {
-    /// An empty one of this share's SubDevice, behind so many bytes of the image: outputs, inputs.
+    /// An empty chunk of this share's SubDevice, at this offset of the image: outputs, inputs.
     fn at(share: &Share, logical_address: u32, inputs_address: u32, image: (usize, usize)) -> Self {
         Self {
             positions: share.position..share.position + 1,
@@ -142,7 +147,7 @@ impl Chunk {
         }
     }
 
-    /// The bytes of the image from its beginning up to here are those of its one SubDevice.
+    /// The bytes of the image from the chunk's beginning to `image` belong to its one SubDevice.
     fn end_at(&mut self, image: (usize, usize)) {
         (self.outputs.end, self.inputs.end) = image;
         self.writers = u16::from(!self.outputs.is_empty());
@@ -227,7 +232,8 @@ fn load(chunks: &[Chunk]) -> (usize, Duration) {
     (frames, BYTE_TIME * (bytes + frames * FRAME_OVERHEAD) as u32)
 }
 
-/// Chunks with those joined that stand side by side and belong `together`: what is joined so far, of how many, and the next.
+/// Joins adjacent chunks that belong `together`: its arguments are the chunk joined so far, the
+/// number joined, and the next chunk.
 fn joined(chunks: &[Chunk], together: impl Fn(&Chunk, usize, &Chunk) -> bool) -> Vec<Chunk> {
     let mut all: Vec<Chunk> = Vec::with_capacity(chunks.len());
     let mut count = 0;
@@ -261,8 +267,8 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// Lays out `shares`, which stand in the order of positions: those exchanged most often first, each in chunks of their own. `is_packed`: a few
-    /// bits share bytes with those of others.
+    /// Lays out `shares`, which are in the order of positions: the most frequently exchanged first,
+    /// with separate chunks for each rate. `is_packed`: shares of a few bits share bytes.
     pub(super) fn new(shares: &[Share], is_packed: bool) -> Self {
         let mut layout = Self { is_packed, ..Self::default() };
         let mut shares = shares.to_vec();
@@ -306,12 +312,14 @@ impl Layout {
         layout
     }
 
-    /// True if it packs, and its spread layout had no room: one who is missing blinds all of its datagram.
+    /// True if it packs, and its spread layout did not fit: a missing SubDevice hides the inputs of
+    /// its whole datagram.
     pub(super) fn is_crowded(&self) -> bool {
         self.is_packed && self.spread == self.chunks
     }
 
-    /// Full frames that the wire carries in three quarters of a period beside process data.
+    /// Full frames that the wire carries in three quarters of a period, in addition to process
+    /// data.
     pub(super) fn spare_frames(&self, period: Duration) -> u16 {
         let (_, taken) = load(&self.chunks);
         let each = BYTE_TIME * (FRAME_CAPACITY + FRAME_OVERHEAD) as u32;
@@ -324,8 +332,9 @@ impl Layout {
         if spread { &self.spread } else { &self.chunks }
     }
 
-    /// Lets neighbours share datagrams in the spread layout: those of one of the `groups`, by position; and as many more
-    /// as it takes to need no more than so many frames and so much time on the wire (or what the other layout needs).
+    /// Joins neighbours in the spread layout: members of one of the `groups`, by position, and then
+    /// as many more as needed to stay within `frames` and `time` on the wire (or within the needs
+    /// of the other layout).
     pub(super) fn fit_spread(&mut self, groups: &[Option<u16>], frames: usize, time: Duration) {
         let group = |it: &Chunk| groups.get(usize::from(it.positions.start)).copied().flatten();
         let apart =
@@ -355,7 +364,8 @@ impl Layout {
         let output_bytes: usize = whole.iter().filter(|share| share.is_output()).map(Share::bytes).sum();
         let mut chunk = Chunk::at(&group[0], start, start + output_bytes as u32, self.image_end());
         chunk.read_write = !group.iter().any(|share| share.refuses_lrw);
-        // Behind the whole bytes come those that several share: how many is known before the inputs have their addresses.
+        // The shared bytes follow the whole ones: their number is needed before the inputs get
+        // their addresses.
         let mut packed = [Packed::default(), Packed::default()];
         for share in &few {
             packed[usize::from(!share.is_output())].push(share, 0);
@@ -393,7 +403,7 @@ impl Layout {
         self.chunks.push(chunk);
     }
 
-    /// A share that does not fit a chunk with others: consecutive chunks of its own.
+    /// A share that does not fit a chunk with others: consecutive dedicated chunks.
     fn place_alone(&mut self, share: &Share) {
         let start = self.next_logical_address();
         let mut end = self.image_end();

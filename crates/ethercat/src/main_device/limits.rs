@@ -1,4 +1,5 @@
-//! Limits of the way up and down: time, tries and pauses. `docs/run.md`, "Time-outs", has them for users.
+//! Limits of bring-up and shutdown: time, tries and pauses. `docs/run.md`, "Time-outs", lists them
+//! for users.
 
 use core::time::Duration;
 
@@ -8,10 +9,11 @@ use super::retry::RetryBudget;
 /// Time a bring-up or mailbox datagram may take before it is sent again, by default.
 pub(super) const REPLY: Duration = Duration::from_millis(20);
 
-/// Time of a change of state, by default (ETG.1020: 3 s to PreOp, 10 s to SafeOp and Op): a second below.
+/// Default time of a change of state, a second below ETG.1020 (3 s to PreOp, 10 s to SafeOp and
+/// Op).
 pub(super) const STATE: Duration = Duration::from_secs(9);
 
-/// Time beyond that of a change of state, so that this is reported where it is late.
+/// Additional time after the time-out of a change of state, so that this one is reported first.
 const BEYOND_STATE: Duration = Duration::from_millis(500);
 
 /// Time of a mailbox answer, by default (ETG.1020).
@@ -26,37 +28,37 @@ pub(super) const TRANSFER_PER_BYTE: Duration = Duration::from_millis(2);
 /// Broadcasts in a row that may be lost before the bus counts as empty.
 pub(super) const LOST_BROADCASTS: RetryBudget = RetryBudget { tries: 25, time: Duration::from_secs(1) };
 
-/// The same on the way down, where the bus may be empty.
+/// The same during shutdown, when the bus may be empty.
 pub(super) const LOST_BROADCASTS_DOWN: RetryBudget =
     RetryBudget { tries: 5, time: Duration::from_millis(250) };
 
-/// Frames in a row that may be lost on the way up. Shorter than a mailbox is waited for by default, so that
-/// a dead cable is called one.
+/// Consecutive frames that may be lost during bring-up. Shorter than the default mailbox time-out,
+/// so that a dead cable is reported as one.
 pub(super) const LOSSES: RetryBudget = RetryBudget { tries: 50, time: Duration::from_millis(1500) };
 
 /// Attempts at a register that does not answer, a pause apart, before it is reported in Op.
 pub(super) const ATTEMPTS: u32 = 20;
 
-/// The same on the way up, where it ends the bring-up.
+/// The same during bring-up, which it ends.
 pub(super) const UNANSWERED: RetryBudget =
     RetryBudget { tries: ATTEMPTS - 1, time: Duration::from_millis(500) };
 
-/// Pause before something is asked again that is not ready yet.
+/// Pause before a repeated read of a value that is not ready yet.
 pub(super) const PAUSE: Duration = Duration::from_micros(500);
 
 /// Replies in a row without the reference clock's time after which it is given up.
 pub(super) const REFERENCE_SILENT: u32 = 3;
 
-/// Pause between two looks at whether workers take too long.
+/// Pause between two checks for workers that take too long.
 pub(super) const EXPIRY_PAUSE: Duration = Duration::from_millis(1);
 
-/// Time after which a reference clock is looked for again: by then it is known who is gone.
+/// Time after which a new reference clock is chosen: by then it is known which SubDevices are gone.
 pub(super) const REFERENCE_PAUSE: Duration = Duration::from_millis(100);
 
-/// Pause between two looks at SubDevices that left their state.
+/// Pause between two reads of SubDevices that left their state.
 pub(super) const LOOK_PAUSE: Duration = Duration::from_millis(20);
 
-/// Starts of SYNC0 whose time had passed when they arrived, or that were not taken, after which it is given up.
+/// SYNC0 starts that arrived too late, or were not taken, after which SYNC0 is given up.
 pub(super) const SYNC_STARTS: u32 = 8;
 
 /// Looks, a pause apart, at an error that was acknowledged and does not go.
@@ -74,8 +76,8 @@ pub(super) const SII_BUSY_IN_ALL: Duration = Duration::from_secs(5);
 /// Rounds in a row that must open no further port.
 pub(super) const ROUNDS_WITHOUT_MORE: u32 = 2;
 
-/// Difference from the reference clock, in ns, below which clocks agree before the cycle begins: a power of two, so that all can be
-/// read at once.
+/// Difference from the reference clock, in ns, below which clocks agree before the cycle begins: a
+/// power of two, so that one datagram checks all.
 pub(super) const SETTLED_NANOSECONDS: u32 = 1 << 10;
 
 /// Looks in a row, a pause apart, by which they do.
@@ -84,14 +86,14 @@ pub(super) const SETTLED_LOOKS: u32 = 5;
 /// Pause between two looks.
 pub(super) const SETTLED_LOOK_PAUSE: Duration = Duration::from_millis(2);
 
-/// Frames that hand on the reference clock's time until clocks that do not agree are told: in so many the usual filter of an ESC, 4096 writes,
-/// has settled to a fortieth.
+/// Frames that distribute the reference clock's time until clocks that do not agree are reported:
+/// after so many the usual filter of an ESC, 4096 writes, has settled to a fortieth.
 pub(super) const SETTLING_WRITES: u32 = 15_000;
 
 /// Time for it.
 pub(super) const SETTLING: Duration = Duration::from_secs(1);
 
-/// Cycles in a row that must be whole before Op is asked for.
+/// Consecutive complete cycles before Op is requested.
 pub(super) const WHOLE_CYCLES: u32 = 10;
 
 /// Limits a worker keeps to.
@@ -117,7 +119,8 @@ impl Limits {
         }
     }
 
-    /// Time without progress, of SubDevices one by one and of all, after which the way up or down is given up.
+    /// Time without progress, of each SubDevice and of all, after which bring-up or shutdown is
+    /// given up.
     pub(super) fn stuck(&self) -> Duration {
         self.state + BEYOND_STATE
     }

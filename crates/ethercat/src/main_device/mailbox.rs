@@ -23,15 +23,15 @@ use super::sub_device::{MAXIMUM_MAILBOX_LENGTH, Mailbox};
 /// Result of a reply to the client's datagram.
 #[derive(Debug)]
 pub(super) enum Progress {
-    /// Go on at once.
+    /// Continue at once.
     Continue,
-    /// Go on a little later: the SubDevice needs time.
+    /// Continue a little later: the SubDevice needs time.
     Wait,
-    /// An emergency came in; go on.
+    /// An emergency came in; continue.
     Emergency(Emergency),
     /// The request is done.
     Done(MailboxOutcome),
-    /// There was nothing more in the mailbox, and nothing is asked.
+    /// The mailbox is empty, and there is no request.
     Idle,
 }
 
@@ -65,7 +65,7 @@ pub(super) struct MailboxClient {
     repeat: bool,
     /// The repeat is not acknowledged yet.
     awaits_repeat: bool,
-    /// An answer that is long in coming was asked for once more.
+    /// A late answer was requested once more.
     asked_again: bool,
     /// True if the SubDevice answered the last datagram.
     answered: bool,
@@ -112,12 +112,12 @@ impl MailboxClient {
         self.out.resize(mailbox.map_or(0, |mailbox| usize::from(mailbox.out_length)), 0);
     }
 
-    /// Makes room for any mailbox, of which no more is known yet.
+    /// Reserves memory for any mailbox, before its size is known.
     pub(super) fn reserve(&mut self) {
         self.out.reserve_exact(usize::from(MAXIMUM_MAILBOX_LENGTH));
     }
 
-    /// The mailbox is set up anew, and empty, on the other side.
+    /// The SubDevice's mailbox was set up again, and is empty.
     pub(super) fn reset(&mut self) {
         (self.counter_out, self.counter_in) = (0, 0);
         (self.repeat, self.awaits_repeat) = (false, false);
@@ -158,7 +158,7 @@ impl MailboxClient {
         }
     }
 
-    /// Gives up what is going on.
+    /// Gives up the current request.
     pub(super) fn close(&mut self, error: MailboxError) -> Option<MailboxOutcome> {
         self.state = State::Idle;
         self.request.take().map(|request| MailboxOutcome { request, result: Err(error) })
@@ -189,8 +189,8 @@ impl MailboxClient {
     /// The datagram was lost.
     pub(super) fn lost(&mut self) {
         if self.state == State::Read {
-            // The SubDevice may think the message was read. A write is safe to send again: the counter
-            // tells the SubDevice that it has it already.
+            // The SubDevice may think the message was read. A write is safe to send again: the
+            // counter marks it as a repetition.
             self.request_repeat();
         }
     }
@@ -236,7 +236,7 @@ impl MailboxClient {
                     self.state = if self.request.is_some() { State::Poll } else { State::Read };
                     return Progress::Continue;
                 }
-                // Whoever does not know repeats may answer all the same.
+                // A SubDevice that does not know repeats may still answer.
                 if self.request.is_some() {
                     self.state = State::Poll;
                 }
@@ -357,7 +357,7 @@ impl MailboxClient {
         self.deadline = self.last_moment().min(now + self.timeout);
     }
 
-    /// When the request is given up, whatever answers still come.
+    /// Time at which the request is given up, even if answers still come.
     fn last_moment(&self) -> Instant {
         let bytes = u32::try_from(self.transferred()).unwrap_or(u32::MAX);
         let in_all = self.started + self.transfer_timeout + limits::TRANSFER_PER_BYTE * bytes;

@@ -1,13 +1,17 @@
-//! A ring that is open when the bus comes up: two lines, of which the second is reached from its far end.
+//! A ring that is open when the bus comes up: two lines, of which the second is reached from its
+//! far end.
 //!
-//! SubDevices are processed in the order of the ring all the same: the second copy of a frame passes those behind the break from their far
-//! end, and is processed on its way back. So the bus is taken as it will be when the ring is closed: the SubDevice in front of the
-//! break and the one behind it are neighbours, and all are entered at port 0. Receive times of the second line show how far its SubDevices are from the break,
-//! and nothing of the cable that is open: that one is taken to be as long as the others are on average.
+//! SubDevices are still processed in the order of the ring: the second copy of a frame passes the
+//! SubDevices behind the break from their far end, and is processed on its way back. So the bus is
+//! described as it will be when the ring is closed: the SubDevice in front of the break and the one
+//! behind it are neighbours, and all are entered at port 0. Receive times of the second line show
+//! the delays from its SubDevices to the break, but not the delay of the open cable: it is assumed
+//! to be the average of the others.
 //!
-//! Where IN and OUT of a SubDevice in the ring are swapped, the first copy of a frame passes it without being processed as long as the ring is
-//! closed, and the places that auto-increment addresses count are others in a closed ring and in an open one. So the bus does not come up; the
-//! SubDevice is reported. Swapped ones on branches are no such matter where the ring is closed.
+//! If IN and OUT of a SubDevice in the ring are swapped, the first copy of a frame passes it
+//! unprocessed while the ring is closed, and auto-increment addresses count differently in a closed
+//! and in an open ring. So the bus does not come up; the SubDevice is reported. Swapped SubDevices
+//! on branches do no harm in a closed ring.
 //!
 //! Simplification: one without a clock is taken to be the right way round.
 
@@ -31,13 +35,14 @@ pub(super) struct OpenRing {
     before: usize,
     /// Links of the SubDevice in front of it, as they are.
     links_before: Option<DlStatus>,
-    /// Time of a frame from the entry of each SubDevice behind the break to the break and back, in the order of processing.
+    /// Time of a frame from the entry of each SubDevice behind the break to the break and back, in
+    /// the order of processing.
     to_the_break: Vec<u32>,
 }
 
 impl MainDevice {
-    /// Takes the state of the ring from its link, before SubDevices are identified by their places: the bus is brought up from both ends where it is
-    /// open. [`crate::redundancy`] splices the replies.
+    /// Takes the state of the ring from its link, before SubDevices are identified by their places:
+    /// an open ring is brought up from both ends. [`crate::redundancy`] splices the replies.
     pub fn note_ring(&mut self, ring: Option<Ring>) {
         self.ring = ring;
     }
@@ -51,7 +56,7 @@ impl MainDevice {
     }
 }
 
-/// Looks for a SubDevice that is the wrong way round in an open ring; `found` is in the order of processing.
+/// Finds a SubDevice with swapped ports in an open ring; `found` is in the order of processing.
 pub(super) fn check_open(found: &[SubDevice], before: u16) -> Result<(), BusError> {
     let Some((front, behind)) = found.split_at_checked(usize::from(before)) else { return Ok(()) };
     let swapped = |position: usize, it: &SubDevice| {
@@ -78,7 +83,8 @@ pub(super) fn check_open(found: &[SubDevice], before: u16) -> Result<(), BusErro
             (0..line.len()).find(|&next| line[next].upstream == upstream)
         };
         if place.entry == 0 {
-            // Behind it in the ring are those nearer to the second interface, and its own branches.
+            // Behind it in the ring are the SubDevices nearer to the second interface, and its
+            // branches.
             let onward = goes_on(USUAL_OUT as u8).map_or(0, |next| sizes[next]);
             let branches = sizes[number] - 1 - onward;
             return swapped(found.len() - 1 - number - branches, &behind[usize::from(place.processed)]);
@@ -88,7 +94,7 @@ pub(super) fn check_open(found: &[SubDevice], before: u16) -> Result<(), BusErro
     Ok(())
 }
 
-/// Places of those that frames reach as a line, if the times of all show them.
+/// Places of the SubDevices that frames reach as a line, if the times of all show them.
 fn line(found: &[SubDevice]) -> Vec<Place> {
     let shown: Vec<_> = found.iter().map(|it| (it.dl_status, it.latched())).collect();
     match shown.iter().all(|(_, latched)| latched.is_some()) {
@@ -97,8 +103,8 @@ fn line(found: &[SubDevice]) -> Vec<Place> {
     }
 }
 
-/// Looks for a SubDevice that is the wrong way round in a closed ring, through which frames went as through a line and back; `found` is in the
-/// order of processing.
+/// Finds a SubDevice with swapped ports in a closed ring, which frames passed as a line, there and
+/// back; `found` is in the order of processing.
 pub(super) fn check_turned(found: &[SubDevice]) -> Result<(), BusError> {
     let mut shown: Vec<_> = found.iter().map(|it| (it.dl_status, it.latched())).collect();
     match turned_in_ring(&mut shown) {
@@ -153,7 +159,7 @@ fn is_turned(shown: &topology::Shown) -> bool {
     shown.1.is_some() && topology::entry(shown) != 0
 }
 
-/// Receive times that contradict each other, whatever the ring.
+/// Receive times that contradict each other in any ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct NoTree;
 
@@ -164,8 +170,9 @@ fn turned_in_ring(shown: &mut [topology::Shown]) -> Result<Option<(usize, usize)
     if !shown.iter().any(is_turned) {
         return Ok(None);
     }
-    // One of them has the ring's far end: a port that is open, and nobody hangs there. Of all in the ring the frame was away from there for the
-    // shortest time; a branch of another one that it was away for less does not fit there.
+    // One of them has the ring's far end: an open port without a SubDevice. The frame was away from
+    // that port for the shortest time of all in the ring. A shorter branch of another SubDevice
+    // cannot be the far end.
     let ports = |(number, it): (usize, &topology::Shown)| {
         let (it, entry) = (*it, topology::entry(it));
         let others = (0..PORTS).filter(move |&port| port != entry && it.0.is_open(port));
@@ -191,7 +198,8 @@ fn turned_in_ring(shown: &mut [topology::Shown]) -> Result<Option<(usize, usize)
     Err(NoTree)
 }
 
-/// Closes the ring in what `found`, in the order of processing, show: as if the cable behind `before` of them were there.
+/// Closes the ring in the data of `found`, in the order of processing: as if the cable behind
+/// `before` of them were there.
 pub(super) fn close(found: &mut [SubDevice], before: u16) -> Option<OpenRing> {
     let before = usize::from(before);
     let behind = found.get(before..)?;
@@ -207,7 +215,7 @@ pub(super) fn close(found: &mut [SubDevice], before: u16) -> Option<OpenRing> {
     let links_before = before.checked_sub(1).map(|last| {
         let it = &mut found[last];
         let links = it.dl_status;
-        // The ring goes on behind the branches: as a rule at port 1, else at the first port that is free there.
+        // The ring continues behind the branches: usually at port 1, else at the first free port.
         let exists = |port: &usize| it.information.port_descriptor >> (2 * port) & 0b11 > NOT_CONFIGURED;
         let free: Vec<_> = topology::walk(0).skip(1).filter(exists).collect();
         let behind = free.iter().rposition(|&port| links.is_open(port)).map_or(0, |place| place + 1);
@@ -220,8 +228,8 @@ pub(super) fn close(found: &mut [SubDevice], before: u16) -> Option<OpenRing> {
 }
 
 impl OpenRing {
-    /// Settings of all clocks, and the reference clock: those in front of the break by their receive times, those behind it further away by
-    /// the cables between them.
+    /// Settings of all clocks, and the reference clock: in front of the break by receive times,
+    /// behind it by the delays of the cables between the SubDevices.
     pub(super) fn clocks(
         &self,
         found: &[SubDevice],
@@ -248,7 +256,7 @@ impl OpenRing {
         let base = if known.is_empty() { 0 } else { last + hop };
         let mut furthest = 0;
         for (place, setting) in settings.iter_mut().enumerate().skip(self.before) {
-            // One on a branch is about as far as the one it hangs on.
+            // A SubDevice on a branch is about as far away as the one it is connected to.
             furthest = self.to_the_break[place - self.before].saturating_sub(start).max(furthest);
             *setting = has_clock(place).map(|latched| {
                 let delay = base + furthest.div_ceil(2);

@@ -4,7 +4,8 @@ use core::time::Duration;
 
 use crate::time::Instant;
 
-/// Frames within [`WINDOW`] that make another MainDevice of what could be damaged frames of our own.
+/// Frames within [`WINDOW`] that prove another MainDevice, as fewer could be damaged frames of our
+/// own.
 const FRAMES: u32 = 10;
 
 const WINDOW: Duration = Duration::from_secs(1);

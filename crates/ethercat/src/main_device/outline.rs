@@ -1,20 +1,22 @@
-//! Outline of an SII: mailbox and SyncManagers, and of its PDOs a digest, collected without memory of its own.
+//! Outline of an SII: mailbox and SyncManagers, and a digest of its PDOs, collected without
+//! allocation.
 
 use crate::pdo::PdoMapping;
 use crate::sii::category_type::{END, RX_PDOS, SYNC_MANAGERS, TX_PDOS};
 use crate::sii::{Mailbox, MailboxProtocols, SiiError, SiiSyncManager, SyncManagerUse};
 
-/// Word of the standard mailbox's first offset; its protocols are the last of so many words (ETG.1000.6, Table 16).
+/// Word of the standard mailbox's first offset; its protocols are the last of so many words
+/// (ETG.1000.6, Table 16).
 const MAILBOX_WORD: u32 = 0x18;
 const MAILBOX_WORDS: usize = 5;
 
 /// First word of the categories.
 const CATEGORIES: u32 = crate::sii::FIRST_CATEGORY as u32;
 
-/// SyncManagers kept: process data of more is not looked for.
+/// SyncManagers kept: process data of further ones is ignored.
 const MOST_SYNC_MANAGERS: usize = 8;
 
-/// Categories looked at: what a device puts before its SyncManagers.
+/// Categories read: the ones a device may put before its SyncManagers.
 const MOST_CATEGORIES: usize = 64;
 
 /// Words read so far, and where the next ones are.
@@ -58,7 +60,7 @@ struct Pdos {
 const PDO_WORDS: u8 = 4;
 
 impl PdoDigest {
-    /// Digest of a mapping whose PDOs without a SyncManager of their own are at the first of their use.
+    /// Digest of a mapping; PDOs without a SyncManager are assigned to the first of their use.
     pub(super) fn of(mapping: &PdoMapping, first: impl Fn(SyncManagerUse) -> Option<u8>) -> Self {
         let mut digest = Self::default();
         let directions = [
@@ -144,7 +146,7 @@ impl Outline {
         (self.stage != Stage::Done).then_some(self.word)
     }
 
-    /// Takes what a read of that word gave.
+    /// Takes the bytes read at that word.
     pub(super) fn supply(&mut self, bytes: &[u8]) -> Result<(), SiiError> {
         for pair in bytes.chunks_exact(2) {
             let at = self.word;
@@ -217,7 +219,7 @@ impl Outline {
         self.mailbox().is_some() && self.protocols().contains(MailboxProtocols::COE)
     }
 
-    /// Its PDOs that are assigned by default; of one with CoE they are not looked at.
+    /// Its PDOs that are assigned by default; not read with CoE.
     pub(super) fn pdos(&self) -> PdoDigest {
         self.pdos
     }
@@ -238,7 +240,7 @@ mod tests {
     use crate::pdo::{Pdo, PdoEntry};
     use crate::sii::{Builder, Category, Identity, Image};
 
-    /// An image, with a mailbox or without, in which all that is looked for stands behind something else.
+    /// An image, with or without a mailbox, in which other data precedes each searched item.
     fn image_of(has_mailbox: bool) -> Vec<u8> {
         let sync_manager = |physical_address, usage| SiiSyncManager {
             physical_address,
@@ -302,9 +304,9 @@ mod tests {
         }
     }
 
-    /// Without CoE no other PDOs can be mapped: what was described must be what the SII has.
+    /// Without CoE no other PDOs can be mapped: the described ones must equal the SII's.
     #[test]
-    fn the_pdos_of_one_without_coe_are_told_from_others() {
+    fn digest_distinguishes_pdos_without_coe() {
         let bytes = image_of(false);
         let whole = Image::parse(&bytes).unwrap();
         let of = |mapping: &PdoMapping| {

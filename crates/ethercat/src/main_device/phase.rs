@@ -1,4 +1,4 @@
-//! The way up and the way down: phases that all SubDevices go through together.
+//! Bring-up and shutdown: phases that all SubDevices go through together.
 
 mod process_data;
 
@@ -82,7 +82,7 @@ impl Phase {
         self.has_process_data()
     }
 
-    /// Op was asked for.
+    /// Op was requested.
     pub(super) fn is_towards_op(self) -> bool {
         matches!(self, Self::Op | Self::Running)
     }
@@ -100,15 +100,15 @@ pub(super) struct Plans {
     init: Vec<Action>,
     /// Back to Op from SafeOp.
     pub(super) short: Vec<Action>,
-    /// Back to Op from whatever there is.
+    /// Back to Op from any state.
     pub(super) anew: Vec<Action>,
 }
 
 impl MainDevice {
-    /// True in Op while there is nothing but process data: nothing to send, to wait for or to go on to.
+    /// True in Op while there is only process data: nothing else to send, to wait for or to change.
     #[inline(always)]
     pub(super) fn is_quiet(&mut self) -> bool {
-        // While a frame is sent again nothing happened; something may have been asked for.
+        // While a frame is sent again nothing happened; there may be a new request.
         let is_asked = !self.requests.is_empty() || !self.workers.are_known_at_rest();
         self.cycle.repeats() && !is_asked || self.is_quiet_all_over()
     }
@@ -123,9 +123,9 @@ impl MainDevice {
             && self.workers.are_at_rest()
     }
 
-    /// Goes on to the next phase while all are done with this one.
+    /// Continues to the next phase while all are done with this one.
     pub(super) fn advance(&mut self, now: Instant) {
-        // First: the end of a way back clears the mailbox.
+        // First: the end of a recovery clears the mailbox.
         self.recover(now);
         self.serve_requests(now);
         if matches!(self.phase, Phase::Running | Phase::Down) {
@@ -188,7 +188,7 @@ impl MainDevice {
             Phase::SetClocks => self.begin_pre_op(),
             Phase::PreOp => self.begin_process_data(),
             Phase::ProcessData => {
-                // Tools that go no further look at every bus.
+                // Tools that stop at PreOp inspect every bus.
                 if self.configuration.target > AlState::PreOp {
                     bring_up::check(&self.sub_devices)?;
                 }
@@ -219,7 +219,7 @@ impl MainDevice {
             }
             Phase::WholeCycles => self.await_whole_cycles(now),
             Phase::Op => {
-                // Who has no SII stays in Init.
+                // A SubDevice without an SII stays in Init.
                 if self.sub_devices.iter().any(|it| it.sii_problem.is_some()) {
                     self.status_in_op.state |= AlState::Init.number();
                 }
@@ -274,8 +274,8 @@ impl MainDevice {
             .collect();
     }
 
-    /// All have said who they are and where frames pass them: puts them into the order of the cable, compares
-    /// them with the description, and sets their clocks.
+    /// The identities and receive times of all are known: sorts the SubDevices by the cable,
+    /// compares them with the description, and sets their clocks.
     fn arrange(&mut self, now: Instant) -> Result<(), BusError> {
         if self.ring.is_some() {
             bring_up::name(&mut self.sub_devices)?;
@@ -289,7 +289,8 @@ impl MainDevice {
         let open =
             self.ring_open_behind().and_then(|before| open_ring::close(&mut self.sub_devices, before));
         bring_up::sort_by_cable(&mut self.sub_devices, open.is_none())?;
-        // From here on it is known whether somebody marks frames: otherwise they came round a broken ring.
+        // From here on it is known whether a SubDevice marks frames as circulating: otherwise a
+        // mark means a broken ring.
         let marks = |it: &SubDevice| it.entry_port != 0 && !it.dl_status.is_open(0);
         self.exchange.takes_circulating = self.sub_devices.iter().any(marks);
         if let Some(described) = self.configuration.may_lack() {
@@ -335,7 +336,7 @@ impl MainDevice {
         Ok(())
     }
 
-    /// Tools may look at a SubDevice without an SII; who runs the bus may need it.
+    /// Tools may inspect a SubDevice without an SII; a running bus may need it.
     pub(super) fn check_siis(&self) -> Result<(), BusError> {
         match self.configuration.target > AlState::PreOp {
             true => bring_up::check_siis(&self.sub_devices, self.configuration.sub_devices.as_deref()),
@@ -415,7 +416,7 @@ impl MainDevice {
         let short = self.cycle.short;
         let after = now.since(self.phase_since);
         let comes_back = short.is_none_or(|(_, it)| it.received.is_some());
-        // Before SYNC0 starts, some are not asked to take part.
+        // Before SYNC0 starts, some do not need to take part.
         if comes_back && self.reference.is_some() && self.reference_time.is_none() {
             return BusError::NoReferenceTime { after };
         }
@@ -442,12 +443,12 @@ impl MainDevice {
             self.tell(Event::Failed(error));
             self.take_down();
         } else if self.phase == Phase::AwaitInit {
-            // Somebody does not go down: everybody was asked.
+            // A SubDevice does not leave its state: all were requested to.
             self.drop_plans();
         }
     }
 
-    /// Leaves the workers nothing to do; requests of others are answered.
+    /// Empties the plans of the workers; outstanding requests are answered.
     fn drop_plans(&mut self) {
         self.together = Together::Apart;
         for position in 0..self.workers.len() {
@@ -468,8 +469,8 @@ impl MainDevice {
         self.phase = Phase::ToInit;
     }
 
-    /// AL status and working counter of a broadcast that tells a quiet bus nothing new, so that [`Self::watch_states`] would do nothing; `None`
-    /// while each does.
+    /// AL status and working counter of a broadcast without news for a quiet bus, so that
+    /// [`Self::watch_states`] would do nothing; `None` while every broadcast may have some.
     pub(super) fn settled_status(&self) -> Option<(u16, u16)> {
         let answering = self.recovery.answering();
         let is_settled = usize::from(answering) + self.recovery.absent() == self.workers.len()

@@ -1,7 +1,7 @@
-//! Bring-up as data: what is done to one SubDevice on the way to each state.
+//! Bring-up as data: the actions for one SubDevice on the way to each state.
 //!
-//! A plan is a list of actions that a [`super::worker`] carries out one by one; building it is a pure
-//! function. Between two plans all SubDevices wait for each other.
+//! A plan is a list of actions that a [`super::worker`] carries out one by one; building it is a
+//! pure function. Between two plans all SubDevices wait for each other.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -24,7 +24,7 @@ use super::sync0::Sync;
 pub(super) enum Action {
     /// Give the SubDevice at this position its station address.
     AssignStationAddress,
-    /// Read registers into what is known of the SubDevice.
+    /// Read registers into the SubDevice's data.
     Read(Reading),
     /// Read the SII, up to its last category.
     ReadSii,
@@ -32,7 +32,8 @@ pub(super) enum Action {
     Write(u16, Vec<u8>),
     /// Write the start of SYNC0: a grid point of the reference clock, a little ahead.
     WriteSyncStart(Sync),
-    /// Activate SYNC0, and SYNC1 if it is used. If it is lost, the start may have passed: back to where SYNC0 is switched off.
+    /// Activate SYNC0, and SYNC1 if it is used. If its frame is lost, the start may have passed:
+    /// back to the action that switches SYNC0 off.
     StartSync(Sync),
     /// Read back that the start was in time. If it was not, back to where SYNC0 is switched off.
     CheckSync(Sync),
@@ -40,28 +41,31 @@ pub(super) enum Action {
     RequestState(AlState),
     /// Download an object.
     Download(StartupSdo),
-    /// Write an object that bounds an axis, and read it back, or read it; its state has this place. `again`: only if it was refused before.
+    /// Write an object that bounds an axis and read it back, or only read it; `place` is the index
+    /// of its state. `again`: only if it was refused before.
     Bound { place: u16, barrier: Barrier, again: bool },
     /// Upload an object of a PDO mapping and compare it.
     Verify { index: u16, sub_index: u8, expected: u32 },
-    /// Go past so many actions, which write and read back these objects, if they hold what they are to hold already; all of an
-    /// object is uploaded `at_once`, or value by value.
+    /// Skip the next `actions`, which write and read back these objects, if the objects already
+    /// have the expected values; a whole object is uploaded `at_once`, or value by value.
     SkipIfMapped { objects: Vec<Wanted>, at_once: bool, actions: usize },
     /// Read the PDO mapping of these directions by SDO.
     ReadMapping(Directions),
     /// Latch the receive times of all.
     Latch,
-    /// Read the receive time latched by the processing unit of the reference clock or of its own.
+    /// Read the receive time latched by the processing unit of the reference clock or of this
+    /// SubDevice.
     ReadLatch(Latched),
-    /// Write the offset of its clock from what was latched, and its delay.
+    /// Write the offset of its clock, from the latched times, and its delay.
     WriteOffset,
     /// Read these registers of the SubDevice before it, for the delay between the two.
     ReadBefore(Reading),
-    /// Read the links of those it may hang on, until it is known on which one and where.
+    /// Read the links of the possible upstream SubDevices, until the connected one and its port are
+    /// known.
     FindPlace,
-    /// Read what its SII says of its mailbox and SyncManagers.
+    /// Read its mailbox and SyncManagers from its SII.
     LearnSii,
-    /// Write what follows from that.
+    /// Write a value that follows from that.
     Part(Part),
 }
 
@@ -79,7 +83,7 @@ pub(super) enum Latched {
 /// Registers that are read, and kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reading {
-    /// 0x0000 to 0x0013: what the ESC is, its addresses.
+    /// 0x0000 to 0x0013: type of the ESC, its addresses.
     Information,
     /// 0x0110: links and loops.
     DlStatus,
@@ -89,7 +93,7 @@ pub(super) enum Reading {
     ClockDifference,
     /// 0x0400 to 0x0421: the watchdogs.
     Watchdogs,
-    /// 0x0800 on: the first SyncManagers, so many.
+    /// 0x0800 on: the given number of SyncManagers.
     SyncManagers(u8),
 }
 
@@ -140,8 +144,9 @@ pub(super) fn set_clock(setting: ClockSetting) -> Vec<Action> {
     ]
 }
 
-/// Init to PreOp: mailbox SyncManagers first; start-up SDOs and the PDO mapping behind, written unless it is there or, where only the
-/// SubDevice knows it, read. Whole objects are uploaded `at_once`.
+/// Init to PreOp: mailbox SyncManagers first; then start-up SDOs and the PDO mapping, which is
+/// written unless it is there already or, if only the SubDevice knows it, read. Whole objects are
+/// uploaded `at_once`.
 pub(super) fn pre_op(
     mailbox: Option<&Mailbox>,
     configuration: &SubDeviceConfiguration,
@@ -162,7 +167,8 @@ pub(super) fn pre_op(
     plan
 }
 
-/// Barriers in their order. The first of two limits may lie beyond the second one of before: it is written again.
+/// Barriers in their order. The first of two limits may lie beyond the old value of the second one:
+/// it is written again.
 fn bounds(barriers: &[Barrier]) -> impl Iterator<Item = Action> + '_ {
     let all = (0..).zip(barriers);
     all.clone().map(|(place, &barrier)| Action::Bound { place, barrier, again: false }).chain(
@@ -174,9 +180,9 @@ fn bounds(barriers: &[Barrier]) -> impl Iterator<Item = Action> + '_ {
     )
 }
 
-/// The standard's procedure for a PDO mapping (ETG.1000.6, 5.6.7.4): empty the assignment, fill each
-/// mapping object, fill the assignment. All is read back, and of fixed mapping objects what they hold. A direction whose objects hold
-/// it all already is left as it is.
+/// The standard's procedure for a PDO mapping (ETG.1000.6, 5.6.7.4): empty the assignment, fill
+/// each mapping object, fill the assignment. All is read back; the content of fixed mapping objects
+/// is only read. A direction whose objects already have the expected values is left as it is.
 fn write_mapping(mapping: &PdoMapping, at_once: bool) -> Vec<Action> {
     let directions =
         [(pdo::ASSIGNMENT_OUTPUTS, &mapping.outputs), (pdo::ASSIGNMENT_INPUTS, &mapping.inputs)];
@@ -199,7 +205,7 @@ fn write_mapping(mapping: &PdoMapping, at_once: bool) -> Vec<Action> {
     all
 }
 
-/// An assignment object and those of its PDOs, with what they are to hold.
+/// An assignment object and the objects of its PDOs, with their expected values.
 fn wanted(assignment: u16, pdos: &[Pdo]) -> Vec<Wanted> {
     let values = pdos.iter().map(|pdo| pdo.index.into()).collect();
     let mapped = pdos.iter().map(|pdo| Wanted {
@@ -209,7 +215,7 @@ fn wanted(assignment: u16, pdos: &[Pdo]) -> Vec<Wanted> {
     core::iter::once(Wanted { index: assignment, values }).chain(mapped).collect()
 }
 
-/// Values of an object that is uploaded at once, for which a worker has room.
+/// Most values of an object that is uploaded at once: a worker has memory for them.
 pub(super) const LONGEST_AT_ONCE: usize = 64;
 
 fn verify_entries(pdo: &Pdo) -> impl Iterator<Item = Action> {
@@ -236,8 +242,8 @@ fn download(index: u16, sub_index: u8, data: &[u8]) -> Action {
     Action::Download(StartupSdo { index, sub_index, complete_access: false, data: data.to_vec() })
 }
 
-/// Watchdogs, process data SyncManagers and FMMUs, written in PreOp. Of the watchdogs only what the reset at the start has
-/// not written already: some ESCs lack the registers.
+/// Watchdogs, process data SyncManagers and FMMUs, written in PreOp. Watchdogs only as far as they
+/// differ from the reset at the start: some ESCs lack the registers.
 pub(super) fn process_data(
     watchdogs: Watchdogs,
     sync_managers: &[(u8, SyncManager)],
@@ -297,8 +303,9 @@ pub(super) fn op() -> Vec<Action> {
     vec![Action::RequestState(AlState::Op)]
 }
 
-/// From whatever it is in to Op, all of its configuration written anew: of one that had no power, or that the short way did not
-/// bring back. `process_data` is its plan of [`process_data`].
+/// The full plan from any state to Op, with all of its configuration written again: for a SubDevice
+/// that had no power, or that the short plan did not recover. `process_data` is its plan of
+/// [`process_data`].
 pub(super) fn anew(
     it: &SubDevice,
     configuration: &SubDeviceConfiguration,
@@ -429,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn sync0_runs_before_safe_op_is_asked_for() {
+    fn sync0_runs_before_safe_op_is_requested() {
         use core::time::Duration;
 
         let sync0 = Sync0 { cycle: Duration::from_millis(1), shift: Duration::ZERO };

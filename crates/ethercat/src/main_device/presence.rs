@@ -1,4 +1,5 @@
-//! SubDevices that a bus may lack: checks of their description, and which of them each one found is.
+//! SubDevices that may be absent: checks of their description, and their assignment to the
+//! SubDevices found.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -13,7 +14,8 @@ use super::configuration::{
 use super::error::{BusError, SubDeviceError};
 use super::sub_device::SubDevice;
 
-/// Refuses groups that contradict themselves, and SubDevices that cannot be distinguished from others.
+/// Refuses groups that contradict themselves, and SubDevices that cannot be distinguished from
+/// others.
 pub(super) fn check(described: &[SubDeviceConfiguration]) -> Result<(), ConfigurationError> {
     if described.iter().all(|it| it.presence == Presence::Required) {
         return Ok(());
@@ -53,7 +55,7 @@ pub(super) fn check(described: &[SubDeviceConfiguration]) -> Result<(), Configur
     Ok(())
 }
 
-/// True of a hot-connect SubDevice that is known by itself: one alone, or the first of a group.
+/// True of a hot-connect SubDevice that is identified alone: a single one, or the first of a group.
 fn is_head(described: &[SubDeviceConfiguration], position: usize) -> bool {
     let it = &described[position];
     let before = position.checked_sub(1).map(|before| &described[before]);
@@ -101,8 +103,8 @@ impl Mark {
     }
 }
 
-/// The described SubDevice that each one found is, all in the order of the cable; `None` for strangers. Hot-connect groups first,
-/// wherever they stand; the rest in their order, as many as can be.
+/// The described SubDevice that each found one is, in the order of the cable; `None` for unexpected
+/// ones. Hot-connect groups first, at any place; then as many of the rest as possible, in order.
 pub(super) fn assign(
     found: &[SubDevice],
     described: &[SubDeviceConfiguration],
@@ -180,7 +182,7 @@ fn place_group(
     Ok(())
 }
 
-/// Refuses a required SubDevice that is reached through one that may be unplugged.
+/// Refuses a required SubDevice behind one that may be unplugged.
 fn check_upstream(
     found: &[SubDevice],
     described: &[SubDeviceConfiguration],
@@ -205,7 +207,7 @@ fn check_upstream(
     Ok(())
 }
 
-/// The first required SubDevice that no found one can be, those before it being found.
+/// The first required SubDevice that no found one can be, after a match for all before it.
 fn missing(
     found: &[SubDevice],
     described: &[SubDeviceConfiguration],
@@ -222,7 +224,8 @@ fn missing(
     }
 }
 
-/// Pairs of those found and those described, in the order of both, that are as many as can be with every required one in them.
+/// The longest assignment of found SubDevices to described ones, both in order, with every required
+/// one in it.
 struct Alignment<'a> {
     found: &'a [SubDevice],
     marks: &'a [Mark],
@@ -262,12 +265,13 @@ impl<'a> Alignment<'a> {
         may.then(|| self.most[self.at(i, j + 1)]).flatten()
     }
 
-    /// The `i`th found is a stranger.
+    /// The `i`th found SubDevice is unexpected.
     fn stranger(&self, i: usize, j: usize) -> Option<u16> {
         (i < self.places.len()).then(|| self.most[self.at(i + 1, j)]).flatten()
     }
 
-    /// True if the one found at `place` can be the one described at `position`. Without an SII nothing is known of it.
+    /// True if the one found at `place` can be the one described at `position`. Without an SII
+    /// there is no evidence against it.
     fn can_be(&self, place: usize, position: usize) -> bool {
         let (it, mark) = (&self.found[place], &self.marks[position]);
         match it.sii_problem {
@@ -298,18 +302,19 @@ impl<'a> Alignment<'a> {
     }
 }
 
-/// A place between two SubDevices that are known, at which one stands that is not.
+/// The unknown SubDevices between two known ones, with a place among them.
 pub(super) struct Gap {
     /// Ranks between the two in the order of processing.
     pub(super) ranks: Range<usize>,
-    /// Others who are not known, between the first of the two and the place.
+    /// Unknown SubDevices between the first of the two and the place.
     pub(super) earlier: usize,
-    /// All who are not known between the two, the one at the place included.
+    /// All unknown SubDevices between the two, with the one at the place.
     pub(super) there: usize,
 }
 
 impl Gap {
-    /// The gap around `place` of `count`; `rank`: that of who stands at a place in the order of processing, which has `all`.
+    /// The gap around `place` of `count`. `rank` is the rank of the known SubDevice at a place, in
+    /// the order of processing; `all` is the number of ranks.
     pub(super) fn around(
         place: usize,
         count: usize,
@@ -324,7 +329,7 @@ impl Gap {
         Self { ranks: first..end, earlier, there }
     }
 
-    /// Those of `order` between the two who are missing.
+    /// The missing SubDevices of `order` between the two.
     pub(super) fn missing<'a, M: Fn(u16) -> bool>(
         &self,
         order: &'a [u16],
@@ -341,11 +346,11 @@ pub(super) struct Stranger {
     /// Place in the order of processing.
     pub(super) place: u16,
     pub(super) identity: Identity,
-    /// Position of the absent one who has that place.
+    /// Position of the absent SubDevice of that place.
     pub(super) expected: Option<u16>,
 }
 
-/// The SubDevices of a bus by the positions described: those found, each in its place, and those absent; and strangers.
+/// The SubDevices of a bus by the described positions, found and absent; and the unexpected ones.
 pub(super) fn merge(
     found: Vec<SubDevice>,
     assigned: &[Option<u16>],
@@ -405,7 +410,7 @@ pub(super) fn merge(
     (all, strangers)
 }
 
-/// Puts a position into an order of processing, behind the one before it.
+/// Inserts a position into an order of processing, behind the previous position.
 pub(super) fn insert_behind(order: &mut Vec<u16>, position: u16) {
     let before = position.checked_sub(1).and_then(|before| order.iter().position(|&it| it == before));
     order.insert(before.map_or(0, |before| before + 1), position);
@@ -422,8 +427,8 @@ fn absent(position: u16, mark: &Mark) -> SubDevice {
     SubDevice { identity: identity.unwrap_or_default(), ..SubDevice::new(position) }
 }
 
-/// Gives those absent whose process data is not described that of another of their kind. One that its alias alone distinguishes may be a
-/// coupler: it is taken to have none until it comes.
+/// Gives absent SubDevices without described process data the mapping of another of their kind. An
+/// alias alone may mean a coupler: it counts as one without process data until it joins.
 pub(super) fn take_mappings(
     sub_devices: &mut [SubDevice],
     described: &[SubDeviceConfiguration],

@@ -47,8 +47,8 @@ impl<T: ProcessValue> Output<T> {
 }
 
 impl SubDevice {
-    /// Resolves the input object `index`:`sub_index`; from PreOp on, when its PDOs are known. The handle is good for as long as
-    /// the bus stays what it is.
+    /// Resolves the input object `index`:`sub_index`; from PreOp on, when its PDOs are known. The
+    /// handle is valid as long as the bus does not change.
     ///
     /// # Errors
     /// An object that is not mapped, or is an output, or that `T` does not fit.
@@ -68,15 +68,15 @@ impl SubDevice {
 }
 
 impl MainDevice {
-    /// The value of an input as it came in last; [`MainDevice::inputs_fresh`] is true if that was in the last cycle. Zero
-    /// for a handle of another bus that has no place here.
+    /// The value of an input as it came in last; [`MainDevice::inputs_fresh`] is true if that was
+    /// in the last cycle. Zero for a handle of another bus that does not fit this one.
     #[must_use]
     pub fn get<T: ProcessValue>(&self, input: Input<T>) -> T {
         input.field.get(self.inputs(input.position()))
     }
 
-    /// Sets an output for the next cycle, and until it is set again. Of an integer that the entry is too narrow for, the
-    /// nearest one that it holds.
+    /// Sets an output for the next cycles, until it is set again. An integer beyond the range of
+    /// the entry becomes the nearest value in range.
     pub fn set<T: ProcessValue>(&mut self, output: Output<T>, value: T) {
         output.field.set(self.outputs_mut(output.position()), value);
     }

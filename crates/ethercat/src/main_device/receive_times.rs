@@ -1,4 +1,5 @@
-//! Receive times of the ports, latched again while the bus runs (ETG.1000.4, 6.8.5: registers 0x0900 to 0x090F).
+//! Receive times of the ports, latched again while the bus runs (ETG.1000.4, 6.8.5: registers
+//! 0x0900 to 0x090F).
 
 use crate::register::dl::PORTS;
 use crate::wire::read_u32;
@@ -19,9 +20,11 @@ pub(super) fn parse(data: &[u8]) -> Option<[u32; PORTS]> {
 }
 
 impl MainDevice {
-    /// Has one frame latch the receive times of all SubDevices, and those of each with a clock read into [`super::SubDevice::receive_times`], in
-    /// service frames; `None` there until it answers. The delays in use stay. Those that are latched and being read already are let
-    /// finish. False while a SubDevice is being brought up, which latches times of its own, or none is there: none are latched.
+    /// Latches the receive times of all SubDevices with one frame, and reads them from each one
+    /// with a clock into [`super::SubDevice::receive_times`], in service frames; `None` there until
+    /// it answers. The delays in use stay. A read that is already under way is finished first.
+    /// False, and nothing latched, if there is no SubDevice, or while one is being brought up,
+    /// which latches times too.
     pub fn latch_receive_times(&mut self) -> bool {
         if self.reads_receive_times() {
             return true;

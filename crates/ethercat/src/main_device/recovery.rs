@@ -1,15 +1,17 @@
-//! Recovery: SubDevices that fall out of Op, lose their power or their cable are brought back while the others stay in Op.
+//! Recovery: SubDevices that leave Op, lose their power or their cable are brought back while the
+//! others stay in Op.
 //!
 //! ```text
-//! in Op --another state--> acknowledged, Op asked for --refused--> configured anew
+//! in Op --another state--> acknowledged, Op requested --refused--> full plan
 //!    \--no answer--> lost --answers its station address--> as above
-//!                       \--more answer than are known--> survey, visit --its identity--> addressed, configured anew
+//!                       \--more answer than are known--> survey, visit --its identity--> addressed, full plan
 //! ```
 //!
 //! One that is absent from the start ([`Presence`]) is lost from the start, and joins the same way.
 //!
-//! A try that fails is made again after a pause that doubles; after [`TRIES`] the SubDevice is left alone until it vanishes and
-//! comes again. Nothing here allocates: plans and tables are made before the first cycle.
+//! A try that fails is made again after a pause that doubles; after [`TRIES`] the SubDevice is left
+//! alone until it vanishes and comes again. Nothing here allocates: plans and tables are made
+//! before the first cycle.
 
 mod places;
 mod search;
@@ -48,7 +50,8 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// Time in Op after which earlier tries are forgotten.
 const STEADY: Duration = Duration::from_secs(5);
 
-/// Time away from the reference clock after which a clock is set anew: at 50 ppm it is 50 us off then.
+/// Time without the reference clock after which a clock is set again: at 50 ppm it is 50 us off
+/// then.
 const CLOCK_KEPT: Duration = Duration::from_secs(1);
 
 /// Pause between two surveys that found none to bring back.
@@ -57,7 +60,7 @@ const SURVEY_PAUSE: Duration = Duration::from_millis(250);
 /// Strangers that are reported, until the number of SubDevices on the bus changes.
 const STRANGERS: usize = 16;
 
-/// One SubDevice, as far as it is to be brought back.
+/// One SubDevice, with the state of its recovery.
 #[derive(Clone, Copy, Debug, Default)]
 struct Member {
     standing: Standing,
@@ -98,9 +101,9 @@ enum Standing {
 /// Way back to Op.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
-    /// Its error acknowledged, and Op asked for.
+    /// Its error acknowledged, and Op requested.
     Short,
-    /// All of its configuration written anew.
+    /// All of its configuration written again.
     Anew,
 }
 
@@ -112,7 +115,7 @@ struct Stranger {
     is_told: bool,
 }
 
-/// All members, and the search for those who come back without an address.
+/// All members, and the search for SubDevices that return without an address.
 #[derive(Debug, Default)]
 pub(super) struct Recovery {
     members: Vec<Member>,
@@ -122,7 +125,7 @@ pub(super) struct Recovery {
     away: usize,
     /// Of these, members that are lost and that the bus may lack.
     absent: usize,
-    /// Some may come back at another place.
+    /// Some may return at another place.
     moves: bool,
     /// SubDevices that took part in the last broadcast.
     answering: u16,
@@ -130,7 +133,7 @@ pub(super) struct Recovery {
     visit: Option<Visit>,
     /// Datagrams on their way that belong to a visit given up since.
     stale_visits: u8,
-    /// The first place that a survey may visit: those before it were visited since the last pause.
+    /// The first place that a survey may visit: all before it were visited since the last pause.
     visit_from: u16,
     /// Earliest time of the next survey.
     survey_at: Instant,
@@ -142,7 +145,8 @@ pub(super) struct Recovery {
 }
 
 impl Recovery {
-    /// Room for these, of whom some may be absent, beside the strangers that stand on the bus already.
+    /// State for these members, some of which may be absent, and the unexpected SubDevices already
+    /// on the bus.
     pub(super) fn new(sub_devices: &[SubDevice], there: &[presence::Stranger]) -> Self {
         let mut order: Vec<u16> = (0..sub_devices.len() as u16).collect();
         order.sort_by_key(|&position| sub_devices[usize::from(position)].processed);
@@ -210,7 +214,8 @@ impl Recovery {
         self.members.get(usize::from(position)).is_none_or(|it| it.standing == Standing::InOp)
     }
 
-    /// True if the clock of the SubDevice at `position` has run on as it was set, as far as is known: in Op, or on its way there from SafeOp.
+    /// True if the clock of the SubDevice at `position` is known to run as it was set: in Op, or on
+    /// its way there from SafeOp.
     pub(super) fn keeps_its_clock(&self, position: u16) -> bool {
         let member = self.members.get(usize::from(position));
         member.is_none_or(|it| {
@@ -233,7 +238,7 @@ impl Recovery {
         member.is_some_and(|it| matches!(it.standing, Standing::Under(_)))
     }
 
-    /// When something is to be sent by itself, and not by a worker.
+    /// Time of the next datagram of the recovery, not of a worker.
     pub(super) fn due(&self) -> Option<Instant> {
         let waits = self.members.iter().filter_map(|it| match it.standing {
             Standing::Waiting(until, _) => Some(until),
@@ -261,12 +266,12 @@ impl Recovery {
 }
 
 impl MainDevice {
-    /// True if those who leave Op are brought back.
+    /// True if SubDevices that leave Op are recovered.
     fn recovers(&self) -> bool {
         self.configuration.recovery && self.phase == Phase::Running
     }
 
-    /// Goes on with those on the way back.
+    /// Continues the recoveries that are under way.
     pub(super) fn recover(&mut self, now: Instant) {
         if !self.recovers() || self.recovery.is_idle() {
             return;
@@ -285,7 +290,8 @@ impl MainDevice {
         self.search(now);
     }
 
-    /// The AL status of the SubDevice at `position` was read: it may have left its state, or be back.
+    /// The AL status of the SubDevice at `position` was read: it may have left its state, or be
+    /// back.
     pub(super) fn note_state(&mut self, now: Instant, position: u16, before: AlStatus) {
         let it = &self.sub_devices[usize::from(position)];
         let (status, code) = (it.al_status, it.al_status_code);
@@ -352,8 +358,8 @@ impl MainDevice {
         self.recovery.changed = true;
     }
 
-    /// Starts a way back, after a pause if ways back failed before; while another MainDevice is on the wire, which may be what took the
-    /// SubDevice away, it waits.
+    /// Starts a recovery, after a pause if earlier ones failed. While another MainDevice is on the
+    /// wire, which may have taken the SubDevice away, it waits.
     fn begin_way(&mut self, now: Instant, position: u16, way: Way) {
         let standing = self.recovery.members[usize::from(position)].standing;
         let tries = self.recovery.members[usize::from(position)].tries;
@@ -370,7 +376,7 @@ impl MainDevice {
         let before = self.recovery.clock_before(position, &self.sub_devices);
         let may_hang_on = self.recovery.may_hang_on(position, &self.sub_devices);
         let (worker, plans) = (&mut self.workers[place], &mut self.plans[place]);
-        // A clock that frames pass before the reference clock would be told zero as the time.
+        // A clock that frames pass before the reference clock would receive zero as the time.
         let reference = self.reference.map(|reference| self.sub_devices[usize::from(reference)].processed);
         if reference.is_some_and(|it| self.sub_devices[place].processed < it) {
             self.reference_hands_on = false;
@@ -390,8 +396,9 @@ impl MainDevice {
         }
     }
 
-    /// True if the clock of the SubDevice at `position`, if it has one, may be set now: by the reference clock, or, where there is none,
-    /// as the first one. Two at a time would be set by two latches, and be apart.
+    /// True if the clock of the SubDevice at `position`, if it has one, may be set now: by the
+    /// reference clock or, without one, as the first clock. Two set at a time would use two
+    /// latches, and differ.
     fn may_set_clock(&self, position: u16) -> bool {
         let may_have = |it: u16| {
             let it = &self.sub_devices[usize::from(it)];
@@ -406,7 +413,8 @@ impl MainDevice {
         self.reference_lost.is_none() && !(0..).zip(&self.recovery.members).any(is_set)
     }
 
-    /// Takes the plan back from a worker that is done with it, or that failed; by now it may be known that it has a mailbox or a clock.
+    /// Takes the plan back from a worker that is done with it, or that failed; by now its mailbox
+    /// or clock may be known.
     fn end_way(&mut self, position: u16, way: Way) {
         let place = usize::from(position);
         let plans = &mut self.plans[place];
@@ -442,7 +450,8 @@ impl MainDevice {
         self.tell_who_is_back(position);
     }
 
-    /// Reports that the SubDevice at `position` is in Op, with all of its group, in their order, once the last of them is.
+    /// Reports that the SubDevice at `position` is in Op, with all of its group, in their order,
+    /// once the last of them is.
     fn tell_who_is_back(&mut self, position: u16) {
         let count = self.recovery.members.len() as u16;
         let mut group = (0..count).filter(|&it| self.stand_together(it, position));
@@ -494,7 +503,8 @@ impl MainDevice {
     }
 }
 
-/// SafeOp keeps the configuration, Op does anyway; below it, or after a look at something else, all of it is written anew.
+/// SafeOp and Op keep the configuration; below them, or after another error, all of it is written
+/// again.
 fn way_from(status: AlStatus) -> Way {
     match status.al_state() {
         Some(AlState::SafeOp | AlState::Op) => Way::Short,
@@ -502,7 +512,7 @@ fn way_from(status: AlStatus) -> Way {
     }
 }
 
-/// Pause after so many failed tries.
+/// Pause after this number of failed tries.
 fn pause(tries: u32) -> Duration {
     FIRST_PAUSE.saturating_mul(1 << tries.saturating_sub(1).min(16)).min(LONGEST_PAUSE)
 }

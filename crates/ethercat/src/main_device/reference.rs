@@ -1,4 +1,4 @@
-//! The reference clock while the bus runs: its time, and who takes its place while it is gone.
+//! The reference clock while the bus runs: its time, and its replacement while it is gone.
 
 use crate::time::Instant;
 use crate::wire::{Command, read_u32, read_u64};
@@ -12,8 +12,9 @@ use super::sync0::{Sync, SyncPhase};
 use super::worker::ReferenceClock;
 
 impl MainDevice {
-    /// The reference clock as it is known, its time even if frames were lost for a while. On a bus that came up without any clock the
-    /// first one to join is set by the host's, and becomes the reference clock.
+    /// The reference clock as far as it is known, with its time even if frames were lost for a
+    /// while. On a bus that came up without any clock, the first to join is set from the host's
+    /// clock, and becomes the reference clock.
     pub(super) fn reference_clock(&self, now: Instant) -> ReferenceClock {
         let there = self.reference.map(|position| &self.sub_devices[usize::from(position)]);
         ReferenceClock {
@@ -32,13 +33,14 @@ impl MainDevice {
         now.as_nanos().wrapping_add(self.configuration.system_time_at_epoch)
     }
 
-    /// The reference clock's system time when a frame passed it, in ns, and when that frame was sent; of the newest one, once.
+    /// The newest system time of the reference clock, in ns, and the send time of its frame; each
+    /// returned once.
     pub fn take_reference_sample(&mut self) -> Option<(u64, Instant)> {
         self.reference_sample.take()
     }
 
-    /// SYNC0 and SYNC1 of the SubDevice at `position` against the newest frame that had the reference clock's time; `None` for one that it does not
-    /// have.
+    /// SYNC0 and SYNC1 of the SubDevice at `position` against the newest frame with the reference
+    /// clock's time; `None` for a pulse that it does not have.
     #[must_use]
     pub fn sync_phases(&self, position: usize) -> [Option<SyncPhase>; 2] {
         let configured = self.configuration.sub_devices.as_ref().and_then(|it| it.get(position));
@@ -57,8 +59,9 @@ impl MainDevice {
         self.reference_time.or(self.clocks_set).map(|known| went_on(known, now))
     }
 
-    /// Time of the reference clock in a reply, whole; `None` if there was none. It was sent with zeroes, which only the reference clock
-    /// replaces; a clock of 32 bits shows zero for a moment at each wrap.
+    /// Complete time of the reference clock in a reply; `None` if there was none. It was sent with
+    /// zeroes, which only the reference clock replaces; a 32-bit clock shows zero for a moment at
+    /// each wrap.
     fn told_time(&self, now: Instant, data: &[u8]) -> Option<u64> {
         if let Some(time) = read_u64(data, 0) {
             return (time != 0).then_some(time);
@@ -68,9 +71,10 @@ impl MainDevice {
         (low != 0 || about.abs_diff(time) < AT_THE_WRAP).then_some(time)
     }
 
-    /// The datagram that reads the reference clock's time came back. Without its time all others were sent zero: from then on it is read
-    /// alone, until it answers, or is silent [`limits::REFERENCE_SILENT`] times in a row and is given up. In an open ring one lost copy is
-    /// enough for a zero.
+    /// The datagram that reads the reference clock's time came back. Without its time all others
+    /// were sent zero: from then on it is read alone, until it answers, or is silent
+    /// [`limits::REFERENCE_SILENT`] consecutive times and is given up. In an open ring one lost
+    /// copy is enough for a zero.
     pub(super) fn take_reference_time(&mut self, now: Instant, data: &[u8]) {
         if let Some(time) = self.told_time(now, data) {
             self.note_reference_time(now, time);
@@ -91,19 +95,22 @@ impl MainDevice {
         self.reference_silent = 0;
     }
 
-    /// Command that reads the reference clock's time, and hands it on unless that clock is in doubt.
+    /// Command that reads the reference clock's time, and hands it on unless that clock is in
+    /// doubt.
     pub(super) fn reference_command(&self) -> Command {
         if self.reference_silent == 0 { Command::Frmw } else { Command::Fprd }
     }
 
-    /// Makes the first clock in the order of frames that is kept the reference clock: frames pass it before all others.
+    /// Makes the first clock in the order of frames that is kept the reference clock: frames pass
+    /// it first.
     pub(super) fn elect_reference(&mut self) {
         let kept = self
             .sub_devices
             .iter()
             .filter(|it| it.clock.is_some() && self.recovery.keeps_its_clock(it.position));
         self.reference = kept.min_by_key(|it| it.processed).map(|it| it.position);
-        // A clock that frames pass before it, and that is on its way back, would be told zero as the time.
+        // A clock that frames pass before it, and that is on its way back, would receive zero as
+        // the time.
         let first = self.reference.map(|it| self.sub_devices[usize::from(it)].processed);
         let comes = |it: &SubDevice| {
             self.recovery.is_under_way(it.position) && first.is_some_and(|first| it.processed < first)

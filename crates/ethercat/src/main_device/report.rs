@@ -27,8 +27,8 @@ pub enum Reception {
     OtherMainDevice,
     /// It ends before its datagrams do.
     Truncated,
-    /// Index and generation are ours, but a datagram's command, address, length or index is not, or it
-    /// went round a broken ring.
+    /// Index and generation are ours, but a datagram's command, address, length or index is not, or
+    /// it went round a broken ring.
     Mismatched,
 }
 
@@ -51,7 +51,7 @@ pub struct ReceptionCounters {
     pub other_main_device: u64,
     /// Frames dropped: too short.
     pub truncated: u64,
-    /// Frames dropped: not what was sent.
+    /// Frames dropped because they differ from the sent ones.
     pub mismatched: u64,
 }
 
@@ -88,7 +88,8 @@ pub struct CycleReport {
     pub working_counter_errors: u16,
     /// True if every input is of this cycle, and every output was taken.
     pub all_fresh: bool,
-    /// True if process data was spread over more datagrams, because a working counter was short a while ago.
+    /// True if process data was spread over more datagrams, because of a recent short working
+    /// counter.
     pub spread: bool,
 }
 
@@ -115,13 +116,14 @@ pub enum Event {
         /// AL status code, if it shows an error.
         code: AlStatusCode,
     },
-    /// A SubDevice no longer answers to its station address: it was unplugged, or its power went away.
+    /// A SubDevice no longer answers to its station address: it was unplugged, or its power went
+    /// away.
     Unreachable {
         /// Place in the segment, from 0.
         position: u16,
     },
-    /// A SubDevice that was without power has its station address again, or left Op for a state
-    /// below SafeOp by itself. It is configured again, from Init on: it may have forgotten all
+    /// A SubDevice that was without power has its station address again, or changed from Op to a
+    /// state below SafeOp. It is configured again, from Init on: it may have forgotten all
     /// settings, and its position.
     Reconfiguring {
         /// Place in the segment, from 0.
@@ -141,7 +143,7 @@ pub enum Event {
     Recovered {
         /// Place in the segment, from 0.
         position: u16,
-        /// It was configured anew.
+        /// It was configured again.
         anew: bool,
     },
     /// A try to bring a SubDevice back to Op failed.
@@ -153,7 +155,7 @@ pub enum Event {
         /// Pause before the next try; `None` if it is left alone until it vanishes and comes again.
         again_in: Option<Duration>,
     },
-    /// A SubDevice that is none of those the bus was brought up with stands on it, and stays in Init.
+    /// An unexpected SubDevice is on the bus, and stays in Init.
     Stranger {
         /// Place in the order in which SubDevices process frames, from 0.
         place: u16,
@@ -161,27 +163,29 @@ pub enum Event {
         identity: Identity,
         /// Position of the SubDevice that is missing and has its place there, where there is one.
         expected: Option<u16>,
-        /// Position of the one SubDevice missing that has this identity, where it is not in its place: two may have changed places.
+        /// Position of the missing SubDevice with this identity, if it is not in its place: two may
+        /// have changed places.
         known: Option<u16>,
     },
-    /// SYNC0 of a SubDevice did not start, and is started anew.
+    /// SYNC0 of a SubDevice did not start, and is started again.
     SyncMissed {
         /// Place in the segment, from 0.
         position: u16,
         /// Reason.
         miss: SyncMiss,
     },
-    /// The clock of a SubDevice that uses it does not agree with the reference clock after all that was done for it before the cycle begins; the
-    /// bus goes on, and the cycle hands on the time as well.
+    /// The clock of a SubDevice that uses it still differs from the reference clock after the
+    /// settling time before the cycle begins. The bus continues, and the cycle also distributes the
+    /// time.
     ClockUnsettled {
         /// Place in the segment, from 0.
         position: u16,
         /// Its difference (0x092C), in ns; positive is ahead.
         difference: i32,
     },
-    /// Another MainDevice is on this wire. Told once, when its frames keep coming.
+    /// Another MainDevice is on this wire. Reported once, when its frames keep coming.
     OtherMainDevice {
-        /// Source address of its replies: its own, with bit 1 of the first byte set by the SubDevices.
+        /// Source address of its replies, with bit 1 of the first byte set by the SubDevices.
         source: MacAddress,
         /// Frames of it until now.
         frames: u64,

@@ -1,4 +1,4 @@
-//! Mailbox requests: what a SubDevice can be asked, and how that can end.
+//! Mailbox requests to a SubDevice, and their outcomes.
 
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -10,15 +10,15 @@ use crate::time::span;
 use crate::wire::coe::{CoeFormatError, ListType, ValueInfo};
 use crate::wire::mailbox::{self, MailboxFormatError};
 
-/// A request to one SubDevice's mailbox. It comes back, with its data, in the outcome.
+/// A request to one SubDevice's mailbox. The outcome returns it, with its data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MailboxRequest {
     /// Place of the SubDevice, from 0.
     pub position: u16,
     /// The request.
     pub service: MailboxService,
-    /// A download's value; otherwise the buffer for what is read, filled up to its *capacity*: nothing
-    /// allocates here.
+    /// A download's value; otherwise the buffer for the read data, filled up to its *capacity*:
+    /// nothing allocates here.
     pub data: Vec<u8>,
 }
 
@@ -43,7 +43,7 @@ pub enum MailboxService {
         /// All sub-indices from there on at once.
         complete_access: bool,
     },
-    /// SDO information: which objects are there. The data is the list type, then indices of 2 bytes.
+    /// SDO information: the list of objects. The data is the list type, then indices of 2 bytes.
     ObjectList(ListType),
     /// SDO information: [`crate::wire::coe::ObjectDescription`].
     DescribeObject {
@@ -75,7 +75,7 @@ impl MailboxService {
 /// A request that is done.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MailboxOutcome {
-    /// The request, with what was read in its data.
+    /// The request, with the read bytes in its data.
     pub request: MailboxRequest,
     /// Outcome.
     pub result: Result<(), MailboxError>,
@@ -107,7 +107,7 @@ pub enum MailboxError {
     /// There is no such SubDevice.
     #[error("no SubDevice at position {position}, the bus has {count}")]
     NoSubDevice {
-        /// Asked for.
+        /// Requested.
         position: u16,
         /// Number there are.
         count: usize,

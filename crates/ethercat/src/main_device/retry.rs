@@ -1,7 +1,7 @@
-//! Limit of retries with a SubDevice that does not answer: after so many tries *and* so much time.
+//! Limit of retries with a SubDevice that does not answer: a number of tries *and* a time.
 //!
-//! Tries alone would measure the machine, not the bus: where the period is short they are used up while
-//! this process, or a switch on the way, merely stood still. Time alone would give up after one try.
+//! Tries alone would measure the machine, not the bus: with a short period they are used up while
+//! this process, or a switch on the way, merely stalled. Time alone would give up after one try.
 
 use core::time::Duration;
 
@@ -67,14 +67,14 @@ mod tests {
     }
 
     #[test]
-    fn many_failures_in_a_short_time_are_borne() {
+    fn many_failures_in_a_short_time_are_tolerated() {
         let hiccup = failures(250, Duration::from_millis(1));
         assert_eq!((hiccup.tries, hiccup.lasted()), (250, Duration::from_millis(249)));
         assert!(!hiccup.exhausts(TIMEOUT));
     }
 
     #[test]
-    fn few_failures_over_a_long_time_are_borne() {
+    fn few_failures_over_a_long_time_are_tolerated() {
         assert!(!failures(50, Duration::from_secs(1)).exhausts(TIMEOUT));
         assert!(!failures(1, Duration::from_secs(100)).exhausts(TIMEOUT));
         assert!(!RetryCounter::default().exhausts(TIMEOUT));

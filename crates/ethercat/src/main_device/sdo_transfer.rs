@@ -1,6 +1,6 @@
 //! One CoE transfer to or from one SubDevice, message by message (ETG.1000.6, 5.6.2 and 5.6.3).
 //!
-//! Pure: a payload in, what to do next out. How payloads get through the mailbox is [`super::mailbox`]'s.
+//! Pure: a payload in, the next step out. [`super::mailbox`] passes payloads through the mailbox.
 
 use crate::sdo_abort::AbortCode;
 use crate::wire::coe::{
@@ -19,11 +19,11 @@ pub(super) enum Reaction {
     Send(usize),
     /// Wait for the next fragment.
     AwaitMore,
-    /// Not an answer to what was asked: go on waiting.
+    /// Not an answer to the request: keep waiting.
     Ignore,
     /// Not an answer at all, but worth reporting.
     Emergency(Emergency),
-    /// The transfer is over.
+    /// The transfer has ended.
     Done(Result<(), MailboxError>),
 }
 
@@ -45,7 +45,8 @@ impl SdoTransfer {
         }
     }
 
-    /// Writes the first message into `out`, all of the mailbox behind its header, and returns its length.
+    /// Writes the first message into `out`, all of the mailbox behind its header, and returns its
+    /// length.
     pub(super) fn start(
         &mut self,
         request: &mut MailboxRequest,

@@ -14,7 +14,8 @@ use super::report::{BringUpPhase, Event};
 use super::workers::Workers;
 
 impl MainDevice {
-    /// Everything but process data: broadcasts, then the workers in turn. The slot of the frame, as everywhere below.
+    /// Everything but process data: broadcasts, then the workers in turn. Returns the slot of the
+    /// frame, as do the functions below.
     pub(super) fn transmit_service(&mut self, now: Instant) -> Option<usize> {
         let searches = self.recovery.is_searching(now);
         let hands_on = self.hands_on_in_services(now);
@@ -50,7 +51,7 @@ impl MainDevice {
         }
         let (count, first) = (self.workers.len(), self.next_worker);
         let mut first_without_room = None;
-        // All in turn: from that one on, then those before it.
+        // All in turn: from the first one on, then the ones before it.
         for (start, end) in [(first.min(count), count), (0, first.min(count))] {
             let mut place = start;
             while let Some(position) = self.workers.due_between(place, end, now) {
@@ -72,8 +73,9 @@ impl MainDevice {
         Some(slot)
     }
 
-    /// Bytes of a service frame that are on the wire before the next cycle's process data; its first datagram may be longer, and none is shorter
-    /// than the shortest frame. On the way up nothing moves yet, and a bus of many has hardly any.
+    /// Bytes of a service frame that fit on the wire before the next cycle's process data; its
+    /// first datagram may be longer, and no frame is shorter than the shortest frame. During
+    /// bring-up nothing moves yet, and a large bus has hardly any such time.
     fn room(&self) -> usize {
         if !self.cycle.running || self.phase() < BringUpPhase::Op {
             return usize::MAX;
@@ -83,13 +85,14 @@ impl MainDevice {
         in_a_cycle.saturating_sub(self.cycle.bytes_sent + AROUND_A_FRAME).max(MINIMUM_FRAME_LENGTH)
     }
 
-    /// Time after which a service frame is lost: in Op what was configured, on the way up and down more where replies take longer.
+    /// Time after which a service frame is lost: in Op as configured; during bring-up and shutdown
+    /// longer if replies take longer.
     pub(super) fn reply_timeout(&self) -> Duration {
         let usual = self.configuration.reply_timeout;
         if self.phase() == BringUpPhase::Op { usual } else { self.exchange.reply_time.time_out(usual) }
     }
 
-    /// Service frames whose time is up: their datagrams are due again.
+    /// Drops service frames after their time-out: their datagrams are due again.
     pub(super) fn expire_services(&mut self, now: Instant) {
         let timeout = self.reply_timeout();
         while let Some(index) = self.exchange.expire(Purpose::Service, now, timeout) {

@@ -1,9 +1,12 @@
-//! Static drift compensation: before the cycle begins the reference clock's time is handed on frame after frame, until all clocks agree.
+//! Static drift compensation: before the cycle begins the reference clock's time is distributed
+//! frame after frame, until all clocks agree.
 //!
-//! The control loop of an ESC averages what it is told over writes, the rate of its clock over 4096 of them by default (0x0935; ESC data sheet,
-//! section I, 9.1.5, and section II, 2.22): in a cycle of 1 ms it takes many seconds to have learnt how fast its crystal is. So the time is
-//! handed on back to back here; and on the way there each millisecond, so that what has been learnt is not lost while SubDevices are
-//! configured. One datagram reads all differences (0x092C): those of all clocks, or-ed into each other, are below a power of two if each is.
+//! The control loop of an ESC averages the received times over writes, and the rate of its clock
+//! over 4096 of them by default (0x0935; ESC data sheet, section I, 9.1.5, and section II, 2.22):
+//! in a cycle of 1 ms it takes many seconds to learn the rate of its crystal. So the time is sent
+//! back to back here, and each millisecond on the way there, so that the learnt rate is not lost
+//! while SubDevices are configured. One datagram reads all differences (0x092C): if each of them is
+//! below a power of two, so is their bitwise or.
 //!
 //! Only SubDevices that use their clock need this, for SYNC0, SYNC1 or latch inputs.
 
@@ -27,7 +30,7 @@ pub(super) struct Settling {
     since: Instant,
     writes: u32,
     in_flight: u32,
-    /// When a look at the differences was sent last.
+    /// Time of the last read of the differences.
     looked: Option<Instant>,
     /// Looks in a row by which all agreed.
     agreed: u32,
@@ -44,7 +47,7 @@ pub(super) enum Settled {
 }
 
 impl Settling {
-    /// True if a frame is to be sent.
+    /// True if a frame is due.
     pub(super) fn is_due(&self) -> bool {
         self.in_flight == 0 && self.writes < limits::SETTLING_WRITES
     }
@@ -54,7 +57,8 @@ impl Settling {
         self.in_flight = self.in_flight.saturating_sub(1);
     }
 
-    /// The differences of all clocks, or-ed into each other; `of_all`: everybody who has one was read.
+    /// The differences of all clocks, or-ed into each other; `of_all`: every SubDevice with a clock
+    /// was read.
     pub(super) fn spread_came(&mut self, data: &[u8], of_all: bool) {
         let magnitudes = read_u32(data, 0).unwrap_or(u32::MAX) & !dc::DIFFERENCE_SIGN;
         self.agreed = if of_all && magnitudes < limits::SETTLED_NANOSECONDS { self.agreed + 1 } else { 0 };
@@ -86,12 +90,13 @@ impl MainDevice {
         uses && it.clock.is_some() && !it.is_absent
     }
 
-    /// Clocks that answer a look at the differences.
+    /// Number of clocks that answer a read of the differences.
     pub(super) fn clocks(&self) -> usize {
         self.sub_devices.iter().filter(|it| it.clock.is_some() && !it.is_absent).count()
     }
 
-    /// Behind the configuration of all: clocks that are used are brought together, else nothing is to be done.
+    /// After the configuration of all: clocks that are used are brought together; without any,
+    /// nothing is done.
     pub(super) fn begin_settling(&mut self, now: Instant) {
         self.phase = match self.needs_agreeing_clocks() {
             true => Phase::SettleClocks,
@@ -100,7 +105,7 @@ impl MainDevice {
         self.settling = Settling { since: now, ..Settling::default() };
     }
 
-    /// Goes on when the clocks agree; those that do not in time are looked at one by one.
+    /// Continues when the clocks agree; clocks that do not agree in time are read one by one.
     pub(super) fn go_on_settling(&mut self, now: Instant) {
         match self.settling.settled(now) {
             Settled::NotYet => {}
@@ -117,7 +122,7 @@ impl MainDevice {
         }
     }
 
-    /// Tells whose clocks do not agree with the reference clock.
+    /// Reports the SubDevices that disagree with the reference clock.
     pub(super) fn tell_who_is_off(&mut self) {
         for position in 0..self.sub_devices.len() {
             let difference = self.sub_devices[position].clock_difference.unwrap_or(0);
@@ -170,7 +175,8 @@ const HAND_ON_PAUSE: Duration = Duration::from_millis(1);
 mod tests {
     use super::*;
 
-    /// All differences or-ed are below a power of two if each is; the sign is none of them. Looks in a row count.
+    /// The or of all differences is below a power of two if each is, without the sign. Consecutive
+    /// reads count.
     #[test]
     fn clocks_agree_when_looks_in_a_row_say_so() {
         let start = Instant::from_nanos(1_000);
@@ -191,7 +197,7 @@ mod tests {
 
     /// Time and number are bounded, each.
     #[test]
-    fn it_ends_after_a_time_and_after_a_number_of_writes() {
+    fn settling_gives_up_after_a_time_or_a_number_of_writes() {
         let start = Instant::from_nanos(1_000);
         let mut settling = Settling { since: start, ..Settling::default() };
         assert_eq!(settling.settled(start + limits::SETTLING / 2), Settled::NotYet);

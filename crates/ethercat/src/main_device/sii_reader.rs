@@ -1,4 +1,5 @@
-//! Reading a SubDevice's SII over the bus, four or eight bytes at a time (ETG.1000.4, 6.11; ETG.2010).
+//! Reading a SubDevice's SII over the bus, four or eight bytes at a time (ETG.1000.4, 6.11;
+//! ETG.2010).
 
 use alloc::boxed::Box;
 use core::time::Duration;
@@ -138,7 +139,7 @@ impl SiiReader {
         Ok(if self.next_word().is_some() { SiiProgress::More } else { SiiProgress::Complete })
     }
 
-    /// The image of what was read.
+    /// The image of the bytes read.
     pub(super) fn finish(self) -> Result<sii::Image, SubDeviceError> {
         match self.contents {
             Contents::Image(image) => *image,
@@ -203,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_acknowledge_fails_after_three_attempts_and_names_the_word() {
+    fn missing_acknowledge_fails_after_three_attempts() {
         let mut reader = SiiReader::default();
         let mut answer = STATUS_MISSING_ACKNOWLEDGE.to_le_bytes().to_vec();
         answer.resize(14, 0);

@@ -1,4 +1,5 @@
-//! Time in which the MainDevice was not called, as on a machine that stands still or does much else: it counts towards no limit.
+//! Time in which the MainDevice was not called, as during a host stall or on a busy machine: it
+//! counts towards no limit.
 
 use core::time::Duration;
 
@@ -13,10 +14,11 @@ const NOTICED: Duration = Duration::from_millis(2);
 const LONGEST_WAIT: Duration = Duration::from_millis(50);
 
 impl MainDevice {
-    /// Notes that it is called at `now`. If that was due before, all that is given up after a time is put off by as much.
+    /// Notes a call at `now`. If a call was due earlier, all time-outs are put off by the
+    /// difference.
     pub(super) fn note_served(&mut self, now: Instant) {
         let before = core::mem::replace(&mut self.served_at, now);
-        // One comparison tells also a clock that was read before.
+        // One comparison also finds a clock that was read before.
         if now.as_nanos().wrapping_sub(before.as_nanos()) > NOTICED.as_nanos() as u64 {
             self.note_gap(before, now);
         }
@@ -28,7 +30,7 @@ impl MainDevice {
             return;
         }
         let due = if self.cycle.running {
-            // From cycle to cycle, and for late replies before Op is asked for.
+            // From cycle to cycle, and for late replies before Op is requested.
             Some(before + (self.configuration.period * 2).max(LONGEST_WAIT))
         } else {
             self.poll_timeout()

@@ -1,6 +1,6 @@
 //! One change of state at one SubDevice (ETG.1000.6, 6.4.1): look, acknowledge, request, wait.
 //!
-//! Pure: what the AL registers show in, what to do with them out.
+//! Pure: AL registers in, the next access out.
 
 use core::time::Duration;
 
@@ -23,9 +23,9 @@ pub(super) enum Ask {
 /// Result of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StateProgress {
-    /// Go on at once.
+    /// Continue at once.
     Continue,
-    /// Go on after a pause.
+    /// Continue after a pause.
     Wait,
     /// The state is reached.
     Reached,
@@ -43,7 +43,7 @@ pub(super) struct StateChange {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// Look what is shown.
+    /// Read the AL status.
     Look,
     /// Acknowledge an error that was shown before.
     Acknowledge,
@@ -58,7 +58,7 @@ impl StateChange {
         Self { requested, deadline: now + timeout, timeout, phase: Phase::Look, looks: 0 }
     }
 
-    /// One that was asked for already: it is waited for.
+    /// A change that was requested already: only its end is awaited.
     pub(super) fn asked(requested: AlState, now: Instant, timeout: Duration) -> Self {
         Self { phase: Phase::Poll, ..Self::new(requested, now, timeout) }
     }
@@ -80,7 +80,7 @@ impl StateChange {
         }
     }
 
-    /// It is done; `shown` is what was read, or what was shown last.
+    /// The access is done; `shown` is the value read, or the last one shown.
     pub(super) fn answered(
         &mut self,
         now: Instant,
@@ -98,8 +98,8 @@ impl StateChange {
                 StateProgress::Continue
             }
             Phase::Look => self.looked(found),
-            // Outputs stayed away for longer than its watchdog waits, as when this machine or a switch stood still. They
-            // may flow again: it is asked once more.
+            // Outputs were missing for longer than its watchdog time, as when this machine or a
+            // switch stalled. They may flow again: Op is requested once more.
             Phase::Poll
                 if found.error
                     && requested == AlState::Op
@@ -109,7 +109,8 @@ impl StateChange {
                 (self.phase, self.looks) = (Phase::Look, 0);
                 StateProgress::Wait
             }
-            // Another process has died in the middle of a change of state, and its SubDevice refuses that only now.
+            // Another process has died in the middle of a change of state, and its SubDevice
+            // refuses that only now.
             Phase::Poll if found.error && requested == AlState::Init && now < self.deadline => {
                 (self.phase, self.looks) = (Phase::Look, 0);
                 StateProgress::Wait
@@ -125,8 +126,8 @@ impl StateChange {
         if now < self.deadline { Ok(progress) } else { Err(late) }
     }
 
-    /// An ESC that emulates its application shows the acknowledge bit as an error for as long as nothing
-    /// else is asked of it: so ask, in the end.
+    /// An ESC that emulates its application shows the acknowledge bit as an error until the next
+    /// request: so the state is requested in the end.
     fn looked(&mut self, found: AlStatus) -> StateProgress {
         self.looks += 1;
         self.phase = match found.error {
@@ -153,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shown_error_is_acknowledged_in_its_state_before_anything_is_asked() {
+    fn error_is_acknowledged_before_a_request() {
         let fallen = shown(AlState::SafeOp, true);
         let mut change = StateChange::new(AlState::Init, Instant::EPOCH, LIMIT);
         assert_eq!(change.ask(fallen), Ask::Read);
@@ -169,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn an_emulated_application_that_keeps_showing_the_error_is_asked_all_the_same() {
+    fn persistent_emulated_error_does_not_block_the_request() {
         let stubborn = shown(AlState::Init, true);
         let mut change = StateChange::new(AlState::Init, Instant::EPOCH, LIMIT);
         for _ in 0..100 {
@@ -182,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn op_refused_for_want_of_outputs_is_asked_for_again_until_time_is_up() {
+    fn op_without_outputs_is_requested_until_time_out() {
         let fallen = shown(AlState::SafeOp, true);
         let op = AlControl::request(AlState::Op);
         let mut change = StateChange::new(AlState::Op, Instant::EPOCH, LIMIT);
@@ -204,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_on_the_way_to_init_is_somebody_elses_until_time_is_up() {
+    fn error_during_init_is_acknowledged_until_time_out() {
         let (well, left_over) = (shown(AlState::Init, false), shown(AlState::Init, true));
         let init = AlControl::request(AlState::Init);
         let mut change = StateChange::new(AlState::Init, Instant::EPOCH, LIMIT);

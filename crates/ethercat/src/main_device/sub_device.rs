@@ -28,10 +28,11 @@ use super::topology::Upstream;
 /// One SubDevice, as found and as configured.
 #[derive(Clone, Debug)]
 pub struct SubDevice {
-    /// Place in the segment, from 0, in the order of the cable: that in which frames come to it first.
+    /// Place in the segment, from 0, in the order of the cable, in which frames reach the
+    /// SubDevices.
     pub position: u16,
-    /// Place in the order in which SubDevices process frames, which auto-increment addresses count. It differs
-    /// from `position` only where a SubDevice's IN and OUT are swapped.
+    /// Place in the order in which SubDevices process frames, which auto-increment addresses count.
+    /// It differs from `position` only where a SubDevice's IN and OUT are swapped.
     pub processed: u16,
     /// Port by which frames come in: 0, unless its IN and OUT are swapped.
     pub entry_port: u8,
@@ -51,14 +52,15 @@ pub struct SubDevice {
     pub identity: Identity,
     /// Its SII, as read.
     pub sii: Option<sii::Image>,
-    /// Reason that there is no SII; without one it has no mailbox and no process data, and stays in Init.
+    /// Reason that there is no SII; without an SII it has no mailbox and no process data, and stays
+    /// in Init.
     pub sii_problem: Option<SubDeviceError>,
     /// Its mailbox, if it has one.
     pub mailbox: Option<Mailbox>,
     /// The PDOs in use.
     pub mapping: PdoMapping,
-    /// Reason that its PDOs, of which its SII says nothing, could not be read; it has no process data then, and goes no
-    /// higher than PreOp.
+    /// Reason that its PDOs, which its SII does not list, could not be read; then it has no process
+    /// data, and stays in PreOp.
     pub mapping_error: Option<SubDeviceError>,
     /// State it showed last.
     pub al_status: AlStatus,
@@ -66,16 +68,18 @@ pub struct SubDevice {
     pub al_status_code: AlStatusCode,
     /// Registers written to its clock, if it has one.
     pub clock: Option<ClockSetting>,
-    /// System time difference read last, ns, if it has a clock and has been asked.
+    /// System time difference read last, ns, if it has a clock and was polled.
     pub clock_difference: Option<i32>,
-    /// Error counters, if they were asked for ([`super::MainDevice::read_error_counters`]) and it answered.
+    /// Error counters, if they were requested ([`super::MainDevice::read_error_counters`]) and it
+    /// answered.
     pub error_counters: Option<ErrorCounters>,
     /// Links and loops as they were read with them, if it answered; `dl_status` is of the bring-up.
     pub links: Option<DlStatus>,
-    /// Receive time of each port by the frame that latched them last for [`super::MainDevice::latch_receive_times`], local, ns, wrapping at 32 bits;
-    /// [`Self::latched`] are those of the bring-up.
+    /// Receive time of each port by the last frame of [`super::MainDevice::latch_receive_times`],
+    /// local, ns, wrapping at 32 bits; [`Self::latched`] are the times of the bring-up.
     pub receive_times: Option<[u32; PORTS]>,
-    /// Its latch inputs, if they were asked for ([`super::MainDevice::read_latches`]) and it answered.
+    /// Its latch inputs, if they were requested ([`super::MainDevice::read_latches`]) and it
+    /// answered.
     pub latches: Option<Latches>,
     /// The same as it answered before.
     pub(super) latches_told: Option<Latches>,
@@ -91,9 +95,9 @@ pub struct SubDevice {
     pub(super) is_absent: bool,
     /// It has not been on the bus since that was brought up.
     pub(super) is_unseen: bool,
-    /// Places of its process data, where its SII is to be read for them while the bus runs.
+    /// Addresses of its process data, if its SII is read for them while the bus runs.
     pub(super) late: Option<Box<Late>>,
-    /// Where it hangs is not known: it has come since the bus was brought up, or has not yet.
+    /// Its upstream port is unknown: it joined after bring-up, or has not joined yet.
     pub(super) is_unplaced: bool,
     /// True if its outputs feed its process data watchdog, as their SyncManagers were read back.
     pub(super) feeds_watchdog: bool,
@@ -151,12 +155,13 @@ impl SubDevice {
         }
     }
 
-    /// The name of one that has no other.
+    /// The default name of a SubDevice.
     pub(super) fn name_at(position: u16) -> String {
         format!("SubDevice {position}")
     }
 
-    /// True while it is not on the bus, and need not be ([`super::Presence`]): its inputs are not fresh, and it is not waited for.
+    /// True while it is an optional SubDevice ([`super::Presence`]) that is not on the bus: its
+    /// inputs are not fresh, and nothing waits for it.
     #[must_use]
     pub fn is_absent(&self) -> bool {
         self.is_absent
@@ -168,7 +173,8 @@ impl SubDevice {
         general.is_some_and(|it| it.coe_details.contains(CoeDetails::COMPLETE_ACCESS))
     }
 
-    /// States of the objects that bound its axes, in the order of [`super::SubDeviceConfiguration::barriers`].
+    /// States of the objects that bound its axes, in the order of
+    /// [`super::SubDeviceConfiguration::barriers`].
     #[must_use]
     pub fn barriers(&self) -> &[BarrierState] {
         &self.barriers
@@ -180,8 +186,8 @@ impl SubDevice {
         self.information.features.distributed_clocks()
     }
 
-    /// Bytes of its system time on the wire. Of a clock of 32 bits there are no more: others would be sent nothing as its upper ones, and those
-    /// of 64 bits compare all they are sent.
+    /// Bytes of its system time on the wire. A 32-bit clock has only the low ones: 64-bit clocks
+    /// compare all bytes, and would be sent zeroes as the upper ones.
     pub(super) fn system_time_length(&self) -> usize {
         if self.information.features.distributed_clocks_64_bit() { 8 } else { 4 }
     }

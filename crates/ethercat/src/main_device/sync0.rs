@@ -15,15 +15,16 @@ const LEAD: Duration = Duration::from_millis(20);
 /// The same in cycles, where these are slow.
 const LEAD_CYCLES: u32 = 10;
 
-/// SubDevices that are served in one frame at the least, their longest datagram being the check of the start. On a bus of many there is room for
-/// one such frame a cycle, and each waits for all others between its start time and its activation.
+/// SubDevices served in one frame at the least; the check of the start is their longest datagram. A
+/// large bus has time for one such frame a cycle, and each SubDevice waits for all others between
+/// its start time and its activation.
 const SERVED_IN_A_FRAME: u32 = 8;
 
 /// Bound of the lead where starts were missed.
 const LONGEST_LEAD: Duration = Duration::from_secs(1);
 
-/// Time that a start is to lie ahead on a bus of so many SubDevices, twice as long after each that was missed: a machine that does much else
-/// takes longer from the one write to the other.
+/// Time between the write of a start and the start, on a bus of so many SubDevices; doubled after
+/// each missed start, as a busy machine takes longer from one write to the next.
 pub(super) fn lead(period: Duration, sub_devices: u16, misses: u32) -> Duration {
     let turns = u32::from(sub_devices).div_ceil(SERVED_IN_A_FRAME);
     let usual = usual_lead(period).max(period * turns);
@@ -54,8 +55,8 @@ impl Sync {
         if self.sync1.is_some() { dc::ACTIVATE_SYNC1 } else { dc::ACTIVATE_SYNC0 }
     }
 
-    /// SYNC0 and SYNC1 cycle time, as the registers have them; that of SYNC1 counts from the SYNC0 it depends on, the first behind the SYNC1
-    /// before.
+    /// SYNC0 and SYNC1 cycle time, as register values; SYNC1's counts from the SYNC0 pulse that it
+    /// depends on, the first one after the previous SYNC1.
     pub(super) fn cycle_times(&self) -> [u32; 2] {
         let register = |time: Duration| u32::try_from(time.as_nanos()).unwrap_or(u32::MAX);
         let Self { sync0, sync1 } = self;
@@ -63,9 +64,9 @@ impl Sync {
         [register(sync0.cycle), sync1.as_ref().map_or(0, behind)]
     }
 
-    /// The first point far enough ahead of a grid that all SubDevices have in common: the multiples of the cycle in the time of the
-    /// reference clock, plus the shift. With SYNC1 the SYNC0 pulse that it depends on comes so that SYNC1 comes behind a multiple of its own
-    /// cycle.
+    /// The first point, after the lead, of a grid that all SubDevices share: the multiples of the
+    /// cycle in the time of the reference clock, plus the shift. With SYNC1, it is the SYNC0 pulse
+    /// whose SYNC1 follows a multiple of the SYNC1 cycle.
     pub(super) fn start(&self, reference_time: u64, lead: Duration) -> u64 {
         let earliest = reference_time.wrapping_add(nanoseconds(lead));
         let own = nanoseconds(self.sync0.cycle).max(1);
@@ -82,14 +83,16 @@ impl Sync {
         [Some(SyncPhase::of(sync0.cycle, sync0.shift, passage)), sync1]
     }
 
-    /// True if a start time can be so far ahead that 32 bits do not distinguish it from one that has passed.
+    /// True if a start time can be so far ahead that 32 bits do not distinguish it from one that
+    /// has passed.
     fn is_far(&self, lead: Duration) -> bool {
         let slowest = self.sync1.map_or(self.sync0.cycle, |it| it.cycle);
         let longest = lead + slowest * 2 + self.sync0.shift;
         longest.as_nanos() > 1 << 31
     }
 
-    /// Reason that the pulses do not come, if so, from the registers from the system time on: the next SYNC0 is to come.
+    /// Reason that the pulses do not start, if so, from the registers from the system time on: the
+    /// next SYNC0 has to lie ahead.
     pub(super) fn miss(&self, registers: &[u8], has_64_bits: bool, lead: Duration) -> Option<SyncMiss> {
         let offset = |register: u16| usize::from(register - dc::SYSTEM_TIME);
         let activation = registers.get(offset(dc::ACTIVATION)).copied().unwrap_or(0);
@@ -100,8 +103,8 @@ impl Sync {
         (ahead < 0).then(|| SyncMiss::Late(Duration::from_nanos(ahead.unsigned_abs())))
     }
 
-    /// Time to wait on the way up, from the same registers: an application gives up if no pulse comes for some 200 ms, and the first
-    /// one may be seconds ahead where SYNC1 is slow.
+    /// Time to wait during bring-up, from the same registers: an application gives up without a
+    /// pulse for some 200 ms, and with a slow SYNC1 the first one may be seconds ahead.
     pub(super) fn pause(
         &self,
         registers: &[u8],
@@ -182,14 +185,14 @@ mod tests {
     }
 
     #[test]
-    fn each_missed_start_doubles_the_lead_of_the_next_up_to_a_second() {
+    fn missed_start_doubles_the_lead_up_to_a_second() {
         let leads = [0, 1, 2, 5, 6, 7, 100].map(|misses| lead(MS, 1, misses).as_millis());
         assert_eq!(leads, [20, 40, 80, 640, 1000, 1000, 1000]);
         assert_eq!(lead(200 * MS, 1, 3), 2000 * MS);
     }
 
     #[test]
-    fn the_lead_of_a_bus_of_many_is_the_time_in_which_each_is_served_once() {
+    fn lead_of_a_large_bus_serves_each_once() {
         let leads = [1, 160, 168, 1000, 4096].map(|sub_devices| lead(MS, sub_devices, 0).as_millis());
         assert_eq!(leads, [20, 20, 21, 125, 512]);
         assert_eq!(lead(MS / 4, 1000, 0), 125 * MS / 4);
@@ -197,7 +200,7 @@ mod tests {
 
     /// SYNC1 of the data sheet: the first one its register's time behind the start.
     #[test]
-    fn sync1_comes_at_the_multiples_of_its_cycle_plus_shift_and_delay() {
+    fn sync1_follows_multiples_of_its_cycle() {
         for cycles in 1..=5_u32 {
             let sync = sync(Some(Sync1 { cycle: cycles * MS, delay: Duration::from_micros(125) }));
             let [sync0, behind] = sync.cycle_times();
@@ -249,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_start_that_had_passed_and_an_activation_that_was_not_taken_are_seen() {
+    fn late_start_and_refused_activation_are_detected() {
         let late = |ns| Some(SyncMiss::Late(Duration::from_nanos(ns)));
         for (time, next, activation, expected) in [
             (1_000, 2_000, 0x03, None),

@@ -1,7 +1,9 @@
-//! Changes of state of all SubDevices at once: one broadcast asks, and the AL status of all that comes with every cycle answers.
+//! Changes of state of all SubDevices at once: one broadcast requests it, and the AL status of all
+//! in every cycle answers.
 //!
-//! A bus of many is asked that way while process data flows, as requests and looks one by one would take many cycles: few frames
-//! fit beside its process data. One that is not seen to follow is examined alone, as on a bus of few, and is reported by name.
+//! Used on large buses while process data flows: separate requests and reads would take many
+//! cycles, as few frames fit next to its process data. A SubDevice that does not follow is examined
+//! alone, as on a small bus, and is reported by name.
 
 use core::time::Duration;
 
@@ -14,22 +16,23 @@ use super::MainDevice;
 use super::bring_up::Broadcast;
 use super::cyclic::SUB_DEVICES_A_SERVICE;
 
-/// Time after which each is looked at alone; a change to Op waits no longer for outputs in most SubDevices.
+/// Time after which each SubDevice is read alone; most SubDevices wait no longer for outputs in a
+/// change to Op.
 const TIMEOUT: Duration = Duration::from_millis(250);
 
 /// Progress of a change of state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Together {
-    /// Each asks for itself, if at all.
+    /// Each requests its state separately.
     #[default]
     Apart,
     /// Workers wait before the request for this state, since then all.
     Gather(AlState, Option<Instant>),
-    /// All are asked, since then.
+    /// Requested from all, at this time.
     Asked(AlState, Instant),
 }
 
-/// Datagram that asks all for a state.
+/// Datagram that requests a state from all.
 const TO_SAFE_OP: [Broadcast; 1] = [ask(AlState::SafeOp)];
 const TO_OP: [Broadcast; 1] = [ask(AlState::Op)];
 
@@ -38,7 +41,7 @@ const fn ask(state: AlState) -> Broadcast {
 }
 
 impl Together {
-    /// Puts off when each goes on alone.
+    /// Puts off the time-out after which each continues alone.
     pub(super) fn put_off(&mut self, by: Duration) {
         if let Self::Gather(_, Some(since)) | Self::Asked(_, since) = self {
             *since = *since + by;
@@ -47,8 +50,9 @@ impl Together {
 }
 
 impl MainDevice {
-    /// Has the plans just started ask for `to` together at their end, where that is worth it: in a frame of a cycle there is
-    /// room for a few dozen. Who is absent, a stranger or without an SII is not to be asked.
+    /// Makes the plans just started request `to` together at their end, if that saves time: a frame
+    /// of a cycle has space for a few dozen requests. Not with an absent or unexpected SubDevice,
+    /// or one without an SII.
     pub(super) fn gather(&mut self, to: AlState) {
         let all_take_part = self.strangers.is_empty()
             && self.sub_devices.iter().all(|it| !it.is_absent && it.sii_problem.is_none());
@@ -58,7 +62,7 @@ impl MainDevice {
         }
     }
 
-    /// Goes on alone where it takes too long.
+    /// Lets each continue alone if it takes too long.
     pub(super) fn expire_together(&mut self, now: Instant) {
         match self.together {
             Together::Gather(to, None) if self.workers.are_held() && !self.workers.pause(now) => {
@@ -70,7 +74,8 @@ impl MainDevice {
         }
     }
 
-    /// The AL status of all, as so many of them show it: asks once they have gathered, or ends what all have done.
+    /// Takes the AL status of all and the number of SubDevices that show it: requests the state
+    /// once all have gathered, or ends the change when all have made it.
     pub(super) fn see_together(&mut self, now: Instant, shown: AlStatus, working_counter: u16) {
         let all = usize::from(working_counter) == self.workers.len();
         let are_in = |state| all && shown == AlStatus::in_state(state);
@@ -98,7 +103,7 @@ impl MainDevice {
         }
     }
 
-    /// The broadcast that asks was taken by so many.
+    /// Takes the number of SubDevices that received the broadcast request.
     pub(super) fn asked_together(&mut self, working_counter: u16) {
         let is_asked = matches!(self.together, Together::Asked(..));
         if is_asked && usize::from(working_counter) != self.workers.len() {
@@ -106,7 +111,7 @@ impl MainDevice {
         }
     }
 
-    /// Each goes on alone; it was `asked` already, or asks.
+    /// Each continues alone; the state was requested at `asked`, or each requests it.
     fn part(&mut self, asked: Option<Instant>) {
         self.together = Together::Apart;
         self.workers.iter_mut().for_each(|worker| worker.go_on(asked));

@@ -1,11 +1,12 @@
 //! Tree of SubDevices, from their DL status and their receive times.
 //!
-//! A frame visits an ESC's open ports in the order 0, 3, 1, 2, beginning where it comes in, and is processed between
-//! ports 0 and 3 (ESC data sheet, section I, 3.2). Where it comes in at port 0, as it should, it is processed
-//! before all SubDevices behind. Where IN and OUT are swapped it comes in at another port, and those that hang on
-//! port 0 and on the ports before it are processed first. So positions, which count processing, are neither the order
-//! of the cable nor enough to find it: what counts is the port at which each frame came in, the earliest latched,
-//! and that who is behind a port is away for less time than the frame was away from that port.
+//! A frame visits an ESC's open ports in the order 0, 3, 1, 2, beginning at its entry port, and is
+//! processed between ports 0 and 3 (ESC data sheet, section I, 3.2). If it enters at port 0, as
+//! usual, the ESC processes it before all SubDevices behind. If IN and OUT are swapped it enters at
+//! another port, and the SubDevices at port 0 and at the ports before it process it first. So
+//! positions, which count processing, are neither the order of the cable nor enough to find it.
+//! Receive times decide: the port that latched earliest is the entry port, and a SubDevice behind a
+//! port spends less time than the frame was away from that port.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -31,22 +32,23 @@ pub struct Place {
     pub processed: u16,
     /// The port frames come in at.
     pub entry: u8,
-    /// Its parent, by places in the order of the cable; `None` for the first, which hangs on the MainDevice.
+    /// Its parent, by places in the order of the cable; `None` for the first, which is connected to
+    /// the MainDevice.
     pub upstream: Option<Upstream>,
 }
 
 /// Facts of a SubDevice that show its place: links, and receive times if it has a clock.
 pub type Shown = (DlStatus, Option<LatchedTimes>);
 
-/// The places of all SubDevices in the order of the cable, in which frames come to each first; `shown` is in the
-/// order of processing.
+/// The places of all SubDevices in the order of the cable, in which frames reach them; `shown` is
+/// in the order of processing.
 ///
-/// Those without a clock are taken to be entered at port 0 if it is open, unless that leaves no tree and
-/// another port of one of them does.
+/// SubDevices without a clock count as entered at port 0 if it is open, unless that leaves no tree
+/// and another port of one of them does.
 ///
 /// # Errors
-/// The position of the first SubDevice that no open port is left for: link states that contradict the
-/// count, as while a cable is being plugged.
+/// The position of the first SubDevice without an open port to connect to: link states that
+/// contradict the count, as while a cable is being plugged.
 pub fn places(shown: &[Shown]) -> Result<Vec<Place>, u16> {
     let entries: Vec<_> = shown.iter().map(entry).collect();
     if entries.iter().any(|&entry| entry != 0) {
@@ -61,7 +63,8 @@ pub fn places(shown: &[Shown]) -> Result<Vec<Place>, u16> {
     by_elimination(shown, entries).ok_or(error)
 }
 
-/// The places of all SubDevices as their times show the ports at which they are entered, and nothing else; `None` where that is no tree.
+/// The places of all SubDevices by the entry ports that their times show, and nothing else; `None`
+/// if that is no tree.
 pub(super) fn tree(shown: &[Shown]) -> Option<Vec<Place>> {
     let entries: Vec<_> = shown.iter().map(entry).collect();
     with_entries(shown, &entries)
@@ -106,7 +109,7 @@ fn with_entries(shown: &[Shown], entries: &[usize]) -> Option<Vec<Place>> {
         let (parent, port) = (*upstream)?;
         behind[parent][port] = Some(number);
     }
-    // The way of a frame, which goes into the next branch when it has come back from the one before.
+    // The way of a frame, which enters the next branch when it has come back from the previous one.
     let mut places: Vec<Place> = Vec::with_capacity(shown.len());
     let mut to_visit = vec![(root, None)];
     while let Some((number, upstream)) = to_visit.pop() {
@@ -122,41 +125,41 @@ fn with_entries(shown: &[Shown], entries: &[usize]) -> Option<Vec<Place>> {
     Some(places)
 }
 
-/// Looks for the tree whose SubDevices are processed in the order of their numbers.
+/// Searches the tree that is processed in the order of the numbers.
 ///
-/// A branch that is complete either belongs to the SubDevice before it whose turn it is, or waits for one still
-/// to come, which the frame reached earlier and is processed later. Times decide: the frame was away from the right
-/// port for longer than it spent in the branch, and from others that it fits into it was so for even longer. What they
-/// leave open is tried.
+/// A complete branch either belongs to the SubDevice before it at its current port, or waits for a
+/// later one that the frame reached earlier. Times decide: the frame was away from the right port
+/// for longer than it spent in the branch, and from the other ports that it fits even longer. Where
+/// times leave both possible, both are tried.
 struct Search<'a> {
     shown: &'a [Shown],
     entries: &'a [usize],
     /// Open ports that are visited before processing, and behind it.
     ports: Vec<[Vec<usize>; 2]>,
-    /// Numbers with ports that are visited before processing, and how long the frame was away from each.
+    /// Numbers with ports that are visited before processing, and the time that the frame was away
+    /// from each.
     waiting_ports: Vec<(usize, u32)>,
-    /// Parents, by numbers. Branches given up leave nothing behind that is not overwritten, but for the
-    /// root's.
+    /// Parents, by numbers. Entries of abandoned branches are overwritten, except the root's.
     upstream: Vec<Option<(usize, usize)>>,
     alternatives: Vec<Partial>,
     /// Steps that alternatives may still take.
     budget: usize,
 }
 
-/// A tree as far as it has been looked at.
+/// A tree as far as it has been searched.
 #[derive(Clone, Debug, Default)]
 struct Partial {
     next: usize,
     stack: Vec<Item>,
-    /// The complete branch that hangs on the topmost of the stack.
+    /// The complete branch connected to the topmost of the stack.
     hangs: Option<u16>,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Item {
-    /// Processed; so many of its ports behind processing have their branch.
+    /// Processed; number of its ports after processing that have their branch.
     Open(u16, u8),
-    /// A complete branch that waits for the SubDevice it hangs on.
+    /// A complete branch that waits for its parent.
     Branch(u16),
 }
 
@@ -179,7 +182,7 @@ impl<'a> Search<'a> {
         search
     }
 
-    /// The SubDevice that hangs on the MainDevice, once `upstream` is found.
+    /// The SubDevice connected to the MainDevice, once `upstream` is found.
     fn root(&mut self) -> Option<usize> {
         while let Some(partial) = self.alternatives.pop() {
             if let Some(root) = self.follow(partial) {
@@ -214,8 +217,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The branch that begins with `root` is complete, and so may be those it belongs to; `hangs`: it is known
-    /// that it does not wait.
+    /// The branch that begins with `root` is complete, and so may be the branches it belongs to;
+    /// `hangs`: it is known not to wait.
     fn complete(&mut self, mut root: usize, mut hangs: bool, partial: &mut Partial) -> Option<()> {
         while let Some(&Item::Open(parent, done)) = partial.stack.last() {
             let (number, place) = (usize::from(parent), usize::from(done));
@@ -245,8 +248,8 @@ impl<'a> Search<'a> {
         Some(())
     }
 
-    /// The shortest that the frame was away from a port it came to before processing, among the SubDevices from
-    /// `next` on that `branch` fits into.
+    /// The shortest time that the frame was away from a port visited before processing, among the
+    /// SubDevices from `next` on that `branch` fits into.
     fn tightest_to_come(&self, next: usize, branch: usize) -> Option<u32> {
         let inside = self.inside(branch);
         let from = self.waiting_ports.partition_point(|(number, _)| *number < next);
@@ -254,8 +257,8 @@ impl<'a> Search<'a> {
         away.filter(|&away| fits(inside, Some(away))).min()
     }
 
-    /// Hangs `branch` on `port` of `parent`, unless the frame was away from there for less time than it spent in
-    /// the branch.
+    /// Connects `branch` to `port` of `parent`, unless the frame was away from there for less time
+    /// than it spent in the branch.
     fn hang(&mut self, branch: usize, parent: usize, port: usize) -> Option<()> {
         self.upstream[branch] = Some((parent, port));
         fits(self.inside(branch), self.away(parent, port)).then_some(())
@@ -274,14 +277,14 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Time for which the frame was away from `port` of one that it entered at `entry`, where there is a clock.
+/// Time that the frame was away from `port` of a SubDevice with a clock that it entered at `entry`.
 pub(super) fn away((status, latched): &Shown, entry: usize, port: usize) -> Option<u32> {
     let before = port_before(*status, entry, port);
     latched.map(|latched| latched.ports[port].wrapping_sub(latched.ports[before]))
 }
 
-/// True if a frame that was away for so long can have spent so long inside a branch; unknown times always fit.
-/// Crystals differ by up to 200 ppm.
+/// True if a frame that was away for `away` can have spent `inside` in a branch; unknown times
+/// always fit. Crystals differ by up to 200 ppm.
 fn fits(inside: Option<u32>, away: Option<u32>) -> bool {
     inside.zip(away).is_none_or(|(inside, away)| away.saturating_add(away >> 12) >= inside)
 }
@@ -294,7 +297,8 @@ fn ports(status: DlStatus, entry: usize) -> [Vec<usize>; 2] {
     [before, after].map(|ports| ports.iter().copied().filter(|&port| status.is_open(port)).collect())
 }
 
-/// The open port by which the frame came back last before it left by `port`; at first the one it entered by.
+/// The open port by which the frame came back last before it left by `port`; at first the entry
+/// port.
 pub(super) fn port_before(status: DlStatus, entry: usize, port: usize) -> usize {
     let ahead = walk(entry).take_while(|&other| other != port);
     ahead.filter(|&other| other == entry || status.is_open(other)).last().unwrap_or(entry)
@@ -303,11 +307,12 @@ pub(super) fn port_before(status: DlStatus, entry: usize, port: usize) -> usize 
 /// Place in the forwarding order of the first port behind port 0.
 const AFTER_ENTRY: usize = 1;
 
-/// The upstream neighbour of every SubDevice where all are entered at port 0; `None` for the first. A
+/// The upstream neighbour of every SubDevice if all are entered at port 0; `None` for the first. A
 /// depth-first walk over open ports.
 fn upstream_neighbours(shown: &[Shown]) -> Result<Vec<Option<Upstream>>, u16> {
     let mut upstream = Vec::with_capacity(shown.len());
-    // SubDevices on the way back to the MainDevice, each with its next port to try in forwarding order.
+    // SubDevices on the way back to the MainDevice, each with its next port to try in forwarding
+    // order.
     let mut path: Vec<(u16, usize)> = Vec::new();
     for position in 0..shown.len() as u16 {
         let neighbour = next_open_port(shown, &mut path);
@@ -320,7 +325,8 @@ fn upstream_neighbours(shown: &[Shown]) -> Result<Vec<Option<Upstream>>, u16> {
     Ok(upstream)
 }
 
-/// Leaves every SubDevice whose ports are used up, and takes the next open port of the one that remains.
+/// Leaves every SubDevice whose ports are used up, and takes the next open port of the first that
+/// has one.
 fn next_open_port(shown: &[Shown], path: &mut Vec<(u16, usize)>) -> Option<Upstream> {
     while let Some((position, next)) = path.last_mut() {
         while let Some(&port) = FORWARDING_ORDER.get(*next) {
@@ -376,14 +382,14 @@ mod tests {
     }
 
     #[test]
-    fn a_line_hangs_each_on_the_one_before() {
+    fn line_connects_each_to_its_predecessor() {
         let found = tree(&[&[0, 1], &[0, 1], &[0]]).unwrap();
         assert_eq!(found, [None, Some((0, 1)), Some((1, 1))]);
     }
 
     #[test]
     fn a_coupler_serves_port_3_before_port_1() {
-        // A coupler with terminals on port 3 (two of them), then the line goes on at port 1.
+        // A coupler with terminals on port 3 (two of them); then the line continues at port 1.
         let found = tree(&[&[0, 1, 3], &[0, 1], &[0], &[0]]).unwrap();
         assert_eq!(found, [None, Some((0, 3)), Some((1, 1)), Some((0, 1))]);
     }
@@ -417,14 +423,14 @@ mod tests {
     }
 
     #[test]
-    fn the_last_of_a_line_needs_no_clock_to_be_seen_swapped() {
+    fn last_of_a_line_is_found_swapped_without_a_clock() {
         let shown = [without_clock(&[0, 1]), without_clock(&[1])];
         assert_eq!(cable(&shown), [(0, 0), (1, 1)]);
     }
 
     #[test]
     fn one_without_a_clock_is_found_by_elimination() {
-        // Which one is swapped is certain; where it stands only times could tell.
+        // It is certain which one is swapped; its place would need times.
         let shown = [&[0, 1][..], &[0, 1], &[0], &[0, 1]].map(without_clock);
         assert_eq!(cable(&shown), [(3, 1), (0, 0), (1, 0), (2, 0)]);
     }
@@ -451,7 +457,7 @@ mod tests {
     }
 
     #[test]
-    fn times_that_lead_nowhere_are_not_believed() {
+    fn times_without_a_tree_are_ignored() {
         let shown = [clocked(&[(0, 900), (1, 100)]), clocked(&[(0, 5), (1, 1)]), without_clock(&[0])];
         assert_eq!(cable(&shown), [(0, 0), (1, 0), (2, 0)]);
     }

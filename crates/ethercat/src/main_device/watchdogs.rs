@@ -1,9 +1,10 @@
-//! Watchdogs of the SubDevices: what is written to them, and whether it was taken (ETG.1000.4, 6.8).
+//! Watchdogs of the SubDevices: their settings, and a check that they were taken (ETG.1000.4, 6.8).
 //!
-//! Two things make outputs watched: the time in register 0x0420, and the bit of their SyncManager's control byte with which
-//! a write to it feeds the watchdog. Both are set, or neither: applications refuse one without the other (AL status code
-//! 0x1F). Not every SII sets the bit for outputs (the AKD drive's does not: 0x24), and some that do have no time, so neither
-//! is left to the SII.
+//! Two things make outputs watched: the time in register 0x0420, and the bit of their SyncManager's
+//! control byte with which a write to it feeds the watchdog. Both are set, or neither: applications
+//! refuse one without the other (AL status code 0x1F). Not every SII sets the bit for outputs (the
+//! AKD drive's does not: 0x24), and some SIIs that set it have no time, so neither is taken from
+//! the SII.
 
 use core::time::Duration;
 
@@ -16,8 +17,8 @@ use super::error::SubDeviceError;
 use super::sub_device::SubDevice;
 
 impl SubDevice {
-    /// The time without outputs after which it leaves Op by itself; `None` if it never does. Known once its process data is
-    /// set up.
+    /// The time without outputs after which it leaves Op; `None` if it never does. Known once its
+    /// process data is set up.
     #[must_use]
     pub fn output_watchdog(&self) -> Option<Duration> {
         self.watchdogs.filter(|_| self.feeds_watchdog).and_then(|it| it.process_data_time())
@@ -29,7 +30,7 @@ impl SubDevice {
         self.watchdogs.is_some() && self.mapping.output_bits() > 0 && self.output_watchdog().is_none()
     }
 
-    /// Works out what its watchdogs are to be in registers, once its mapping is known.
+    /// Computes the register values of its watchdogs, once its mapping is known.
     pub(super) fn want_watchdogs(&mut self) -> Watchdogs {
         let default = Watchdog::default();
         let process_data = if self.mapping.output_bits() > 0 { self.wanted_watchdog } else { default };
@@ -72,7 +73,7 @@ pub(super) fn is_fed(registers: &[u8]) -> bool {
     found.all(|it| !takes_outputs(&it) || it.triggers_watchdog())
 }
 
-/// True if the watchdogs took what was written.
+/// Checks that the watchdogs took the written values.
 pub(super) fn check(it: &SubDevice) -> Result<(), SubDeviceError> {
     let Some(found) = it.watchdogs else { return Ok(()) };
     let wanted = it.wanted_watchdogs;

@@ -1,4 +1,5 @@
-//! One SubDevice's part of the bring-up and its mailbox: carries out a plan, one datagram at a time.
+//! One SubDevice's part of the bring-up and its mailbox: carries out a plan, one datagram at a
+//! time.
 //!
 //! All SubDevices' workers run side by side; each has at most one datagram on its way.
 
@@ -30,7 +31,8 @@ use super::sub_device::SubDevice;
 use super::sync0::SyncMiss;
 use super::topology::Upstream;
 
-/// Bytes of the longest mapping object that is uploaded at once, and room for those that hold more than they should.
+/// Bytes of the longest mapping object that is uploaded at once, and space for objects that hold
+/// more than they should.
 const LONGEST_MAPPING: usize = 4 + 4 * plan::LONGEST_AT_ONCE;
 
 /// Bytes read to see a state: AL status, two reserved, AL status code.
@@ -51,7 +53,7 @@ pub(super) enum Outcome {
     Mailbox(MailboxOutcome),
     /// The SubDevice sent an emergency.
     Emergency(Emergency),
-    /// SYNC0 did not start, and is started anew.
+    /// SYNC0 did not start, and is started again.
     SyncMissed(SyncMiss),
     /// The SubDevice, in Op, does not answer any more.
     Unreachable,
@@ -70,18 +72,18 @@ enum Step {
     Mailbox,
     /// A PDO mapping, of which the mailbox client has an object.
     Mapping(MappingReader),
-    /// The same, of one that is compared.
+    /// The same, for a comparison.
     Comparison(Comparison),
     /// An object that bounds an axis, which the mailbox client has.
     Barrier(BarrierAccess),
 }
 
-/// Looks at a SubDevice whose plan is done.
+/// Read of a SubDevice after its plan is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Look {
     /// Reads the AL status, also during a mailbox request.
     Status,
-    /// Clears the error counters: the first look for a diagnosis.
+    /// Clears the error counters: the first read of a diagnosis.
     Clear,
     /// Reads them.
     Errors,
@@ -120,7 +122,7 @@ pub(super) struct Worker {
     /// The datagram on its way belongs to something given up since.
     stale: bool,
     not_before: Instant,
-    /// Actions done before any was begun anew.
+    /// Most actions done so far, before any was restarted.
     furthest: usize,
     /// Since when it has been seen to get no further.
     stuck_since: Option<Instant>,
@@ -129,18 +131,18 @@ pub(super) struct Worker {
     /// Replies that had come too late before the first of the losses.
     late_before: u64,
     pub(super) mailbox: MailboxClient,
-    /// Its request for a state waits for those of the others.
+    /// Its state request waits for the other SubDevices.
     is_held: bool,
     /// The AL status shall be read once.
     look_at_status: bool,
-    /// The next of the looks for a diagnosis.
+    /// The next read of a diagnosis.
     look: Option<Look>,
-    /// The look whose datagram is on its way.
+    /// The read with a datagram on its way.
     looking: Option<Look>,
     latches: Latches,
     /// The one before it, and its links.
     before: Option<Before>,
-    /// Those it may hang on, and where it does.
+    /// Its possible upstream SubDevices, and the one found.
     may_hang_on: MayHangOn,
     hangs_on: Option<Upstream>,
     /// Starts of SYNC0 in this plan that came to nothing.
@@ -149,11 +151,11 @@ pub(super) struct Worker {
     look_at_inputs: bool,
     /// Receive times shall be latched, or the latched ones read: [`Look::Latch`], [`Look::Times`].
     times: Option<Look>,
-    /// Memory for what SDO uploads of a plan bring.
+    /// Memory for the SDO uploads of a plan.
     spare: Vec<u8>,
 }
 
-/// A SubDevice whose delay is known, and which frames pass next before this one.
+/// A SubDevice with a known delay that frames pass next before this one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Before {
     pub(super) station: u16,
@@ -161,7 +163,8 @@ pub(super) struct Before {
     pub(super) links: DlStatus,
 }
 
-/// A SubDevice that another may hang on, at a port that frames leave by after they have come back to `behind`.
+/// A SubDevice that another may be connected to, at a port that frames leave by after they have
+/// come back to `behind`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Junction {
     pub(super) position: u16,
@@ -169,10 +172,11 @@ pub(super) struct Junction {
     pub(super) behind: u8,
 }
 
-/// The nearest of them, in the order in which they are looked at.
+/// The nearest of them, in the order in which they are read.
 pub(super) type MayHangOn = [Option<Junction>; 4];
 
-/// Latched receive times: of the reference clock and of its own, and the offset that follows.
+/// Latched receive times: of the reference clock and of this SubDevice, and the offset that
+/// follows.
 #[derive(Clone, Copy, Debug, Default)]
 struct Latches {
     reference: u64,
@@ -191,10 +195,10 @@ pub(super) struct Received {
     pub(super) working_counter: u16,
 }
 
-/// The reference clock, for those who follow it.
+/// The reference clock, for the workers of clocks that follow it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ReferenceClock {
-    /// About what it shows now, whole.
+    /// Approximate complete time that it shows now.
     pub(super) time: Option<u64>,
     /// It shows 64 bits, not 32.
     pub(super) is_whole: bool,
@@ -241,8 +245,8 @@ impl Worker {
         }
     }
 
-    /// Starts the plan in `plan`, which holds the old one afterwards: on the real-time path nothing is freed.
-    /// Drops the work under way, and the reply to a datagram still on its way.
+    /// Starts the plan in `plan`, which holds the old one afterwards: on the real-time path nothing
+    /// is freed. Drops the work under way, and the reply to a datagram still on its way.
     pub(super) fn start(&mut self, plan: &mut Vec<Action>) -> Option<MailboxOutcome> {
         let is_own = self.owns_request();
         let mut dropped = self.mailbox.close(MailboxError::NotReady);
@@ -260,20 +264,21 @@ impl Worker {
         dropped
     }
 
-    /// Has the delay of its clock follow from that of `before`, and looks at `may_hang_on` for its place.
+    /// Sets `before`, from which the delay of its clock follows, and `may_hang_on`, the possible
+    /// places.
     pub(super) fn stands_behind(&mut self, before: Option<Before>, may_hang_on: MayHangOn) {
         self.before = before;
         (self.may_hang_on, self.hangs_on) = (may_hang_on, None);
     }
 
-    /// The port on which it hangs, if the plan has found it.
+    /// The upstream port, if the plan has found it.
     pub(super) fn found_place(&self) -> Option<Upstream> {
         self.hangs_on
     }
 
     /// Ends the plan under way, and gives it back into `plan`, whole as it was started from there.
     pub(super) fn end(&mut self, plan: &mut Vec<Action>) {
-        // A request of others was never in the mailbox while a plan was under way.
+        // No other request is in the mailbox while a plan is under way.
         let _ = self.start(plan);
         self.next = self.plan.len();
     }
@@ -301,7 +306,7 @@ impl Worker {
         self.is_held = true;
     }
 
-    /// True once so many tries in a row found no answer that it is reported.
+    /// True once enough consecutive tries found no answer to report it.
     pub(super) fn is_unanswered(&self) -> bool {
         self.unanswered.tries >= limits::ATTEMPTS
     }
@@ -316,7 +321,7 @@ impl Worker {
         self.not_before > now
     }
 
-    /// State that the next action asks for.
+    /// State that the next action requests.
     fn requested(&self) -> Option<AlState> {
         match self.plan.get(self.next) {
             Some(Action::RequestState(state)) => Some(*state),
@@ -324,7 +329,7 @@ impl Worker {
         }
     }
 
-    /// Ends the wait: it asks itself, unless all were `asked`.
+    /// Ends the wait: it requests the state itself, unless all were `asked`.
     pub(super) fn go_on(&mut self, asked: Option<Instant>) {
         let waited = self.waits_to_ask();
         self.is_held = false;
@@ -362,14 +367,16 @@ impl Worker {
         Some(Awaited { what, register: self.register() })
     }
 
-    /// True if something takes too long, whatever comes back: a mailbox transfer whose time is up while its frames are being
-    /// lost, or a plan that gets no further. [`Self::expire`] gives it up; what is due, and its progress, change with that only.
+    /// True if work takes too long, whatever comes back: a mailbox transfer that timed out while its
+    /// frames were being lost, or a plan without progress. [`Self::expire`] gives it up; only that
+    /// changes its due time and its progress.
     pub(super) fn takes_too_long(&mut self, now: Instant) -> bool {
         if !self.mailbox.is_idle() {
             self.stuck_since = None;
             return !self.awaiting && self.mailbox.is_overdue(now);
         }
-        // Losses, missing answers and wrong ones have limits of their own; in turn they would begin them again for ever.
+        // Losses, missing answers and wrong ones have separate limits; in alternation they would
+        // reset each other for ever.
         if self.waits_to_ask() {
             self.stuck_since = None;
         }
@@ -402,7 +409,8 @@ impl Worker {
         self.losses.put_off(by);
     }
 
-    /// True if a request for the mailbox can be taken: the reply to a look would be taken for one of its own.
+    /// True if a request for the mailbox can be taken: the reply to another read would be taken for
+    /// the mailbox's.
     pub(super) fn takes_mail(&self) -> bool {
         self.is_done() && self.mailbox.is_idle() && !self.awaiting
     }
@@ -412,8 +420,8 @@ impl Worker {
         self.look_at_status = true;
     }
 
-    /// Has the error counters and the links read once, after they were cleared if `clear`; false while a plan is under
-    /// way.
+    /// Reads the error counters and the links once, after clearing them if `clear`; false while a
+    /// plan is under way.
     pub(super) fn look_at_errors(&mut self, clear: bool) -> bool {
         let first = if clear || self.look == Some(Look::Clear) { Look::Clear } else { Look::Errors };
         self.look = self.is_done().then_some(first);
@@ -431,7 +439,8 @@ impl Worker {
         self.look_at_inputs
     }
 
-    /// Has receive times latched at all SubDevices if `latch`, else its own read; false while a plan is under way.
+    /// Latches receive times at all SubDevices if `latch`, else reads the own ones; false while a
+    /// plan is under way.
     pub(super) fn look_at_times(&mut self, latch: bool) -> bool {
         let look = if latch { Look::Latch } else { Look::Times };
         self.times = self.is_done().then_some(look);
@@ -448,7 +457,7 @@ impl Worker {
         self.look.is_some()
     }
 
-    /// When there is something to send, or `None` while a datagram is on its way or nothing is to do.
+    /// Time of its next datagram, or `None` while one is on its way or there is nothing to do.
     pub(super) fn due(&self) -> Option<Instant> {
         let looks =
             self.look_at_status || self.look_at_inputs || self.times.is_some() || self.look.is_some();

@@ -1,4 +1,4 @@
-//! The workers of all SubDevices, and when each has something to send: side by side, so that with a thousand of them a frame
+//! The workers of all SubDevices, and their due times in one array: with a thousand of them a frame
 //! does not look into each.
 
 use alloc::vec;
@@ -13,20 +13,21 @@ use super::worker::Worker;
 #[derive(Debug, Default)]
 pub(super) struct Workers {
     all: Vec<Worker>,
-    /// Due times of those not turned to since; [`NEVER`] of those that have nothing to send.
+    /// Due times of the workers not accessed since; [`NEVER`] for workers without a datagram to
+    /// send.
     due: Vec<Instant>,
-    /// Progress of those not turned to since.
+    /// Progress of the workers not accessed since.
     standing: Vec<Standing>,
     /// Earliest of the due times, if it is known.
     next: Option<Instant>,
-    /// Number of those at each standing.
+    /// Number of workers at each progress.
     count: [usize; 3],
-    /// Those turned to since.
+    /// Workers accessed since.
     touched: Vec<u16>,
     is_touched: Vec<bool>,
-    /// All may have been turned to.
+    /// All may have been accessed.
     all_touched: bool,
-    /// None has anything to send or to wait for, until one is turned to.
+    /// None has anything to send or to wait for, until one is accessed.
     at_rest: bool,
 }
 
@@ -40,7 +41,7 @@ enum Standing {
     Held,
 }
 
-/// Due time of who has nothing to send.
+/// Due time of a worker without a datagram to send.
 const NEVER: Instant = Instant::from_nanos(u64::MAX);
 
 impl Workers {
@@ -59,7 +60,8 @@ impl Workers {
         }
     }
 
-    /// True if none has anything to send or to wait for: looked up once, and known until one is turned to.
+    /// True if none has anything to send or to wait for: computed once, and valid until a worker is
+    /// accessed.
     pub(super) fn are_at_rest(&mut self) -> bool {
         self.at_rest = self.at_rest || self.all.iter().all(|it| it.due().is_none() && it.mailbox.is_idle());
         self.at_rest
@@ -82,7 +84,7 @@ impl Workers {
         self.count[Standing::Busy as usize] == 0
     }
 
-    /// True if one waits at `now` before it goes on, as until shortly before its SYNC0.
+    /// True if one waits at `now` before it continues, as until shortly before its SYNC0.
     pub(super) fn pause(&self, now: Instant) -> bool {
         self.all.iter().any(|worker| worker.pauses(now))
     }
@@ -93,18 +95,19 @@ impl Workers {
         *self.next.get_or_insert_with(|| earliest(&self.due)) <= now
     }
 
-    /// The first of those from `start` to `end` that has something to send at `now`.
+    /// The first worker from `start` to `end` with a datagram to send at `now`.
     pub(super) fn due_between(&mut self, start: usize, end: usize, now: Instant) -> Option<usize> {
         self.learn();
         self.due.get(start..end)?.iter().position(|due| *due <= now).map(|further| start + further)
     }
 
-    /// True if the worker at `place` takes too long ([`Worker::takes_too_long`]); it does not count as turned to.
+    /// True if the worker at `place` takes too long ([`Worker::takes_too_long`]); it does not count
+    /// as accessed.
     pub(super) fn takes_too_long(&mut self, place: usize, now: Instant) -> bool {
         self.all[place].takes_too_long(now)
     }
 
-    /// When one has something to send next; a little too early where one was turned to since.
+    /// Time of the next datagram of any worker; a little too early if one was accessed since.
     pub(super) fn next_due(&self) -> Option<Instant> {
         if self.all_touched {
             return self.all.iter().filter_map(Worker::due).min();
@@ -114,7 +117,7 @@ impl Workers {
         touched.chain((next < NEVER).then_some(next)).min()
     }
 
-    /// Takes over what has become of those turned to.
+    /// Updates the arrays for the workers accessed since.
     fn learn(&mut self) {
         if self.all_touched {
             (0..self.all.len()).for_each(|place| self.learn_of(place));

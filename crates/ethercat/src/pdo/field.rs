@@ -25,8 +25,8 @@ impl<T: ProcessValue> Field<T> {
         T::read(image, self.first)
     }
 
-    /// Writes the value, and leaves its neighbours alone. Of an integer that the entry is too narrow for, the nearest one
-    /// that it holds.
+    /// Writes the value, and leaves its neighbours unchanged. An integer beyond the range of the
+    /// entry becomes the nearest value in range.
     pub fn set(self, image: &mut [u8], value: T) {
         value.write(image, self.first);
     }
@@ -57,13 +57,14 @@ impl PdoMapping {
         };
         let widths = T::Element::WIDTHS;
         let wanted = type_name::<T>();
-        // An entry that holds several elements has the widest of them.
+        // An entry that holds several elements has the widest elements.
         let element = if widths.contains(&first.bit_length) { first.bit_length } else { *widths.end() };
         let bits = element * T::ELEMENTS;
         if T::ELEMENTS == 1 && first.bit_length != element || first.bit_length % element != 0 {
             return Err(FieldError::Width { index, sub_index, bits: first.bit_length, wanted });
         }
-        // Entries behind it belong to an array as long as they follow at once and hold whole elements.
+        // Entries behind it belong to an array as long as they follow without a gap and hold whole
+        // elements.
         let mut end = first.bit_offset + first.bit_length;
         for (entry, field) in found {
             let follows = field.bit_offset == end && entry.index != 0 && field.bit_length % element == 0;
@@ -99,17 +100,17 @@ impl PdoMapping {
     }
 }
 
-/// Mapped objects shown where another was asked for.
+/// Mapped objects listed in the error of a failed request.
 const NEAR: usize = 6;
 
-/// Reason that an object is not the process data it is taken for.
+/// Reason that an object is no such process data.
 #[non_exhaustive]
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum FieldError {
     /// No PDO in use maps it.
     #[error("no {direction} {index:#06x}:{sub_index:02x} is mapped; {}", listed(*direction, near))]
     NotMapped {
-        /// Asked for.
+        /// Requested.
         direction: Direction,
         /// Object index.
         index: u16,
@@ -121,7 +122,7 @@ pub enum FieldError {
     /// It goes the other way.
     #[error("{index:#06x}:{sub_index:02x} is an {}, not an {direction}", direction.other())]
     Direction {
-        /// Asked for.
+        /// Requested.
         direction: Direction,
         /// Object index.
         index: u16,
@@ -141,10 +142,10 @@ pub enum FieldError {
         sub_index: u8,
         /// Bits it has.
         bits: usize,
-        /// The type asked for.
+        /// The requested type.
         wanted: &'static str,
     },
-    /// An array is longer or shorter than what is mapped side by side.
+    /// An array is longer or shorter than the adjacent mapped entries.
     #[error(
         "{index:#06x}:{sub_index:02x} and what is mapped right behind it do not make {wanted}: {elements} elements"
     )]
@@ -153,9 +154,9 @@ pub enum FieldError {
         index: u16,
         /// Sub-index.
         sub_index: u8,
-        /// Elements there, counted up to the first entry's end that reaches the length asked for.
+        /// Elements there, counted up to the first entry's end that reaches the requested length.
         elements: usize,
-        /// The type asked for.
+        /// The requested type.
         wanted: &'static str,
     },
 }
@@ -175,7 +176,7 @@ fn listed(direction: Direction, near: &[PdoEntry]) -> String {
     text
 }
 
-/// The types that take an entry of so many bits.
+/// The types that take an entry of this width.
 fn fitting(bits: usize) -> &'static str {
     match bits {
         1 => "bool or u8",

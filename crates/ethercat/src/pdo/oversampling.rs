@@ -1,11 +1,13 @@
-//! Oversampling: several samples of a channel in one exchange of process data. A PDO that holds a sample is there as often as samples are taken, each
-//! time with the next index and the next objects (ETG.2000, `OSFac` and `OSIndexInc` of a PDO).
+//! Oversampling: several samples of a channel in one exchange of process data. A PDO that holds a
+//! sample is repeated for each sample, each time with the next index and the next objects
+//! (ETG.2000, `OSFac` and `OSIndexInc` of a PDO).
 
 use alloc::vec::Vec;
 
 use super::{Direction, Pdo, PdoEntry, PdoField, PdoMapping, fields};
 
-/// Distance between the objects of two samples: `OSIndexInc` of the terminals that are known (EL37x2, EL47x2).
+/// Distance between the objects of two samples: `OSIndexInc` of the terminals that are known
+/// (EL37x2, EL47x2).
 const OBJECT_STEP: u16 = 0x10;
 
 impl PdoMapping {
@@ -21,7 +23,8 @@ impl PdoMapping {
         Self { outputs: each(&self.outputs), inputs: each(&self.inputs) }
     }
 
-    /// Channels that are sampled so often in one exchange, in their order: the entries of each, the oldest sample first. A single sample is none.
+    /// Channels with so many samples in one exchange, in their order: the entries of each, the
+    /// oldest sample first. A channel with a single sample is left out.
     #[must_use]
     pub fn sampled_channels(&self, direction: Direction, samples: u8) -> Vec<Vec<(&PdoEntry, PdoField)>> {
         let pdos = self.pdos(direction);
@@ -83,7 +86,8 @@ mod tests {
         PdoMapping { outputs: Vec::new(), inputs: inputs.into() }
     }
 
-    /// Samples lie side by side behind the counter of their channel, each in the next PDO with the next object.
+    /// Samples lie side by side behind the counter of their channel, each in the next PDO with the
+    /// next object.
     // feature(protocol): oversampling: PDOs of several samples in one exchange, as the SII marks them or the configuration names them
     #[test]
     fn a_sample_is_repeated_with_the_next_pdo_and_the_next_object() {
@@ -104,7 +108,7 @@ mod tests {
         assert_eq!(mapping.input_bits(), 2 * 4 * 16 + 32);
     }
 
-    /// Channels are the runs of so many samples; counters and other runs are none.
+    /// Channels are the runs of exactly that many samples; counters and other runs are none.
     #[test]
     fn channels_are_runs_of_as_many_samples() {
         let mapping = el3702().oversampled(3, |pdo| matches!(pdo.index, 0x1A00 | 0x1A80));

@@ -6,9 +6,9 @@ use super::PdoField;
 
 /// A value that process data can hold: `bool`, integers, `f32`, `f64`, and arrays of these. Sealed.
 ///
-/// An integer takes the widths that no narrower one holds: `u16` and `i16` 9 to 16 bits, `u32` and `i32` 17 to 32. An array
-/// takes entries side by side, one or more elements in each; so `[u8; 8]` is a string of eight bytes, and `[bool; 16]`
-/// the bits of a word.
+/// An integer takes the widths that no narrower one holds: `u16` and `i16` 9 to 16 bits, `u32` and
+/// `i32` 17 to 32. An array takes entries side by side, one or more elements in each; so `[u8; 8]`
+/// is a string of eight bytes, and `[bool; 16]` the bits of a word.
 pub trait ProcessValue: Copy + sealed::Sealed {
     /// The type of its elements; itself, if it is no array.
     type Element: ProcessElement;
@@ -30,11 +30,11 @@ pub trait ProcessElement: Copy + sealed::Sealed {
     /// Bits that it takes.
     const WIDTHS: RangeInclusive<usize>;
 
-    /// The value of so many bits.
+    /// The value of `width` bits.
     #[doc(hidden)]
     fn from_bits(bits: u64, width: usize) -> Self;
 
-    /// The nearest value that so many bits hold.
+    /// The nearest value that `width` bits hold.
     #[doc(hidden)]
     fn to_bits(self, width: usize) -> u64;
 }
@@ -76,7 +76,8 @@ impl PdoField {
         fits.then_some(self)
     }
 
-    /// The bits there, with zeros above them; 0 where `image` ends before them. Of a field of more than 64 bits the first 64.
+    /// The bits of the field, with zeros above them; 0 if `image` ends before them. Of a field of
+    /// more than 64 bits the first 64.
     #[must_use]
     pub fn read(self, image: &[u8]) -> u64 {
         let Some(bytes) = image.get(self.bytes()) else { return 0 };
@@ -91,7 +92,8 @@ impl PdoField {
         sign_extended(self.read(image), self.width())
     }
 
-    /// Writes the low bits of `value`, and leaves the neighbours alone; nothing where `image` ends before the field.
+    /// Writes the low bits of `value`, and leaves the neighbours unchanged; nothing if `image` ends
+    /// before the field.
     pub fn write(self, image: &mut [u8], value: u64) {
         let Some(bytes) = image.get_mut(self.bytes()) else { return };
         let mut wide = [0; 16];

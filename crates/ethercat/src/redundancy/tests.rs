@@ -42,7 +42,8 @@ fn second_of(sent: &[u8]) -> Vec<u8> {
     second
 }
 
-/// Data, working counter and position of the spliced reply, either half first, and with one half alone.
+/// Data, working counter and position of the spliced reply, either half first, and with one half
+/// alone.
 fn spliced(sent: &[u8], first: Part<'_>, second: Part<'_>) -> (Vec<u8>, u16, u16) {
     let copy = second_of(sent);
     let [first, second] = [processed(sent, first), processed(&copy, second)];
@@ -74,7 +75,7 @@ fn logical_reads_take_the_bits_that_each_part_put_in() {
 }
 
 #[test]
-fn outputs_stay_as_they_were_sent_and_inputs_over_them_are_those_of_their_part() {
+fn spliced_outputs_stay_and_inputs_come_from_their_part() {
     let sent = frame(&[(Command::Lrw, LOGICAL, &[0xA0, 0xA1, 0xA2, 0xA3])]);
     // The first part reads over its own output, the second over another one.
     let first = Part { data: &[0xA0, 0x01, 0xA2, 0xA3], working_counter: 3, passed: 0 };
@@ -105,7 +106,7 @@ fn a_station_address_is_in_one_part() {
 }
 
 #[test]
-fn positions_go_on_behind_the_break_and_without_it_the_second_copy_addresses_nobody() {
+fn second_copy_counts_positions_from_the_break() {
     let address = Address::at_position(3, register::STATION_ADDRESS);
     let sent = frame(&[(Command::Aprd, address, &[0, 0])]);
     let mut copy = sent.clone();
@@ -158,7 +159,7 @@ fn the_second_copy_carries_the_time_and_never_zeroes() {
 }
 
 #[test]
-fn one_half_alone_is_a_reply_whose_working_counters_are_short() {
+fn one_half_alone_has_short_working_counters() {
     let sent = frame(&[(Command::Lrw, LOGICAL, &[0; 3])]);
     let copy = second_of(&sent);
     let second = processed(&copy, Part { data: &[0, 0, 7], working_counter: 3, passed: 0 });
@@ -171,7 +172,7 @@ fn one_half_alone_is_a_reply_whose_working_counters_are_short() {
 }
 
 #[test]
-fn what_is_no_reply_to_the_second_copy_changes_nothing() {
+fn foreign_frame_is_not_spliced() {
     let sent = frame(&[(Command::Lrw, LOGICAL, &[0; 40])]);
     let copy = second_of(&sent);
     let reply = processed(&copy, Part { data: &[1; 40], working_counter: 3, passed: 0 });
@@ -246,7 +247,8 @@ proptest::proptest! {
     }
 }
 
-/// A reference clock of 32 bits hands on four bytes: the second copy carries as many, of a time that has wrapped since as well.
+/// A 32-bit reference clock distributes four bytes: the second copy carries as many, also of a time
+/// that has wrapped since.
 #[test]
 fn the_second_copy_carries_four_bytes_of_a_clock_of_32_bits() {
     let address = Address::Station { station: 0x1001, register: dc::SYSTEM_TIME };

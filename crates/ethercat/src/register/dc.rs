@@ -21,7 +21,8 @@ pub const SPEED_COUNTER_START: u16 = 0x0930;
 pub const SPEED_COUNTER_DIFFERENCE: u16 = 0x0932;
 /// Filter depths: system time difference (low byte), speed counter (high byte).
 pub const FILTER_DEPTHS: u16 = 0x0934;
-/// Cyclic unit control, 1 byte: bit 0 gives SYNC0 and SYNC1 to the PDI, bits 4 and 5 the latch inputs.
+/// Cyclic unit control, 1 byte: bit 0 gives SYNC0 and SYNC1 to the PDI, bits 4 and 5 the latch
+/// inputs.
 pub const CYCLIC_UNIT_CONTROL: u16 = 0x0980;
 /// Activation, 1 byte: bit 0 cyclic operation, bit 1 SYNC0, bit 2 SYNC1.
 pub const ACTIVATION: u16 = 0x0981;
@@ -31,16 +32,17 @@ pub const START_TIME: u16 = 0x0990;
 pub const NEXT_SYNC1: u16 = 0x0998;
 /// SYNC0 cycle time in ns, 4 bytes.
 pub const SYNC0_CYCLE_TIME: u16 = 0x09A0;
-/// SYNC1 cycle time in ns, 4 bytes: from the SYNC0 pulse that SYNC1 depends on to SYNC1. The next SYNC0 behind that is the next it
-/// depends on.
+/// SYNC1 cycle time in ns, 4 bytes: from the SYNC0 pulse that SYNC1 depends on to SYNC1. The next
+/// SYNC0 behind that is the next it depends on.
 pub const SYNC1_CYCLE_TIME: u16 = 0x09A4;
-/// Control of the latch inputs, 1 byte each: bit 0 of the rising edge, bit 1 of the falling one; clear: the newest edge counts, set: the
-/// first one, until its time is read.
+/// Control of the latch inputs, 1 byte each: bit 0 of the rising edge, bit 1 of the falling one;
+/// clear: the newest edge counts, set: the first one, until its time is read.
 pub const LATCH_CONTROL: u16 = 0x09A8;
-/// Status of the latch inputs, 1 byte each: bits 0 and 1, set while a single rising or falling edge is held; bit 2, level of the pin.
+/// Status of the latch inputs, 1 byte each: bits 0 and 1, set while a single rising or falling edge
+/// is held; bit 2, level of the pin.
 pub const LATCH_STATUS: u16 = 0x09AE;
-/// Latch times, in system time, 8 bytes each: of input 0 rising, falling, of input 1 rising, falling. Reading the first byte lets a single edge
-/// go.
+/// Latch times, in system time, 8 bytes each: of input 0 rising, falling, of input 1 rising,
+/// falling. Reading the first byte releases a single edge.
 pub const LATCH_TIMES: u16 = 0x09B0;
 
 /// Activation byte for cyclic operation with SYNC0.
@@ -56,8 +58,8 @@ pub const LATCH_INPUTS: usize = 2;
 pub const SPEED_COUNTER_START_DEFAULT: u16 = 0x1000;
 
 /// Signed system time difference in ns from the register's sign and magnitude: positive when the
-/// local copy of the system time is ahead of (greater than) the received one (bit 31 clear: greater or
-/// equal).
+/// local copy of the system time is ahead of (greater than) the received one (bit 31 clear: greater
+/// or equal).
 #[must_use]
 pub const fn difference_nanoseconds(register: u32) -> i32 {
     let magnitude = (register & !DIFFERENCE_SIGN) as i32;

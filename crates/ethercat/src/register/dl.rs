@@ -3,7 +3,8 @@
 /// Ports of an ESC.
 pub const PORTS: usize = 4;
 
-/// Order in which a frame visits an ESC's ports after entering at port 0 (ESC data sheet, section I, 3.2).
+/// Order in which a frame visits an ESC's ports after entering at port 0 (ESC data sheet, section
+/// I, 3.2).
 pub const FORWARDING_ORDER: [usize; PORTS] = [0, 3, 1, 2];
 
 /// The DL status register, 0x0110 (ETG.1000.4, 6.4, Table 36).
@@ -38,7 +39,7 @@ impl DlStatus {
         }
     }
 
-    /// As it stands in the register.
+    /// Register value.
     #[must_use]
     pub fn bits(self) -> u16 {
         let bit = |set: bool, number: usize| u16::from(set) << number;
@@ -117,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_is_open_when_frames_come_back_through_it() {
+    fn port_is_open_if_frames_return_through_it() {
         // A coupler's: ports 0 and 1 connected, 2 and 3 closed.
         let status = DlStatus::from_bits(0x5A33);
         assert_eq!([0, 1, 2, 3].map(|port| status.is_open(port)), [true, true, false, false]);

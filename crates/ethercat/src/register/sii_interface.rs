@@ -1,4 +1,5 @@
-//! The SII's EEPROM through the ESC (ETG.1000.4, 6.11 "SII interface"; ESC data sheet, section II, 2.12).
+//! The SII's EEPROM through the ESC (ETG.1000.4, 6.11 "SII interface"; ESC data sheet, section II,
+//! 2.12).
 
 /// SII access configuration, 1 byte: bit 0 gives the EEPROM to the PDI, bit 1 takes it back.
 pub const CONFIGURATION: u16 = 0x0500;

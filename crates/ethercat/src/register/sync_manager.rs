@@ -1,5 +1,4 @@
-//! SyncManagers: who may touch which stretch of process data memory, and when (ETG.1000.4, 6.10,
-//! Table 58).
+//! SyncManagers: access rights and handover of process data memory (ETG.1000.4, 6.10, Table 58).
 
 use crate::wire::read_u16;
 
@@ -25,10 +24,11 @@ pub fn is_mailbox_full(status: &[u8]) -> bool {
 /// Activate bit: repeat request; the MainDevice toggles it when it lost the reply of a mailbox read
 /// (ETG.1000.4, 6.10).
 pub const ACTIVATE_REPEAT: u8 = 0x02;
-/// PDI control bit: the application has switched the SyncManager off, whatever its activate bit says (ETG.1000.4, 6.10,
-/// Table 58): its memory is neither read nor written.
+/// PDI control bit: the application has switched the SyncManager off, whatever its activate bit
+/// says (ETG.1000.4, 6.10, Table 58): its memory is neither read nor written.
 pub const PDI_CONTROL_DEACTIVATED: u8 = 0x01;
-/// PDI control bit: repeat acknowledge; follows [`ACTIVATE_REPEAT`] when the message is there again.
+/// PDI control bit: repeat acknowledge; follows [`ACTIVATE_REPEAT`] when the message is there
+/// again.
 pub const PDI_CONTROL_REPEAT_ACK: u8 = 0x02;
 
 /// Way in which the memory is handed over.
@@ -56,8 +56,8 @@ pub struct SyncManager {
     pub physical_address: u16,
     /// Bytes.
     pub length: u16,
-    /// The control byte (offset 4) as the SII gives it: mode in bits 0 and 1, direction in bits 2 and 3,
-    /// interrupts in bits 4 and 5, watchdog trigger in bit 6.
+    /// The control byte (offset 4) as the SII gives it: mode in bits 0 and 1, direction in bits 2
+    /// and 3, interrupts in bits 4 and 5, watchdog trigger in bit 6.
     pub control: u8,
     /// True if it is active (offset 6, bit 0).
     pub active: bool,
@@ -76,7 +76,8 @@ impl SyncManager {
     /// Bit of the control byte: a write to it feeds the SyncManager watchdog.
     pub const CONTROL_WATCHDOG: u8 = 0x40;
 
-    /// Way in which the memory is handed over, or `None` for the two modes the standard does not define.
+    /// Way in which the memory is handed over, or `None` for the two modes the standard does not
+    /// define.
     #[must_use]
     pub const fn mode(&self) -> Option<SyncManagerMode> {
         match self.control & 0x03 {
@@ -137,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_four_usual_control_bytes_mean_what_they_say() {
+    fn the_four_usual_control_bytes_decode() {
         let sync_manager =
             |control| SyncManager { physical_address: 0x1000, length: 128, control, active: true };
         use SyncManagerDirection::{Read, Write};

@@ -1,4 +1,5 @@
-//! Watchdogs: how long outputs, and the application, may stay away (ETG.1000.4, 6.8; ESC data sheet, section II, 2.10).
+//! Watchdogs: the longest time without outputs, and without access by the application (ETG.1000.4,
+//! 6.8; ESC data sheet, section II, 2.10).
 
 use core::time::Duration;
 
@@ -27,9 +28,9 @@ impl Default for Watchdogs {
 }
 
 impl Watchdogs {
-    /// The registers for these times; `None` is off. Exact where some divider makes both times a whole number of ticks,
-    /// with the divider after reset if that is one. Otherwise both are longer than asked for, by less than one of the
-    /// shortest ticks that can hold them. More than 171 s are cut to that.
+    /// The registers for these times; `None` is off. Exact if some divider makes both times a whole
+    /// number of ticks; the reset divider is preferred. Otherwise both are longer than requested,
+    /// by less than one of the shortest ticks that can hold them. More than 171 s are cut to that.
     #[must_use]
     pub fn new(process_data: Option<Duration>, pdi: Option<Duration>) -> Self {
         let (process_data, pdi) = (process_data.map(clocks), pdi.map(clocks));
@@ -49,13 +50,13 @@ impl Watchdogs {
         }
     }
 
-    /// Time of the SyncManager watchdog; `None` where it is off.
+    /// Time of the SyncManager watchdog; `None` if it is off.
     #[must_use]
     pub fn process_data_time(&self) -> Option<Duration> {
         time(self.divider, self.process_data)
     }
 
-    /// Time of the PDI watchdog; `None` where it is off.
+    /// Time of the PDI watchdog; `None` if it is off.
     #[must_use]
     pub fn pdi_time(&self) -> Option<Duration> {
         time(self.divider, self.pdi)
@@ -89,7 +90,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_tenth_of_a_second_is_what_an_esc_has_after_its_reset() {
+    fn reset_watchdog_time_is_a_tenth_of_a_second() {
         let tenth = Some(Duration::from_millis(100));
         assert_eq!(Watchdogs::new(tenth, tenth), Watchdogs::default());
         assert_eq!(Watchdogs::default().process_data_time(), tenth);
@@ -111,7 +112,7 @@ mod tests {
     proptest! {
         // feature(main-device): watchdogs: exact in registers, written, read back; a drive falls out of Op after its time and not before
         #[test]
-        fn what_registers_can_say_is_said_exactly(divider: u16, process_data: u16, pdi: u16) {
+        fn representable_watchdog_times_are_exact(divider: u16, process_data: u16, pdi: u16) {
             let said = Watchdogs { divider, pdi, process_data };
             let again = Watchdogs::new(said.process_data_time(), said.pdi_time());
             prop_assert_eq!(again.process_data_time(), said.process_data_time());
@@ -119,13 +120,14 @@ mod tests {
         }
 
         #[test]
-        fn no_time_is_shorter_than_asked_for_and_none_much_longer(
+        fn watchdog_times_are_hardly_longer_than_requested(
             process_data in 1..170_000_000_000_u64,
             pdi in 1..170_000_000_000_u64,
         ) {
             let asked = [process_data, pdi].map(Duration::from_nanos);
             let set = Watchdogs::new(Some(asked[0]), Some(asked[1]));
-            // One tick is at most the 65535th part of the longer one, rounded up to the clock; nothing is below two.
+            // One tick is at most the 65535th part of the longer one, rounded up to the clock;
+            // nothing is below two.
             let tick = Duration::from_nanos(process_data.max(pdi) / 65_535) + CLOCK * 3;
             for (asked, set) in asked.into_iter().zip([set.process_data_time(), set.pdi_time()]) {
                 let set = set.expect("it is on");

@@ -26,7 +26,7 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// A SubDevice with this identity, whose name and order number are `name`.
+    /// A SubDevice with this identity; `name` is its name and order number.
     #[must_use]
     pub fn new(identity: Identity, name: &str) -> Self {
         let mut header = Header::new();
@@ -49,7 +49,7 @@ impl Builder {
         builder
     }
 
-    /// The order number, where it differs from the name.
+    /// The order number, if it differs from the name.
     #[must_use]
     pub fn order(mut self, order: &str) -> Self {
         self.general.order = self.string(order);
@@ -70,8 +70,8 @@ impl Builder {
         self
     }
 
-    /// Words the ESC loads into PDI control (0x0140), PDI configuration (0x0150), the SYNC impulse length
-    /// (in 10 ns) and the extended PDI configuration (0x0152).
+    /// Words the ESC loads into PDI control (0x0140), PDI configuration (0x0150), the SYNC impulse
+    /// length (in 10 ns) and the extended PDI configuration (0x0152).
     #[must_use]
     pub fn pdi(
         mut self,
@@ -174,8 +174,8 @@ impl Builder {
         self
     }
 
-    /// The image: checksum right, categories in ascending order, empty ones left out, and a size word that
-    /// is at least 2 KiB.
+    /// The image: checksum right, categories in ascending order, empty ones left out, and a size
+    /// word that is at least 2 KiB.
     #[must_use]
     pub fn build(self) -> Image {
         let mut header = self.header;
@@ -225,7 +225,7 @@ impl Builder {
             index: entry.index,
             sub_index: entry.sub_index,
             name: self.string(&entry.name),
-            // The low byte: those of ETG.1000.6, Table 64 have no more.
+            // The low byte: the data types of ETG.1000.6, Table 64 have no more.
             data_type: entry.data_type as u8,
             bit_length: entry.bit_length,
             flags: 0,
@@ -253,7 +253,7 @@ mod tests {
     use crate::sii::SyncManagerUse;
 
     #[test]
-    fn what_is_built_parses_back() {
+    fn built_image_parses_back() {
         let identity = Identity { vendor_id: 0x6A, product_code: 0x0041_4B44, revision: 2, serial: 9 };
         let mailbox =
             Mailbox { receive_offset: 0x1800, receive_size: 512, send_offset: 0x1C00, send_size: 256 };

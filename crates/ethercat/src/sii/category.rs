@@ -232,7 +232,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_category_cut_inside_a_record_names_what_it_needs() {
+    fn cut_category_names_the_missing_bytes() {
         let cut = |kind, data: &[u8]| Category::parse(kind, data).unwrap_err();
         let error = |kind, expected, found| SiiError::RecordTruncated { kind, expected, found };
         assert_eq!(cut(10, &[2, 1, b'A', 9, b'B']), error(10, 13, 5));

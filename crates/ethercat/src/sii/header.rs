@@ -4,7 +4,7 @@ use super::{CHECKSUM_DISABLED, Identity, SiiError, crc8};
 use crate::table::bit_set;
 use crate::wire::{read_u16, read_u32};
 
-/// Places of a SubDevice's mailboxes, as seen from it: it receives what the MainDevice writes.
+/// Addresses of a SubDevice's mailboxes, as seen from it: it receives the MainDevice's writes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Mailbox {
     /// Physical address of the mailbox the MainDevice writes (SyncManager 0).
@@ -38,7 +38,7 @@ impl MailboxProtocols {
 
 bit_set!(MailboxProtocols);
 
-/// The fixed first 128 bytes, kept whole: vendors use what the standard reserves.
+/// The fixed first 128 bytes, kept whole: vendors use reserved bytes.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Header {
     bytes: [u8; Header::LENGTH],
@@ -48,7 +48,7 @@ impl Header {
     /// Bytes of the header.
     pub const LENGTH: usize = 128;
 
-    /// The header in the first 128 bytes of `image`. The checksum is not looked at:
+    /// The header in the first 128 bytes of `image`. The checksum is not checked here, but in
     /// [`Header::check`].
     ///
     /// # Errors
@@ -73,7 +73,7 @@ impl Header {
         }
     }
 
-    /// The header as it stands in the image.
+    /// The header's bytes in the image.
     #[must_use]
     pub const fn bytes(&self) -> &[u8; Self::LENGTH] {
         &self.bytes

@@ -20,12 +20,12 @@ pub struct Image {
 }
 
 impl Image {
-    /// Parses an image; what stands behind the end mark is not looked at. Of categories that make sense only
-    /// once the first counts ([`Category::is_single`]); further ones stay bytes.
+    /// Parses an image and ignores the bytes behind the end mark. Of categories that make sense
+    /// only once the first counts ([`Category::is_single`]); further ones stay bytes.
     ///
     /// # Errors
-    /// A [`SiiError`] that names the place, what was expected and what was found: an image cut short, a
-    /// wrong checksum, a category that ends inside a record.
+    /// A [`SiiError`] that names the place, the expected value and the one found: an image cut
+    /// short, a wrong checksum, a category that ends inside a record.
     pub fn parse(image: &[u8]) -> Result<Self, SiiError> {
         let header = Header::parse(image)?;
         header.check()?;
@@ -50,8 +50,8 @@ impl Image {
         }
     }
 
-    /// The image as an EEPROM holds it: as long as the header's size word says, at least as long as the
-    /// categories need, filled up with 0xFF.
+    /// The image as an EEPROM holds it: as long as the header's size word says, at least as long as
+    /// the categories need, padded with 0xFF.
     #[must_use]
     pub fn emit(&self) -> Vec<u8> {
         let mut image = self.header.bytes().to_vec();
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_checksum_says_both_values_and_a_disabled_one_is_not_checked() {
+    fn wrong_checksum_is_reported_unless_disabled() {
         let mut image = image();
         let right = image[14];
         image[14] ^= 0x55;

@@ -10,12 +10,12 @@ use crate::wire::read_u16;
 /// Categories at most: the standard has about a dozen kinds, vendors add a few.
 const MAXIMUM_CATEGORIES: usize = 64;
 
-/// Bytes of categories that are read at most. An EEPROM may call itself 8 MiB; what has a meaning takes 1 to
+/// Most bytes of categories that are read. An EEPROM may claim 8 MiB; defined categories take 1 to
 /// 4 KiB, and reading 16 KiB takes two seconds.
 const MAXIMUM_LENGTH: usize = 16 * 1024;
 
-/// Puts an [`Image`] together from reads of 4 or 8 bytes, and jumps over categories it gives no meaning and
-/// over repeated ones of which the first counts. Reading is bounded, whatever the EEPROM holds.
+/// Assembles an [`Image`] from reads of 4 or 8 bytes. Skips undefined categories, and repeated ones
+/// of which the first counts. Reading is bounded, whatever the EEPROM holds.
 ///
 /// ```
 /// use onbeat_ethercat::sii::{Builder, Identity, Reader};
@@ -73,12 +73,13 @@ impl Reader {
         (self.stage != Stage::Done).then_some(self.start + (self.part.len() / 2) as u32)
     }
 
-    /// Takes what a read of [`Reader::next_word`] gave: an even number of bytes, usually 4 or 8.
+    /// Takes the bytes read at [`Reader::next_word`]: an even number, usually 4 or 8.
     ///
     /// # Errors
-    /// [`SiiError::Checksum`], [`SiiError::RecordTruncated`], or [`SiiError::TooLong`] if the categories
-    /// lead past the end of the EEPROM, as they do where it was never programmed;
-    /// [`SiiError::TooManyCategories`] or [`SiiError::TooLarge`] where they do not end. Reading is then over.
+    /// [`SiiError::Checksum`], [`SiiError::RecordTruncated`], or [`SiiError::TooLong`] if the
+    /// categories lead past the end of the EEPROM, as in one that was never programmed;
+    /// [`SiiError::TooManyCategories`] or [`SiiError::TooLarge`] if they do not end. Reading then
+    /// ends.
     pub fn supply(&mut self, bytes: &[u8]) -> Result<(), SiiError> {
         self.part.extend_from_slice(bytes);
         let result = self.digest();
@@ -97,8 +98,8 @@ impl Reader {
     /// The image, with the categories that have a meaning.
     ///
     /// # Errors
-    /// [`SiiError::HeaderTruncated`] if not even the header was read, [`SiiError::NoEnd`] if there is more
-    /// to read.
+    /// [`SiiError::HeaderTruncated`] if not even the header was read, [`SiiError::NoEnd`] if there
+    /// is more to read.
     pub fn finish(self) -> Result<Image, SiiError> {
         let found = self.start as usize * 2 + self.part.len();
         match (self.header, self.stage) {
@@ -108,7 +109,7 @@ impl Reader {
         }
     }
 
-    /// Works through what is there until more is needed.
+    /// Processes the collected bytes until more are needed.
     fn digest(&mut self) -> Result<(), SiiError> {
         loop {
             let needed = match self.stage {
@@ -211,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn four_and_eight_byte_reads_give_the_same_image_and_skip_what_has_no_meaning() {
+    fn read_size_does_not_change_the_image() {
         let eeprom = eeprom();
         let mut expected = Image::parse(&eeprom).unwrap();
         expected.categories.retain(|category| Category::is_known(category.kind()));
@@ -233,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_eeprom_says_of_itself_does_not_bind_the_reader() {
+    fn eeprom_size_word_does_not_bind_the_reader() {
         let mut endless = eeprom()[..Header::LENGTH].to_vec();
         endless[0x3E * 2..][..2].copy_from_slice(&[0xFF, 0xFF]);
         let mut with = |category: &[u8]| {

@@ -1,7 +1,7 @@
 //! The records that SII categories are made of (ETG.1000.6, 5.4, Tables 20 to 27; ETG.2010).
 //!
-//! Each parses from and emits to its fixed length; reserved bytes are kept so that a real device's image
-//! re-emits byte for byte.
+//! Each parses from and emits to its fixed length; reserved bytes are kept so that a real device's
+//! image re-emits byte for byte.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -23,7 +23,7 @@ impl CoeDetails {
     pub const PDO_ASSIGNMENT: Self = Self(0x04);
     /// PDO mapping (0x1600 ff., 0x1A00 ff.) may be written.
     pub const PDO_CONFIGURATION: Self = Self(0x08);
-    /// PDOs are to be uploaded at start-up.
+    /// PDOs are uploaded at start-up.
     pub const UPLOAD_AT_STARTUP: Self = Self(0x10);
     /// SDO complete access.
     pub const COMPLETE_ACCESS: Self = Self(0x20);
@@ -54,7 +54,7 @@ pub struct General {
     pub current_on_ebus: i16,
     /// Physical kind of each port, four bits a port from port 0: 1 MII, 3 E-bus.
     pub physical_ports: u16,
-    /// The other bytes as they stand in the image, and 0 where a field above stands.
+    /// The other bytes of the image, with 0 for the fields above.
     reserved: [u8; General::LENGTH],
 }
 
@@ -253,7 +253,8 @@ impl SiiPdo {
     /// Flag: the mapping is fixed.
     pub const FLAG_FIXED: u16 = 0x0010;
 
-    /// Flag: it holds a sample, and is there as often as samples are taken (ETG.2010, Table 14, PdoOversample).
+    /// Flag: it holds a sample, and is repeated for each sample (ETG.2010, Table 14,
+    /// PdoOversample).
     pub const FLAG_SAMPLE: u16 = 0x0004;
 
     /// The PDO with names looked up in `string`, which takes an index counted from 1.

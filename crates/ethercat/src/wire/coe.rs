@@ -39,10 +39,10 @@ pub enum CoeFormatError {
         /// Bytes there.
         found: usize,
     },
-    /// Another service than the one asked for.
+    /// Another service than the requested one.
     #[error("CoE service {found} at byte 1, expected {expected}")]
     WrongService {
-        /// Service asked for.
+        /// Requested service.
         expected: CoeService,
         /// Service found.
         found: CoeService,
@@ -186,7 +186,7 @@ impl CoeHeader {
         Ok((header, &payload[HEADER_LENGTH..]))
     }
 
-    /// The header as it stands on the wire.
+    /// The header's bytes on the wire.
     #[must_use]
     pub fn emit(&self) -> [u8; HEADER_LENGTH] {
         let bits = self.number & 0x01FF
@@ -207,7 +207,8 @@ pub enum CoeMessage<'a> {
     SdoInformation(SdoInformation<'a>),
     /// Emergency.
     Emergency(Emergency),
-    /// PDOs through the mailbox, and services the standard does not define: header and what follows.
+    /// PDOs through the mailbox, and services the standard does not define: header and the bytes
+    /// behind it.
     Other(CoeHeader, &'a [u8]),
 }
 
@@ -215,7 +216,7 @@ impl<'a> CoeMessage<'a> {
     /// The message in `payload`.
     ///
     /// # Errors
-    /// A [`CoeFormatError`] that names the byte, what was expected and what was found.
+    /// A [`CoeFormatError`] that names the byte, the expected value and the one found.
     pub fn parse(payload: &'a [u8]) -> Result<Self, CoeFormatError> {
         let (header, body) = CoeHeader::parse(payload)?;
         Ok(match header.service {

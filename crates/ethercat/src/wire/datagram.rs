@@ -116,15 +116,15 @@ impl Command {
 /// The four address bytes of a datagram, as its command reads them (ETG.1000.4, 5.4.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Address {
-    /// `position` 0 addresses the SubDevice that sees 0: each one adds one in passing. `register` is
-    /// the physical memory address (ADP and ADO).
+    /// `position` 0 addresses the SubDevice that receives 0: each one adds one in passing.
+    /// `register` is the physical memory address (ADP and ADO).
     AutoIncrement {
         /// Two's complement of the SubDevice's place in the segment, as sent.
         position: u16,
         /// Physical memory address, 0x0000 to 0xFFFF.
         register: u16,
     },
-    /// The SubDevice whose configured station address (register 0x0010) equals `station`.
+    /// The SubDevice with the configured station address (register 0x0010) `station`.
     Station {
         /// Configured station address, or the alias where enabled.
         station: u16,
@@ -173,7 +173,7 @@ pub struct DatagramHeader {
     pub length: u16,
     /// The three reserved bits behind the length, kept so that a frame re-emits byte for byte.
     pub reserved: u8,
-    /// Set by an ESC whose port 0 is closed on a frame that has already been round once.
+    /// Set by an ESC whose port 0 is closed on a frame that has already passed it once.
     pub circulating: bool,
     /// Another datagram follows in this frame.
     pub more_follows: bool,
@@ -226,7 +226,7 @@ impl DatagramHeader {
         })
     }
 
-    /// The header as it stands on the wire.
+    /// The header's bytes on the wire.
     #[must_use]
     pub fn emit(&self) -> [u8; HEADER_LENGTH] {
         let flags = (self.length & LENGTH_MASK)

@@ -14,8 +14,8 @@ pub const SOURCE_OFFSET: usize = 6;
 /// Offset of the EtherType in the frame.
 pub const ETHERTYPE_OFFSET: usize = 12;
 
-/// Bit the first ESC of a segment sets in the source address's first byte, which distinguishes a reply from a
-/// request (ETG.1000.3, 4.7: the locally administered bit).
+/// Bit that the first ESC of a segment sets in the source address's first byte, which distinguishes
+/// a reply from a request (ETG.1000.3, 4.7: the locally administered bit).
 pub const PROCESSED_BIT: u8 = 0x02;
 
 /// A MAC address.
@@ -26,8 +26,8 @@ impl MacAddress {
     /// All stations.
     pub const BROADCAST: Self = Self([0xFF; 6]);
 
-    /// The source address of a MainDevice that was given none of its own: locally administered, with
-    /// [`PROCESSED_BIT`] clear so that replies can be distinguished from requests.
+    /// The default source address of a MainDevice: locally administered, with [`PROCESSED_BIT`]
+    /// clear so that replies can be distinguished from requests.
     pub const MAIN_DEVICE: Self = Self([0x10; 6]);
 
     /// True if an ESC has processed a frame with this source address.

@@ -1,7 +1,7 @@
 //! The EtherCAT frame (ETG.1000.4, 5.3): Ethernet header, two bytes of EtherCAT header, datagrams.
 //!
 //! [`Frame`] is the checked view of received bytes; [`FrameBuilder`] lays datagrams into a buffer.
-//! A [`DatagramPlace`] says where a datagram stands, for those who change frames in place.
+//! A [`DatagramPlace`] is the offset of a datagram, for changes of a frame in place.
 
 use core::ops::Range;
 
@@ -68,7 +68,7 @@ pub enum FrameError {
     },
 }
 
-/// A frame whose datagrams have all been checked to lie inside it.
+/// A frame whose datagrams were all checked to lie inside it.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame<'a> {
     bytes: &'a [u8],
@@ -79,7 +79,7 @@ impl<'a> Frame<'a> {
     /// Checks `bytes`, which start at the destination MAC address; padding behind is allowed.
     ///
     /// # Errors
-    /// A [`FrameError`] that names what was expected and what was found.
+    /// A [`FrameError`] that names the expected value and the one found.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, FrameError> {
         let end = checked_end(bytes)?;
         let mut places = Places { bytes, offset: DATAGRAMS_OFFSET, end, done: end == DATAGRAMS_OFFSET };
@@ -150,7 +150,7 @@ pub struct Datagram<'a> {
 pub struct DatagramPlace {
     /// Byte of the frame where the header starts.
     pub offset: usize,
-    /// The header that stands there.
+    /// Header of the datagram.
     pub header: DatagramHeader,
 }
 
@@ -177,15 +177,15 @@ impl DatagramPlace {
 
 /// The datagrams of `bytes` up to the first that is out of bounds; none if it is no EtherCAT frame.
 ///
-/// This is what an ESC does: it processes on the fly and cannot look ahead.
+/// An ESC does the same: it processes on the fly and cannot look ahead.
 pub fn places(bytes: &[u8]) -> impl Iterator<Item = DatagramPlace> + use<'_> {
     let end = checked_end(bytes).unwrap_or(DATAGRAMS_OFFSET);
     let done = end == DATAGRAMS_OFFSET;
     Places { bytes, offset: DATAGRAMS_OFFSET, end, done }.map_while(Result::ok)
 }
 
-/// The datagram at `offset` of `bytes`, which end at `end`; the next one starts where this one ends, if
-/// its header says that more follow. For walking a frame that changes on the way.
+/// The datagram at `offset` of `bytes`, which end at `end`; the next one starts where this one
+/// ends, if its header says that more follow. For walking a frame that changes on the way.
 ///
 /// # Errors
 /// [`FrameError::DatagramOverrun`] if it reaches past `end`.
@@ -246,7 +246,8 @@ pub struct FrameBuilder<'a> {
 }
 
 impl<'a> FrameBuilder<'a> {
-    /// Starts a broadcast frame in `buffer`, which should hold [`crate::link::MAXIMUM_FRAME_LENGTH`].
+    /// Starts a broadcast frame in `buffer`, which should hold
+    /// [`crate::link::MAXIMUM_FRAME_LENGTH`].
     ///
     /// # Panics
     /// If `buffer` holds fewer bytes than the shortest Ethernet frame, 60.
@@ -259,8 +260,8 @@ impl<'a> FrameBuilder<'a> {
         Self { buffer, length: DATAGRAMS_OFFSET, last: None }
     }
 
-    /// Goes on in a frame of this builder's, behind its datagram from `last.start` to `last.end`; what stood there is
-    /// dropped. `None` where the buffer ends before.
+    /// Continues a frame of this builder behind its datagram from `last.start` to `last.end`; later
+    /// ones are dropped. `None` if the buffer ends before.
     pub(crate) fn resume(buffer: &'a mut [u8], last: Range<usize>) -> Option<Self> {
         let flags = buffer.get_mut(last.clone())?.get_mut(7)?;
         *flags &= !MORE_FOLLOWS;
@@ -279,8 +280,8 @@ impl<'a> FrameBuilder<'a> {
         self.last.is_none()
     }
 
-    /// Appends a datagram with zeroed data and working counter, and returns where it stands; `None`,
-    /// with nothing changed, if it does not fit. `more_follows` is looked after here.
+    /// Appends a datagram with zeroed data and working counter, and returns its place; `None`, with
+    /// nothing changed, if it does not fit. Sets `more_follows`.
     pub fn push(&mut self, mut header: DatagramHeader) -> Option<DatagramPlace> {
         if usize::from(header.length) > self.room()? {
             return None;
@@ -317,7 +318,8 @@ impl<'a> FrameBuilder<'a> {
         self.buffer[field].copy_from_slice(&working_counter.to_le_bytes());
     }
 
-    /// Writes the EtherCAT header, pads to the shortest Ethernet frame and returns the frame's length.
+    /// Writes the EtherCAT header, pads to the shortest Ethernet frame and returns the frame's
+    /// length.
     #[must_use]
     pub fn finish(mut self) -> usize {
         self.write_header(self.length - DATAGRAMS_OFFSET, false);
@@ -334,8 +336,8 @@ impl<'a> FrameBuilder<'a> {
 }
 
 impl Frame<'_> {
-    /// Builds the same frame again in `buffer` from what was parsed, addresses, reserved bits, working
-    /// counters and padding included, and returns its length; `None` if `buffer` is too short, or
+    /// Builds the same frame again in `buffer` from the parsed one, with addresses, reserved bits,
+    /// working counters and padding, and returns its length; `None` if `buffer` is too short, or
     /// shorter than the shortest Ethernet frame.
     #[must_use]
     pub fn emit(&self, buffer: &mut [u8]) -> Option<usize> {
@@ -382,7 +384,7 @@ impl Iterator for Places<'_> {
     }
 }
 
-/// Source MAC address of a frame that [`checked_end`] has looked at.
+/// Source MAC address of a frame that [`checked_end`] has checked.
 pub(crate) fn source(bytes: &[u8]) -> MacAddress {
     mac_address(bytes, SOURCE_OFFSET)
 }
@@ -408,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_built_parses_back() {
+    fn built_frame_parses_back() {
         let mut buffer = [0xEE; 100];
         let length = two_datagrams(&mut buffer);
         let frame = Frame::parse(&buffer[..length]).unwrap();

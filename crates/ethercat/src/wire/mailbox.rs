@@ -37,7 +37,7 @@ pub enum MailboxFormatError {
         /// Bytes behind the header.
         found: usize,
     },
-    /// An error reply whose own type is not 1.
+    /// An error reply with another type than 1.
     #[error("mailbox error reply: type {found:#06x} at byte 6, expected 0x0001")]
     WrongErrorType {
         /// Length of the message found.
@@ -126,7 +126,8 @@ impl fmt::Display for MailboxType {
 pub struct Header {
     /// Bytes behind the header.
     pub length: u16,
-    /// Station address of the sender or receiver where messages pass through; 0 to and from the MainDevice.
+    /// Station address of the sender or receiver of forwarded messages; 0 to and from the
+    /// MainDevice.
     pub address: u16,
     /// Reserved for channels, 0 to 63; 0.
     pub channel: u8,
@@ -171,7 +172,7 @@ impl Header {
         Ok((header, payload.get(..announced).ok_or(beyond)?))
     }
 
-    /// The header as it stands on the wire.
+    /// The header's bytes on the wire.
     #[must_use]
     pub fn emit(&self) -> [u8; HEADER_LENGTH] {
         let mut bytes = [0; HEADER_LENGTH];
@@ -237,7 +238,8 @@ impl MailboxError {
         [ERROR_TYPE as u8, 0, low, high]
     }
 
-    /// The error reply in `payload`, the bytes behind a mailbox header of type [`MailboxType::Error`].
+    /// The error reply in `payload`, the bytes behind a mailbox header of type
+    /// [`MailboxType::Error`].
     ///
     /// # Errors
     /// [`MailboxFormatError::Truncated`], [`MailboxFormatError::WrongErrorType`].

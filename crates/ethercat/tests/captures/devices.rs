@@ -11,7 +11,7 @@ use onbeat_ethercat::wire::{Command, Frame, read_u16, read_u32};
 use crate::mailbox::{Transfer, transfers};
 use crate::recording::Recording;
 
-/// A SubDevice by station address, or by auto-increment position where it has none yet.
+/// A SubDevice by station address, or by auto-increment position before it has one.
 type Device = u16;
 
 /// Every read of an SII: device, word address, bytes.
@@ -129,7 +129,7 @@ fn the_akd_servos_pdo_mapping_reads_out_of_its_objects() {
 }
 
 #[test]
-fn uploaded_mappings_are_as_long_as_the_sync_managers_the_master_then_set() {
+fn uploaded_mappings_match_the_sync_manager_lengths() {
     let devices = [
         ("soem-sdinfo-akd", 0x1001),
         ("soem-dual-lan9252", 0x1001),
@@ -168,7 +168,7 @@ fn transfers_longer_than_four_bytes_and_downloads_read_out() {
 }
 
 #[test]
-fn recorded_sii_reads_are_what_the_images_hold() {
+fn recorded_sii_reads_match_the_images() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/real/sii");
     let devices = [
         ("replay-dc", 0x1000, "ek1100"),

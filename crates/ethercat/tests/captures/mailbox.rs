@@ -20,8 +20,8 @@ pub(crate) struct Message {
     pub(crate) processed: bool,
 }
 
-/// Every mailbox message of `recording`: what is written to or read from the memory that the MainDevice
-/// itself configured as mailbox.
+/// Every mailbox message of `recording`: all writes to and reads from the memory that the
+/// MainDevice configured as mailbox.
 pub(crate) fn messages(recording: &Recording) -> Vec<Message> {
     let mut mailboxes: BTreeMap<(u16, u16), SyncManagerDirection> = BTreeMap::new();
     let mut messages = Vec::new();
@@ -44,7 +44,7 @@ pub(crate) fn messages(recording: &Recording) -> Vec<Message> {
                 (Some(SyncManagerDirection::Read), Command::Fprd) if datagram.working_counter == 1 => {}
                 _ => continue,
             }
-            // TwinCAT looks at the two bytes of length before it reads the message.
+            // TwinCAT reads the two bytes of length before the message.
             if datagram.data.len() < HEADER_LENGTH {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! Recordings of real devices, and what tshark makes of them.
+//! Recordings of real devices, and their decoding by tshark.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -51,8 +51,9 @@ impl Recording {
         Self { path, frames }
     }
 
-    /// Output of tshark: for each frame that passes `filter`, the values of each of `fields`, comma-separated
-    /// where there are several. `None`, with the reason printed, where tshark is not installed.
+    /// Output of tshark: for each frame that passes `filter`, the values of each of `fields`,
+    /// comma-separated if there are several. `None`, with the reason printed, if tshark is not
+    /// installed.
     pub(crate) fn tshark(&self, filter: &str, fields: &[&str]) -> Option<Vec<Vec<String>>> {
         let mut command = Command::new("tshark");
         command.arg("-r").arg(&self.path).args(["-Y", filter, "-T", "fields", "-E", "occurrence=a"]);

@@ -404,7 +404,7 @@ impl Severity {
 #[serde(tag = "event", rename_all = "snake_case")]
 #[allow(
     missing_docs,
-    reason = "fields: places among SubDevices, axes and interlocks, from 0, and the values told"
+    reason = "fields: places among SubDevices, axes and interlocks, from 0, and the values reported"
 )]
 pub enum Happening {
     /// The bus reached a phase.

@@ -234,7 +234,7 @@ impl Serve {
         self.next += 1;
         if is_full {
             self.guests.shared.refused.fetch_add(1, Ordering::Relaxed);
-            session.reply(0, Outcome::error("too many programs ask the bus already: end some of them"));
+            session.reply(0, Outcome::error("too many programs use the bus already: end some of them"));
             session.is_closing = true;
             return session.flush();
         }

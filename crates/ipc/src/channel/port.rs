@@ -28,7 +28,8 @@ pub struct Port {
 /// The ring had no space for the bytes, which were refused and counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{length} bytes found no room: the client of the port does not read, or there is none; or they never fit"
+    "{length} bytes do not fit: the port's client does not read, no client is connected, or the \
+     message is longer than the port"
 )]
 pub struct Full {
     /// Number of bytes refused.

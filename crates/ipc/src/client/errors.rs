@@ -27,8 +27,8 @@ pub enum AttachError {
     },
     /// The server has another version of the protocol.
     #[error(
-        "the cycle at {} speaks another version of the IPC: expected {expected}, found {found}; use programs of the same \
-         version of Onbeat on both sides",
+        "the cycle at {} uses another version of the IPC: expected {expected}, found {found}; use \
+         programs of the same version of Onbeat on both sides",
         path.display()
     )]
     Version {
@@ -110,7 +110,8 @@ pub enum Refusal {
 pub enum FindError {
     /// No cycle runs.
     #[error(
-        "no cycle{} runs: none answers in {}; start one with `onbeat run`, or set ONBEAT_IPC to the path of its socket",
+        "no cycle{} runs: no process answers in {}; start one with `onbeat run`, or set ONBEAT_IPC \
+         to the path of its socket",
         name.as_ref().map_or(String::new(), |name| format!(" called `{name}`")),
         folders.iter().map(|folder| folder.display().to_string()).collect::<Vec<_>>().join(", ")
     )]

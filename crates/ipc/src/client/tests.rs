@@ -47,7 +47,7 @@ impl Drop for Folder {
 fn without_a_cycle_the_error_says_where_it_was_looked_for() {
     let folder = Folder::new();
     let error = folder.only(None).unwrap_err().to_string();
-    assert!(error.starts_with("no cycle runs: none answers in "), "{error}");
+    assert!(error.starts_with("no cycle runs: no process answers in "), "{error}");
     assert!(error.contains(&*folder.0.to_string_lossy()) && error.contains("ONBEAT_IPC"), "{error}");
     let _ipc = folder.open("one").unwrap();
     let error = folder.only(Some("two")).unwrap_err().to_string();
@@ -111,7 +111,7 @@ fn a_folder_that_others_may_write_to_is_not_trusted() {
 #[test]
 fn a_folder_of_another_user_is_not_trusted() {
     if !rustix::process::geteuid().is_root() {
-        return eprintln!("skipped: needs root, to give a folder away");
+        return testkit::skip!("needs root, to give a folder away");
     }
     let folder = Folder::new();
     let _ipc = folder.open("robot").unwrap();

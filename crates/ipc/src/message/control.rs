@@ -89,16 +89,16 @@ codes! {
         /// The cycle is being stopped.
         Stopping = 7, "the cycle is being stopped";
         /// An earlier request is still in progress.
-        Busy = 8, "what was asked before is still being done; wait for its reply";
+        Busy = 8, "the last request is still in progress; wait for its reply";
         /// The robot does not support it, for example homing of an axis without a homing method in
         /// the robot file.
-        NotPossible = 9, "the robot file gives no way to do that";
+        NotPossible = 9, "the robot file does not provide for that";
         /// A later request replaced it.
         Replaced = 10, "a later request took its place";
         /// The drives are not enabled.
         NotEnabled = 11, "the drives are not enabled; enable them first";
         /// Supervision holds an axis, or has stopped it meanwhile.
-        Held = 12, "supervision holds an axis; see why in its state, mend that, then reset";
+        Held = 12, "supervision holds an axis; see the reason in its state, fix the cause, then reset";
         /// A drive does not take the mode of operation of the controller that was to be switched
         /// to; the axes are in the modes of before.
         Mode = 13, "a drive did not take the mode of that controller in time; the one before is still active";

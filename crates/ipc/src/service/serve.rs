@@ -254,7 +254,7 @@ impl Serve {
         match recv(socket, &mut [0; LONGEST_REQUEST], RecvFlags::DONTWAIT) {
             Err(Errno::AGAIN | Errno::INTR) if !holder.is_gone() => return,
             Ok((1.., _)) => {
-                let text = "the connection of a lease takes no more requests: the lease is over";
+                let text = "the connection of a lease takes no more requests: the lease has ended";
                 let _ = answer(socket.as_fd(), &Reply::refusal(Status::Malformed, text), &[]);
             }
             Ok(_) | Err(_) => {}
@@ -289,8 +289,8 @@ impl Serve {
         let visitor = &self.visitors[place];
         let refusal = if version != controller::VERSION {
             let text = format!(
-                "the cycle speaks version {} with controllers, this one {version}: use programs of the same version of \
-                 Onbeat on both sides",
+                "the cycle uses version {} with controllers, this one {version}: use programs of \
+                 the same version of Onbeat on both sides",
                 controller::VERSION
             );
             Reply::refusal(Status::Version, text)
@@ -446,7 +446,7 @@ impl Serve {
         };
         let reads_only = (!visitor.may_command()).then(|| visitor.refusal(self.handed.group));
         if !bus.admit(bus::Guest { socket: ours, user: visitor.user, reads_only }) {
-            return refuse(Status::NotReady, "the bus has no room for another program at the moment");
+            return refuse(Status::NotReady, "the bus cannot serve another program at the moment");
         }
         let reply = Reply { status: Status::Done, numbers: [0; 3], text: String::new() };
         answer(socket, &reply, &[theirs.as_fd()]).is_ok()
@@ -512,7 +512,7 @@ fn complaint(malformed: Malformed) -> Reply {
     match malformed {
         Malformed::Version(found) => Reply::refusal(
             Status::Version,
-            format!("the cycle speaks version {VERSION} of the IPC, the visitor {found}"),
+            format!("the cycle uses version {VERSION} of the IPC, the client {found}"),
         ),
         Malformed::Magic | Malformed::Content => {
             Reply::refusal(Status::Malformed, "the message is no request")
@@ -530,7 +530,8 @@ fn answer(socket: BorrowedFd<'_>, reply: &Reply, files: &[BorrowedFd<'_>]) -> Re
     let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
     match sendmsg(socket, &[IoSlice::new(&reply.emit())], &mut control, flags) {
         Err(error @ Errno::TOOMANYREFS) if !files.is_empty() => {
-            let text = "the system lets this user hand out no more descriptors, until programs have taken those on their way";
+            let text = "the system lets this user pass no more file descriptors until programs \
+                have received the descriptors already sent";
             answer(socket, &Reply::refusal(Status::Failed, text), &[]).and(Err(error))
         }
         sent => sent.map(drop),

@@ -155,7 +155,7 @@ pub enum ReadError {
     Nothing,
     /// No attempt gave a whole publication.
     #[error(
-        "no whole publication in {ATTEMPTS} attempts: this process gets too little of the CPU; try again"
+        "no whole publication in {ATTEMPTS} attempts: this process gets too little CPU time; try again"
     )]
     Torn,
 }

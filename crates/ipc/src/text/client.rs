@@ -23,7 +23,7 @@ pub struct Client {
 pub enum AskError {
     /// No such program runs.
     #[error(
-        "no {}{} runs: none answers in {}; start one with {}",
+        "no {}{} runs: no process answers in {}; start one with {}",
         kind.name,
         name.as_ref().map_or(String::new(), |name| format!(" called `{name}`")),
         listed(folders),

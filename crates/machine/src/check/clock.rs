@@ -8,9 +8,10 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         name: "clock-source",
         area: Area::Clock,
-        wanted: "one that is read without leaving the program",
-        why: "The cycle reads the clock several times a cycle. From tsc or an ARM counter that takes 20 ns; from hpet \
-              or acpi_pm a system call and 1 to 5 us, and all CPUs queue for it.",
+        wanted: "a clock that is read without a system call",
+        why: "The program reads the clock several times a cycle. From tsc or an ARM counter that \
+            takes 20 ns; from hpet or acpi_pm a system call and 1 to 5 us, and all CPUs queue for \
+            it.",
         look: source,
     },
     Check {
@@ -24,15 +25,16 @@ pub(super) const CHECKS: &[Check] = &[
         name: "timer-migration",
         area: Area::Clock,
         wanted: "off",
-        why: "With it, timers of sleeping CPUs move to busy ones: the cycle's CPU may handle those of others.",
+        why: "With it, timers of sleeping CPUs move to busy CPUs: the cycle's CPU may handle \
+            timers of other CPUs.",
         look: migration,
     },
     Check {
         name: "nmi-watchdog",
         area: Area::Clock,
         wanted: "off",
-        why: "It interrupts every CPU by a counter of cycles, with an interrupt that nothing can hold off, and \
-              occupies that counter.",
+        why: "It interrupts every CPU by a counter of cycles, with an interrupt that cannot be \
+            masked, and occupies that counter.",
         look: nmi_watchdog,
     },
     Check {

@@ -17,8 +17,9 @@ pub(super) const CHECKS: &[Check] = &[
         name: "isolated-cpu",
         area: Area::Cpus,
         wanted: "isolated",
-        why: "The scheduler puts ordinary tasks on every CPU that is not isolated. The cycle outranks them, yet finds \
-              its caches full of their data, and their system calls in its way.",
+        why: "The scheduler puts ordinary tasks on every CPU that is not isolated. The cycle has a \
+            higher priority, but finds its caches full of their data, and must wait for their \
+            system calls.",
         look: isolated,
     },
     Check {
@@ -32,8 +33,8 @@ pub(super) const CHECKS: &[Check] = &[
         name: "rcu-callbacks",
         area: Area::Cpus,
         wanted: "offloaded from the cycle's CPU",
-        why: "The kernel frees memory in batches (RCU callbacks) on the CPU where it was given up, in a soft \
-              interrupt above the cycle, unless they are offloaded.",
+        why: "The kernel frees memory in batches (RCU callbacks) on the CPU that released it, in a \
+            soft interrupt above the cycle, unless they are offloaded.",
         look: rcu_callbacks,
     },
     Check {
@@ -47,7 +48,7 @@ pub(super) const CHECKS: &[Check] = &[
         name: "kernel-threads",
         area: Area::Cpus,
         wanted: "no movable one on the cycle's CPU",
-        why: "Kernel threads wake by themselves, and those that can run anywhere need not run here.",
+        why: "Kernel threads wake by themselves. Kernel threads that can run on any CPU need not run here.",
         look: kernel_threads,
     },
     Check {
@@ -61,8 +62,8 @@ pub(super) const CHECKS: &[Check] = &[
         name: "smt-sibling",
         area: Area::Cpus,
         wanted: "no second thread on the cycle's core",
-        why: "Two hardware threads share one core's units and first caches: what runs beside the cycle makes it up to \
-              twice as slow, at any instant.",
+        why: "Two hardware threads share one core's units and first caches: a task on the other \
+            thread makes the cycle up to twice as slow, at any time.",
         look: smt,
     },
     Check {

@@ -32,14 +32,14 @@ pub(super) const CHECKS: &[Check] = &[
         name: "irqbalance",
         area: Area::Interrupts,
         wanted: "not running, or the CPU is isolated",
-        why: "It moves interrupts between CPUs every ten seconds, onto the cycle's as well, and undoes what was set \
-              by hand. Isolated CPUs it leaves alone.",
+        why: "It moves interrupts between CPUs every ten seconds, onto the cycle's as well, and \
+            undoes manual settings. It leaves isolated CPUs alone.",
         look: irqbalance,
     },
     Check {
         name: "packet-steering",
         area: Area::Interrupts,
-        wanted: "no other interface hands its packets to the cycle's CPU",
+        wanted: "no other interface sends its packets to the cycle's CPU",
         why: "Receive packet steering lets the CPUs of a mask do the network work of others, in soft interrupts.",
         look: packet_steering,
     },
@@ -47,8 +47,8 @@ pub(super) const CHECKS: &[Check] = &[
         name: "machine-check-poll",
         area: Area::Interrupts,
         wanted: "off, or rarely",
-        why: "The kernel asks every CPU for corrected hardware errors by a timer; reading the banks takes tens of \
-              microseconds on some machines.",
+        why: "A timer of the kernel checks every CPU for corrected hardware errors; reading the \
+            banks takes tens of microseconds on some machines.",
         look: machine_check_poll,
     },
 ];
@@ -139,8 +139,8 @@ fn interrupts(check: &Check, subject: &Subject) -> Finding {
         return check.note(found, "There is no other CPU to send them to.");
     }
     let fix = format!(
-        "echo {others} > /proc/irq/NUMBER/smp_affinity_list. Interrupts the kernel manages itself refuse: boot with \
-         isolcpus=managed_irq,{} for those.",
+        "echo {others} > /proc/irq/NUMBER/smp_affinity_list. This fails for interrupts that the \
+         kernel manages itself: boot with isolcpus=managed_irq,{} to move them.",
         subject.cpu
     );
     here.iter().fold(check.warning(found, fix), |finding, it| {

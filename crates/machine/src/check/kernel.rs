@@ -25,24 +25,24 @@ pub(super) const CHECKS: &[Check] = &[
         name: "interrupt-threads",
         area: Area::Kernel,
         wanted: "interrupt handlers run as threads",
-        why: "A handler in a thread has a priority, and the cycle's can be higher. A handler that is none stands \
-              above every task.",
+        why: "A handler in a thread has a priority, and the cycle's can be higher. A handler \
+            without a thread interrupts every task.",
         look: interrupt_threads,
     },
     Check {
         name: "dual-kernel",
         area: Area::Kernel,
         wanted: "none: Linux alone",
-        why: "Beside a co-kernel (Xenomai, EVL, RTAI) Linux, and our cycle on it, runs only when the co-kernel has \
-              nothing to do.",
+        why: "With a co-kernel (Xenomai, EVL, RTAI), Linux and the cycle run only when the \
+            co-kernel is idle.",
         look: dual_kernel,
     },
     Check {
         name: "debug-options",
         area: Area::Kernel,
         wanted: "no lock, memory or preemption debugging built in",
-        why: "Debugging kernels check every lock or memory access: paths get several times longer, and some checks \
-              hold interrupts off.",
+        why: "Debugging kernels check every lock or memory access: code gets several times slower, \
+            and some checks disable interrupts.",
         look: debug_options,
     },
     Check {
@@ -56,8 +56,8 @@ pub(super) const CHECKS: &[Check] = &[
         name: "mitigations",
         area: Area::Kernel,
         wanted: "none active (where nothing untrusted runs)",
-        why: "Mitigations of processor vulnerabilities make every system call, interrupt and switch of tasks dearer \
-              by up to some microseconds. They do not make it less predictable.",
+        why: "Mitigations of processor vulnerabilities make every system call, interrupt and task \
+            switch slower by up to some microseconds. They do not make it less predictable.",
         look: mitigations,
     },
     Check {

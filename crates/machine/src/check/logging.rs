@@ -15,7 +15,7 @@ pub(super) const CHECKS: &[Check] = &[
         name: "serial-console",
         area: Area::Logging,
         wanted: "none",
-        why: "At 115 200 baud a line of 80 letters takes 7 ms, and whoever prints it waits.",
+        why: "At 115 200 baud a line of 80 letters takes 7 ms, and the task that prints it waits.",
         look: serial_console,
     },
     Check {
@@ -36,8 +36,8 @@ pub(super) const CHECKS: &[Check] = &[
         name: "journaling",
         area: Area::Logging,
         wanted: "none where nothing needs it",
-        why: "The journal of a file system is written every few seconds, and whoever writes a file meanwhile may wait \
-              for it. The cycle writes no files; recorders do.",
+        why: "The journal of a file system is written every few seconds, and a task that writes a \
+            file at that time may wait for it. The cycle writes no files; recorders do.",
         look: journaling,
     },
 ];
@@ -95,8 +95,9 @@ fn journaling(check: &Check, subject: &Subject) -> Finding {
         true => check.ok("none"),
         false => check.note(
             format!("on {}", some_of(&names, 3)),
-            "Where no file may be lost it stays. Elsewhere: ext2, or ext4 without a journal (tune2fs -O ^has_journal on \
-             the unmounted device); record into memory (/dev/shm) or onto another disk; noatime, and commit=60 for ext4.",
+            "Keep it where no file may be lost. Elsewhere: ext2, or ext4 without a journal \
+             (tune2fs -O ^has_journal on the unmounted device); record into memory (/dev/shm) or \
+             onto another disk; noatime, and commit=60 for ext4.",
         ),
     }
 }

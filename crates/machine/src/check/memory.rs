@@ -14,8 +14,8 @@ pub(super) const CHECKS: &[Check] = &[
         name: "transparent-huge-pages",
         area: Area::Memory,
         wanted: "never, or only on request",
-        why: "The kernel collects small pages into huge ones behind the program's back: the page moves, and who \
-              touches it waits. onbeat run switches it off for itself.",
+        why: "The kernel collects small pages into huge pages without notice: the page moves, and \
+            a task that uses it waits. onbeat run switches it off for itself.",
         look: huge_pages,
     },
     Check {
@@ -29,7 +29,8 @@ pub(super) const CHECKS: &[Check] = &[
         name: "numa-balancing",
         area: Area::Memory,
         wanted: "off",
-        why: "The kernel takes pages away for a moment to see who uses them: a fault in the middle of a cycle.",
+        why: "The kernel unmaps pages for a moment to see which tasks use them: a page fault in \
+            the middle of a cycle.",
         look: numa_balancing,
     },
     Check {
@@ -51,22 +52,23 @@ pub(super) const CHECKS: &[Check] = &[
         name: "compaction-of-locked",
         area: Area::Memory,
         wanted: "off",
-        why: "Memory that is locked stays in memory, but the kernel may still move it to another place, and who touches \
-              it meanwhile waits. PREEMPT_RT kernels have this off.",
+        why: "Memory that is locked stays in memory, but the kernel may still move it, and a task \
+            that uses it at that time waits. PREEMPT_RT kernels have this off.",
         look: compaction_of_locked,
     },
     Check {
         name: "zone-reclaim",
         area: Area::Memory,
         wanted: "off",
-        why: "With it, whoever asks for memory may have to free some first, on this node.",
+        why: "With it, a task that allocates memory may have to free some first, on this node.",
         look: zone_reclaim,
     },
     Check {
         name: "free-memory",
         area: Area::Memory,
         wanted: "a tenth or more available",
-        why: "When memory runs short, every program that asks for a page helps to free some, and the disk is busy.",
+        why: "When memory runs short, every program that allocates a page must help to free some, \
+            and the disk is busy.",
         look: free_memory,
     },
     Check {

@@ -27,8 +27,8 @@ pub(super) const CHECKS: &[Check] = &[
         name: "nic-driver",
         area: Area::Nic,
         wanted: "a PCIe card",
-        why: "A card on USB is polled once in 125 us at best; a wireless one sends when the air is free; a virtual one \
-              hands frames to another program.",
+        why: "A card on USB is polled once in 125 us at best; a wireless one sends when the air is \
+            free; a virtual one passes frames to another program.",
         look: driver,
     },
     Check {
@@ -42,15 +42,16 @@ pub(super) const CHECKS: &[Check] = &[
         name: "nic-coalescing",
         area: Area::Nic,
         wanted: "off: 0 us",
-        why: "The card holds its interrupt back to save some: each reply is that much late, and the frame after it.",
+        why: "The card delays its interrupt to raise fewer: each reply, and the frame after it, is \
+            late by that much.",
         look: coalescing,
     },
     Check {
         name: "nic-offloads",
         area: Area::Nic,
         wanted: "gro and lro off",
-        why: "They try to join each frame with the next ones, and lro holds it back in the card meanwhile. EtherCAT \
-              frames are never joined: it is work for nothing.",
+        why: "They try to merge each frame with the next, and lro delays it in the card. EtherCAT \
+            frames are never merged: the work is wasted.",
         look: offloads,
     },
     Check {
@@ -64,7 +65,8 @@ pub(super) const CHECKS: &[Check] = &[
         name: "nic-queues",
         area: Area::Nic,
         wanted: "one",
-        why: "With several queues, each with an interrupt on a CPU of its own, replies come by way of any of these CPUs.",
+        why: "With several queues, each with an interrupt on a separate CPU, replies arrive \
+            through any of these CPUs.",
         look: queues,
     },
     Check {
@@ -79,8 +81,9 @@ pub(super) const CHECKS: &[Check] = &[
         name: "nic-threaded-napi",
         area: Area::Nic,
         wanted: "on with a real-time priority; off is as good where interrupts have threads",
-        why: "An ordinary kernel takes frames from the card in a soft interrupt, which it leaves to ksoftirqd, at \
-              ordinary priority, when there is much to do. A NAPI thread of its own can be given a priority.",
+        why: "An ordinary kernel takes frames from the card in a soft interrupt, which it leaves \
+            to ksoftirqd, at ordinary priority, under load. A dedicated NAPI thread can be given a \
+            priority.",
         look: threaded_napi,
     },
     Check {
@@ -94,7 +97,7 @@ pub(super) const CHECKS: &[Check] = &[
         name: "nic-pause",
         area: Area::Nic,
         wanted: "off",
-        why: "A pause frame makes the card hold back what it has to send. SubDevices know none.",
+        why: "A pause frame makes the card delay its frames. SubDevices send none.",
         look: pause,
     },
     Check {
@@ -251,7 +254,7 @@ fn queues(check: &Check, subject: &Subject) -> Finding {
         _ => ("combined 1 rx 0", vec![(Setting::CombinedQueues, 1), (Setting::RxQueues, 0)]),
     };
     let fix =
-        format!("ethtool -L {name} {words}; the link is gone for a moment, with many drivers for seconds");
+        format!("ethtool -L {name} {words}; the link is lost for a moment, with many drivers for seconds");
     check.note(format!("{} receive", queues.count()), fix).driving(subject, one)
 }
 

@@ -8,24 +8,24 @@ pub(super) const CHECKS: &[Check] = &[
         name: "nic-addresses",
         area: Area::Nic,
         wanted: "no IPv4",
-        why: "An interface with an address is part of a network: the kernel sends ARP and whatever programs want, \
-              between the bus's frames.",
+        why: "An interface with an address is part of a network: the kernel sends ARP and the \
+            traffic of programs between the bus's frames.",
         look: addresses,
     },
     Check {
         name: "nic-ipv6",
         area: Area::Nic,
         wanted: "no IPv6",
-        why: "An interface with IPv6 sends multicast of its own (router and neighbour solicitation), which SubDevices \
-              pass on through the whole ring.",
+        why: "An interface with IPv6 sends its own multicast (router and neighbour solicitation), \
+            which SubDevices pass on through the whole ring.",
         look: ipv6,
     },
     Check {
         name: "nic-network-manager",
         area: Area::Nic,
         wanted: "unmanaged",
-        why: "NetworkManager and systemd-networkd ask for addresses (DHCP) on every interface they manage, again and \
-              again, and take the link down to do so.",
+        why: "NetworkManager and systemd-networkd request addresses (DHCP) on every interface they \
+            manage, repeatedly, and take the link down to do so.",
         look: managers,
     },
     Check {
@@ -154,7 +154,8 @@ fn sockets(check: &Check, subject: &Subject) -> Finding {
                 1 => "a raw socket".to_owned(),
                 _ => format!("{count} raw sockets"),
             },
-            "See who they are (ss -0 -p) and stop them: LLDP and DHCP daemons, sniffers, another MainDevice.",
+            "List these programs (ss -0 -p) and stop them: LLDP and DHCP daemons, sniffers, \
+             another MainDevice.",
         ),
     }
 }

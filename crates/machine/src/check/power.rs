@@ -29,7 +29,7 @@ pub(super) const CHECKS: &[Check] = &[
         name: "frequency-driver",
         area: Area::Power,
         wanted: "one that Linux commands, or a fixed clock",
-        why: "Without a driver the firmware may change the clock as it likes, and nobody sees it.",
+        why: "Without a driver the firmware may change the clock at any time, and Linux cannot see it.",
         look: driver,
     },
     Check {
@@ -44,7 +44,7 @@ pub(super) const CHECKS: &[Check] = &[
         name: "thermal-throttling",
         area: Area::Power,
         wanted: "never happened",
-        why: "A processor that gets too hot halves its clock, or stops it now and then, without asking.",
+        why: "A processor that gets too hot halves its clock, or stops it now and then, without notice.",
         look: thermal,
     },
     Check {
@@ -86,11 +86,12 @@ fn sleep_states(check: &Check, subject: &Subject) -> Finding {
         return check.ok("none");
     }
     if held.is_some() {
-        return check.ok(format!("{}, but a program holds them off", some_of(&names, 4)));
+        return check.ok(format!("{}, but a program prevents them", some_of(&names, 4)));
     }
     let fix = format!(
-        "onbeat run holds them off while it runs, if it may open /dev/cpu_dma_latency. For good: boot with \
-         processor.max_cstate=1 intel_idle.max_cstate=1, or echo 1 > {folder}/stateN/disable"
+        "onbeat run prevents them while it runs, if it may open /dev/cpu_dma_latency. For good: \
+         boot with processor.max_cstate=1 intel_idle.max_cstate=1, or echo 1 > \
+         {folder}/stateN/disable"
     );
     let may_hold = subject.root.exists("/dev/cpu_dma_latency");
     let finding = match may_hold {

@@ -33,18 +33,19 @@ pub(super) const CHECKS: &[Check] = &[
         name: "rt-throttling",
         area: Area::Scheduling,
         wanted: "95 % of the time or no limit",
-        why: "When all real-time tasks of a CPU together have used up this share, they all stop until the period is \
-              over, 50 ms by default. A cycle that sleeps never gets there; one that spins does. It is also what \
-              saves a machine from a real-time task gone wild.",
+        why: "When all real-time tasks of a CPU together have used up this share, they all stop \
+            until the period ends, 50 ms by default. A cycle that sleeps never reaches this limit; \
+            a cycle that spins does. The limit also protects a machine from a runaway real-time \
+            task.",
         look: throttling,
     },
     Check {
         name: "fair-server",
         area: Area::Scheduling,
         wanted: "at most 5 % of the time",
-        why: "When ordinary tasks of a CPU have got nothing for most of a second, the fair server (Linux 6.12 and \
-              later) runs them before every SCHED_FIFO task, for its whole budget at once. A cycle that sleeps \
-              leaves them time and never meets it.",
+        why: "When ordinary tasks of a CPU have had no CPU time for most of a second, the fair \
+            server (Linux 6.12 and later) runs them before every SCHED_FIFO task, for its whole \
+            budget at once. A cycle that sleeps leaves them time and is not affected.",
         look: fair_server,
     },
     Check {
@@ -67,7 +68,8 @@ pub(super) const CHECKS: &[Check] = &[
         name: "graphical-target",
         area: Area::Scheduling,
         wanted: "no display server",
-        why: "A desktop wakes up many times a second, fills caches, and its graphics driver holds off interrupts.",
+        why: "A desktop wakes up many times a second, fills caches, and its graphics driver delays \
+            interrupts.",
         look: graphical,
     },
 ];
@@ -246,8 +248,8 @@ fn graphical(check: &Check, subject: &Subject) -> Finding {
         true => check.ok("none"),
         false => check.note(
             some_of(&names, 3),
-            "systemctl set-default multi-user.target, and boot; for now systemctl isolate multi-user.target, which ends \
-             the sessions of all who work there.",
+            "systemctl set-default multi-user.target, and boot; for now systemctl isolate \
+             multi-user.target, which ends the graphical sessions of all users.",
         ),
     }
 }

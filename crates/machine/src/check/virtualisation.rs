@@ -11,30 +11,32 @@ pub(super) const CHECKS: &[Check] = &[
         name: "hypervisor",
         area: Area::Virtualisation,
         wanted: "none",
-        why: "A hypervisor takes the CPU away whenever another guest or the host wants it, for milliseconds, and no \
-              priority of the guest counts.",
+        why: "A hypervisor takes the CPU away whenever the host or another virtual machine needs \
+            it, for milliseconds, whatever the priority inside this virtual machine.",
         look: hypervisor_check,
     },
     Check {
         name: "steal-time",
         area: Area::Virtualisation,
         wanted: "none",
-        why: "Stolen time is time in which the guest wanted to run and the hypervisor did not let it.",
+        why: "Stolen time is time in which this virtual machine was ready to run and the \
+            hypervisor did not run it.",
         look: steal,
     },
     Check {
         name: "container",
         area: Area::Virtualisation,
         wanted: "none, or one with real-time rights",
-        why: "Inside a container the host's settings cannot be changed, often not even seen, and its limits hold.",
+        why: "Inside a container the host's settings cannot be changed, often not even read, and \
+            its limits apply.",
         look: container,
     },
     Check {
         name: "firmware-interrupts",
         area: Area::Virtualisation,
         wanted: "none",
-        why: "The firmware stops all CPUs for its own work (SMI: fan control, USB keyboards, memory errors), for 10 us \
-              to milliseconds, and no kernel can see or forbid it.",
+        why: "The firmware stops all CPUs for its own work (SMI: fan control, USB keyboards, \
+            memory errors), for 10 us to milliseconds, and no kernel can see or prevent it.",
         look: firmware_interrupts,
     },
 ];
@@ -62,8 +64,8 @@ fn hypervisor_check(check: &Check, subject: &Subject) -> Finding {
         None => check.ok("none to be seen"),
         Some(name) => check.warning(
             name,
-            "Run the cycle on the machine itself. If it must be a guest: on a PREEMPT_RT host, one isolated host CPU \
-             for each guest CPU, memory locked, no overcommitment.",
+            "Run the cycle on the machine itself. If it must be virtual: on a PREEMPT_RT host, one \
+             isolated host CPU for each virtual CPU, memory locked, no overcommitment.",
         ),
     }
 }
@@ -73,7 +75,7 @@ fn steal(check: &Check, subject: &Subject) -> Finding {
     let Some(since_boot) = stat.map(|usage| usage.since_boot()) else { return check.ok("none to be seen") };
     let shares = since_boot.of(subject.cpu).unwrap_or(since_boot.whole);
     let found = format!("{:.2} % of the time of CPU {} since boot", shares.steal * 100.0, subject.cpu);
-    let fix = "Ask whoever runs the host for a CPU of its own; see also: hypervisor.";
+    let fix = "Ask the host's administrator for a dedicated CPU; see also: hypervisor.";
     match shares.steal {
         share if share > 0.01 => check.critical(found, fix),
         share if share > 0.0 => check.warning(found, fix),

@@ -221,7 +221,7 @@ impl fmt::Display for Change {
         match self {
             Self::File { path, .. } | Self::Cpus { path, .. } => write!(f, "{}", path.display()),
             Self::Affinity { tid, .. } => write!(f, "the CPUs of thread {tid}"),
-            Self::Descendants { .. } => write!(f, "the CPUs of threads started meanwhile"),
+            Self::Descendants { .. } => write!(f, "the CPUs of threads started since"),
             Self::Scheduling { tid, .. } => write!(f, "the scheduling of thread {tid}"),
             Self::Driver { interface, before } => {
                 let settings: Vec<&str> = before.iter().map(|(setting, _)| setting.name()).collect();

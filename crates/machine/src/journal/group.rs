@@ -103,12 +103,12 @@ impl Stuck {
     /// The threads by name, as a reason that may pass if one of them may be moved later.
     fn error(self) -> io::Error {
         let Self { threads, why, bound } = self;
-        let told = threads.iter().take(TOLD).map(String::as_str).collect::<Vec<_>>().join(", ");
+        let named = threads.iter().take(TOLD).map(String::as_str).collect::<Vec<_>>().join(", ");
         let text = match threads.len() {
             0 => return why,
-            1 => format!("thread {told} stays in it: {why}"),
-            number if number > TOLD => format!("{number} threads stay in it, {told} among them: {why}"),
-            _ => format!("threads {told} stay in it: {why}"),
+            1 => format!("thread {named} stays in it: {why}"),
+            number if number > TOLD => format!("{number} threads stay in it, {named} among them: {why}"),
+            _ => format!("threads {named} stay in it: {why}"),
         };
         let kind = if bound { io::ErrorKind::InvalidInput } else { io::ErrorKind::ResourceBusy };
         io::Error::new(kind, text)

@@ -190,14 +190,14 @@ pub(super) fn open(path: &Path) -> io::Result<File> {
     if found.mode() & 0o022 != 0 {
         return Err(not_ours(
             path,
-            &format!("one that others may write to, mode {:o}", found.mode() & 0o7777),
+            &format!("a file that other users may write to, mode {:o}", found.mode() & 0o7777),
         ));
     }
     Ok(file)
 }
 
 fn not_ours(path: &Path, found: &str) -> io::Error {
-    let expected = "expected a file of this user's that nobody else may write to";
+    let expected = "expected a file of this user that no other user may write to";
     let text = format!("{}: {expected}, found {found}: look what it is and remove it", path.display());
     io::Error::new(io::ErrorKind::InvalidData, text)
 }

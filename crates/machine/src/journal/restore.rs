@@ -59,7 +59,7 @@ pub struct LeftBehind {
 impl fmt::Display for LeftBehind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { what, pid, changes } = self;
-        write!(f, "{what}, left behind by process {pid}, which was killed: {changes} changes stand")
+        write!(f, "{what}, left behind by process {pid}, which was killed: {changes} changes remain")
     }
 }
 

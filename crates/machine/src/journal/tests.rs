@@ -189,7 +189,7 @@ fn foreign_journal_is_refused() {
     mode("writable.journal", 0o666);
     fs::rename(folder.0.join("linked.journal"), folder.0.join("elsewhere")).unwrap();
     symlink(folder.0.join("elsewhere"), folder.0.join("linked.journal")).unwrap();
-    let mut rows = vec![("linked", "a symbolic link"), ("writable", "others may write to, mode 666")];
+    let mut rows = vec![("linked", "a symbolic link"), ("writable", "other users may write to, mode 666")];
     if rustix::process::geteuid().is_root() {
         foreign.push(left_behind(&folder, "given"));
         chown(folder.0.join("given.journal"), Some(65_534), None).unwrap();
@@ -253,7 +253,7 @@ fn sets_of_cpus_keep_what_others_changed_meanwhile() {
 fn affinities_come_back_also_to_threads_started_meanwhile() {
     let all = Cpus::online();
     if all.count() < 2 {
-        return eprintln!("skipped: needs two CPUs");
+        return testkit::skip!("needs two CPUs");
     }
     let folder = Folder::new("affinity");
     std::thread::spawn(move || {

@@ -37,7 +37,7 @@ pub(super) fn move_away(journal: &mut Journal, cpu: usize) -> Moved {
             Taken::Refused => left.push(name(number)),
         }
     }
-    let why = "interrupts the kernel does not let go".to_owned();
+    let why = "interrupts that the kernel does not move".to_owned();
     let left = if left.is_empty() { Vec::new() } else { vec![Left { what: left, why }] };
     Moved { moved, left }
 }

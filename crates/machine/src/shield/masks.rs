@@ -59,7 +59,7 @@ pub(super) fn left(tasks: &[Task]) -> Vec<Left> {
         ("workers the kernel ends once they are idle", |task| {
             task.bound && task.name.starts_with(UNBOUND_WORKER)
         }),
-        ("not let go", |task| !task.bound),
+        ("refused by the kernel", |task| !task.bound),
     ];
     let of = |(why, is): (&str, Is)| Left {
         what: tasks.iter().filter(|task| is(task)).map(|task| task.name.clone()).collect(),

@@ -1,9 +1,8 @@
 //! Feedback of a brake: digital inputs that show whether it is open or closed.
 //!
-//! The feedback is evaluated once the brake had the time to do as it was commanded. From then on it
-//! has to show that, until another command comes. A contradiction that lasts for [`FEEDBACK_TIME`]
-//! is a fault, which stays until it is acknowledged. An input that is lost shows nothing, and
-//! nothing is a contradiction, too.
+//! The feedback is evaluated once the brake had the time to follow its command, until the next
+//! command. A contradiction that lasts for [`FEEDBACK_TIME`] is a fault, which stays until it is
+//! acknowledged. A lost input shows nothing, and counts as a contradiction, too.
 
 use types::state::{BrakeInput, InputLevel, StopReason};
 
@@ -75,7 +74,7 @@ impl BrakeReading {
         self.other_than(false)
     }
 
-    /// Input that shows another state than `open`; first the one that should be on.
+    /// Input that shows another state than `open`; first the input that should be on.
     fn other_than(&self, open: bool) -> Option<BrakeCause> {
         let released = (BrakeInput::Released, self.released, open);
         let closed = (BrakeInput::Closed, self.closed, !open);
@@ -103,8 +102,8 @@ pub(super) struct FeedbackWatch {
 }
 
 impl FeedbackWatch {
-    /// One cycle. `is_reached`: the drive exchanges process data, so that a lost input is no part of
-    /// an outage of all.
+    /// One cycle. `is_reached`: the drive exchanges process data, so that a lost input does not
+    /// belong to an outage of the whole bus.
     pub(super) fn look(
         &mut self,
         elapsed: Seconds,
@@ -156,10 +155,11 @@ impl FeedbackWatch {
     }
 }
 
-/// Time that a contradiction lasts before it is a fault, and an agreement before it ends one: contacts bounce.
+/// Time that a contradiction lasts before it is a fault, and an agreement before it ends one:
+/// contacts bounce.
 pub const FEEDBACK_TIME: Seconds = Seconds(0.02);
 
-/// The least cycles of a contradiction: those from an output to the input that shows its effect.
+/// The least cycles of a contradiction: from an output to the input that shows its effect.
 const FEEDBACK_CYCLES: u32 = 5;
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! A row of joints from a base to a tip, as URDF describes it.
 //!
-//! Joint positions are plain numbers here, as URDF counts them: rad for a joint that turns, m for one that slides;
-//! [`ArmJoint::kind`] says which. Poses are of the tip in the frame of the base link, m.
+//! Joint positions are plain numbers here, as URDF counts them: rad for a revolute joint, m for a
+//! prismatic one; [`ArmJoint::kind`] gives the kind. Poses are of the tip in the frame of the base
+//! link, m.
 
 mod inverse;
 mod line;
@@ -38,7 +39,7 @@ pub struct ArmJoint {
     pub origin: Transform,
     /// About or along which it moves, in its own frame; of length 1.
     pub axis: DVec3,
-    /// Lowest and highest position, rad or m; infinite for one that turns for ever.
+    /// Lowest and highest position, rad or m; infinite for a continuous joint.
     pub limits: (f64, f64),
     /// Highest speed, rad/s or m/s; 0 if the file does not say.
     pub velocity: f64,
@@ -56,10 +57,12 @@ pub enum JointKind {
 }
 
 impl SerialArm {
-    /// From the text of a URDF file. Without names, from the root to the only link that carries no other.
+    /// From the text of a URDF file. Without names, from the root to the only link that carries no
+    /// other.
     ///
     /// # Errors
-    /// A file that is no URDF, no way from `base` to `tip`, a joint of a kind that a serial arm cannot have.
+    /// A file that is no URDF, no way from `base` to `tip`, a joint of a kind that a serial arm
+    /// cannot have.
     pub fn from_urdf(urdf: &str, base: Option<&str>, tip: Option<&str>) -> Result<Self, ArmError> {
         load::arm(urdf, base, tip)
     }
@@ -70,7 +73,7 @@ impl SerialArm {
         &self.joints
     }
 
-    /// Name of the link whose frame poses are in.
+    /// Name of the reference link of poses.
     #[must_use]
     pub fn base_link(&self) -> &str {
         &self.base_link
@@ -92,8 +95,8 @@ impl SerialArm {
         pose * self.tip
     }
 
-    /// Velocity of the tip for each joint's velocity, one column a joint: linear (m/s), then angular (rad/s), in the frame
-    /// of the base. Returns the pose of the tip.
+    /// Velocity of the tip for each joint's velocity, one column a joint: linear (m/s), then
+    /// angular (rad/s), in the frame of the base. Returns the pose of the tip.
     pub fn jacobian(&self, positions: &[f64], columns: &mut [SpatialVector]) -> Transform {
         let mut pose = Transform::IDENTITY;
         // First the axes and where they are; the tip is known after the last one.

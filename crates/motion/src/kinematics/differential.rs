@@ -20,8 +20,8 @@ impl DifferentialDrive {
         Ok(Self { radius: length("wheel radius", wheel_radius.0)?, track: length("track", track.0)? })
     }
 
-    /// Velocities of the wheels, left and right, for a twist; both forward are positive. Its y is not possible
-    /// and plays no part.
+    /// Velocities of the wheels, left and right, for a twist; both forward are positive. Its y is
+    /// not possible and plays no part.
     #[must_use]
     pub fn wheels(&self, twist: Twist) -> [RadiansPerSecond; 2] {
         let turn = twist.yaw.0 * self.track / 2.0;
@@ -39,7 +39,7 @@ impl DifferentialDrive {
         }
     }
 
-    /// The arc along which the base moves while the wheels turn by so much.
+    /// The arc along which the base moves while the wheels turn by these angles.
     #[must_use]
     pub fn displacement(&self, [left, right]: [Radians; 2]) -> Displacement {
         Displacement {

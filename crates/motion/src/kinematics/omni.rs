@@ -24,8 +24,8 @@ pub struct OmniWheel {
     pub y: Metres,
     /// Direction it drives to when it turns forward, counter-clockwise from ahead.
     pub direction: Radians,
-    /// Axis of the roller on the floor, counter-clockwise from `direction`: 0 for an omni wheel, +-45 degrees for most
-    /// Mecanum wheels.
+    /// Axis of the roller on the floor, counter-clockwise from `direction`: 0 for an omni wheel,
+    /// +-45 degrees for most Mecanum wheels.
     pub roller: Radians,
     /// Half of its diameter over the rollers.
     pub radius: Metres,
@@ -35,8 +35,8 @@ impl OmniBase {
     /// Four wheels as they are.
     ///
     /// # Errors
-    /// A number that is not finite, a radius that is not above 0, rollers that drive nothing, wheels that leave a
-    /// motion of the base free.
+    /// A number that is not finite, a radius that is not above 0, rollers that drive nothing,
+    /// wheels that leave a motion of the base free.
     pub fn new(wheels: [OmniWheel; 4]) -> Result<Self, BaseError> {
         let mut inverse = [DVec3::ZERO; 4];
         for (number, (wheel, row)) in wheels.iter().zip(&mut inverse).enumerate() {
@@ -49,14 +49,15 @@ impl OmniBase {
             if roller.cos().abs() < LEAST_GRIP {
                 return Err(BaseError::Rollers { wheel: number });
             }
-            // The roller lets go across its axis; along it the wheel and the floor move alike:
-            // (v + yaw x place) . axis = radius * turning * cos(roller).
+            // The roller is free across its axis; along it the wheel and the floor move alike: (v +
+            // yaw x place) . axis = radius * turning * cos(roller).
             let (sin, cos) = (direction + roller).sin_cos();
             let grip = radius * roller.cos();
             let about = wheel.x.0 * sin - wheel.y.0 * cos;
             *row = DVec3::new(cos, sin, about) / grip;
         }
-        // Columns of one size, so that the test for a free motion does not depend on metres and radians.
+        // Columns of one size, so that the test for a free motion does not depend on metres and
+        // radians.
         let sizes = inverse.iter().map(|row| row * row).sum::<DVec3>().map(f64::sqrt);
         if !(sizes.cmpgt(DVec3::ZERO).all()) {
             return Err(BaseError::Free);
@@ -64,7 +65,8 @@ impl OmniBase {
         let even = inverse.map(|row| row / sizes);
         let square: DMat3 =
             even.iter().map(|row| DMat3::from_cols(row * row.x, row * row.y, row * row.z)).sum();
-        // Of columns of length 1: no motion is driven by less than `FREE` unless the inverse is as large.
+        // Of columns of length 1: no motion is driven by less than `FREE` unless the inverse is as
+        // large.
         let back = square.inverse();
         let largest = back.to_cols_array().iter().fold(0.0, |most: f64, number| most.max(number.abs()));
         if !(square.determinant() != 0.0 && largest < 1.0 / (FREE * FREE)) {
@@ -74,9 +76,11 @@ impl OmniBase {
         Ok(Self { inverse, forward })
     }
 
-    /// Mecanum wheels at the corners of a rectangle, all driving ahead: front left, front right, rear left, rear right.
-    /// `wheelbase` is between front and rear axles, `track` between left and right wheels; `roller` is the angle
-    /// between the axles of roller and wheel, 45 degrees for most. Seen from above the rollers point to the middle of the base (an "X"); those on the floor lie across.
+    /// Mecanum wheels at the corners of a rectangle, all driving ahead: front left, front right,
+    /// rear left, rear right. `wheelbase` is between front and rear axles, `track` between left and
+    /// right wheels; `roller` is the angle between the axles of roller and wheel, 45 degrees for
+    /// most. Seen from above the rollers point to the middle of the base (an "X"); the rollers on
+    /// the floor lie across.
     ///
     /// # Errors
     /// As [`OmniBase::new`].
@@ -98,8 +102,9 @@ impl OmniBase {
         Self::new([wheel(1.0, 1.0), wheel(1.0, -1.0), wheel(-1.0, 1.0), wheel(-1.0, -1.0)])
     }
 
-    /// Omni wheels on a circle of `arm` about the middle, a quarter turn apart, each driving counter-clockwise around it.
-    /// The first stands at `first`, counter-clockwise from ahead (45 degrees for a base with a wheel at each corner).
+    /// Omni wheels on a circle of `arm` about the middle, a quarter turn apart, each driving
+    /// counter-clockwise around it. The first is at `first`, counter-clockwise from ahead (45
+    /// degrees for a base with a wheel at each corner).
     ///
     /// # Errors
     /// As [`OmniBase::new`].
@@ -126,7 +131,7 @@ impl OmniBase {
         self.inverse.map(|row| RadiansPerSecond(row.dot(twist)))
     }
 
-    /// The twist that comes nearest to what the wheels do: four wheels can contradict each other.
+    /// The twist nearest to the wheels' velocities: four wheels can contradict each other.
     #[must_use]
     pub fn twist(&self, wheels: [RadiansPerSecond; 4]) -> Twist {
         let moved = self.displacement(wheels.map(|wheel| Radians(wheel.0)));
@@ -137,15 +142,15 @@ impl OmniBase {
         }
     }
 
-    /// The arc along which the base moves while the wheels turn by so much.
+    /// The arc along which the base moves while the wheels turn by these angles.
     #[must_use]
     pub fn displacement(&self, wheels: [Radians; 4]) -> Displacement {
         let moved: DVec3 = self.forward.iter().zip(wheels).map(|(column, wheel)| column * wheel.0).sum();
         Displacement { x: Metres(moved.x), y: Metres(moved.y), yaw: Radians(moved.z) }
     }
 
-    /// Contradiction of the wheels: what is left of their velocities when the nearest twist is taken
-    /// away. It grows when a wheel slips.
+    /// Contradiction of the wheels: their velocities minus the nearest twist. It grows when a wheel
+    /// slips.
     #[must_use]
     pub fn slip(&self, wheels: [RadiansPerSecond; 4]) -> RadiansPerSecond {
         let made = self.wheels(self.twist(wheels));
@@ -157,5 +162,6 @@ impl OmniBase {
 /// Cosine of the steepest rollers: 89 degrees.
 const LEAST_GRIP: f64 = 0.017;
 
-/// Smallest part of the largest singular value, squared in the least squares, that still drives a motion.
+/// Smallest part of the largest singular value, squared in the least squares, that still drives a
+/// motion.
 const FREE: f64 = 1e-6;

@@ -20,7 +20,8 @@ impl Bounds {
             .find(|(_, bound)| !(bound.is_finite() && *bound > 0.0))
     }
 
-    /// Never less than a motion over `distance` takes that changes its velocity by `change`; about right for long ones.
+    /// Never less than a motion over `distance` takes that changes its velocity by `change`; about
+    /// right for long ones.
     fn time(&self, distance: f64, change: f64) -> f64 {
         distance.abs() / self.velocity
             + (change.abs() + self.velocity) / self.acceleration
@@ -52,7 +53,7 @@ pub(super) enum NoPlan {
     NotFound,
 }
 
-/// The way on from where the coordinate is, and room for the next one.
+/// The present motion of the coordinate, and space for the next one.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
     pub(super) bounds: Bounds,
@@ -61,13 +62,13 @@ pub(super) struct Plan {
     now: Way,
     next: Way,
     elapsed: f64,
-    /// The library's unit of time, s: with it the largest acceleration is 1. Its tolerances are absolute, and hold for
-    /// numbers about 1.
+    /// The library's unit of time, s: with it the largest acceleration is 1. Its tolerances are
+    /// absolute, and hold for numbers about 1.
     unit: f64,
 }
 
-/// A trajectory that begins at `origin`: the library counts from zero, so that an axis that has turned for days is
-/// planned as exactly as a new one.
+/// A trajectory that begins at `origin`: the library counts from zero, so that an axis that has
+/// turned for days is planned as exactly as a new one.
 #[derive(Clone, Debug)]
 struct Way {
     trajectory: Trajectory<1>,
@@ -77,7 +78,7 @@ struct Way {
 }
 
 impl Plan {
-    /// At rest at zero.
+    /// At standstill at zero.
     pub(super) fn new(bounds: Bounds) -> Self {
         let unit = bounds.acceleration.sqrt().recip();
         let mut input = InputParameter::new(None);
@@ -92,7 +93,7 @@ impl Plan {
         Self { bounds, calculator, input, now: way.clone(), next: way, elapsed: 0.0, unit }
     }
 
-    /// Other bounds, and stands at `position`.
+    /// Sets other bounds, and standstill at `position`.
     pub(super) fn stand_within(&mut self, bounds: Bounds, position: f64) {
         self.unit = bounds.acceleration.sqrt().recip();
         limit(&mut self.input, bounds, self.unit);
@@ -100,14 +101,15 @@ impl Plan {
         self.stand_at(position);
     }
 
-    /// Stands at `position` and stays.
+    /// Standstill at `position`, now and later.
     pub(super) fn stand_at(&mut self, position: f64) {
         self.now.aim = Aim::Position { position, velocity: 0.0 };
         self.now.duration = 0.0;
         self.elapsed = 0.0;
     }
 
-    /// Plans from `from` to `aim`, no shorter than `shortest`; [`Plan::take_up`] begins it. Returns its duration.
+    /// Plans from `from` to `aim`, no shorter than `shortest`; [`Plan::take_up`] begins it. Returns
+    /// its duration.
     pub(super) fn prepare(&mut self, from: Moment, aim: Aim, shortest: Option<f64>) -> Result<f64, NoPlan> {
         self.prepare_within(self.bounds, from, aim, shortest)
     }
@@ -141,8 +143,9 @@ impl Plan {
             return Err(NoPlan::TooLong);
         }
         let way = &mut self.next;
-        // A distance of exactly 2 a^3/j^2, for one, lies between two shapes of the library's, and rounding can leave it in
-        // neither: round numbers do that. It is found from a hair beside; the end of a way is exact all the same.
+        // A distance of exactly 2 a^3/j^2, for example, lies between two shapes of the library's
+        // motions, and rounding can leave it in neither: round numbers do that. A tiny offset finds
+        // the motion; its end is exact all the same.
         let duration = BESIDE.into_iter().find_map(|beside| {
             input.target_position[0] = distance * (1.0 - beside);
             let of_velocity = if matches!(aim, Aim::Velocity(_)) { beside } else { 0.0 };
@@ -177,7 +180,7 @@ impl Plan {
         self.now.at(self.unit, self.elapsed)
     }
 
-    /// Until it is there; 0 if it is.
+    /// Time until it arrives; 0 if it has.
     pub(super) fn remaining(&self) -> f64 {
         (self.now.duration - self.elapsed).max(0.0)
     }
@@ -222,7 +225,8 @@ fn at(trajectory: &Trajectory<1>, unit: f64, time: f64) -> Moment {
     moment
 }
 
-/// True if a trajectory keeps to the jerk and, once it has braked to its bounds, to the acceleration.
+/// True if a trajectory keeps to the jerk and, once it has braked to its bounds, to the
+/// acceleration.
 fn keeps_to(trajectory: &Trajectory<1>, bounds: &InputParameter<1>) -> bool {
     let rounding = 1.0 + 1e-6;
     trajectory.get_profiles().iter().flat_map(|profiles| profiles.iter()).all(|profile| {
@@ -246,7 +250,8 @@ impl RuckigErrorHandler for Refuse {
     }
 }
 
-/// Offsets beside a target that the library finds no way to, tried in turn: parts of the target, beginning with none.
+/// Offsets from a target that the library finds no motion to, tried in turn: parts of the target,
+/// beginning with none.
 const BESIDE: [f64; 4] = [0.0, 1e-9, -1e-9, 1e-7];
 
 /// The library's own bound for the duration of a plan, s.

@@ -4,7 +4,8 @@ use super::OnlineError;
 use super::plan::{Aim, Bounds, Plan};
 use crate::units::Seconds;
 
-/// Jerk-limited progress along a path, from rest at 0 to rest at 1; it may be brought to rest in between.
+/// Jerk-limited progress along a path, from standstill at 0 to standstill at 1; it may be stopped
+/// in between.
 #[derive(Clone, Debug)]
 pub struct Progress {
     plan: Plan,
@@ -44,7 +45,8 @@ impl Progress {
     /// Begins at 0, within these bounds.
     ///
     /// # Errors
-    /// A bound that is not finite and above 0, a path that takes more than two hours: the progress stands.
+    /// A bound that is not finite and above 0, a path that takes more than two hours: the progress
+    /// stays as it is.
     pub fn begin(&mut self, limits: ProgressLimits) -> Result<(), OnlineError> {
         let ProgressLimits { velocity, acceleration, jerk } = limits;
         let bounds = Bounds { velocity, acceleration, jerk };
@@ -55,10 +57,10 @@ impl Progress {
         self.aim(Aim::Position { position: 1.0, velocity: 0.0 })
     }
 
-    /// Comes to rest as soon as it may.
+    /// Stops as soon as the limits allow.
     ///
     /// # Errors
-    /// No way was found: it goes on.
+    /// No motion was found: the progress continues.
     pub fn stop(&mut self) -> Result<(), OnlineError> {
         self.aim(Aim::Velocity(0.0))
     }
@@ -72,7 +74,7 @@ impl Progress {
         Place { progress, velocity: moment.velocity, acceleration: moment.acceleration }
     }
 
-    /// True if it rests: at 1, or where it was stopped.
+    /// True at standstill: at 1, or where it was stopped.
     #[must_use]
     pub fn arrived(&self) -> bool {
         self.plan.remaining() == 0.0

@@ -1,4 +1,4 @@
-//! Velocity of a base, brought to what is asked with bounded acceleration and jerk.
+//! Velocity of a base that follows its command with bounded acceleration and jerk.
 
 use super::OnlineError;
 use super::plan::{Aim, Bounds, Plan};
@@ -8,7 +8,7 @@ use crate::units::{
     RadiansPerSecondSquared, Seconds,
 };
 
-/// Jerk-limited velocity of a base: x, y and yaw each on their own way to what was asked last.
+/// Jerk-limited velocity of a base: x, y and yaw each approach the last command separately.
 #[derive(Clone, Debug)]
 pub struct OnlineTwist {
     plans: [Plan; 3],
@@ -33,7 +33,7 @@ pub struct TwistLimits {
 }
 
 impl OnlineTwist {
-    /// At rest.
+    /// At standstill.
     ///
     /// # Errors
     /// A limit that is not finite and above 0. Axis 0 is x, 1 is y, 2 is yaw.
@@ -56,7 +56,8 @@ impl OnlineTwist {
         Ok(Self { plans: [ahead, ahead, yaw].map(Plan::new), limits })
     }
 
-    /// `twist`, slower in all its parts alike until it is within the limits: the base keeps to its arc.
+    /// `twist`, slower in all its parts alike until it is within the limits: the base keeps to its
+    /// arc.
     #[must_use]
     pub fn within(&self, twist: Twist) -> Twist {
         let TwistLimits { velocity, yaw_velocity, .. } = self.limits;
@@ -64,10 +65,10 @@ impl OnlineTwist {
         twist.scaled(ahead.min(yaw).min(1.0))
     }
 
-    /// Sets the twist of the base from now on. What is beyond a limit is brought [`OnlineTwist::within`] it.
+    /// Sets the twist of the base from now on, limited by [`OnlineTwist::within`].
     ///
     /// # Errors
-    /// A number that is not finite: the base goes on to the old twist.
+    /// A number that is not finite: the base continues to the old twist.
     pub fn aim(&mut self, twist: Twist) -> Result<(), OnlineError> {
         let asked = [twist.x.0, twist.y.0, twist.yaw.0];
         for (axis, &found) in asked.iter().enumerate() {
@@ -103,14 +104,14 @@ impl OnlineTwist {
         Twist { x: MetresPerSecond(x), y: MetresPerSecond(y), yaw: RadiansPerSecond(yaw) }
     }
 
-    /// At once at rest, as after a fault.
+    /// Sets standstill at once, as after a fault.
     pub fn halt(&mut self) {
         for plan in &mut self.plans {
             plan.stand_at(0.0);
         }
     }
 
-    /// The twist is what was asked last.
+    /// The twist equals the last command.
     #[must_use]
     pub fn arrived(&self) -> bool {
         self.plans.iter().all(|plan| plan.remaining() == 0.0)

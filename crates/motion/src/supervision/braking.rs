@@ -8,7 +8,7 @@ use crate::stop::StopProfile;
 use crate::units::{NewtonMetres, Radians, RadiansPerSecond, Seconds};
 use types::{CyclicMode, OnStale};
 
-/// Way in which a stopped axis comes to rest.
+/// Way in which a stopped axis brakes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Braking {
     /// At the deceleration limit.
@@ -19,14 +19,16 @@ pub(super) enum Braking {
     Drive(Intervention),
     /// Outage: positions stand, others fall to zero. The velocity it had when that began.
     Blind { velocity: RadiansPerSecond },
-    /// Return: from where it is to rest, along [`Supervisor::way_back`]. It `begins` with the next set-point.
+    /// Return: from its position to standstill, along [`Supervisor::way_back`]. It `begins` with
+    /// the next set-point.
     Return { begins: bool },
     /// A jog moves it: along [`Supervisor::jog`].
     Jog,
 }
 
 impl Supervisor {
-    /// Time the axis takes from what it was last sent to rest when it ramps to zero; 0 for one that does not.
+    /// Time from the last set-point to standstill when the axis ramps to zero; 0 if it does not
+    /// ramp.
     #[must_use]
     pub fn ramp_time(&self) -> Seconds {
         match (self.settings.on_stale, self.mode()) {
@@ -65,7 +67,7 @@ impl Supervisor {
         };
         self.hold = Hold::Stopped { reason, braking };
         self.runaway = Runaway::default();
-        // An acknowledgement is for what was, not for what will be.
+        // An acknowledgement applies to past stops, not to later ones.
         self.acknowledged = false;
         self.asked = None;
     }
@@ -121,7 +123,7 @@ impl Supervisor {
         RadiansPerSecond(sent.signum() * (sent.abs() - deceleration * elapsed.0).max(0.0))
     }
 
-    /// Next point of the way back to rest; its first one where it `begins`.
+    /// Next point of the way back to standstill; the first point where it `begins`.
     pub(super) fn next_on_way_back(&mut self, begins: bool) -> TrajectoryPoint {
         // After a host stall the drive takes one step all the same.
         let passed = if begins { Seconds::ZERO } else { self.period };
@@ -135,7 +137,7 @@ impl Supervisor {
         }
     }
 
-    /// True if a stopped axis stands.
+    /// True if a stopped axis is at standstill.
     pub(super) fn rests(&self, feedback: &AxisFeedback) -> bool {
         let Hold::Stopped { braking, .. } = self.hold else { return true };
         let standing = feedback.velocity.abs() <= self.settings.limits.velocity * STANDS;

@@ -1,7 +1,7 @@
 //! Set-points of every source, clamped to the written limits of acceleration and jerk.
 //!
-//! A set-point within the limits passes unchanged. Any other one is a target: what is sent
-//! approaches it within the limits, does not go beyond a position limit, and reaches it once the
+//! A set-point within the limits passes unchanged. Any other one is a target: the sent set-point
+//! approaches it within the limits, stays within the position limits, and reaches it once the
 //! target is within the limits again.
 
 use super::slope::{Differences, Slope};
@@ -9,7 +9,7 @@ use super::{ANSWER_CYCLES, CyclicMode, ROUNDING, StopReason, Supervisor};
 use crate::axis::{AxisFeedback, AxisSetpoint};
 use crate::units::{NewtonMetres, Radians, RadiansPerSecond, Seconds};
 
-/// Set-points of one axis: the course of the sent ones, and the course of its source.
+/// Set-points of one axis: the sequence of the sent ones, and the sequence of its source.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Clamp {
     /// `None` where neither acceleration nor jerk is written.
@@ -104,7 +104,7 @@ impl Clamp {
             && (own - slope.nearest(own, next, 1.0)).abs() <= rounding
     }
 
-    /// The reason of a lag, now that a set-point does not pass: the one that it began with, unless
+    /// The reason of a lag, now that a set-point does not pass: the reason it began with, unless
     /// its source `breaks` its limits.
     fn lag(&self, breaks: bool, binds: bool, is_fast: bool) -> Lag {
         match self.lag {
@@ -129,7 +129,7 @@ impl Supervisor {
         let (course, here, target) = (self.clamp.sent, self.sent.position.0, asked.position.0);
         let (span, cycles) = course.spans(h, true, self.period.0);
         let rounding = (NEAR + here.abs() * ROUNDS) / (h * span);
-        // An axis that is ahead of its set-point leaves less room: its set-points go to the end of that.
+        // An axis that is ahead of its set-point has less distance left: its set-points end there.
         let goal = self.goal(target);
         let is_held = goal != target;
         let away = goal - here;
@@ -242,7 +242,7 @@ impl Supervisor {
         let (up, down) = self.bounds().map_or((f64::INFINITY, f64::INFINITY), |(low, high)| {
             ((high.0 - place).max(0.0), (place - low.0).max(0.0))
         });
-        // An axis that is faster than it was sent, beyond what it answers late, counts.
+        // An axis counts if it is faster than its set-points by more than a late response explains.
         let late = slope.acceleration * self.period.0 * ANSWER_CYCLES + limits.velocity.0 * AHEAD;
         let ahead = |velocity: f64, actual: f64| if actual > velocity + late { actual } else { velocity };
         let stops = |velocity: f64, actual: f64, a: f64, way: f64| {
@@ -325,7 +325,7 @@ const ROUNDS: f64 = 8.0 * f64::EPSILON;
 /// The same for a velocity, as a share of its limit.
 const ROUNDED_VELOCITY: f64 = 1e-7;
 
-/// Share of the velocity limit by which an axis may be faster than it was sent.
+/// Share of the velocity limit by which an axis may be faster than its set-points.
 const AHEAD: f64 = 0.05;
 
 /// Answer times in which an axis approaches a position limit: from e on it does not overshoot, for

@@ -18,8 +18,8 @@ pub(super) struct DriveTorque {
 }
 
 impl Supervisor {
-    /// The same for an axis whose cycle sets the torque limit of its drive: `limit` during a jog and
-    /// in set-up mode.
+    /// The same for an axis with a torque limit that the cycle sets in its drive: `limit` during a
+    /// jog and in set-up mode.
     #[must_use]
     pub fn with_drive_torque(mut self, limit: NewtonMetres) -> Self {
         self.drive_torque = Some(DriveTorque { limit, settled: Seconds::ZERO, is_low: false });

@@ -1,24 +1,25 @@
-//! The end of the cycle, and requests that bring the axes to rest: a controller that does not do that
-//! with its axis loses it.
+//! The end of the cycle, and requests that stop the axes: supervision stops an axis that its
+//! controller does not stop.
 
 use super::{CyclicMode, STANDS, Seen, Supervisor};
 use crate::units::{RadiansPerSecond, Seconds};
 
-/// True if the cycle ends or a request brings the axes to rest, and how long its controller may take
-/// to bring the axis to rest by its own profile.
+/// True if the cycle ends or a request stops the axes, and how long its controller may take to stop
+/// the axis by its own profile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ending {
-    /// It goes on.
+    /// The cycle continues.
     #[default]
     No,
-    /// A controller that has not slowed the axis down within [`HEED_TIME`], or not brought it to rest within [`END_TIME`], loses it.
+    /// A controller that has not slowed the axis down within [`HEED_TIME`], or not stopped it
+    /// within [`END_TIME`], loses it.
     Asked,
     /// Supervision brakes at once.
     Hurried,
 }
 
 impl Supervisor {
-    /// True if the cycle ends and the controller does not bring the axis to rest.
+    /// True if the cycle ends and the controller does not stop the axis.
     pub(super) fn ignores_the_end(&mut self, elapsed: Seconds, seen: &Seen) -> bool {
         if seen.ending == Ending::No {
             return false;
@@ -34,7 +35,7 @@ impl Supervisor {
         let (since, before, freely) =
             (*since, *before, *free_for >= FREE_TIME && now > COASTS * *let_go_at);
         let heeds = seen.braking || now <= SLOWED * before || since < HEED_TIME;
-        // Who approaches rest for ever is as good as there.
+        // An axis that approaches standstill for ever counts as stopped.
         let moves = now > STANDS;
         let sent = self.sent.velocity.0 != 0.0 || self.sent.torque.0 != 0.0;
         let free = self.mode() == CyclicMode::Torque && !seen.braking && moves && {
@@ -46,8 +47,8 @@ impl Supervisor {
             || (moves && (!heeds || since >= END_TIME))
     }
 
-    /// Speed of the axis as a share of the most it may. In torque mode it is the one it has: it may turn fast with hardly any torque,
-    /// and one that is held takes torque and stands.
+    /// Speed of the axis as a share of its highest. In torque mode it is the actual speed: an axis
+    /// may turn fast with hardly any torque, and a held axis takes torque at standstill.
     fn motion(&self, velocity: RadiansPerSecond) -> f64 {
         let velocity = match self.mode() {
             CyclicMode::Torque => velocity,
@@ -60,7 +61,7 @@ impl Supervisor {
 /// The end of the cycle so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Ended {
-    /// Time since it was asked for.
+    /// Time since the end was requested.
     since: Seconds,
     /// Share of the highest speed that the axis had then.
     before: f64,
@@ -70,17 +71,19 @@ pub(super) struct Ended {
     let_go_at: f64,
 }
 
-/// Share of its speed that an axis without torque still has after [`FREE_TIME`] if nothing brakes it.
+/// Share of its speed that an axis without torque still has after [`FREE_TIME`] if nothing brakes
+/// it.
 const COASTS: f64 = 0.98;
 
-/// Time after which an axis in torque mode that gets no torque any more has slowed down, or is braked.
+/// Time after which an axis in torque mode that gets no torque any more has slowed down, or is
+/// braked.
 pub const FREE_TIME: Seconds = Seconds(0.1);
 
-/// Time after the cycle's end was asked for within which a controller has to slow its axes down.
+/// Time after the request to end the cycle within which a controller has to slow its axes down.
 pub const HEED_TIME: Seconds = Seconds(1.0);
 
 /// Share of its speed that an axis has at most once it is slowed down.
 const SLOWED: f64 = 0.75;
 
-/// Time within which a controller has to bring its axes to rest.
+/// Time within which a controller has to stop its axes.
 pub const END_TIME: Seconds = Seconds(5.0);

@@ -1,9 +1,9 @@
 //! Halts: an axis that its drive's halt does not slow gets a quick stop.
 //!
-//! A halt brakes only if 0x605D says so, and if the drive obeys bit 8 of the controlword. Where it is
-//! known not to brake, the drive's quick stop is used. Otherwise the axis has to slow down within
-//! [`ANSWER`], until it has been at standstill once. If it gets faster, a motor with exchanged phases
-//! drives it: it runs away.
+//! A halt brakes only if 0x605D selects it, and if the drive obeys bit 8 of the controlword. If it
+//! is known not to brake, the drive's quick stop is used. Otherwise the axis has to slow down
+//! within [`ANSWER`], until it has been at standstill once. If it gets faster, a motor with
+//! exchanged phases drives it: it runs away.
 
 use super::{
     ANSWER, ANSWER_CYCLES, BLIND_CYCLES, Braking, Hold, Intervention, RUNAWAY_TIME, STANDS, Seen,

@@ -1,4 +1,4 @@
-//! Stop signals and permissions: an axis is brought to rest, then it is without torque.
+//! Stop signals and permissions: an axis is stopped, then it is without torque.
 
 use super::STANDS;
 use super::{BLIND_CYCLES, Braking, Hold, Intervention, Seen, StopReason, Supervisor};
@@ -10,23 +10,26 @@ pub enum InterlockState {
     /// Anything.
     #[default]
     Clear,
-    /// No torque: the input has not been read yet, or the brake has not been served yet. It ends by itself.
+    /// No torque: the input has not been read yet, or the brake has not been served yet. It ends by
+    /// itself.
     NotYet,
-    /// No torque: the permission to enable is missing, or its input is not fresh. Its return needs a start request.
+    /// No torque: the permission to enable is missing, or its input is not fresh. Its return needs
+    /// a start request.
     NotPermitted,
-    /// Rest, then no torque: a stop signal is on, or its input is not fresh. Stays until it is acknowledged.
+    /// Stop, then no torque: a stop signal is on, or its input is not fresh. Stays until it is
+    /// acknowledged.
     Stop,
 }
 
 impl Supervisor {
-    /// True if an interlock has the axis: once it has, only its own end lets go.
+    /// True if an interlock has the axis. Only the end of that interlock releases it.
     pub(super) fn is_interlocked(&self, seen: &Seen) -> bool {
         let held = matches!(self.stopped(), Some(StopReason::Interlock | StopReason::NotPermitted));
         let heard = seen.feedback.fresh || seen.missed <= BLIND_CYCLES;
         held || (seen.interlock != InterlockState::Clear && heard)
     }
 
-    /// To rest, then without torque.
+    /// Stops the axis, then removes its torque.
     pub(super) fn hold_interlocked(&mut self, seen: &Seen) {
         let reason = match (self.stopped(), seen.interlock) {
             (Some(StopReason::Interlock), _) | (_, InterlockState::Stop) => StopReason::Interlock,
@@ -37,13 +40,14 @@ impl Supervisor {
         if seen.interlock == InterlockState::NotPermitted {
             self.note_forbidden();
         }
-        // A reset counts once the signal is gone, and a start request once the permission is there.
+        // A reset counts once the signal has ended, and a start request once the permission is
+        // given.
         self.acknowledged &= seen.interlock < InterlockState::NotPermitted;
         self.rest_without_torque(reason, seen);
     }
 
-    /// To rest, then without torque, because of the feedback of its brake. Only a drive whose brake
-    /// is closed gives its torque away.
+    /// Stops, then without torque, because of the feedback of the brake. The drive gives its torque
+    /// away only if its brake is closed.
     pub(super) fn hold_for_brake(&mut self, reason: StopReason, seen: &Seen) {
         // A reset counts once the feedback shows what it should.
         self.acknowledged = false;
@@ -63,7 +67,8 @@ impl Supervisor {
         if !brakes {
             self.stop(reason, None);
         }
-        // Its load falls without the torque: it is held until a reset, whatever its controller requests.
+        // Without torque its load falls: it is held until a reset, even if its controller requests
+        // otherwise.
         let holds_load = self.is_held_enabled();
         let stands = seen.feedback.velocity.abs() <= self.settings.limits.velocity * STANDS;
         if let Hold::Stopped { reason: before, braking } = &mut self.hold {

@@ -1,11 +1,12 @@
-//! Jog: an axis that is moved by hand, slowly, while its operator holds a key.
+//! Jog: an operator moves an axis slowly while holding a key.
 //!
-//! Supervision makes the set-points of a jog, so that they keep the limits of a jog whatever a client
-//! sends. While a jog moves the axis no controller has it: it is shown
+//! Supervision makes the set-points of a jog, so that they keep the limits of a jog for any client.
+//! While a jog moves the axis no controller has it: it is shown
 //! [`AxisPhase::HoldingAt`](crate::axis::AxisPhase::HoldingAt), and begins there afterwards.
 //!
-//! A jog moves an axis that waits for something else than a fix: that is not homed, unreferenced and
-//! reset, outside its limits, or in set-up mode. It ends with its request, and with every other stop.
+//! A jog moves an axis that waits for something else than a fix: that is not homed, unreferenced
+//! and reset, outside its limits, or in set-up mode. It ends with its request, and with every other
+//! stop.
 
 use core::mem;
 
@@ -20,9 +21,9 @@ use crate::online::{AxisLimits, OnlineError, OnlineMotion, Synchronisation, Targ
 /// Limits of a jog.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct JogLimits {
-    /// Highest speed; above 0, at most that of the axis.
+    /// Highest speed; above 0, at most the axis's limit.
     pub velocity: RadiansPerSecond,
-    /// Highest torque; above 0, at most that of the axis.
+    /// Highest torque; above 0, at most the axis's limit.
     pub torque: NewtonMetres,
 }
 
@@ -51,7 +52,7 @@ impl JogLimits {
 /// Request of a jog, for one cycle.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Jog {
-    /// Velocity wanted; beyond the limit of a jog it is the limit, and one that is no number is 0.
+    /// Commanded velocity, clamped to the limit of a jog; NaN counts as 0.
     pub velocity: RadiansPerSecond,
     /// The machine around the axis permits it: its enabling switch is pressed, or it has none.
     pub permitted: bool,
@@ -62,7 +63,7 @@ pub struct Jog {
 pub(super) struct Jogging {
     pub(super) limits: JogLimits,
     course: OnlineMotion,
-    /// Velocity that the course leads to.
+    /// Velocity that the motion leads to.
     aim: RadiansPerSecond,
     /// Time for which the torque has been above the limit.
     pressed: Seconds,
@@ -70,7 +71,7 @@ pub(super) struct Jogging {
     still: u8,
     /// A jog has begun, and no cycle without it has come.
     runs: bool,
-    /// The jog was ended by something else than its request: it does not go on by itself.
+    /// The jog was ended by something else than its request: it does not resume by itself.
     spent: bool,
     /// Axis was enabled in set-up mode, and was not reset since.
     pub(super) after_set_up: bool,
@@ -138,13 +139,14 @@ impl Supervisor {
         self.jogging.limits
     }
 
-    /// True while a jog moves it, and until it has come to rest afterwards.
+    /// True while a jog moves it, and until standstill afterwards.
     #[must_use]
     pub fn is_jogged(&self) -> bool {
         self.stopped() == Some(StopReason::Jog)
     }
 
-    /// True if a jog may begin: the axis is at standstill, and nothing holds it that has to be fixed first.
+    /// True if a jog may begin: the axis is at standstill, and nothing holds it that has to be
+    /// fixed first.
     #[must_use]
     pub fn may_jog(&self, feedback: &AxisFeedback) -> bool {
         let stands = self.jogging.still >= STILL
@@ -215,7 +217,7 @@ impl Supervisor {
         self.begin_course(RadiansPerSecond::ZERO);
     }
 
-    /// To rest at the deceleration of a stop.
+    /// Stops at the deceleration of a stop.
     fn end_jog(&mut self) {
         if let Hold::Stopped { braking, .. } = &mut self.hold {
             *braking = Braking::Hard;
@@ -245,7 +247,7 @@ impl Supervisor {
         let velocity = self.jogging.velocity(elapsed, wanted);
         let position = self.sent.position + velocity * elapsed;
         let asked = AxisSetpoint { position, velocity, ..AxisSetpoint::default() };
-        // The limits of the axis, and the soft stop at those of position, are those of every source.
+        // The limits of the axis, and the soft stop at its position limits, hold for every source.
         self.pass(elapsed, asked, &seen.feedback);
         self.asked = Some(position);
     }
@@ -263,5 +265,6 @@ const JOG_VELOCITY: f64 = 0.1;
 /// Share of the torque limit.
 const JOG_TORQUE: f64 = 0.3;
 
-/// Time for which a torque may be above the limit of a jog: friction before the axis begins to move.
+/// Time for which a torque may be above the limit of a jog: friction before the axis begins to
+/// move.
 const PRESSED_TIME: Seconds = Seconds(0.05);

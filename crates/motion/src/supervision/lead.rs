@@ -1,7 +1,8 @@
 //! Look-ahead from the worse of set-point and actual position, where positions are commanded.
 //!
-//! An axis may be ahead of its set-point, as with a load that overshoots. Its room to a position limit is then what the actual
-//! position leaves. Set-points brake for it within their own limits: they never jump.
+//! An axis may be ahead of its set-point, as with a load that overshoots. Its actual position then
+//! gives the distance to a position limit. Set-points brake for it within their own limits: they
+//! never jump.
 
 use super::{CyclicMode, Supervisor, at_wall};
 use crate::axis::{AxisFeedback, AxisPhase};
@@ -19,7 +20,7 @@ impl Supervisor {
         self.lead = if ahead.abs() > self.settings.limits.step { ahead } else { Radians::ZERO };
     }
 
-    /// Position limits of the set-point: those of the axis, less what the axis is ahead.
+    /// Position limits of the set-point: the limits of the axis, less its lead over the set-point.
     pub(super) fn room(&self) -> Option<(Radians, Radians)> {
         let (lowest, highest) = self.bounds()?;
         let here = self.sent.position.0;
@@ -27,7 +28,7 @@ impl Supervisor {
         Some((Radians((lowest.0 - behind).min(here)), Radians((highest.0 - ahead).max(here))))
     }
 
-    /// A target, as far as an axis that is ahead leaves room for it.
+    /// A target, limited to the distance that an axis ahead of its set-point has left.
     pub(super) fn goal(&self, target: f64) -> f64 {
         match self.room() {
             Some((lowest, highest)) if self.lead != Radians::ZERO => target.clamp(lowest.0, highest.0),

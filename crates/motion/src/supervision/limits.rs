@@ -48,7 +48,7 @@ impl Written {
 }
 
 impl Limits {
-    /// From full speed to rest in a quarter of a second.
+    /// From full speed to standstill in a quarter of a second.
     #[must_use]
     pub fn usual_acceleration(velocity: RadiansPerSecond) -> RadiansPerSecondSquared {
         velocity / Seconds(0.25)
@@ -61,22 +61,25 @@ impl Limits {
     }
 }
 
-/// Reaction to an outage of an axis: no trusted input comes, its outputs are not taken, or the host stands still.
+/// Reaction to an outage of an axis: no trusted input arrives, its outputs are not taken, or the
+/// host stalls.
 ///
-/// For [`BLIND_CYCLES`](types::cycle::BLIND_CYCLES) its set-points go on. Then a position stands, and a velocity or torque falls to zero, until it is
-/// back: then set-points begin where it is and as fast as it is, and come to rest.
+/// For [`BLIND_CYCLES`](types::cycle::BLIND_CYCLES) its set-points continue. Then a position is
+/// held, and a velocity or torque falls to zero, until the axis is back. Then set-points begin at
+/// its position and speed, and stop.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Outage {
-    /// After this its drive is asked for a quick stop; above 0. `None`: [`OUTAGE_CYCLES`].
+    /// After this its drive is sent a quick stop; above 0. `None`: [`OUTAGE_CYCLES`].
     pub time: Option<Seconds>,
     /// Reaction afterwards.
     pub after: AfterOutage,
 }
 
-/// Cycles in a row without process data after which a drive is asked for a quick stop.
+/// Consecutive cycles without process data after which a drive is sent a quick stop.
 pub const OUTAGE_CYCLES: u32 = 20;
 
-/// Distance an axis may be away from its set-point, and for how long. Only where positions are commanded.
+/// Distance an axis may be away from its set-point, and for how long. Only where positions are
+/// commanded.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FollowingErrorLimit {
     /// Farther than this is too far; above 0.
@@ -94,7 +97,7 @@ pub struct Settings {
     pub limits: Limits,
     /// Accuracy with which it has to follow; `None` leaves that to its drive.
     pub following_error: Option<FollowingErrorLimit>,
-    /// Reaction when the command goes stale.
+    /// Reaction when the command becomes stale.
     pub on_stale: OnStale,
     /// Reaction to an outage.
     pub outage: Outage,

@@ -1,4 +1,4 @@
-//! Another mode: of cyclic ones while the axis moves, else at rest.
+//! Another mode: between cyclic modes while the axis moves, else at standstill.
 
 use super::{Hold, Supervisor};
 use crate::axis::{AxisFeedback, AxisSetpoint};
@@ -6,9 +6,10 @@ use crate::units::{Radians, Seconds};
 use types::{AxisMode, CyclicMode};
 
 impl Supervisor {
-    /// Set-points are of another mode from now on. Until [`Self::settle_mode`] it is not known which of the two the drive works in: what
-    /// it is sent for the mode before goes on as it was. From and to a profile mode the axis has to rest, as where supervision has it: set-points begin
-    /// where it is.
+    /// From now on set-points are of another mode. Until [`Self::settle_mode`] it is not known in
+    /// which of the two the drive works: set-points of the old mode continue. From and to a profile
+    /// mode the axis has to be at standstill, as under a stop by supervision: set-points begin at
+    /// its position.
     pub fn change_mode(&mut self, mode: impl Into<AxisMode>, feedback: &AxisFeedback) {
         let mode = mode.into();
         let is_profile = mode.is_profile() || self.settings.mode.is_profile();
@@ -42,16 +43,16 @@ impl Supervisor {
         self.leave_planned_braking();
     }
 
-    /// The drive works in the mode that was asked for last.
+    /// The drive works in the mode that was requested last.
     pub const fn settle_mode(&mut self) {
         self.before = None;
     }
 
-    /// Lets the quantity of the mode before go on from the set-point `last` sent.
+    /// Continues the quantity of the old mode from the set-point `last` sent.
     pub(super) fn carry_on(&mut self, last: AxisSetpoint, elapsed: Seconds) {
         let Some(before) = self.before.filter(|_| self.hold == Hold::Free) else { return };
         match (before, self.mode()) {
-            // Positions have their velocity, and a stop lets torques go.
+            // Positions have their velocity, and a stop drops torques.
             (CyclicMode::Position, now) => {
                 let velocity = if now == CyclicMode::Velocity { self.sent.velocity } else { last.velocity };
                 let step = self.settings.limits.step.0;
@@ -119,14 +120,14 @@ mod tests {
     }
 
     #[test]
-    fn what_the_mode_before_follows_goes_on_until_the_drive_shows_the_new_one() {
+    fn old_mode_set_points_continue_until_drive_shows_new_mode() {
         let modes = CyclicMode::ALL;
         for (from, to) in modes.into_iter().flat_map(|from| modes.map(|to| (from, to))) {
             let mut it = supervisor(from);
             let before = it.step(PERIOD, setpoint(0.502), &seen(0.5));
             assert_eq!(before.reason, None, "{from:?}");
             it.change_mode(to, &seen(0.501).feedback);
-            // One that followed no positions begins where the axis will be.
+            // A mode without positions begins where the axis will be.
             let asked = if from == CyclicMode::Position { 0.503 } else { 0.502 };
             let now = it.step(PERIOD, setpoint(asked), &seen(0.501));
             assert_eq!((now.reason, now.intervention), (None, None), "{from:?} to {to:?}");
@@ -145,9 +146,10 @@ mod tests {
         }
     }
 
-    /// At rest, by a controller or by supervision, set-points begin where it stands, whatever was followed before.
+    /// At standstill, by a controller or by supervision, set-points begin at the axis, whatever was
+    /// followed before.
     #[test]
-    fn from_and_to_a_profile_mode_set_points_begin_where_the_axis_rests() {
+    fn profile_mode_changes_start_at_the_axis_position() {
         let profiles = [AxisMode::ProfilePosition, AxisMode::ProfileVelocity, AxisMode::ProfileTorque];
         for (profile, cyclic) in
             profiles.into_iter().flat_map(|it| CyclicMode::ALL.map(|cyclic| (it, cyclic)))
@@ -166,7 +168,7 @@ mod tests {
             assert_eq!((back.reason, it.settings().mode), (None, cyclic.into()));
             assert_eq!(back.setpoint.position, Radians(0.7));
         }
-        // A stop by supervision goes on.
+        // A stop by supervision continues.
         let mut it = supervisor(CyclicMode::Velocity);
         it.stop_for(super::super::StopReason::Step);
         it.change_mode(AxisMode::CyclicPosition, &seen(0.6).feedback);

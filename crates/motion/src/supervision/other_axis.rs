@@ -8,15 +8,17 @@ pub enum OtherAxis {
     /// It is not stopped.
     #[default]
     Free,
-    /// Stopped, and moved on by itself once its outage is over ([`AfterOutage::Resume`]); so is this one.
+    /// Stopped, and resumes by itself when its outage has ended ([`AfterOutage::Resume`]); so does
+    /// this one.
     Resumes,
     /// Stopped until it is reset; so is this one.
     Stopped,
 }
 
 impl Supervisor {
-    /// Stop of this axis, for those that are stopped with it: by its own supervision, its drive's fault, or its SubDevice's loss. A stale
-    /// command, a missing permission and the end of the cycle say themselves whom they concern.
+    /// Stop of this axis, for axes that stop with it: by its own supervision, its drive's fault, or
+    /// its SubDevice's loss. A stale command, a missing permission and the end of the cycle reach
+    /// the affected axes directly.
     #[must_use]
     pub fn stop_for_others(&self) -> OtherAxis {
         match self.stopped() {
@@ -45,8 +47,9 @@ impl Supervisor {
         }
     }
 
-    /// Stops this axis with another one, as long as that is stopped, unless a stop of its own has it; between [`Self::judge`] and
-    /// [`Self::send`] in every cycle. True if that stop has just begun.
+    /// Stops this axis while another one is stopped, unless it is stopped for its own reason. Call
+    /// it between [`Self::judge`] and [`Self::send`] in every cycle. True if that stop has just
+    /// begun.
     pub fn stop_with(&mut self, other: OtherAxis) -> bool {
         self.other = other;
         let begins = other != OtherAxis::Free
@@ -59,13 +62,13 @@ impl Supervisor {
                     self.stop(StopReason::OtherAxis, None);
                     true
                 }
-                // It is on its way to rest; what ends the stop is another thing.
+                // It is stopping; only the condition that ends the stop changes.
                 Hold::Stopped { reason: reason @ (StopReason::Stale | StopReason::Chain), .. } => {
                     *reason = StopReason::OtherAxis;
                     self.acknowledged = false;
                     true
                 }
-                // An interlock takes the torque, too, and lets nothing go while it has the axis.
+                // An interlock removes the torque, too, and releases nothing while it has the axis.
                 Hold::Stopped { .. } => false,
             };
         self.awaits_reset = other == OtherAxis::Stopped || self.awaits_reset && !begins;

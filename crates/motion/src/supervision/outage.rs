@@ -9,20 +9,21 @@ use crate::online::{AxisLimits, OnlineError, OnlineMotion, Synchronisation, Targ
 use crate::units::{NewtonMetres, Radians, RadiansPerSecond, Seconds};
 
 impl Supervisor {
-    /// Time without process data of the axis before its drive is asked for a quick stop.
+    /// Time without process data of the axis before its drive is sent a quick stop.
     #[must_use]
     pub fn outage_time(&self) -> Seconds {
         self.settings.outage.time.unwrap_or(self.period * f64::from(OUTAGE_CYCLES))
     }
 
-    /// Stops an axis without process data for more than [`BLIND_CYCLES`], and begins anew where it returns.
+    /// Stops an axis without process data for more than [`BLIND_CYCLES`], and restarts at its
+    /// position when it returns.
     pub(super) fn watch_outage(&mut self, seen: &Seen) {
         let held = seen.homing || seen.feedback.phase != AxisPhase::NotEnabled;
         if seen.implausible > BLIND_CYCLES {
             self.lose(StopReason::Implausible, true);
         } else if held && seen.missed > BLIND_CYCLES {
             let for_long = self.period * seen.missed as f64 > self.outage_time();
-            // A host that stands still again and again ends its outage each time: the way to rest goes on.
+            // A host that stalls again and again ends its outage each time: the stop continues.
             let returns = matches!(self.hold, Hold::Stopped { braking: Braking::Return { .. }, .. });
             if for_long || !(returns && seen.feedback.fresh) {
                 self.lose(StopReason::Outage, for_long);
@@ -41,13 +42,14 @@ impl Supervisor {
         }
     }
 
-    /// True if a stop for an outage may end, once the axis rests.
+    /// True if a stop for an outage may end, once the axis is at standstill.
     pub(super) fn is_over(&self, feedback: &AxisFeedback) -> bool {
         let resumes = self.settings.outage.after == AfterOutage::Resume;
         feedback.fresh && (resumes || self.acknowledged)
     }
 
-    /// The axis's drive has left Op, or was without power: it is not enabled again before this stop is over.
+    /// The axis's drive has left Op, or was without power: it is not enabled again before this stop
+    /// has ended.
     pub fn lose_drive(&mut self) {
         self.lose(StopReason::Outage, true);
     }
@@ -70,7 +72,7 @@ impl Supervisor {
         self.asked = None;
     }
 
-    /// From where the axis is, as fast as it is, to rest.
+    /// From the axis's position and speed to standstill.
     fn find_again(&mut self, feedback: &AxisFeedback) {
         let Hold::Stopped { reason, braking: Braking::Blind { velocity: before } } = self.hold else {
             return;
@@ -85,9 +87,10 @@ impl Supervisor {
         self.hold = Hold::Stopped { reason, braking };
     }
 
-    /// Begins where the axis will be when its drive takes it, as fast as it is; or as near to that as a step leads, to come to rest
-    /// where the axis would. A velocity beyond its limit begins at the limit, and one beyond what it was sent before the outage at that: set-points that
-    /// stand or fall have sped nothing up, and one reply that is wrong must not.
+    /// Begins where the axis will be when its drive takes the set-point, at its speed; or as near
+    /// to that as one step allows, and stops where the axis would. A velocity is clamped to its
+    /// limit and to the velocity sent before the outage: set-points that are held or fall have not
+    /// sped the axis up, and a single wrong reply must not.
     pub(super) fn plan_way_back(
         &mut self,
         feedback: &AxisFeedback,
@@ -95,7 +98,7 @@ impl Supervisor {
     ) -> Result<(), OnlineError> {
         let limits = self.settings.limits;
         let fastest = match self.mode() {
-            // It is not sped up beyond what it did.
+            // It does not get faster than it was.
             CyclicMode::Velocity => before.abs(),
             _ => {
                 let sent = self.while_heard.abs().0.max(before.abs().0) + limits.velocity.0 * OVERSHOOT;
@@ -121,8 +124,8 @@ impl Supervisor {
         self.bounds().map_or(position, |(lowest, highest)| Radians(position.0.clamp(lowest.0, highest.0)))
     }
 
-    /// A position stands; a velocity falls at the deceleration, a torque in its time: by a cycle's worth, however long the host stood
-    /// still, for the drive takes it at once.
+    /// A position is held; a velocity falls at the deceleration, a torque in its time. Each falls
+    /// by one cycle's worth, however long the host stalled, because the drive takes it at once.
     pub(super) fn stand_or_fall(&mut self) {
         let limits = &self.settings.limits;
         let fallen = |value: f64, by: f64| value.signum() * (value.abs() - by).max(0.0);
@@ -141,7 +144,7 @@ impl Supervisor {
         };
     }
 
-    /// To a point of the way to rest.
+    /// To a point of the way to standstill.
     pub(super) fn return_to(&mut self, point: TrajectoryPoint, begins: bool) {
         let position = self.inside(point.position);
         let moved = (position - self.sent.position) / self.period;

@@ -1,4 +1,5 @@
-//! Way beyond the position limits of an axis in a mode of torques: its drive brakes it, and no set-point holds it.
+//! Way beyond the position limits of an axis in a mode of torques: its drive brakes it, and no
+//! set-point holds it.
 
 use super::{CyclicMode, STANDS, Seen, Supervisor};
 use crate::units::Radians;
@@ -8,13 +9,13 @@ use crate::units::Radians;
 pub(super) struct Overshoot {
     /// Farthest way beyond them since it passed one; 0 within them.
     farthest: f64,
-    /// It has come to rest since, or turned back.
+    /// It has stopped since, or turned back.
     ended: bool,
 }
 
 impl Supervisor {
-    /// Farthest way beyond a position limit, once the axis has come to rest there or is back, until it passes a limit again.
-    /// Only in modes of torques.
+    /// Farthest distance beyond a position limit, once the axis has stopped there or is back, until
+    /// it passes a limit again. Only in modes of torques.
     #[must_use]
     pub fn overshoot(&self) -> Option<Radians> {
         (self.overshoot.ended && self.overshoot.farthest > 0.0).then_some(Radians(self.overshoot.farthest))
@@ -25,7 +26,8 @@ impl Supervisor {
         self.overshoot.farthest > 0.0
     }
 
-    /// Looks how far the axis is beyond a limit. An axis without torque that a person moves does not overshoot.
+    /// Looks how far the axis is beyond a limit. An axis without torque that a person moves does
+    /// not overshoot.
     pub(super) fn watch_overshoot(&mut self, seen: &Seen) {
         let Some((lowest, highest)) = self.settings.limits.position else { return };
         let feedback = &seen.feedback;

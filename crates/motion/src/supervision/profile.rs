@@ -1,4 +1,5 @@
-//! Profile position and profile velocity: the drive makes the motion, supervision judges what it reports.
+//! Profile position and profile velocity: the drive makes the motion, supervision evaluates its
+//! feedback.
 //!
 //! Profile torque is cyclic torque with a slope: nothing else is known of the motion of either.
 
@@ -9,7 +10,8 @@ use crate::axis::{AxisFeedback, AxisPhase, AxisSetpoint};
 use crate::units::{NewtonMetres, Radians, Seconds};
 use types::CyclicMode;
 
-/// Speed and ramps by which a drive makes its own way, in its numbers: never beyond the limits of its axis.
+/// Speed and ramps by which a drive makes its own way, in its numbers: never beyond the limits of
+/// its axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DriveProfile {
     /// 0x6081, counts per second.
@@ -21,7 +23,8 @@ pub struct DriveProfile {
 }
 
 impl DriveProfile {
-    /// The profile of an axis with these limits: as fast as they let it, braked as supervision brakes.
+    /// The profile of an axis with these limits: the highest speed they allow, and supervision's
+    /// deceleration.
     #[must_use]
     pub fn within(limits: &Limits, scale: &AxisScale) -> Self {
         let counts = |radians: f64| ((radians * scale.counts_per_radian()).abs().floor() as u32).max(1);
@@ -48,7 +51,8 @@ impl Supervisor {
         seen: &Seen,
     ) -> Option<StopReason> {
         let (limits, feedback) = (self.settings.limits, seen.feedback);
-        // A way begins where the axis is held: a destination of before a stop would move it by itself.
+        // A way begins where the axis is held: a destination of before a stop would move it by
+        // itself.
         let begins = matches!(feedback.phase, AxisPhase::HoldingAt(_));
         let away = (asked.position - self.sent.position).abs();
         let too_fast = feedback.velocity.abs() > limits.velocity * OVERSHOOT;
@@ -69,7 +73,8 @@ impl Supervisor {
         }
     }
 
-    /// True if an axis is so fast towards a position limit that its deceleration does not stop it there.
+    /// True if an axis is so fast towards a position limit that its deceleration does not stop it
+    /// there.
     fn runs_out(&self, feedback: &AxisFeedback) -> bool {
         let limits = self.settings.limits;
         let slack = limits.velocity * SLACK;
@@ -81,7 +86,8 @@ impl Supervisor {
         (feedback.velocity - allowed).abs() > slack
     }
 
-    /// Destination within the position limits; true as [`StopReason::PositionLimit`] where they hold it back.
+    /// Destination within the position limits; true as [`StopReason::PositionLimit`] where they
+    /// hold it back.
     pub(super) fn send_destination(
         &mut self,
         asked: AxisSetpoint,
@@ -90,7 +96,7 @@ impl Supervisor {
         let position = self.settings.limits.position.map_or(asked.position, |(lowest, highest)| {
             Radians(asked.position.0.clamp(lowest.0, highest.0))
         });
-        // Outside the limits it may stand, as long as nobody moves it farther out.
+        // Outside the limits it may stay, unless the target is farther out.
         let stays = feedback.velocity.abs() <= self.settings.limits.velocity * STANDS
             && (asked.position - feedback.position).abs() <= self.settings.limits.step;
         let position = if stays { asked.position } else { position };
@@ -102,8 +108,8 @@ impl Supervisor {
 /// Share of the velocity limit up to which a drive overshoots its profile.
 const OVERSHOOT: f64 = 1.1;
 
-/// Share of the velocity limit by which an axis may be faster than its deceleration stops it before a limit: a drive brakes along that very
-/// curve, and what it reports is late.
+/// Share of the velocity limit by which an axis may exceed the speed from which its deceleration
+/// stops it before a limit. A drive brakes along that very curve, and its feedback is late.
 const SLACK: f64 = 0.1;
 
 #[cfg(test)]
@@ -174,6 +180,17 @@ mod tests {
     }
 
     #[test]
+    fn a_velocity_beyond_its_limit_halts_it() {
+        for (velocity, reason) in [(2.09, None), (-2.11, Some(StopReason::VelocityLimit))] {
+            let mut it = following(AxisMode::ProfileVelocity);
+            let asked = AxisSetpoint { velocity: RadiansPerSecond(velocity), ..to(0.0) };
+            let sent = it.step(PERIOD, asked, &seen(0.0, 0.0, AxisPhase::Following));
+            assert_eq!(sent.reason.filter(|it| it.is_latched()), reason, "{velocity}");
+            assert!(sent.setpoint.velocity.abs().0 <= 2.0, "{velocity}: {sent:?}");
+        }
+    }
+
+    #[test]
     fn what_the_drive_reports_beyond_the_limits_halts_it() {
         for mode in [AxisMode::ProfilePosition, AxisMode::ProfileVelocity] {
             let cases = [
@@ -204,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn an_axis_that_is_not_heard_of_is_halted_after_two_cycles_then_asked_for_a_quick_stop() {
+    fn silent_axis_is_halted_after_two_cycles_then_quick_stopped() {
         for mode in [AxisMode::ProfilePosition, AxisMode::ProfileVelocity] {
             let mut it = following(mode);
             let mut seen = seen(0.0, 1.0, AxisPhase::Following);

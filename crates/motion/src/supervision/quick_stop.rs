@@ -1,19 +1,19 @@
 //! Quick stops, and the steps that stop an axis if its drive does not carry one out.
 //!
-//! While a quick stop is requested, set-points already lead to rest: a drive that stays in
+//! While a quick stop is requested, set-points already lead to standstill: a drive that stays in
 //! Operation enabled follows them. A drive that is still enabled and does not slow down for
 //! [`ANSWER`] is stopped by these steps, so that no load falls:
 //!
-//! 1. Set-points to rest in Operation enabled (csp, csv).
+//! 1. Set-points to standstill in Operation enabled (csp, csv).
 //! 2. Halt, where the drive's halt brakes.
 //! 3. At standstill with trusted feedback: brake, then no torque. Without a brake, an axis that
 //!    holds a load stays enabled.
 //! 4. Not at standstill in time, faster than before, or no trusted feedback: brake and Disable
 //!    voltage together.
 //!
-//! A drive that shows Quick stop active brakes by itself, unless its motor has exchanged phases. If the
-//! axis gets faster for [`ANSWER`] instead, or its positions leap in one direction, it is cut off as
-//! well. An outage is no sign of that, nor are other implausible positions.
+//! A drive that shows Quick stop active brakes by itself, unless its motor has exchanged phases. If
+//! the axis gets faster for [`ANSWER`] instead, or its positions leap in one direction, it is cut
+//! off as well. An outage is no sign of that, nor are other implausible positions.
 
 use core::mem;
 
@@ -27,7 +27,8 @@ pub use types::state::QuickStopStep;
 pub struct StoppingMeans {
     /// Its drive's halt brakes it and keeps the torque: 0x605D is 1 or 2.
     pub halts: bool,
-    /// Its drive's quick stop brakes it: 0x605A is not 0. Else the steps begin at once, for it would coast.
+    /// Its drive's quick stop brakes it: 0x605A is not 0. Else the steps begin at once, for it
+    /// would coast.
     pub quick_stops: bool,
     /// It holds a load that only its drive's torque holds: it stays enabled at standstill.
     pub keeps_torque: bool,
@@ -56,8 +57,8 @@ pub(super) struct QuickStop {
     doubted: Seconds,
     /// Time for which the axis has run away, though its drive has the request.
     astray: Seconds,
-    /// Speed from which it is faster: at the request, also of a halt before it that was ignored, or at
-    /// the end of an outage.
+    /// Speed from which it is faster: at the request, also of a halt before it that was ignored, or
+    /// at the end of an outage.
     from: f64,
     /// Highest speed since it slowed down last.
     highest: f64,
@@ -98,7 +99,8 @@ impl Supervisor {
         self.means
     }
 
-    /// Step that stopped the axis because its drive did not carry out the quick stop, until a reset.
+    /// Step that stopped the axis because its drive did not carry out the quick stop, until a
+    /// reset.
     #[must_use]
     pub const fn quick_stop_step(&self) -> Option<QuickStopStep> {
         self.quick_stop_step
@@ -163,14 +165,15 @@ impl Supervisor {
             since: Seconds::ZERO,
         });
         if begins && !self.means.quick_stops {
-            // The drive follows its set-points still: those of the steps begin where these are.
+            // The drive still follows its set-points: the set-points of the steps begin there.
             let halts = !self.leads_to_rest() && self.means.halts;
             self.enter(&mut stop, if halts { Stage::Halt } else { Stage::SetPoints }, before.abs());
             self.end_way(&seen.feedback);
         }
         self.advance_quick_stop(&mut stop, elapsed, seen);
         self.quick_stop = Some(stop);
-        // Set-points and a halt are for an enabled drive: no stop enables one that shows that it is off.
+        // Set-points and a halt need an enabled drive: no stop enables a drive that shows that it
+        // is off.
         let is_off = seen.has_power.is_some() && !seen.enabled;
         Some(match stop.course {
             Stage::Asked => Intervention::QuickStop,
@@ -215,7 +218,7 @@ impl Supervisor {
             stop.leaps = 0;
         } else if seen.leaps > 0 && (seen.brakes || seen.enabled) {
             if seen.leaps <= stop.leaps {
-                // One in the other direction: that is no motion.
+                // A jump in the other direction is no motion.
                 stop.astray = Seconds::ZERO;
             } else if seen.leaps > BLIND_CYCLES {
                 stop.astray += counted;
@@ -230,7 +233,7 @@ impl Supervisor {
             return self.cut_off(stop);
         }
         if !seen.enabled && !seen.feedback.fresh && seen.missed <= BLIND_CYCLES {
-            // A lost reply says nothing of it.
+            // A lost reply is no evidence.
             stop.since += elapsed;
             return;
         }
@@ -340,7 +343,7 @@ impl Supervisor {
         self.acknowledged &= self.hold != Hold::Free;
     }
 
-    /// Time within which the steps bring an axis of this speed to rest.
+    /// Time within which the steps stop an axis of this speed.
     fn longest(&self, before: RadiansPerSecond) -> Seconds {
         Seconds(2.0 * before.0.abs() / self.settings.limits.deceleration.0 + MARGIN.0)
     }
@@ -377,8 +380,8 @@ impl Supervisor {
         self.means.keeps_torque && self.quick_stop.is_some() && self.quick_stop_step.is_some()
     }
 
-    /// True if the axis is held, enabled, at standstill, or slows down to that: its load falls without
-    /// the torque.
+    /// True if the axis is held, enabled, at standstill, or slows down to that: its load falls
+    /// without the torque.
     #[must_use]
     pub fn keeps_load(&self) -> bool {
         self.means.keeps_torque && self.quick_stop.is_some_and(|it| it.course != Stage::CutOff)
@@ -394,7 +397,7 @@ impl Supervisor {
 /// Time within which an enabled drive has to slow down after the request for a quick stop.
 pub const ANSWER: Seconds = Seconds(0.05);
 
-/// Time that an axis may take to rest beyond twice the time of its deceleration.
+/// Time to standstill that an axis may take beyond twice the time of its deceleration.
 const MARGIN: Seconds = Seconds(0.5);
 
 /// Share of the velocity limit by which an axis counts as faster than before.

@@ -1,5 +1,5 @@
-//! Axes that a controller must not move: not homed, outside their limits, in set-up mode, or in a chain with
-//! an axis that is not ready. A jog moves them.
+//! Axes that a controller must not move: not homed, outside their limits, in set-up mode, or in a
+//! chain with an axis that is not ready. A jog moves them.
 
 use super::{
     Braking, CyclicMode, Hold, Limits, NewtonMetres, Radians, RadiansPerSecond, Seen, StopReason,
@@ -15,15 +15,15 @@ impl Supervisor {
         self
     }
 
-    /// Reason that keeps its controller from moving it and the axes of its chain: it is unreferenced, not homed, or too
-    /// far outside its limits.
+    /// Reason that keeps its controller from moving it and the axes of its chain: it is
+    /// unreferenced, not homed, or too far outside its limits.
     #[must_use]
     pub fn unready(&self) -> Option<StopReason> {
         self.unreferenced().or(self.not_ready)
     }
 
-    /// Holds this axis as long as another one of its controller's chain is not ready, unless something else
-    /// has stopped it; between [`Self::judge`] and [`Self::send`] in every cycle.
+    /// Holds this axis as long as another one of its controller's chain is not ready, unless
+    /// something else has stopped it; between [`Self::judge`] and [`Self::send`] in every cycle.
     pub fn hold_with_chain(&mut self, held: bool) {
         self.jogging.chain = held;
         match &mut self.hold {
@@ -35,7 +35,7 @@ impl Supervisor {
         }
     }
 
-    /// Notes in every cycle what keeps a controller from moving it.
+    /// Notes in every cycle the conditions that keep a controller from moving it.
     pub(super) fn watch_readiness(&mut self, seen: &Seen) {
         // A drive that homes is shown as not enabled.
         let enabled = seen.homing || seen.feedback.phase != AxisPhase::NotEnabled;
@@ -45,7 +45,7 @@ impl Supervisor {
         }
         self.jogging.after_set_up = match seen.set_up {
             true => self.jogging.after_set_up || enabled,
-            // A drive that is disabled is enabled by a request of its own.
+            // A disabled drive needs a separate request to be enabled.
             false => self.jogging.after_set_up && enabled && !self.acknowledged,
         };
         self.in_set_up = seen.set_up;
@@ -104,23 +104,24 @@ impl Supervisor {
         }
     }
 
-    /// True if it is outside its position limits by more than its braking distance and its tolerance. Only
-    /// in modes in which a jog brings it back.
+    /// True if it is outside its position limits by more than its braking distance and its
+    /// tolerance. Only in modes in which a jog brings it back.
     fn is_far_outside(&self, feedback: &AxisFeedback) -> bool {
         let Limits { velocity, deceleration, .. } = self.settings.limits;
         let most = velocity.0 * velocity.0 / (2.0 * deceleration.0) + self.tolerance.0;
         self.takes_jogs() && self.outside(feedback.position) > most
     }
 
-    /// The reason of an axis outside its limits in a mode in which no jog brings it back, while it is enabled,
-    /// or if it passed a limit by its own torque.
+    /// The reason of an axis outside its limits in a mode in which no jog brings it back, while it
+    /// is enabled, or if it passed a limit by its own torque.
     pub(super) fn moves_inwards_only(&self, seen: &Seen) -> Option<StopReason> {
         let enabled = seen.feedback.phase != AxisPhase::NotEnabled;
         let counts = self.is_outside && !self.takes_jogs() && (enabled || self.overshoots());
         counts.then_some(StopReason::InwardsOnly)
     }
 
-    /// Lowest and highest torque: outside the position limits none that moves the axis farther out.
+    /// Lowest and highest torque. Outside the position limits no torque may move the axis farther
+    /// out.
     pub(super) fn torques(&self, place: Radians) -> (NewtonMetres, NewtonMetres) {
         let Limits { position, torque, .. } = self.settings.limits;
         let inwards_only = |is_outside| if is_outside { NewtonMetres::ZERO } else { torque };

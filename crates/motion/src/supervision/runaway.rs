@@ -1,13 +1,14 @@
 //! Runaway: an axis in csv or cst that moves against its command, or faster than it.
 //!
-//! * csv: the speeds that the command explains reach from 0 to the velocity sent, and while that falls down to it at the
-//!   acceleration limit. An axis beyond them by more than the velocity error, that does not get slower, runs away. A
-//!   blocked axis does not.
-//! * cst: an axis faster than the velocity error, against the torque sent, that gets faster. An axis that holds a load
-//!   without a brake is not evaluated: without torque the load would fall.
+//! * csv: the speeds that the command explains reach from 0 to the velocity sent, and while that
+//!   falls down to it at the acceleration limit. An axis beyond them by more than the velocity
+//!   error, that does not get slower, runs away. A blocked axis does not.
+//! * cst: an axis faster than the velocity error, against the torque sent, that gets faster. An
+//!   axis that holds a load without a brake is not evaluated: without torque the load would fall.
 //!
-//! It has to last for [`RUNAWAY_TIME`]. An axis is evaluated that follows set-points: in csv also those of a jog, of a
-//! hold, or of a stop. While its drive brakes it, `halting` and `quick_stop` evaluate it.
+//! It has to last for [`RUNAWAY_TIME`]. Axes that follow set-points are evaluated; in csv also
+//! during a jog, a hold, or a stop. While the drive brakes, `halting` and `quick_stop` evaluate the
+//! axis.
 
 use super::{CyclicMode, STANDS, Seen, Supervisor};
 use crate::axis::AxisPhase;
@@ -20,7 +21,8 @@ pub(super) struct Runaway {
     explained: Option<(f64, f64)>,
     /// Time for which the axis has run away.
     since: Seconds,
-    /// Speed from which it is compared: in cst its lowest one since it has moved against its torque.
+    /// Reference speed of the comparison. In cst it is the lowest speed since the axis moves
+    /// against its torque.
     from: Option<f64>,
 }
 
@@ -39,7 +41,8 @@ impl Supervisor {
         self
     }
 
-    /// Speed, in rad/s, by which an axis has to be faster than at the request to its drive to brake.
+    /// Speed, in rad/s, by which an axis has to be faster than at the request to its drive to
+    /// brake.
     pub(super) fn runaway_margin(&self) -> f64 {
         self.velocity_error.0.max(self.settings.limits.velocity.0 * LEAST_MARGIN)
     }
@@ -81,7 +84,8 @@ impl Supervisor {
             _ => {
                 let is_beyond =
                     actual > explained.1.max(0.0) + error || actual < explained.0.min(0.0) - error;
-                // An axis that gets slower is braked, though less than commanded: it keeps its torque.
+                // An axis that gets slower is braked, though less than commanded: it keeps its
+                // torque.
                 let noise = self.settings.limits.velocity.0 * STANDS;
                 let slows = self.runaway.from.is_none_or(|from| actual.abs() < from - noise);
                 if !is_beyond || slows {

@@ -29,16 +29,18 @@ pub struct Seen {
     pub following_error: Option<Radians>,
     /// The drive is in fault, or on its way there.
     pub fault: bool,
-    /// The command the controller lives on is stale: the longest [`Supervisor::ramp_time`](super::Supervisor::ramp_time) of all axes when it became
-    /// so. `None` while it is fresh, and for a controller that lives on no command.
+    /// The command that drives the controller is stale: the longest
+    /// [`Supervisor::ramp_time`](super::Supervisor::ramp_time) of all axes when it became stale.
+    /// `None` while it is fresh, and for a controller without a command.
     pub stale: Option<Seconds>,
-    /// Cycles in a row of an outage up to this one: no trusted input came, its outputs were not taken, or the host
-    /// stood still. With a fresh [`Seen::feedback`] they have just ended.
+    /// Consecutive cycles of an outage up to this one: no trusted input arrived, its outputs were
+    /// not taken, or the host stalled. With a fresh [`Seen::feedback`] the outage has just ended.
     pub missed: u64,
-    /// Replies in a row up to this cycle with a position that the axis cannot have come to; each is one of [`Seen::missed`].
+    /// Consecutive replies up to this cycle with a position that the axis cannot have reached; each
+    /// counts in [`Seen::missed`].
     pub implausible: u64,
-    /// Of these, the last ones in a row that each lie farther in one direction than the axis moves
-    /// between them; 0 without a reply.
+    /// The last consecutive ones of these that each lie farther in one direction than the axis
+    /// moves between them; 0 without a reply.
     pub leaps: u64,
     /// The drive has the axis, to find its home.
     pub homing: bool,
@@ -46,13 +48,13 @@ pub struct Seen {
     pub interlock: InterlockState,
     /// True if the cycle ends.
     pub ending: Ending,
-    /// The controller asks its drive to brake by itself: a halt or a quick stop.
+    /// The controller requests braking by its drive: a halt or a quick stop.
     pub braking: bool,
-    /// The controller asks for a quick stop.
+    /// The controller requests a quick stop.
     pub quick_stop: bool,
-    /// The controller asks for no torque.
+    /// The controller requests no torque.
     pub disables: bool,
-    /// The controller asks for its drive to be enabled.
+    /// The controller requests its drive to be enabled.
     pub asks: bool,
     /// The reply of this cycle shows Operation enabled, trusted or not.
     pub enabled: bool,

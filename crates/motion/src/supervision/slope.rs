@@ -82,9 +82,8 @@ impl Slope {
         velocity + self.period * (n * acceleration - self.change * n * (n + 1.0) / 2.0)
     }
 
-    /// Distance in which an axis stops with its acceleration back at 0: v^2 / 2a + v a / 2j, for
-    /// one that does not accelerate. For one that turns back however it brakes, the distance to
-    /// where it does.
+    /// Distance in which an axis stops with its acceleration back at 0: v^2 / 2a + v a / 2j, if it
+    /// does not accelerate. If it turns back however it brakes, the distance to the turn.
     pub(super) fn way_to_rest(&self, velocity: f64, acceleration: f64) -> f64 {
         let jerk = self.change / self.period;
         let (v, a) = (velocity, acceleration);
@@ -111,7 +110,7 @@ impl Slope {
         acceleration * acceleration.abs() / (2.0 * CALM * self.change / self.period)
     }
 
-    /// `velocity` of set-points, slowed down so far that they stop between `bounds` with this
+    /// `velocity` of set-points, slowed down so that they stop between `bounds` with this
     /// deceleration, which may begin at once.
     pub(super) fn slowed(
         &self,
@@ -159,8 +158,8 @@ impl Differences {
         Self { velocity, acceleration: 0.0, last: period, before: period }
     }
 
-    /// Time to which the difference of the next velocity and this one belongs, where `elapsed`
-    /// passes until then, and the share of a cycle's change of acceleration that it may bring.
+    /// Time over which the next velocity differs from this one, where `elapsed` passes until then,
+    /// and the share of a cycle's change of acceleration in it.
     pub(super) fn spans(&self, elapsed: f64, of_positions: bool, period: f64) -> (f64, f64) {
         match of_positions {
             true => {
@@ -179,7 +178,7 @@ impl Differences {
 /// A limit is kept within 1 %: controllers plan to their limits exactly, and sums of doubles round.
 pub(super) const TOLERANCE: f64 = 1.01;
 
-/// Displacement of the fastest way to rest within an acceleration and a jerk.
+/// Displacement of the fastest stop within an acceleration and a jerk.
 fn to_rest(velocity: f64, acceleration: f64, highest: f64, jerk: f64) -> f64 {
     let (v, a) = (velocity, acceleration);
     if v + a * a.abs() / (2.0 * jerk) < 0.0 {

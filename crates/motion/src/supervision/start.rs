@@ -9,8 +9,8 @@
 //! * a rising request: the controller requests no torque ([`Seen::disables`]), and later for
 //!   torque.
 //!
-//! A start request that the drive does not carry out within [`START_TIME`] has lapsed, also if it was
-//! held back from the drive.
+//! A start request that the drive does not carry out within [`START_TIME`] has lapsed, also if it
+//! was held back from the drive.
 
 use core::mem;
 
@@ -31,13 +31,13 @@ pub(super) struct Start {
     held_back: bool,
     /// The last reply showed Operation enabled.
     was_enabled: bool,
-    /// Time for which a drive may still leave Operation enabled because it was asked to.
+    /// Time for which a drive may still leave Operation enabled because of a request.
     excused: Seconds,
     /// It has shown main power while enabled: its statusword knows bit 4.
     has_shown_power: bool,
     /// Replies in a row without main power, while enabled.
     without_power: u64,
-    /// Time for which the drive was asked to be enabled, and was not.
+    /// Time for which the drive was requested to be enabled, and was not.
     waited: Seconds,
     /// Of this, the time without main power before Switched on.
     waited_for_power: Seconds,
@@ -59,7 +59,7 @@ impl Supervisor {
         self.start.required = Some(Cause::Drive);
     }
 
-    /// The axis is disabled until a start request comes; a fault that it was stopped for is gone.
+    /// The axis is disabled until a start request. If a fault stopped it, the fault has ended.
     pub fn require_start(&mut self) {
         if self.stopped() == Some(StopReason::Fault) {
             self.hold = Hold::Free;
@@ -67,15 +67,15 @@ impl Supervisor {
         self.hold_for_start(Cause::Drive, Intervention::Disable);
     }
 
-    /// True while its drive is to be in Operation enabled: it was there, and was not asked to leave
-    /// it.
+    /// True while its drive should be in Operation enabled: it was there, and no request made it
+    /// leave.
     #[must_use]
     pub fn expects_enabled(&self) -> bool {
         self.start.was_enabled && self.start.sent_enable && self.start.excused.0 <= 0.0
     }
 
     /// The drive is not sent its request in this cycle. If it `lapses`, it does so after
-    /// [`START_TIME`] as one that was sent.
+    /// [`START_TIME`], like a sent request.
     pub const fn hold_back(&mut self, lapses: bool) {
         (self.start.sent_enable, self.start.held_back) = (false, lapses);
     }
@@ -201,7 +201,7 @@ impl Supervisor {
     }
 }
 
-/// Time within which a drive leaves Operation enabled after it was asked to.
+/// Time within which a drive leaves Operation enabled after the request.
 const ANSWER_TIME: Seconds = Seconds(0.5);
 
 /// Time within which a drive charges its DC link after the request to switch on: later main power

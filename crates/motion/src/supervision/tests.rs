@@ -1,15 +1,18 @@
-//! Promises of supervision, whatever it is asked.
+//! Promises of supervision, for any command.
 
 mod brake;
 mod braked_runaway;
 mod clamped;
 mod drive_torque;
 mod edges;
+mod ending;
 mod halting;
 mod jogs;
 mod lead;
 mod meetings;
+mod outside;
 mod quick_stop;
+mod resets;
 mod runaway;
 mod start;
 mod together;
@@ -108,7 +111,7 @@ impl Bench {
         last
     }
 
-    /// Asks the same for as long as it takes to stop; the velocities sent.
+    /// Sends the same command until standstill; returns the velocities sent.
     fn velocities(&mut self, asked: f64, cycles: usize) -> Vec<f64> {
         (0..cycles).map(|_| self.ask(asked).setpoint.velocity.0).collect()
     }
@@ -174,7 +177,7 @@ fn each_trouble_has_its_reason() {
 }
 
 #[test]
-fn a_fault_is_over_only_once_the_drive_says_so() {
+fn fault_ends_only_when_the_drive_reports_it() {
     let mut bench = Bench::position(OnStale::Hold);
     bench.fault = true;
     bench.ask(0.0);
@@ -190,7 +193,7 @@ fn a_fault_is_over_only_once_the_drive_says_so() {
 }
 
 #[test]
-fn an_axis_that_does_not_follow_is_stopped_by_its_drive_after_its_time() {
+fn lagging_axis_is_stopped_by_its_drive_after_its_time() {
     let mut bench = Bench::position(OnStale::Hold);
     bench.follows = false;
     let cycles = (1..1_000)
@@ -201,7 +204,7 @@ fn an_axis_that_does_not_follow_is_stopped_by_its_drive_after_its_time() {
 }
 
 #[test]
-fn a_stale_command_stops_the_axis_as_the_robot_says_and_a_fresh_one_frees_it() {
+fn stale_command_stops_axis_as_configured_fresh_one_frees_it() {
     let expected = [
         (OnStale::Hold, None),
         (OnStale::Ramp, None),
@@ -224,7 +227,7 @@ fn a_stale_command_stops_the_axis_as_the_robot_says_and_a_fresh_one_frees_it() {
 }
 
 #[test]
-fn a_ramp_takes_the_time_of_the_slowest_and_keeps_the_ratio_of_velocities() {
+fn ramp_lasts_as_the_slowest_axis_and_keeps_velocity_ratio() {
     let mut benches = [Bench::position(OnStale::Ramp), Bench::position(OnStale::Ramp)];
     benches[0].cruise(3.0, 100);
     benches[1].cruise(1.0, 100);
@@ -265,7 +268,7 @@ fn velocities_stop_before_a_position_limit_and_go_back() {
 }
 
 #[test]
-fn torques_are_held_to_their_limit_and_an_axis_too_fast_for_its_wall_is_halted() {
+fn torque_is_clamped_and_axis_too_fast_for_its_limit_halts() {
     let mut bench = Bench::new(settings(CyclicMode::Torque, OnStale::Ramp));
     let ask = |bench: &mut Bench, torque| {
         bench.cycle(AxisSetpoint { torque: NewtonMetres(torque), ..AxisSetpoint::default() })
@@ -287,8 +290,9 @@ fn torques_are_held_to_their_limit_and_an_axis_too_fast_for_its_wall_is_halted()
     assert!(torques.windows(2).all(|pair| pair[1] <= pair[0]) && torques[299] == 0.0, "{torques:?}");
 }
 
-/// A shaft of 1 kg m^2 in torque mode: pulled by `gravity`, N m, braked by `friction`, N m s/rad. Its controller holds it or lets it
-/// turn, and gives no torque once the cycle ends. How fast it turned at most until supervision had it, and after how long.
+/// A shaft of 1 kg m^2 in torque mode: pulled by `gravity`, N m, braked by `friction`, N m s/rad.
+/// Its controller holds it or lets it turn, and gives no torque once the cycle ends. Returns its
+/// highest speed until supervision stopped it, and after how long.
 fn torque_taken_away(gravity: f64, friction: f64, turning: f64) -> Option<(f64, Seconds)> {
     let mut supervisor = Supervisor::new(settings(CyclicMode::Torque, OnStale::Hold), PERIOD).unwrap();
     let (mut position, mut velocity, mut fastest) = (0.0_f64, turning, 0.0_f64);
@@ -322,7 +326,7 @@ fn torque_taken_away(gravity: f64, friction: f64, turning: f64) -> Option<(f64, 
 }
 
 #[test]
-fn a_load_that_its_controller_lets_go_at_the_end_is_halted_before_it_falls() {
+fn load_released_by_its_controller_is_halted_before_it_falls() {
     for (gravity, friction) in [(1.0, 0.3), (1.0, 1.0), (-1.5, 0.5)] {
         let (fastest, after) = torque_taken_away(gravity, friction, 0.0).expect("it is taken");
         assert!(fastest <= VELOCITY * 0.03, "{gravity} {friction}: {fastest} rad/s");
@@ -331,7 +335,7 @@ fn a_load_that_its_controller_lets_go_at_the_end_is_halted_before_it_falls() {
     // Turning freely, without a torque and without friction.
     let (_, after) = torque_taken_away(0.0, 0.0, 0.3 * VELOCITY).expect("it is taken");
     assert!(after <= FREE_TIME * 1.1, "{after}");
-    // One that friction brakes comes to rest by itself.
+    // An axis that friction brakes stops by itself.
     assert_eq!(torque_taken_away(0.0, 8.0, 0.3 * VELOCITY), None);
 }
 
@@ -371,7 +375,7 @@ proptest! {
     }
 
     #[test]
-    fn whatever_stops_it_an_axis_brakes_no_harder_than_it_may_and_within_its_limits(
+    fn every_stop_respects_deceleration_and_position_limits(
         velocity in -VELOCITY..VELOCITY, cycles in 0..1_500_usize, ramp in any::<bool>(),
         cause in 0..3_usize, elapsed in prop::sample::select(vec![1.0, 1.0, 2.0, 5.0]),
     ) {

@@ -1,4 +1,4 @@
-//! Requests of a jog, honest and hostile ones, and what holds an axis meanwhile.
+//! Requests of a jog, honest and hostile ones, and conditions that hold an axis meanwhile.
 
 use fastrand::Rng;
 use onbeat_motion::supervision::{Jog, JogLimits, Seen, Settings, StopReason, Supervised};
@@ -44,8 +44,8 @@ impl Jogs {
         Seen { jog: now.jog, set_up: now.set_up, not_homed: now.not_homed, ..seen }
     }
 
-    /// Compares a set-point with the limits of a jog. True while a jog moves the axis, and has to keep the
-    /// limits of a source of set-points; its end brakes as a stop does.
+    /// Compares a set-point with the limits of a jog. True while a jog moves the axis, and has to
+    /// keep the limits of a source of set-points; its end brakes as a stop does.
     pub(super) fn judge(&mut self, seen: &Seen, supervised: &Supervised) -> Result<bool, String> {
         let is_jog = supervised.reason == Some(StopReason::Jog);
         let asks = seen.jog.is_some_and(|it| it.permitted);

@@ -46,7 +46,7 @@ fn hostile_set_points_never_exceed_a_limit() {
     assert!(jogged * 50 > set_points && jogged * 2 < set_points, "{jogged} of {set_points} jogged");
 }
 
-/// Set-points of one axis that were clamped, and those of a jog.
+/// Clamped set-points of one axis, and set-points of a jog.
 #[derive(Default)]
 struct Played {
     clamped: u64,

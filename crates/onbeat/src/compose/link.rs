@@ -308,7 +308,7 @@ fn not_simulated(interface: &str, wire: &Wire) -> Error {
         file,
         place: None,
         found: format!("faults for the SubDevices on interface {interface}"),
-        expected: "simulated ones".to_owned(),
+        expected: "simulated SubDevices".to_owned(),
         remedy: "give it to the `onbeat simulate` at the other end".to_owned(),
     }];
     ScriptErrors { errors }.into()

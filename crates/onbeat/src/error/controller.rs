@@ -24,7 +24,8 @@ pub enum ControllerError {
     Wheels(#[from] TryFromSliceError),
     /// Controller process without an interface to come by.
     #[error(
-        "expected an IPC for its process, found none: leave out --no-ipc and --time fast, or see why none is open"
+        "expected an IPC for its process, found none: leave out --no-ipc and --time fast, or see \
+         why no IPC is open"
     )]
     NoIpc,
     /// Robot without a base to drive.
@@ -35,7 +36,8 @@ pub enum ControllerError {
     NoArm,
     /// Joint of the arm that no axis of the controller moves.
     #[error(
-        "joint \"{joint}\" is between base and tool, and none of its axes: expected an axis for it in [arm.joints]"
+        "joint \"{joint}\" is between base and tool, and has no axis: expected an axis for it in \
+         [arm.joints]"
     )]
     NoAxis {
         /// Name of the joint.

@@ -62,8 +62,8 @@ pub enum SimulationError {
     },
     /// Cable in a port that its ESC does not have.
     #[error(
-        "{robot}: SubDevice {position} \"{name}\" on port {port} of \"{parent}\", whose ESC has no such port, expected one \
-         that it has: correct port, or the esc of \"{parent}\""
+        "{robot}: SubDevice {position} \"{name}\" on port {port} of \"{parent}\", expected a port \
+         that the ESC of \"{parent}\" has: correct port, or the esc of \"{parent}\""
     )]
     Port {
         /// Name of the robot.
@@ -272,8 +272,8 @@ pub enum SharedMemoryError {
     },
     /// Group that the machine does not have.
     #[error(
-        "group \"{group}\": expected one of those in /etc/group, found none: create it, or correct group in the robot \
-         file's [ipc]"
+        "group \"{group}\": expected a group of /etc/group, found none: create it, or correct \
+         group in the robot file's [ipc]"
     )]
     Group {
         /// Name or number in the robot file.
@@ -297,7 +297,7 @@ pub enum CaptureError {
         source: io::Error,
     },
     /// Capture that was broken off.
-    #[error("{}: {source}: make room, or capture elsewhere", path.display())]
+    #[error("{}: {source}: free some disk space, or capture elsewhere", path.display())]
     NotWhole {
         /// Its path.
         path: PathBuf,

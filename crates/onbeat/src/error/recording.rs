@@ -14,7 +14,7 @@ pub enum RecordingError {
     )]
     File(#[source] io::Error),
     /// Recordings of a flight recorder that failed.
-    #[error("{failed} recordings failed, {kept} were kept: make room, or record elsewhere")]
+    #[error("{failed} recordings failed, {kept} were kept: free some disk space, or record elsewhere")]
     NotKept {
         /// Number of failed recordings.
         failed: u64,
@@ -23,7 +23,8 @@ pub enum RecordingError {
     },
     /// File that others have moved, removed, replaced or cut.
     #[error(
-        "{0} while it was written, and the recording is lost: record to a file that nobody else touches"
+        "{0} while it was written, and the recording is lost: record to a file that no other \
+         program changes"
     )]
     Disturbed(&'static str),
     /// Threshold of a flight recorder for a value that is not recorded.
@@ -34,7 +35,8 @@ pub enum RecordingError {
     Panicked,
     /// Recording that lacks cycles, or signals and axes of some.
     #[error(
-        "{source}; {written} cycles are in it{}, {missing} are not: make room, or record elsewhere",
+        "{source}; {written} cycles are in it{}, {missing} are missing: free some disk space, or \
+         record elsewhere",
         bare(*.without)
     )]
     NotWhole {

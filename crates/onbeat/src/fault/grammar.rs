@@ -21,7 +21,7 @@ pub const GRAMMAR: [(&str, &str); 30] = [
     ("cable pull|plug SUBDEVICE:PORT", "cable at a port; 0:0 is that of the MainDevice"),
     ("crc SUBDEVICE:PORT [COUNT]", "invalid frames, with a wrong check sequence, in the port's counter"),
     ("mailbox stuck|free SUBDEVICE", "stuck: a request stays in the mailbox without an answer"),
-    ("application stop|run SUBDEVICE", "stop: a crashed microcontroller behind an ESC that goes on"),
+    ("application stop|run SUBDEVICE", "stop: a crashed microcontroller behind a working ESC"),
     ("state refuse SUBDEVICE PreOp|SafeOp|Op [CODE]", "refuse a state, with this AL status code"),
     ("state allow SUBDEVICE", "refuse no state any more"),
     ("watchdog expire SUBDEVICE", "the process data watchdog expires, whatever outputs come"),
@@ -48,7 +48,7 @@ pub const GRAMMAR: [(&str, &str); 30] = [
         "drive fault SUBDEVICE[:AXIS] CODE",
         "an axis of a servo drive has a fault, with this error code (0x603F)",
     ),
-    ("drive power off|on SUBDEVICE", "main power of a servo drive; its ESC goes on without"),
+    ("drive power off|on SUBDEVICE", "main power of a servo drive; its ESC keeps its supply"),
     ("drive load SUBDEVICE[:AXIS] TORQUE", "load on the shaft of an axis of a servo drive, as 0.5Nm"),
     (
         "drive motor reversed|forward SUBDEVICE[:AXIS]",
@@ -68,9 +68,12 @@ pub const GRAMMAR: [(&str, &str); 30] = [
     ("frames duplicate SHARE", "replies come twice"),
     ("frames reorder SHARE", "replies are overtaken by the next"),
     ("frames corrupt SHARE", "one bit of a reply is another"),
-    ("seed NUMBER", "chance of frames anew: the same seed and frames, the same fates"),
-    ("clear", "the end of all that lasts"),
-    ("FAULT for TIME", "the end of FAULT after this time, if it is one that lasts"),
+    (
+        "seed NUMBER",
+        "new seed for the random faults of frames: the same seed and frames give the same faults",
+    ),
+    ("clear", "end all faults that last"),
+    ("FAULT for TIME", "end FAULT after this time, if it lasts"),
 ];
 
 /// Error of a line: place, found text, expected text, and remedy.
@@ -415,7 +418,7 @@ impl<'t> Words<'t> {
             return Ok(Timed { fault, lasting: None });
         };
         if fault.end().is_none() {
-            return Err(word.is_not("the end of the line", "this is over at once: leave out `for`"));
+            return Err(word.is_not("the end of the line", "this fault does not last: leave out `for`"));
         }
         self.next += 1;
         let lasting = self.time("a time that it lasts")?;

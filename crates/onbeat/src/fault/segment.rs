@@ -75,7 +75,7 @@ pub struct Listing {
 
 /// Reason for which a fault did not take place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("the simulated bus takes no faults: it has ended, or stands still")]
+#[error("the simulated bus takes no faults: it has ended, or its process is stopped")]
 pub struct NotTaken;
 
 /// Hands faults to a segment, from any ordinary thread.

@@ -95,7 +95,7 @@ fn listed(listing: &Listing, targets: &Targets) -> String {
     let coming = coming.map(|(at, fault)| format!("to come  {} {}", seconds(*at), fault.named(targets)));
     let lines: Vec<String> = active.chain(coming).collect();
     match &lines[..] {
-        [] => format!("no fault lasts or is to come, {} after the start", seconds(listing.now)),
+        [] => format!("no fault is active or scheduled, {} after the start", seconds(listing.now)),
         lines => lines.join("\n"),
     }
 }

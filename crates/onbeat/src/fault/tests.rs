@@ -132,7 +132,8 @@ fn error_is_a_sentence_with_its_column() {
         ("seed -1", "found \"-1\", expected a number, 0 to 18446744073709551615"),
         (
             "crc 1:0 for 1s",
-            "column 9: found \"for\", expected the end of the line: this is over at once: leave out `for`",
+            "column 9: found \"for\", expected the end of the line: this fault does not last: \
+             leave out `for`",
         ),
         ("power on 1 for 1s", "leave out `for`"),
         ("power off 1 for", "the line ends, expected a time that it lasts, as 500us or 1.5s: add it"),

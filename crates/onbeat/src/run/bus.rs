@@ -140,7 +140,8 @@ impl<B: Backend> Backend for WithRecorder<B> {
         let outcome = match (&self.ask, reads_only) {
             (_, Some(why)) => Outcome::error(why),
             (None, None) => Outcome::error(
-                "the run keeps no recording when it is asked, expected one with --record FILE --trigger command",
+                "the run makes no recording on request, expected a run with --record FILE \
+                 --trigger command",
             ),
             (Some(ask), None) => {
                 ask.keep(reason);

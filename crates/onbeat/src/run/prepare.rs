@@ -311,7 +311,7 @@ fn start_devices(
             beside.refusals().into_iter().for_each(|refusal| reporter.notice(&Notice::Device(refusal)))
         }
         None => {
-            let told = "no devices beside the bus: their tasks are joined over the IPC, and there is none";
+            let told = "no devices other than the bus: their tasks need the IPC, which is off";
             reporter.notice(&Notice::Device(told.to_owned()));
         }
     }

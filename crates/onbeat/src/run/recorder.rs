@@ -327,7 +327,9 @@ impl Writing {
             return open_new(&self.path, self.replaces).map(Some);
         }
         if fs::metadata(&self.path).is_ok_and(|it| !it.is_file()) {
-            return Err(io::Error::other("not a regular file, as whose neighbours recordings are kept"));
+            return Err(io::Error::other(
+                "not a regular file, expected one: recordings are kept next to it",
+            ));
         }
         let folder = self.path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
         if self.path.file_stem().is_none() || !fs::metadata(folder)?.is_dir() {

@@ -8,6 +8,7 @@ use control::stop::StopHandle;
 use ethercat::cia402::State;
 use ethercat::main_device::{BringUpPhase, Event};
 use ipc::diagnostics::TaskDiagnostics;
+use motion::supervision::StopReason;
 use record::{CycleRecord, RunSummary};
 use rt::clock::{BusClock, Clock};
 
@@ -20,7 +21,7 @@ use super::recorder::Recorder;
 use super::side_tasks::Beside;
 use super::tasks::Tasks;
 use crate::fault::FaultReports;
-use crate::reporter::{Notice, Phase, Progress, Reporter};
+use crate::reporter::{HeldBy, Notice, Phase, Progress, Reporter};
 
 /// Polling interval of the watch: the cycle's rings hold seconds.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
@@ -46,7 +47,7 @@ pub(super) struct Watch {
     pub(super) answers: Option<Answers>,
     pub(super) diagnostics: Option<DiagnosticsWriter>,
     /// Axes with a load that only torque holds, each until it was reported that it delays the end.
-    pub(super) loads: Vec<(usize, String)>,
+    pub(super) loads: Vec<Load>,
     pub(super) tasks: Tasks,
     /// Keeps the history of stops, if there is a state directory.
     pub(super) keeper: Option<Keeper>,
@@ -136,16 +137,16 @@ impl Watch {
         let status = self.observer.status();
         self.measure(&records, status.stop_began, reporter);
         if self.frozen.is_some() {
-            let keeps = |axis: usize| {
-                let report = status.axes.get(axis).filter(|it| it.state == Some(State::OperationEnabled));
-                report.is_some_and(|it| it.quick_stop.is_some())
-            };
-            self.loads.retain(|(axis, name)| {
-                let waits = keeps(*axis);
-                if waits {
-                    reporter.notice(&Notice::HoldsLoad(name.clone()));
-                }
-                !waits
+            self.loads.retain(|load| {
+                let report = status.axes.get(load.axis);
+                let report = report.filter(|it| it.state == Some(State::OperationEnabled));
+                let why = match report {
+                    Some(it) if it.stop == Some(StopReason::BrakeNotClosed) => HeldBy::OpenBrake,
+                    Some(it) if it.quick_stop.is_some() && !load.has_brake => HeldBy::IgnoredQuickStop,
+                    _ => return true,
+                };
+                reporter.notice(&Notice::HoldsLoad(load.name.clone(), why));
+                false
             });
         }
         self.bus_server.iter_mut().for_each(BusServer::look);
@@ -194,6 +195,14 @@ impl Watch {
         };
         (measured, self.recorder, self.keeper)
     }
+}
+
+/// An axis that holds a load.
+pub(super) struct Load {
+    /// Its place among the axes.
+    pub(super) axis: usize,
+    pub(super) name: String,
+    pub(super) has_brake: bool,
 }
 
 /// Cycle in which all SubDevices reached Op, for that event.

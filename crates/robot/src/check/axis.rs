@@ -12,7 +12,7 @@ use types::AxisMode;
 
 use super::brake::Brakes;
 use super::repeat::{Repetition, repetitions};
-use super::{Checked, encoder, homing, in_every_cycle, jog, stops, unknown_name, watchdog};
+use super::{Checked, counts, encoder, homing, in_every_cycle, jog, stops, unknown_name, watchdog};
 use crate::error::Problem;
 use crate::field::Number;
 use crate::model::{
@@ -34,6 +34,7 @@ pub(super) fn axes(axes: &mut Vec<Axis>, bus: &Bus, cycle: &Cycle, entries: Plac
         check_stop_deceleration(&entry, place.key("limits"))?;
         check_feedback_velocity(&entry, place)?;
         entry.jog = Some(jog::limits(entry.jog_keys, &entry.limits, place.key("jog"))?);
+        counts::check(&entry, place)?;
         encoder::check_memory(&entry, cycle, place)?;
         entry.homing = homing::homing(entry.homing_settings.as_mut(), &entry.limits, place.key("homing"))?;
         for (step, repetition) in repetitions(&entry.name, entry.count, entry.first, place)?.enumerate() {
@@ -100,8 +101,8 @@ pub(super) fn find(
     })
 }
 
-/// Axis of its drive, from 0. Axes of one entry on one SubDevice take its axes one by one; those with a SubDevice each take the
-/// same axis of each.
+/// Axis of its drive, from 0. Axes of one entry on one SubDevice take its axes one by one. If each
+/// axis has its own SubDevice, all take the same axis of each.
 fn drive_axis(
     axis: &Axis,
     repetition: &Repetition,
@@ -140,7 +141,8 @@ fn scale(axis: &Axis, entry: Place<'_>) -> Checked<AxisScale> {
     })
 }
 
-/// Largest step of a cycle; by default twice the travel at full speed: one cycle may be lost without a stop.
+/// Largest step of a cycle; by default twice the travel at full speed: one cycle may be lost
+/// without a stop.
 fn step(axis: &Axis, cycle: &Cycle, limits: Place<'_>) -> Checked<Radians> {
     let at_full_speed = axis.limits.velocity.0 * cycle.period.as_secs_f64();
     if !limits.has("maximum_step") {
@@ -168,7 +170,7 @@ fn check_stop_deceleration(axis: &Axis, limits: Place<'_>) -> Checked<()> {
     Err(Problem::new(limits.key("stop_deceleration"), found, expected, remedy))
 }
 
-/// Checks that positions are believed of an axis that is as fast as it may be.
+/// Checks that positions remain plausible at the velocity limit of the axis.
 fn check_feedback_velocity(axis: &Axis, entry: Place<'_>) -> Checked<()> {
     let limit = axis.limits.velocity;
     let Some(velocity) = axis.feedback_velocity.filter(|&velocity| velocity < limit) else { return Ok(()) };
@@ -238,7 +240,7 @@ fn check_startup_profile(axis: &Axis, mode: AxisMode, drive: &SubDevice, place: 
     Err(Problem::new(place, found, expected, "remove that start-up SDO, and set the limits"))
 }
 
-/// Checks that no start-up SDO sets another mode than that of the axis.
+/// Checks that no start-up SDO sets another mode than the axis's.
 fn check_startup_mode(axis: &Axis, drive: &SubDevice, entry: Place<'_>) -> Checked<()> {
     let mode = of_axis(MODES_OF_OPERATION, axis.drive_axis);
     match drive.startup.iter().rfind(|sdo| sdo.index == mode) {

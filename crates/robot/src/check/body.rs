@@ -106,7 +106,7 @@ fn check_change(base: &Base, axes: &[Axis], limits: Place<'_>) -> Checked<()> {
     Ok(())
 }
 
-/// Highest rate of each wheel with so much of x and of y, and so much of yaw. It is linear in each;
+/// Highest rate of each wheel with `ahead` along x and y, and `about` in yaw. It is linear in each;
 /// x and y change independently of each other.
 fn highest(base: &Base, ahead: f64, about: f64) -> Vec<f64> {
     let aside = if base.kind == BaseKind::Differential { 0.0 } else { ahead };
@@ -135,7 +135,7 @@ pub(super) const fn is_streamed_position(mode: AxisMode) -> bool {
     matches!(mode, AxisMode::CyclicPosition | AxisMode::InterpolatedPosition)
 }
 
-/// Gives the axes their joints; without names those in position mode are joints of the same name.
+/// Gives the axes their joints. Without names, axes in position mode are joints of the same name.
 pub(super) fn arm(arm: &mut Arm, axes: &[Axis], entry: Place<'_>) -> Checked<()> {
     let same = |axis: &Axis| {
         (arm.joint_of.is_empty() && is_streamed_position(axis.mode)).then(|| axis.name.clone())

@@ -1,4 +1,5 @@
-//! Checks of brakes, of the digital outputs that power their coils, and of the digital inputs of their feedback.
+//! Checks of brakes, of the digital outputs that power their coils, and of the digital inputs of
+//! their feedback.
 
 use std::collections::HashMap;
 
@@ -16,7 +17,7 @@ use crate::model::{
 };
 use crate::place::Place;
 
-/// Brakes found so far: each needs an output and inputs that no other has.
+/// Brakes found so far: each needs its own output and inputs.
 pub(super) struct Brakes<'a> {
     bus: &'a Bus,
     positions: &'a HashMap<&'a str, usize>,
@@ -32,7 +33,7 @@ struct Holder<'a> {
     drive: &'a SubDevice,
 }
 
-/// Digital input or output that a brake asks for.
+/// Digital input or output that a brake needs.
 struct Wanted<'a> {
     sub_device: &'a str,
     channel: i64,
@@ -51,7 +52,7 @@ impl<'a> Brakes<'a> {
         Self { bus, positions, outputs: HashMap::new(), inputs: HashMap::new() }
     }
 
-    /// Brake of the `step`-th axis of a repeated entry, whose drive is at this position.
+    /// Brake of the `step`-th axis of a repeated entry, with its drive at this position.
     pub(super) fn brake(
         &mut self,
         (axis, drive): (&Axis, usize),
@@ -169,8 +170,8 @@ impl<'a> Brakes<'a> {
             let expected = self.one_with(wanted);
             return Err(Problem::new(place, found, expected, "name another SubDevice"));
         }
-        // Axes on one terminal take its channels one by one; those with a terminal each take the same
-        // channel of each.
+        // Axes on one terminal take its channels one by one. If each axis has its own terminal, all
+        // take the same channel of each.
         let further = if repetition.changes(wanted.sub_device) { 0 } else { step };
         let most = there.unwrap_or(MOST_BYTES * 8);
         let number = usize::try_from(wanted.channel).ok().and_then(|first| first.checked_add(further));
@@ -192,8 +193,8 @@ impl<'a> Brakes<'a> {
     }
 }
 
-/// Number of its digital outputs; `None` where only its SII gives it, which is checked when the bus is
-/// there.
+/// Number of its digital outputs; `None` where only its SII gives it, which is checked when the bus
+/// is there.
 fn digital_outputs(sub_device: &SubDevice) -> Option<usize> {
     if let Some(mapping) = sub_device.explicit_mapping() {
         return Some(mapping.digital_outputs().count());

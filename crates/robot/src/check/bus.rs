@@ -38,7 +38,8 @@ pub(super) fn bus(bus: &mut Bus, devices: &Devices, cycle: &Cycle, place: Place<
     Ok(())
 }
 
-/// Has the MainDevice check its configuration: a refusal is reported at the entry of that SubDevice.
+/// Has the MainDevice check its configuration: a refusal is reported at the entry of that
+/// SubDevice.
 fn runnable(bus: &Bus, cycle: &Cycle, entries: &[SubDevice], place: Place<'_>) -> Checked<()> {
     let sub_devices = bus.sub_devices.iter().map(SubDevice::configuration).collect();
     let configuration =
@@ -154,7 +155,7 @@ impl SubDevices {
         Ok(())
     }
 
-    /// Checks that no group has only one member, as one with a misspelt name has.
+    /// Checks that no group has only one member, as with a misspelt name.
     fn check_groups(&self) -> Checked<()> {
         let Some((name, (_, place))) = self.groups.iter().find(|(_, (members, _))| *members == 1) else {
             return Ok(());
@@ -165,7 +166,7 @@ impl SubDevices {
             None => "name it at the others too, or remove it".to_owned(),
         };
         let found = format!("group \"{name}\" of one SubDevice");
-        Err(Problem::new(place.clone(), found, "two or more that stand and fall together", remedy))
+        Err(Problem::new(place.clone(), found, "two or more SubDevices", remedy))
     }
 
     /// Alias of the `step`-th repetition: aliases count up.

@@ -45,10 +45,11 @@ pub(super) fn sync0(
     Ok(Sync0 { cycle: sync0, shift })
 }
 
-/// Time from one of `samples` to the next, that of SYNC0: SYNC1 comes once for each exchange of the process data.
+/// Time from one of `samples` to the next, which is the cycle of SYNC0: SYNC1 rises once for each
+/// exchange of the process data.
 fn sampled(samples: u8, between: Duration, place: Place<'_>) -> Checked<Duration> {
     if let Some(key) = ["sync0", "sync1"].into_iter().find(|key| place.has(key)) {
-        let found = format!("{key} beside oversampling = {samples}");
+        let found = format!("{key} together with oversampling = {samples}");
         let expected = "one of the two: oversampling gives SYNC0 and SYNC1 their cycles";
         return Err(Problem::new(place.key(key), found, expected, format!("remove {key}")));
     }
@@ -87,7 +88,7 @@ pub(super) fn kept(key: &str, distributed_clocks: bool, place: Place<'_>) -> Che
     Err(Problem::new(place, found, "them on", remedy))
 }
 
-/// SYNC1, if one of its keys is there.
+/// SYNC1, if one of its keys is given.
 pub(super) fn sync1(clock: &DistributedClock, sync0: Sync0, place: Place<'_>) -> Checked<Option<Sync1>> {
     let block = clock.oversampling.map(|samples| sync0.cycle * u32::from(samples));
     if clock.sync1.is_none() && clock.sync1_delay.is_none() && block.is_none() {
@@ -100,7 +101,7 @@ pub(super) fn sync1(clock: &DistributedClock, sync0: Sync0, place: Place<'_>) ->
     {
         let found = format!("sync1 = {}", duration::format(cycle));
         let expected = format!("a multiple of SYNC0's {own}, up to 4s");
-        let remedy = "correct sync1, or leave it out to come with every SYNC0";
+        let remedy = "correct sync1, or leave it out for SYNC1 with every SYNC0";
         return Err(Problem::new(place.key("sync1"), found, expected, remedy));
     }
     if delay >= sync0.cycle {

@@ -137,7 +137,7 @@ fn moved(it: &Controller, parts: Parts<'_>, entry: Place<'_>) -> Checked<Vec<usi
     Ok(indices)
 }
 
-/// Checks that a mode other than that of its axes is one for its kind.
+/// Checks that a mode other than its axes' is possible for its kind.
 fn check_mode(it: &Controller, modes: &[AxisMode], entry: Place<'_>) -> Checked<()> {
     let Some(mode) = it.mode else { return Ok(()) };
     let (kind, place) = (it.kind.name(), entry.key("mode"));
@@ -228,7 +228,9 @@ fn check_keys(it: &Controller, entry: Place<'_>) -> Checked<()> {
     for (keys, belongs) in keys.into_iter().filter(|&(_, belongs)| belongs != it.kind) {
         let Some(key) = keys.iter().find(|key| entry.has(key)) else { continue };
         let found = match (it.kind, belongs) {
-            (Kind::Hold, Kind::Sinusoid) => "a movement for a controller that holds still".to_owned(),
+            (Kind::Hold, Kind::Sinusoid) => {
+                "a movement for a controller that holds its position".to_owned()
+            }
             _ => format!("{key} for {}", it.kind.name()),
         };
         let expected = format!("kind = \"{}\"", belongs.name());

@@ -1,4 +1,4 @@
-//! Checks of an axis's encoder: what it knows of the position after its drive was without power.
+//! Checks of an axis's encoder: its knowledge of the position after its drive was without power.
 
 use std::f64::consts::TAU;
 

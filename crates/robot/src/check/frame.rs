@@ -1,4 +1,4 @@
-//! Checks of frames: names once, on a frame that is there, and none on itself.
+//! Checks of frames: unique names, existing parents, and no loops.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use crate::place::Place;
 /// Frame of a robot without a base to which others are fixed.
 const ROOT: &str = "base_link";
 
-/// `has_urdf`: links of a URDF may be parents, too; nobody has read it yet.
+/// `has_urdf`: links of a URDF may be parents, too; the URDF has not been read yet.
 pub(super) fn frames(
     frames: &mut [Frame],
     base: Option<&Base>,
@@ -31,7 +31,7 @@ pub(super) fn frames(
         if odometry || parents.insert(frame.name.clone(), frame.parent.clone()).is_some() {
             let found = format!("a second frame \"{}\"", frame.name);
             let place = entries.item(index).key("name");
-            let expected = "every name once: those of base, odometry and wheels are taken";
+            let expected = "a name used once: the names of base, odometry and wheels are taken";
             return Err(Problem::new(place, found, expected, "rename it"));
         }
     }

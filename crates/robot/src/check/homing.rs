@@ -74,16 +74,16 @@ fn by_drive(it: &mut HomingSettings, limits: &Limits, entry: Place<'_>) -> Check
     Ok(Homing::Drive { position: it.position.unwrap_or_default(), timeout: it.time_out })
 }
 
-/// True if no controller may move the axis before it is homed: as the file says; else where it has position limits, an
-/// encoder that is not absolute, and a homing by request.
+/// True if no controller may move the axis before it is homed: as the file says; else where it has
+/// position limits, an encoder that is not absolute, and a homing by request.
 pub(super) fn is_required(axis: &Axis, sense: &PositionSense) -> bool {
     let by_request = matches!(axis.homing, Homing::CurrentPosition { .. } | Homing::Drive { .. });
     let usual = by_request && axis.limits.position.is_some() && sense.range.is_none();
     axis.homing_settings.map_or(usual, |it| it.required.unwrap_or(usual))
 }
 
-/// Checks that the drive can be commanded to home from within the cycle, and that a simulated one knows the
-/// method.
+/// Checks that the drive can be commanded to home from within the cycle, and that a simulated one
+/// knows the method.
 pub(super) fn check_drive(
     method: i8,
     axis: &Axis,
@@ -122,6 +122,6 @@ pub(super) fn check_drive(
     Ok(())
 }
 
-/// Default homing speeds: this share of the highest speed towards a switch, and this share of that towards
-/// the mark.
+/// Default homing speeds: this share of the highest speed towards a switch, and this share of that
+/// towards the mark.
 const SLOW: f64 = 0.1;

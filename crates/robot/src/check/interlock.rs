@@ -71,8 +71,8 @@ fn position(keys: &InterlockKeys, bus: &Bus, place: Place<'_>) -> Checked<usize>
     })
 }
 
-/// Number of its digital inputs; `None` where only its SII gives it, which is checked when the bus is
-/// there.
+/// Number of its digital inputs; `None` where only its SII gives it, which is checked when the bus
+/// is there.
 pub(super) fn digital_inputs(sub_device: &SubDevice) -> Option<usize> {
     if let Some(mapping) = sub_device.explicit_mapping() {
         return Some(mapping.digital_inputs().count());

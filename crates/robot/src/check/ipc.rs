@@ -16,7 +16,7 @@ pub(super) fn ipc(ipc: &mut Ipc, robot: &str, entry: Place<'_>) -> Checked<()> {
             return Err(Problem::new(place.key("name"), found, "every name once", "give it another name"));
         }
         if port.kind == PortKind::Stream && place.has("depth") {
-            let (found, remedy) = ("a depth for a stream of bytes", "remove it; size is its room");
+            let (found, remedy) = ("a depth for a stream of bytes", "remove it; size is its capacity");
             return Err(Problem::new(place.key("depth"), found, "depth only of messages", remedy));
         }
         if let Some(expected) = port.kind.complaint(port.size, port.depth) {

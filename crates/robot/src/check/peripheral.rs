@@ -1,4 +1,4 @@
-//! Checks of devices beside the bus.
+//! Checks of devices that are not on the bus.
 
 use super::ipc::OURS;
 use super::{Checked, unknown_name};
@@ -49,7 +49,7 @@ pub(super) fn peripherals(
             || others.iter().any(|other| other.port == it.port);
         if taken {
             let found = format!("a second port \"{}\"", it.port);
-            let remedy = "give the peripheral a port of its own: port = \"...\"";
+            let remedy = "give the peripheral its own port: port = \"...\"";
             return Err(Problem::new(entry.first_of(&["port", "kind"]), found, "every port once", remedy));
         }
     }
@@ -79,12 +79,12 @@ fn unit(it: &mut Peripheral, entry: Place<'_>) -> Checked<()> {
     if entry.has("output") && it.unit != ImuUnit::MyAhrs {
         let found = format!("output of an {}", it.unit.name());
         let remedy = "remove it, or correct the unit";
-        return Err(Problem::new(entry.key("output"), found, "unit = \"myahrs\" beside it", remedy));
+        return Err(Problem::new(entry.key("output"), found, "output only of unit = \"myahrs\"", remedy));
     }
     Ok(())
 }
 
-/// Checks DC motors behind a converter: what belongs to them, and that no turn of a wheel can pass unseen.
+/// Checks DC motors behind a converter: their keys, and that no turn of a wheel can pass unseen.
 fn motors(it: &Peripheral, entry: Place<'_>) -> Checked<()> {
     let wrong = |key, found: String, expected: &str, remedy: &str| {
         Err(Problem::new(entry.key(key), found, expected, remedy))
@@ -92,7 +92,7 @@ fn motors(it: &Peripheral, entry: Place<'_>) -> Checked<()> {
     if it.dac.is_none() {
         let keys = ["device", "encoders", "full_scale", "motors_reversed", "encoders_reversed"];
         let Some(key) = keys.into_iter().find(|key| entry.has(key)) else { return Ok(()) };
-        let expected = "dac = \"mcp4912\" or \"mcp4922\" beside it, for two DC motors";
+        let expected = "a key of DC motors only with dac = \"mcp4912\" or \"mcp4922\"";
         return wrong(key, format!("{key} of actuators without dac"), expected, "add dac, or remove it");
     }
     if it.axes.is_some() {
@@ -133,7 +133,7 @@ fn motors(it: &Peripheral, entry: Place<'_>) -> Checked<()> {
         let found =
             format!("period {milliseconds} ms of DC motors that turn {} rad/s", Number(it.velocity));
         let expected =
-            format!("at most {LONGEST_OF_MOTORS} ms, and a way of at most {MOST_TURNED} rad in it");
+            format!("at most {LONGEST_OF_MOTORS} ms, and at most {MOST_TURNED} rad of movement in it");
         let remedy = "shorten the period, or lower the velocity";
         return Err(Problem::new(entry.first_of(&["period", "velocity", "kind"]), found, expected, remedy));
     }
@@ -146,8 +146,8 @@ const LONGEST_OF_MOTORS: f64 = 20.0;
 /// Way of a wheel in a period, rad, of which several may pass unseen before half a turn does.
 const MOST_TURNED: f64 = 0.6;
 
-/// Checks the axes of actuators, and that a controller follows their velocities, which arrive by the shared-memory
-/// interface.
+/// Checks the axes of actuators, and that a controller follows their velocities, which arrive by
+/// the shared-memory interface.
 fn wheels(it: &Peripheral, axes: &[Axis], controllers: &[Controller], place: Place<'_>) -> Checked<()> {
     let Some(names) = &it.axes else { return Ok(()) };
     let position = |name: &String| {

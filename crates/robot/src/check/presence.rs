@@ -7,7 +7,7 @@ use crate::error::Problem;
 use crate::model::SubDevice;
 use crate::place::Place;
 
-/// Checks one SubDevice behind those before it.
+/// Checks one SubDevice against the earlier ones.
 pub(super) fn sub_device(it: &SubDevice, before: &[SubDevice], entry: Place<'_>) -> Checked<()> {
     if it.group.as_deref().is_some_and(str::is_empty) {
         let remedy = "name the group, or leave the key out";
@@ -33,7 +33,7 @@ pub(super) fn sub_device(it: &SubDevice, before: &[SubDevice], entry: Place<'_>)
         if let Some(parent) = parent.filter(|parent| presence == Presence::HotConnect && !same(parent)) {
             let found = format!("hot-connect group \"{group}\" with a cable to \"{}\"", parent.name);
             let expected = format!("one cable to the others, that of \"{}\"", first.name);
-            let remedy = "attach it to one of its group, or give it a group of its own";
+            let remedy = "attach it to a SubDevice of its group, or give it a separate group";
             return Err(Problem::new(entry.key("group"), found, expected, remedy));
         }
     }
@@ -42,11 +42,12 @@ pub(super) fn sub_device(it: &SubDevice, before: &[SubDevice], entry: Place<'_>)
         return Ok(());
     }
     let found = format!("presence = \"{presence}\" without an alias or an identity");
-    let expected = "one of them: nothing else tells it from others";
+    let expected = "an alias or an identity, which identifies it among the others";
     Err(Problem::new(entry.key("presence"), found, expected, "add an alias or an identity"))
 }
 
-/// Checks that the SubDevice `with` the brake of an axis, or a part of it, is there whenever the axis's drive is.
+/// Checks that the SubDevice `with` the brake of an axis, or a part of it, is there whenever the
+/// axis's drive is.
 pub(super) fn of_brake(
     axis: &str,
     with: &str,
@@ -70,7 +71,7 @@ pub(super) fn told_apart(it: &SubDevice, before: &[SubDevice], entry: Place<'_>)
         let is_alike = other.identity.is_some_and(|other| are_alike(other, identity));
         if is_alike && (needs_identity(it, before) || needs_identity(other, &before[..position])) {
             let found = format!("the identity of \"{}\", where hot_connect has no alias", other.name);
-            let remedy = "give each of the two an alias of its own";
+            let remedy = "give each of the two a different alias";
             return Err(Problem::new(entry, found, "an alias where two are alike", remedy));
         }
     }

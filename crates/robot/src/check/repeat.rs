@@ -44,14 +44,14 @@ pub(super) fn repetitions(
         (None, true) => {
             let found = format!("{{}} in the name \"{name}\" without a count");
             let remedy = "add count or remove the {}";
-            return Err(Problem::new(place.key("name"), found, "count beside it", remedy));
+            return Err(Problem::new(place.key("name"), found, "{} only with count", remedy));
         }
         _ => {}
     }
     if let (None, Some(first)) = (count, first) {
         let found = format!("first = {first} without a count");
         let remedy = "add count or remove first";
-        return Err(Problem::new(place.key("first"), found, "count beside first", remedy));
+        return Err(Problem::new(place.key("first"), found, "first only with count", remedy));
     }
     let (first, template) = (usize::from(first.unwrap_or(1)), name.to_owned());
     Ok((0..count.unwrap_or(1).into()).map(move |step| {

@@ -48,7 +48,7 @@ fn parts(sensor: &Sensor, signals: &[NamedSignal], entry: Place<'_>) -> Checked<
                     return Err(Problem::new(
                         entry.key(key),
                         found,
-                        "a signal of its own",
+                        "a separate signal",
                         format!("correct {key}"),
                     ));
                 }
@@ -71,7 +71,7 @@ fn parts(sensor: &Sensor, signals: &[NamedSignal], entry: Place<'_>) -> Checked<
     Ok(parts)
 }
 
-/// Names of the elements of a signal that has so many.
+/// Names of the elements of a signal, with a check of their number.
 fn values(
     key: &str,
     wanted: &str,

@@ -54,7 +54,7 @@ pub(super) fn named(entries: &[NamedSignal], bus: &Bus) -> Checked<()> {
     Ok(())
 }
 
-/// Signals of `robot` whose process data is known.
+/// Signals of `robot` with known process data.
 pub(crate) fn signals<'a>(
     robot: &RobotConfig,
     mapping: impl Fn(usize) -> Option<&'a PdoMapping>,
@@ -94,7 +94,7 @@ pub(crate) fn signals<'a>(
     Ok(signals)
 }
 
-/// Refuses a signal of a SubDevice that may be absent, and of whose process data nothing is known.
+/// Refuses a signal of a SubDevice that may be absent and has no known process data.
 fn undescribed(
     entry: &NamedSignal,
     position: usize,

@@ -67,7 +67,7 @@ const fn most_channels(application: ApplicationKind) -> Option<u8> {
 /// Checks that nothing else says how a terminal of a model is built.
 fn built(entry: Place<'_>) -> Checked<()> {
     let Some(key) = ["channels", "sii"].into_iter().find(|key| entry.has(key)) else { return Ok(()) };
-    let found = format!("{key} of a terminal whose kind is a model");
+    let found = format!("{key} of a terminal with a model as its kind");
     Err(Problem::new(entry.key(key), found, "a terminal as it is built", "remove it"))
 }
 
@@ -153,12 +153,7 @@ fn misplaced(application: ApplicationKind, entry: Place<'_>) -> Checked<()> {
     for (keys, _, to) in keys.into_iter().filter(|(_, belongs, _)| !belongs.contains(&application)) {
         if let Some(key) = keys.iter().find(|key| entry.has(key)) {
             let found = format!("{key} for another kind of application");
-            return Err(Problem::new(
-                entry.key(key),
-                found,
-                format!("{key} only beside {to}"),
-                "remove it",
-            ));
+            return Err(Problem::new(entry.key(key), found, format!("{key} only with {to}"), "remove it"));
         }
     }
     Ok(())
@@ -169,7 +164,7 @@ fn beside_outputs(entry: Place<'_>) -> Checked<()> {
     let Some(key) = ["amplitude", "frequency", "offset"].into_iter().find(|key| entry.has(key)) else {
         return Ok(());
     };
-    let found = format!("{key} beside source = \"outputs\"");
+    let found = format!("{key} together with source = \"outputs\"");
     let expected = format!("{key} only with source = \"sine\" or \"ramp\"");
     Err(Problem::new(entry.key(key), found, expected, "remove one of the two"))
 }
@@ -178,8 +173,8 @@ fn beside_outputs(entry: Place<'_>) -> Checked<()> {
 fn encoder(it: &Simulation, entry: Place<'_>) -> Checked<()> {
     match &it.follows {
         Some(follows) if entry.has("rate") => {
-            let found = format!("rate beside follows = \"{follows}\"");
-            let expected = "counts of its own, or those of a shaft";
+            let found = format!("rate together with follows = \"{follows}\"");
+            let expected = "either its own rate, or the shaft that it follows";
             Err(Problem::new(entry.key("rate"), found, expected, "remove one of the two"))
         }
         None if entry.has("encoder_counts") => {

@@ -15,8 +15,8 @@ const PORT_OF_A_LINE: u8 = 1;
 
 /// Ports in use, along the path from the first SubDevice to the newest.
 ///
-/// SubDevices are numbered in the order a frame reaches them, so a new one can only be attached to the path
-/// from the first to the newest, and only behind those already there.
+/// SubDevices are numbered in the order a frame reaches them. So a new one can only be attached to
+/// the path from the first to the newest, and only after the ones already there.
 #[derive(Debug, Default)]
 pub(super) struct Topology {
     /// Position, and number of its [`PORTS_IN_ORDER`] that the frame has already left by.

@@ -9,14 +9,14 @@ use crate::model::SubDevice;
 use crate::place::Place;
 use ethercat::main_device::{LONGEST_WATCHDOG, Watchdog};
 
-/// Least number of periods without outputs that a process data watchdog must tolerate: one frame is lost
-/// now and then.
+/// Least number of periods without outputs that a process data watchdog must tolerate: one frame is
+/// lost now and then.
 const FEWEST_PERIODS: u32 = 2;
 
 /// Default number of periods where 100 ms hold fewer.
 const PERIODS_BY_DEFAULT: u32 = 4;
 
-/// Process data watchdog of a SubDevice whose outputs are sent `between` apart.
+/// Process data watchdog of a SubDevice that receives outputs `between` apart.
 pub(super) fn process_data(watchdog: &mut Watchdog, between: Duration, entry: Place<'_>) -> Checked<()> {
     let key = "process_data_watchdog";
     if !entry.has(key) {

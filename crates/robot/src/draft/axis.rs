@@ -18,7 +18,8 @@ const VELOCITY: f64 = 6.0;
 /// Highest speed of its motor, rad/s.
 const MOTOR_VELOCITY: f64 = 60.0;
 
-/// Counts of a turn where none are known: few rather than many, so that the axis moves less than its command, not more.
+/// Counts of a turn if unknown: few rather than many, so that the axis moves less than its command,
+/// not more.
 const FEW_COUNTS: f64 = 4096.0;
 
 /// Least position units of a turn of the motor: a feed constant of less was hardly set.
@@ -112,8 +113,8 @@ struct Scale {
     rows: String,
 }
 
-/// Positions are in position units: increments of the encoder (0x608F), unless a feed constant (0x6092) gives those of a turn of
-/// the shaft behind the gear (0x6091).
+/// Positions are in position units: increments of the encoder (0x608F), unless a feed constant
+/// (0x6092) gives the units of a turn of the shaft behind the gear (0x6091).
 fn scale(found: &Found, axis: u8) -> Scale {
     let of = |index| Ratio::of(found, axis, index);
     let (encoder, gear, feed) = (of(POSITION_ENCODER_RESOLUTION), of(GEAR_RATIO), of(FEED_CONSTANT));
@@ -191,7 +192,7 @@ fn rated_torque(found: &Found, axis: u8, (counts, ratio): (f64, f64)) -> (f64, S
     (rated, row(&format!("rated_torque = {}", number(rated)), &comment))
 }
 
-/// An object whose first entry stands to its second one.
+/// An object with a numerator as first entry and a denominator as second.
 #[derive(Clone, Copy, Debug)]
 struct Ratio {
     numerator: u64,

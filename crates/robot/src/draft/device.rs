@@ -1,4 +1,4 @@
-//! `[device.NAME]`: what the SubDevices of one type have in common.
+//! `[device.NAME]`: common properties of the SubDevices of one type.
 
 use std::time::Duration;
 
@@ -18,15 +18,16 @@ pub(super) struct Device {
     pub(super) axes: Vec<u8>,
     /// Mode of its axes.
     pub(super) mode: Option<CyclicMode>,
-    /// True if it wants pulses of its clock.
+    /// True if it needs pulses of its clock.
     pub(super) has_clock: bool,
     /// Name given by its maker.
     pub(super) title: String,
-    /// Its table below `[device.NAME]`; that of others of its type is the same. [`KEY`] stands where the name goes.
+    /// Its table below `[device.NAME]`, equal for all SubDevices of its type. [`KEY`] is the
+    /// placeholder of the name.
     pub(super) table: String,
 }
 
-/// Where the name of the type goes in its table.
+/// Placeholder of the type's name in its table.
 pub(super) const KEY: &str = "\u{0}";
 
 /// DC activation (register 0x0980): SYNC0 is there.
@@ -45,7 +46,8 @@ pub(super) fn described(found: &Found, period: Duration) -> Device {
     let mut table = identity(found);
     table += clock.as_deref().unwrap_or_default();
     if found.has_untold_clock && found.mapping != PdoMapping::default() {
-        table += "# unknown: dc, whether it uses its clock; a running cycle does not tell, the SII does (onbeat new --iface)\n";
+        table += "# unknown: dc, whether it uses its clock; the SII says so, a running cycle does \
+            not (onbeat new --iface)\n";
     }
     if chosen.mode == Some(CyclicMode::Position) {
         table += &startup(found, &axes, period);
@@ -57,7 +59,8 @@ pub(super) fn described(found: &Found, period: Duration) -> Device {
     if let Some(shortest) = shortest {
         let shortest = duration::format(shortest);
         table += &format!(
-            "# unknown: whether it keeps up; 0x1C32:05 asks for {shortest} at least: raise period of [cycle]\n"
+            "# unknown: whether it keeps up; 0x1C32:05 requires {shortest} at least: raise period \
+             of [cycle]\n"
         );
     }
     if let Some(problem) = &found.problem {
@@ -96,7 +99,8 @@ fn identity(found: &Found) -> String {
     )
 }
 
-/// Pulses of the clock: those of the default mode in the SII, or of a drive those of the first mode that has any.
+/// Pulses of the clock: of the default mode in the SII; for a drive, of the first mode that has
+/// any.
 fn clock(found: &Found, is_drive: bool, period: Duration) -> Option<String> {
     let pulses = |mode: &&DistributedClock| mode.assign_activate & SYNC0 != 0;
     let mode = match is_drive {
@@ -104,7 +108,7 @@ fn clock(found: &Found, is_drive: bool, period: Duration) -> Option<String> {
         false => found.clock_modes.first().filter(pulses),
     }?;
     let wanted = Duration::from_nanos(mode.sync0_shift.into());
-    // What a drive takes at SYNC0 has come by then.
+    // The outputs that a drive takes at SYNC0 have arrived by then.
     let (shift, comment) = match wanted {
         it if it.is_zero() || it >= period => {
             (period / 4, "assumed: SYNC0 a quarter of the period behind the frame")

@@ -1,4 +1,4 @@
-//! A SubDevice as it was found: what its SII says, and what it answers.
+//! A SubDevice as it was found: contents of its SII, and its answers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,8 @@ pub type ObjectPlace = (u16, u8);
 
 /// A SubDevice as it was found.
 ///
-/// The caller with a bus reads objects: [`Found::questions`] says which, until there are none.
+/// The caller with a bus reads the objects that [`Found::questions`] lists, until the list is
+/// empty.
 #[derive(Clone, Debug, Default)]
 pub struct Found {
     /// Identity; `None` where its SII could not be read.
@@ -26,7 +27,8 @@ pub struct Found {
     pub order: String,
     /// Station alias; 0 for none.
     pub alias: u16,
-    /// Position of the SubDevice it hangs on, and the port there; `None` for the first one, and where it is not known.
+    /// Position of the SubDevice it is attached to, and the port there; `None` for the first one,
+    /// and if unknown.
     pub upstream: Option<(u16, u8)>,
     /// PDOs that it exchanges unless others are assigned.
     pub mapping: PdoMapping,
@@ -36,7 +38,7 @@ pub struct Found {
     pub samples: Vec<u16>,
     /// Modes of its clock, the default first; empty without a clock.
     pub clock_modes: Vec<DistributedClock>,
-    /// True if it has a clock whose modes are not known.
+    /// True if it has a clock with unknown modes.
     pub has_untold_clock: bool,
     /// True if it has objects (CoE).
     pub coe: bool,
@@ -75,7 +77,8 @@ const OF_AXIS: [ObjectPlace; 12] = [
     (INTERPOLATION_TIME_PERIOD, 2),
 ];
 
-/// True of an object that a draft may have written at start-up, unless it is among [`Found::read_only`].
+/// True of an object that a draft may have written at start-up, unless it is among
+/// [`Found::read_only`].
 #[must_use]
 pub fn may_be_written((index, _): ObjectPlace) -> bool {
     object::of_first_axis(index) == INTERPOLATION_TIME_PERIOD
@@ -101,8 +104,8 @@ impl Found {
         }
     }
 
-    /// Objects to ask for next; none once all that can be known is known. To be called again when each of them has its answer in
-    /// [`Found::objects`].
+    /// Objects to read next; none once everything is known. Call it again when each of them has its
+    /// answer in [`Found::objects`].
     #[must_use]
     pub fn questions(&self) -> Vec<ObjectPlace> {
         let is_open = |place: &ObjectPlace| !self.objects.contains_key(place);
@@ -116,15 +119,15 @@ impl Found {
         let of = |axis: &u8| OF_AXIS.map(|(index, sub_index)| (of_axis(index, *axis), sub_index));
         let cycle = Some(SHORTEST_CYCLE).filter(|_| !axes.is_empty());
         let open: Vec<_> = cycle.into_iter().chain(axes.iter().flat_map(of)).filter(is_open).collect();
-        // Whether there is an axis more only its objects tell, if none of it is mapped.
+        // If no further axis is mapped, only its objects show whether it exists.
         let next = axes.last().map(|last| (of_axis(SUPPORTED_DRIVE_MODES, last + 1), 0));
         let further =
             next.filter(|it| axes.len() < usize::from(MOST_AXES) && is_open(it) && self.is_answered());
         if open.is_empty() { further.into_iter().collect() } else { open }
     }
 
-    /// Axes of a drive (CiA 402), from 0: those that are mapped or can be, and those that have supported modes. Empty for
-    /// other SubDevices.
+    /// Axes of a drive (CiA 402), from 0: axes that are mapped or can be, and axes with supported
+    /// modes. Empty for other SubDevices.
     pub(super) fn axes(&self) -> Vec<u8> {
         let is_mapped = |axis: &u8| {
             [&self.mapping, &self.offered].iter().any(|mapping| {
@@ -179,7 +182,7 @@ mod tests {
     use super::*;
     use ethercat::cia402::object::FEED_CONSTANT;
 
-    /// Asks as a bus does; the drive has these objects.
+    /// Requests as a bus does; the drive has these objects.
     fn asked(found: &mut Found, has: &[(ObjectPlace, u32)]) -> Vec<ObjectPlace> {
         let mut asked = Vec::new();
         loop {
@@ -209,7 +212,7 @@ mod tests {
         assert_eq!(drive.axes(), [0, 1]);
         assert_eq!(all.len(), 2 + 2 * OF_AXIS.len() + 1, "{all:x?}");
         assert!(all.contains(&(FEED_CONSTANT + 0x800, 2)) && all.last() == Some(&(0x7502, 0)));
-        // One that answers nothing is not asked for further axes.
+        // A SubDevice that answers nothing gets no requests for further axes.
         let mut silent = Found { coe: true, ..Found::default() };
         assert_eq!(asked(&mut silent, &[((0x1000, 0), 0x192)]).len(), 2 + OF_AXIS.len());
     }

@@ -7,8 +7,8 @@ use super::found::Found;
 /// Longest name of a type.
 const LONGEST: usize = 24;
 
-/// Name of a type of SubDevice: the first word of its order number, or of its name; what several of them have in common, if these
-/// are numbered. `None` where they are called differently.
+/// Name of a type of SubDevice: the first word of its order number, or of its name. If the names
+/// differ by a number, their common part. `None` if they have nothing in common.
 pub(super) fn of_type(all: &[&Found]) -> Option<String> {
     let texts: Vec<String> = all.iter().map(|it| first_word(it)).collect();
     let first = texts.first().cloned().unwrap_or_default();
@@ -57,10 +57,10 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// A name like `wanted` for a type of which there are so many, whose SubDevices then have free names, too: its own, or with
-    /// a number.
+    /// A name like `wanted` for a type with `count` SubDevices, so that their names are free, too:
+    /// its own, or with a number.
     pub(super) fn give(&mut self, wanted: &str, count: usize) -> String {
-        // Wanted ones have no underscore: what is given once more meets none of them.
+        // Names of types have no underscore, so a numbered one never equals another type's name.
         let candidates = (1_u64..).map(|number| match number {
             1 => wanted.to_owned(),
             number => format!("{wanted}_{number}"),
@@ -77,7 +77,7 @@ impl Names {
     }
 }
 
-/// Name of a SubDevice: that of its type, with its number if there are several.
+/// Name of a SubDevice: the name of its type, with its number if there are several.
 pub(super) fn member(name: &str, count: usize, number: usize) -> String {
     if count == 1 { name.to_owned() } else { format!("{name}-{number}") }
 }

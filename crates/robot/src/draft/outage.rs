@@ -65,7 +65,7 @@ impl Stop {
         Self { velocity, deceleration, index: of_axis(QUICK_STOP_DECELERATION, axis) }
     }
 
-    /// Distance from the limit of the velocity to rest, in rad.
+    /// Distance from the limit of the velocity to standstill, in rad.
     fn distance(&self, watchdog: Duration) -> Option<f64> {
         let braking = self.velocity.powi(2) / (2.0 * self.deceleration.as_ref().ok()?);
         Some(self.before(watchdog) + braking)

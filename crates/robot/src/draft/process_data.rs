@@ -25,8 +25,8 @@ pub(super) struct Chosen {
 /// Modes in the order in which they are preferred.
 const MODES: [CyclicMode; 3] = [CyclicMode::Position, CyclicMode::Velocity, CyclicMode::Torque];
 
-/// PDOs and mode for these axes: the first mode that they support and whose objects are in the PDOs in use, or in others that the
-/// SII lists; else the shortest PDOs there can be, where the drive takes an assignment.
+/// PDOs and mode for these axes: the first supported mode with all objects in the PDOs in use, or
+/// in others that the SII lists; else the shortest possible PDOs, if the drive takes an assignment.
 pub(super) fn chosen(found: &Found, axes: &[u8]) -> Chosen {
     let modes: Vec<CyclicMode> =
         MODES.into_iter().filter(|mode| axes.iter().all(|axis| supports(found, *axis, *mode))).collect();
@@ -49,12 +49,11 @@ pub(super) fn chosen(found: &Found, axes: &[u8]) -> Chosen {
     if !(found.coe && configurable) {
         return Chosen::default();
     }
-    let assumed =
-        Some("the shortest PDOs for its mode, as nothing tells others; its manual has those it takes");
+    let assumed = Some("the shortest PDOs for its mode; its manual lists the PDOs that it supports");
     Chosen { mode: Some(modes[0]), mapping: Some(shortest(axes, modes[0])), assumed }
 }
 
-/// True if the axis says that it knows the mode, or says nothing.
+/// True if the axis lists the mode as supported, or lists none.
 fn supports(found: &Found, axis: u8, mode: CyclicMode) -> bool {
     let bit = ModeOfOperation::from(mode).number() - 1;
     found.of_axis(axis, SUPPORTED_DRIVE_MODES, 0).is_none_or(|modes| modes >> bit & 1 == 1)
@@ -121,7 +120,8 @@ const fn is_word(index: u16) -> bool {
     matches!(index, 0x6040 | 0x6041 | 0x6071)
 }
 
-/// True if its PDOs are those of 0x1C12 and 0x1C13, SyncManagers 2 and 3: others are no matter of CoE.
+/// True if its PDOs can be assigned by 0x1C12 and 0x1C13, which are SyncManagers 2 and 3: CoE does
+/// not assign others.
 fn is_assigned(mapping: &PdoMapping) -> bool {
     let all = |pdos: &[Pdo], number| pdos.iter().all(|it| it.sync_manager.is_none_or(|it| it == number));
     all(&mapping.outputs, 2) && all(&mapping.inputs, 3)

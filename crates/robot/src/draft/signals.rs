@@ -9,10 +9,11 @@ use types::object::ObjectType;
 use super::found::Found;
 use super::text::{quoted, row, shown};
 
-/// Longest name of a channel: with that of its SubDevice it is one of a signal.
+/// Longest name of a channel, so that with the SubDevice's name it fits a signal.
 const LONGEST: usize = 24;
 
-/// Signals of the SubDevice that has this name: one for each channel. Oversampling terminals have theirs by their objects alone.
+/// Signals of the SubDevice that has this name: one for each channel. Oversampling terminals have
+/// theirs by their objects alone.
 pub(super) fn rows(found: &Found, name: &str) -> String {
     if !found.samples.is_empty() {
         return String::new();
@@ -63,7 +64,8 @@ fn of_direction(
     rows
 }
 
-/// Names of the channels: of their entries, of their PDOs, or numbers, whichever distinguishes them.
+/// Names of the channels: of their entries, of their PDOs, or numbers, whichever distinguishes
+/// them.
 fn names(mapping: &PdoMapping, direction: Direction) -> Vec<String> {
     let channels: Vec<_> = mapping.channels(direction).collect();
     let pdos = match direction {

@@ -36,7 +36,7 @@ fn pdo(index: u16, entries: &[(u32, &str)]) -> Pdo {
     Pdo { index, sync_manager, fixed: false, name: String::new(), entries }
 }
 
-/// A drive on a bus whose default PDOs are those of CSP, and these objects.
+/// A drive on a bus with default PDOs for CSP, and these objects.
 fn drive(objects: &[(u16, u8, u32)]) -> Found {
     let mapping = PdoMapping {
         outputs: vec![pdo(
@@ -86,7 +86,7 @@ const SCALED: [(u16, u8, u32); 9] = [
 
 // feature(program): `onbeat new`: a robot file from a bus, or from SII images
 #[test]
-fn scale_torque_modes_and_interpolation_time_are_those_of_the_drive() {
+fn drive_gives_scale_torque_modes_and_interpolation_time() {
     let mut objects = SCALED.to_vec();
     objects.push((0x60C2, 2, 0xFD));
     let (text, robot) = drafted(&[drive(&objects)]);
@@ -118,7 +118,7 @@ fn scale_torque_modes_and_interpolation_time_are_those_of_the_drive() {
     // Slower than the cycle.
     objects.push((0x1C32, 5, 2_000_000));
     let (text, _) = drafted(&[drive(&objects)]);
-    assert!(text.contains("# unknown: whether it keeps up; 0x1C32:05 asks for 2ms at least"), "{text}");
+    assert!(text.contains("# unknown: whether it keeps up; 0x1C32:05 requires 2ms at least"), "{text}");
     // Where they cannot be written, they are not.
     let mut fixed = drive(&objects);
     fixed.read_only.insert((0x60C2, 1));
@@ -164,7 +164,7 @@ fn what_a_drive_does_not_tell_is_marked_and_assumed_small() {
 
 // feature(program): `onbeat new`: a robot file from a bus, or from SII images
 #[test]
-fn equal_neighbours_are_one_entry_and_other_motors_an_axis_of_their_own() {
+fn equal_neighbours_share_an_entry_and_other_motors_do_not() {
     let mut all = vec![drive(&SCALED), drive(&SCALED), drive(&SCALED), drive(&SCALED)];
     let mut strong = SCALED;
     strong[7].2 = 9_550;
@@ -179,7 +179,7 @@ fn equal_neighbours_are_one_entry_and_other_motors_an_axis_of_their_own() {
     let expected =
         [("s-3000-1", 0, 1.27), ("s-3000-2", 1, 1.27), ("s-3000-3", 2, 9.55), ("s-3000-4", 3, 1.27)];
     assert_eq!(axes, expected);
-    // One behind the other, as a bus tells it.
+    // One after the other, as a bus reports it.
     for (position, it) in all.iter_mut().enumerate().skip(1) {
         it.upstream = Some((position as u16 - 1, 1));
     }
@@ -225,7 +225,7 @@ fn several_axes_of_a_drive_are_axes_of_the_file() {
 
 // feature(program): `onbeat new`: a robot file from a bus, or from SII images
 #[test]
-fn pdos_for_the_mode_are_looked_for_among_those_that_are_offered() {
+fn pdos_for_the_mode_are_chosen_from_offered_ones() {
     let csp = drive(&SCALED).mapping;
     let velocity = || PdoMapping {
         outputs: vec![pdo(0x1601, &[(0x6040_0010, ""), (0x60FF_0020, "")])],
@@ -342,7 +342,8 @@ fn a_clock_has_the_pulses_of_the_sii() {
     assert_eq!(of(terminal(), vec![mode(0x300, 0, 0)]), (micros(250), false));
     assert_eq!(of(terminal(), vec![mode(0x700, 5_000, 10_000)]), (micros(5), true));
     assert_eq!(of(terminal(), vec![mode(0, 0, 0), mode(0x300, 0, 0)]), (None, false));
-    // A drive in a cyclic mode takes the first mode with pulses, and no shift that is longer than the period.
+    // A drive in a cyclic mode takes the first mode with pulses, and no shift that is longer than
+    // the period.
     assert_eq!(of(drive(&SCALED), vec![mode(0, 0, 0), mode(0x300, 2_000_000, 0)]), (micros(250), false));
     assert_eq!(of(drive(&SCALED), vec![]), (None, false));
     assert!(drafted(&[drive(&SCALED)]).0.contains("# assumed: no dc"));

@@ -1,4 +1,4 @@
-//! TOML as people write it: rows with a comment behind them, numbers with underscores.
+//! TOML in the style of a human author: rows with a comment after them, numbers with underscores.
 
 use crate::field::is_unseen;
 
@@ -11,7 +11,7 @@ const WIDTH: usize = 116;
 /// Longest text of others that is shown.
 const LONGEST: usize = 48;
 
-/// A row, and a comment behind it; none if that is empty.
+/// A row, and a comment after it unless that is empty.
 pub(super) fn row(code: &str, comment: &str) -> String {
     match comment {
         "" => format!("{code}\n"),
@@ -33,13 +33,13 @@ pub(super) fn wrapped(begin: &str, parts: &[String]) -> String {
     lines.join("\n") + "\n"
 }
 
-/// A text of others in one line: nothing in it ends a comment or turns the direction of letters.
+/// An external text in one line: nothing in it ends a comment or turns the direction of letters.
 pub(super) fn one_line(text: &str) -> String {
     let letters: String = text.chars().map(|letter| if is_unseen(letter) { ' ' } else { letter }).collect();
     letters.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// A text as a SubDevice has it, in one line that is not too long.
+/// A text of a SubDevice, in one line of limited length.
 pub(super) fn shown(text: &str) -> String {
     one_line(text).chars().take(LONGEST).collect::<String>().trim_end().to_owned()
 }
@@ -49,7 +49,7 @@ pub(super) fn quoted(text: &str) -> String {
     format!("\"{}\"", one_line(text).replace('\\', "\\\\").replace('"', "\\\""))
 }
 
-/// A number with a point; whole ones from a thousand on have underscores and none.
+/// A number with a decimal point; whole numbers from a thousand on have underscores and no point.
 pub(super) fn number(value: f64) -> String {
     if value.fract() == 0.0 && (1e3..1e15).contains(&value.abs()) {
         let digits = format!("{:.0}", value.abs());
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_and_texts_are_those_of_toml() {
+    fn numbers_and_texts_follow_toml() {
         for (value, text) in [
             (1_048_576.0, "1_048_576"),
             (999.0, "999.0"),

@@ -53,10 +53,12 @@ pub struct Axis {
     /// Supervision of the following error; `None` leaves it to the drive.
     #[serde(default, deserialize_with = "following_error")]
     pub following_error: Option<FollowingErrorLimit>,
-    /// Speed beyond which its drive's positions are not believed; `None`: ten times its limit of velocity.
+    /// Speed above which its drive's positions are not plausible; `None`: ten times its limit of
+    /// velocity.
     #[serde(default, deserialize_with = "positive")]
     pub feedback_velocity: Option<RadiansPerSecond>,
-    /// Speed by which it may differ from its command in csv and cst; `None`: a quarter of its limit of velocity.
+    /// Speed by which it may differ from its command in csv and cst; `None`: a quarter of its limit
+    /// of velocity.
     #[serde(default, deserialize_with = "positive")]
     pub velocity_error: Option<RadiansPerSecond>,
     /// Knowledge of its encoder about the position after its drive was without power; `None` where
@@ -71,7 +73,7 @@ pub struct Axis {
     pub(crate) coast: Radians,
     #[serde(default, deserialize_with = "positive")]
     pub(crate) position_tolerance: Option<Radians>,
-    /// Its position at rest is kept over a restart of Onbeat, and compared.
+    /// Its position at standstill is kept over a restart of Onbeat, and compared.
     #[serde(default)]
     pub position_memory: bool,
     /// Reaction to a stale command.
@@ -128,7 +130,8 @@ impl Axis {
         self.position_sense.range.map(|range| range.0 / revolution)
     }
 
-    /// SHA-256 of its scale and offset, in hexadecimal: with another one, a position in counts is another place.
+    /// SHA-256 of its scale and offset, in hexadecimal: with another one, a position in counts is
+    /// another place.
     #[must_use]
     pub fn scale_sha256(&self) -> String {
         let offset = self.homing_settings.and_then(|it| it.offset).map_or(0.0, |it| it.0);
@@ -237,7 +240,7 @@ fn drive_axis<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u8, D::Error
     whole::<_, u8, 1, MOST>(deserializer).map(|axis| axis - 1)
 }
 
-/// Limits; those of a step follow from the period.
+/// Limits; the limits of a step follow from the period.
 fn limits<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Limits, D::Error> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]

@@ -26,7 +26,8 @@ pub struct Base {
     /// Distance between the middles of the left and the right wheels, in m.
     #[serde(deserialize_with = "positive")]
     pub track: f64,
-    /// Distance from the front axle, or the front wheels, to the rear one of a base with four wheels, in m.
+    /// Distance from the front axle, or the front wheels, to the rear one of a base with four
+    /// wheels, in m.
     #[serde(default, deserialize_with = "positive")]
     pub wheelbase: f64,
     /// Angle between a roller's axle and the wheel's of a Mecanum base, in rad.
@@ -47,8 +48,9 @@ pub struct Base {
     /// Frame of the base, which moves.
     #[serde(default = "usual_base_frame", deserialize_with = "readable")]
     pub base_frame: String,
-    /// Indices of the wheels' axes: left, right; or front left, front right, rear left, rear right. A wheel's axis turns
-    /// forward when the base moves ahead: a drive mounted in the opposite direction has a negative gear ratio.
+    /// Indices of the wheels' axes: left, right; or front left, front right, rear left, rear right.
+    /// A wheel's axis turns forward when the base moves ahead: a drive mounted in the opposite
+    /// direction has a negative gear ratio.
     #[serde(skip)]
     pub wheels: Vec<usize>,
 }
@@ -73,13 +75,14 @@ impl Base {
 pub struct Arm {
     /// Path of the URDF file.
     pub urdf: PathBuf,
-    /// Link in whose frame poses are; `None` for the one that hangs on no other.
+    /// Reference link of poses; `None` for the root link.
     pub base: Option<String>,
-    /// Link that is brought to poses; `None` for the only one that carries no other.
+    /// Link that moves to poses; `None` for the only end link.
     pub tool: Option<String>,
     #[serde(default, rename = "joints")]
     pub(crate) joint_of: BTreeMap<String, String>,
-    /// Joint name of each axis, in the order of the axes; `None` for an axis that is not part of the arm.
+    /// Joint name of each axis, in the order of the axes; `None` for an axis that is not part of
+    /// the arm.
     #[serde(skip)]
     pub joints: Vec<Option<String>>,
 }

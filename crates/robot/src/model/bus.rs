@@ -31,7 +31,8 @@ pub struct Bus {
     process_data_watchdog: Option<Watchdog>,
     #[serde(default, deserialize_with = "watchdog")]
     pdi_watchdog: Option<Watchdog>,
-    /// True if SubDevices that leave Op, or vanish and come back, are brought to Op again while the others stay there.
+    /// True if SubDevices that leave Op, or vanish and come back, are brought to Op again while the
+    /// others stay there.
     #[serde(default = "yes")]
     pub recovery: bool,
     /// True if outputs or inputs of a few bits share bytes of the datagrams.
@@ -53,7 +54,7 @@ fn once() -> u16 {
     1
 }
 
-/// Most samples of a channel in one exchange of process data: those of the terminals known.
+/// Most samples of a channel in one exchange of process data, by the known terminals.
 const MOST_SAMPLES: i64 = 100;
 
 /// Largest number of cycles from one exchange to the next.
@@ -67,7 +68,8 @@ enum RepliesName {
     UnchangedSource,
 }
 
-/// `[[bus.sub_device]]`: one SubDevice. What it does not say is that of its `[device.NAME]`, or of the bus.
+/// `[[bus.sub_device]]`: one SubDevice. Missing keys are taken from its `[device.NAME]`, or from
+/// the bus.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SubDevice {
@@ -98,7 +100,7 @@ pub struct SubDevice {
     /// Cycles from one exchange of its process data to the next.
     #[serde(default = "once", deserialize_with = "whole::<_, _, 1, SLOWEST>")]
     pub every: u16,
-    /// False if outputs and inputs go in datagrams of their own (LWR and LRD) instead of one (LRW).
+    /// False if outputs and inputs use separate datagrams (LWR and LRD) instead of one (LRW).
     #[serde(default = "yes")]
     pub lrw: bool,
     /// Edges that its latch inputs hold; `None` leaves them as they are.
@@ -113,8 +115,7 @@ pub struct SubDevice {
     /// Simulation; `None` where the file has none.
     #[serde(rename = "simulate")]
     pub simulation: Option<Simulation>,
-    /// Group whose members count as missing together, if it belongs to one; at least one other SubDevice
-    /// does too.
+    /// Group, if any, with at least one other SubDevice. Its members count as missing together.
     pub group: Option<String>,
     /// True if the bus may be without it.
     #[serde(default, with = "PresenceName")]
@@ -142,7 +143,7 @@ enum PresenceName {
     HotConnect,
 }
 
-/// Keys of `[device.NAME]`: those that several SubDevices may have in common.
+/// Keys of `[device.NAME]`: keys that several SubDevices may share.
 pub(crate) const DEVICE_KEYS: [&str; 11] = [
     "identity",
     "pdos",
@@ -205,7 +206,7 @@ impl SubDevice {
     /// Words for process data that is not exchanged in every cycle; `None` for others.
     pub(crate) fn slow(&self) -> Option<String> {
         let Self { name, every, .. } = self;
-        (*every > 1).then(|| format!("\"{name}\", whose process data is exchanged every {every} cycles"))
+        (*every > 1).then(|| format!("\"{name}\" with process data every {every} cycles"))
     }
 
     /// Simulated application.
@@ -223,7 +224,8 @@ pub struct Parent {
     pub port: u8,
 }
 
-/// `dc`: SYNC0, by default with the period, and SYNC1 if one of its keys is there; both follow from `oversampling` where that is.
+/// `dc`: SYNC0, by default with the period, and SYNC1 if one of its keys is given; both follow from
+/// `oversampling` if that is given.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct DistributedClock {
@@ -252,12 +254,15 @@ pub struct Simulation {
     /// Model that it is built as, by its kind.
     #[serde(skip)]
     pub terminal: Option<TerminalModel>,
-    /// ESC; `None` is that of the SII image where it shows one, else one with all that a SubDevice may need.
+    /// ESC; `None` takes it from the SII image if it shows one, else an ESC with everything a
+    /// SubDevice may need.
     pub esc: Option<EscKind>,
-    /// Rate error of its clock, in parts per million, above 0 if it runs fast; `None` gives each SubDevice another one, up to 20 ppm.
+    /// Rate error of its clock, in parts per million, above 0 if it runs fast; `None` gives each
+    /// SubDevice another one, up to 20 ppm.
     #[serde(default, deserialize_with = "drift")]
     pub drift_ppm: Option<f64>,
-    /// Greatest deviation, either way, of each pulse of SYNC0 and SYNC1 and of each time that its clock takes.
+    /// Greatest deviation, either way, of each pulse of SYNC0 and SYNC1 and of each time that its
+    /// clock takes.
     #[serde(default, deserialize_with = "jitter")]
     pub jitter: Duration,
     /// SII image to start from; `None` makes one from the description.
@@ -290,16 +295,17 @@ pub struct Simulation {
     /// Largest torque of the motor, in N m; by default three times the rated one.
     #[serde(default, deserialize_with = "positive")]
     pub torque_limit: f64,
-    /// Angles of the motor shaft at which the limit switches operate, in rad from its position at power-on:
-    /// pressed up to the first and from the second on, the lower one first; `None` without limit switches.
+    /// Angles of the motor shaft at which the limit switches operate, in rad from its position at
+    /// power-on: pressed up to the first and from the second on, the lower one first; `None`
+    /// without limit switches.
     #[serde(default, deserialize_with = "limit_switches")]
     pub limit_switches: Option<(f64, f64)>,
-    /// Angles of the motor shaft between which the home switch is pressed, in rad from its position at power-on, the lower
-    /// one first; `None` without a home switch.
+    /// Angles of the motor shaft between which the home switch is pressed, in rad from its position
+    /// at power-on, the lower one first; `None` without a home switch.
     #[serde(default, deserialize_with = "angles")]
     pub home_switch: Option<(f64, f64)>,
-    /// Angles of the motor shaft between which the input of touch probe 1 is high, counted as those of the home switch; `None`
-    /// without one.
+    /// Angles of the motor shaft between which the input of touch probe 1 is high, counted as for
+    /// the home switch; `None` without one.
     #[serde(default, deserialize_with = "angles")]
     pub touch_probe: Option<(f64, f64)>,
     /// False for a servo drive without quick stop: it stays enabled and continues.
@@ -308,8 +314,8 @@ pub struct Simulation {
     /// Measured quantity of analogue inputs.
     #[serde(default)]
     pub source: AnalogueSource,
-    /// Largest distance of analogue inputs from `offset`, in digits; or largest force in N, and ten times the largest
-    /// torque in N m.
+    /// Largest distance of analogue inputs from `offset`, in digits; or largest force in N, and ten
+    /// times the largest torque in N m.
     #[serde(default, deserialize_with = "finite")]
     pub amplitude: f64,
     /// Of the first channel, in Hz; each of the others is slower than the one before.
@@ -321,7 +327,7 @@ pub struct Simulation {
     /// Counts a second of encoders that follow no shaft.
     #[serde(default = "usual_rate", deserialize_with = "finite")]
     pub rate: f64,
-    /// Simulated servo drive whose shaft encoders follow.
+    /// Simulated servo drive with the shaft that encoders follow.
     pub follows: Option<String>,
 }
 
@@ -354,7 +360,7 @@ pub enum AnalogueSource {
     Sine,
     /// A ramp from one end to the other on each.
     Ramp,
-    /// Analogue output of the same number, of those described last before.
+    /// Analogue output of the same number, on the last output SubDevice before it.
     Outputs,
 }
 

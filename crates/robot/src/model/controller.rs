@@ -8,11 +8,12 @@ use types::{AxisMode, ControllerKind};
 use super::{Axis, usual};
 use crate::field::{not_negative, positive, readable, time, whole};
 
-/// `[controller]`, or several `[[controller]]`: a controller of axes; a robot may switch between several.
+/// `[controller]`, or several `[[controller]]`: a controller of axes; a robot may switch between
+/// several.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Controller {
-    /// Name; unique in the robot; by default that of its kind.
+    /// Name; unique in the robot; its kind by default.
     #[serde(default, deserialize_with = "readable")]
     pub name: String,
     /// Kind.
@@ -43,20 +44,22 @@ pub struct Controller {
     /// Largest number of points of a trajectory: memory is reserved for twice as many.
     #[serde(default = "usual_points", deserialize_with = "whole::<_, _, 2, 100_000>")]
     pub points: usize,
-    /// Highest speed of an arm's tool along a line; by default one at which people may work beside an arm.
+    /// Highest speed of an arm's tool along a line. The default is a speed at which people may work
+    /// next to an arm.
     #[serde(default = "usual_linear_velocity", deserialize_with = "positive")]
     pub linear_velocity: MetresPerSecond,
     /// Highest speed of its turn.
     #[serde(default = "usual_angular_velocity", deserialize_with = "positive")]
     pub angular_velocity: RadiansPerSecond,
-    /// Time from the release of a cycle to the deadline of a controller process's answer; at most three quarters of the
-    /// period, by default half of it.
+    /// Time from the release of a cycle to the deadline of a controller process's answer; at most
+    /// three quarters of the period, by default half of it.
     #[serde(default, deserialize_with = "time")]
     pub deadline: Duration,
     /// Cycles in a row without an answer in time, after which the axes are stopped.
     #[serde(default = "usual_max_late", deserialize_with = "whole::<_, _, 1, 1000>")]
     pub max_late: u32,
-    /// Indices of its axes, rising; it holds the others. For a base controller those of the wheels.
+    /// Indices of its axes, rising; it holds the others. For a base controller, indices of the
+    /// wheels.
     #[serde(skip)]
     pub axes: Vec<usize>,
     /// Swings of a sinusoid, in the order of the axes.
@@ -117,8 +120,8 @@ impl Controller {
     }
 }
 
-/// Swing of one axis about its start: `amplitude * sin(2 pi frequency t - phase)`, from rest and growing
-/// over the first swing.
+/// Swing of one axis about its start: `amplitude * sin(2 pi frequency t - phase)`, from standstill
+/// and growing over the first swing.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sinusoid {
     /// Swing about the position 0.
@@ -128,7 +131,8 @@ pub struct Sinusoid {
 }
 
 impl Sinusoid {
-    /// A swing of `amplitude` rad, `frequency` Hz (0: none), that begins `phase` rad behind the others.
+    /// A swing of `amplitude` rad, `frequency` Hz (0: none), that begins `phase` rad after the
+    /// others.
     ///
     /// # Errors
     /// A number that is not finite, or below 0.

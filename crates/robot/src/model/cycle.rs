@@ -72,7 +72,7 @@ pub enum ResetFaults {
     /// No fault: a person resets each.
     #[default]
     None,
-    /// Those of a lost communication, as a crash leaves them: 0x7500 and 0x8100 to 0x81FF.
+    /// Faults of a lost communication, as a crash leaves them: 0x7500 and 0x8100 to 0x81FF.
     Communication,
 }
 
@@ -80,7 +80,8 @@ impl Cycle {
     /// Shortest and longest period.
     pub const PERIODS: RangeInclusive<Duration> = Configuration::PERIODS;
 
-    /// Real-time profile. Unless its letters are said, memory is locked, and P and S are on where their values are given.
+    /// Real-time profile. Unless its letters are said, memory is locked, and P and S are on where
+    /// their values are given.
     #[must_use]
     pub fn profile(&self) -> Profile {
         let priority = self.priority.is_some() || self.deadline_runtime.is_some();
@@ -99,13 +100,14 @@ impl Cycle {
         self.spin_margin.unwrap_or(Profile::SPIN_MARGIN)
     }
 
-    /// True if the network interface is prepared for the cycle while it runs. Unless it is said, a CPU for its interrupts asks for it.
+    /// True if the network interface is prepared for the cycle while it runs. By default, a CPU for
+    /// its interrupts implies it.
     #[must_use]
     pub fn prepares_nic(&self) -> bool {
         self.prepare_nic.unwrap_or(self.nic_cpu.is_some())
     }
 
-    /// Profile that the thread of the cycle asks of the operating system.
+    /// Profile that the thread of the cycle requests from the operating system.
     #[must_use]
     pub fn real_time_profile(&self) -> RealTimeProfile {
         let fifo = Scheduling::Fifo { priority: self.priority() };
@@ -127,8 +129,8 @@ impl Cycle {
         self.profile().priority.then_some(self.priority())
     }
 
-    /// Puts these values in the place of the file's. As there, a value asks for its letter unless the letters are said
-    /// with it.
+    /// Replaces the file's values by these. As in the file, a value requests its letter unless the
+    /// letters are given with it.
     pub(crate) fn replace(&mut self, by: Overrides) {
         let priority = by.priority.is_some() || by.deadline_runtime.is_some();
         let letters = by.profile.unwrap_or_else(|| self.profile().and(priority, by.spin_margin.is_some()));
@@ -147,7 +149,7 @@ impl Cycle {
     }
 }
 
-/// Values of `[cycle]` that replace those of the file; they are checked like the file's.
+/// Values of `[cycle]` that replace the file's values; they are checked in the same way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Overrides {
     /// Replaces the period; a SYNC0 that follows the period follows this one.

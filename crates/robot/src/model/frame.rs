@@ -10,7 +10,7 @@ pub struct Frame {
     /// Name; unique.
     #[serde(deserialize_with = "name")]
     pub name: String,
-    /// Frame that it is fixed to; by default that of the base.
+    /// Frame that it is fixed to; the base's frame by default.
     #[serde(default)]
     pub parent: String,
     /// Place in the parent, m: ahead, left, up.

@@ -11,10 +11,10 @@ use crate::field::{refused, time_within, whole};
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Ipc {
-    /// Name of the interface; by default that of the robot.
+    /// Name of the interface; the robot's name by default.
     #[serde(deserialize_with = "ipcs_name")]
     pub name: String,
-    /// Group whose members may attach besides the user that runs the cycle.
+    /// Group with members that may attach in addition to the user that runs the cycle.
     #[serde(deserialize_with = "group")]
     pub group: Option<String>,
     /// True if the drives are enabled at the start; otherwise on request.
@@ -24,7 +24,7 @@ pub struct Ipc {
     /// Longest time to live of a command.
     #[serde(deserialize_with = "time_to_live")]
     pub longest_time_to_live: Duration,
-    /// Ports besides `control` and `trajectory`.
+    /// Ports in addition to `control` and `trajectory`.
     #[serde(rename = "port")]
     pub ports: Vec<IpcPort>,
 }
@@ -65,7 +65,7 @@ usual! {
 
 fn time_to_live<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
     let range = Duration::from_millis(1)..=Duration::from_secs(60);
-    let remedy = "a command that holds for long is obeyed for long after its sender died";
+    let remedy = "the axes follow a command for this long after its sender has ended";
     time_within(deserializer, range, remedy)
 }
 

@@ -81,12 +81,12 @@ impl<'de> Deserialize<'de> for Pdos {
     }
 }
 
-/// Largest number of bytes of a SubDevice's outputs or inputs: one datagram (ETG.1000.4, 5.4.1: an Ethernet
-/// frame of 1514 bytes less the headers).
+/// Largest number of bytes of a SubDevice's outputs or inputs: one datagram (ETG.1000.4, 5.4.1: an
+/// Ethernet frame of 1514 bytes less the headers).
 pub(crate) const MOST_BYTES: usize = 1486;
 
-/// Largest number of entries of a mapping and of PDOs of an assignment: sub-indices are 8 bits, 255 is
-/// reserved.
+/// Largest number of entries of a mapping and of PDOs of an assignment: sub-indices are 8 bits, 255
+/// is reserved.
 const MOST_SUB_INDICES: usize = 254;
 
 /// A direction: name of its PDOs, and the indices they may have (ETG.1000.6, 5.6.7.4).

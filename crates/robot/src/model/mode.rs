@@ -43,7 +43,7 @@ pub const fn mode_objects(mode: AxisMode) -> [ModeObject; 4] {
     ]
 }
 
-/// Objects that must be in the process data besides, where the mode is changed while the cycle runs.
+/// Objects that must also be in the process data if the mode is changed while the cycle runs.
 pub(crate) const CHANGE_OBJECTS: [ModeObject; 2] = [
     entry(object::MODES_OF_OPERATION, "modes of operation", Direction::Output),
     entry(object::MODES_OF_OPERATION_DISPLAY, "modes of operation display", Direction::Input),
@@ -53,7 +53,8 @@ const fn entry(index: u16, name: &'static str, direction: Direction) -> ModeObje
     ModeObject { index, sub_index: 0, name, direction }
 }
 
-/// Objects by which the drive of an axis in a profile mode makes its own way: the axis writes them by its limits.
+/// Objects by which the drive of an axis in a profile mode makes its own way: the axis writes them
+/// by its limits.
 #[must_use]
 pub const fn profile_objects(mode: AxisMode) -> &'static [(u16, &'static str)] {
     use object::{PROFILE_ACCELERATION, PROFILE_DECELERATION, PROFILE_VELOCITY, TORQUE_SLOPE};

@@ -8,19 +8,19 @@ use types::{DacChip, ImuOutput, ImuUnit, LedChip, PeripheralKind};
 use super::{HIGHEST_CPU, usual};
 use crate::field::{KEY, positive, readable, refused, time_within, two, whole};
 
-/// `[[peripheral]]`: a device beside the bus, with a real-time task and an ordinary one.
+/// `[[peripheral]]`: a device that is not on the bus, with a real-time task and an ordinary one.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Peripheral {
     /// Kind.
     pub kind: PeripheralKind,
-    /// Name; unique; by default that of its kind.
+    /// Name; unique; its kind by default.
     #[serde(default, deserialize_with = "readable")]
     pub name: String,
-    /// Port of its messages; unique; by default that of its kind.
+    /// Port of its messages; unique; its kind by default.
     #[serde(default, deserialize_with = "readable")]
     pub port: String,
-    /// Period of its real-time task; by default that of its kind.
+    /// Period of its real-time task; the default depends on its kind.
     #[serde(default, deserialize_with = "period")]
     pub period: Duration,
     /// SCHED_FIFO priority of its real-time task; by default it follows from the periods, below the
@@ -54,7 +54,7 @@ pub struct Peripheral {
     /// Output of a myAHRS+ that the orientation comes from.
     #[serde(default)]
     pub output: ImuOutput,
-    /// I2C address of an IMU; by default that of its unit.
+    /// I2C address of an IMU; the default depends on its unit.
     #[serde(default, deserialize_with = "whole::<_, _, 0x08, 0x77>")]
     pub address: u16,
     /// Chip of a strip's LEDs.
@@ -66,7 +66,8 @@ pub struct Peripheral {
     /// Brightness of LEDs, 0 to 31.
     #[serde(default = "usual_brightness", deserialize_with = "whole::<_, _, 0, 31>")]
     pub brightness: u8,
-    /// Names of the left and the right axis of actuators; `None`, and no converter, simulates the drives.
+    /// Names of the left and the right axis of actuators; `None`, and no converter, simulates the
+    /// drives.
     #[serde(default, deserialize_with = "names")]
     pub axes: Option<[String; 2]>,
     /// Converter before the amplifiers of two DC motors, its SPI device in `device`.
@@ -104,7 +105,7 @@ usual! {
 
 fn period<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
     let range = Duration::from_millis(1)..=Duration::from_secs(10);
-    time_within(deserializer, range, "a device is asked once a period")
+    time_within(deserializer, range, "a device is read once a period")
 }
 
 fn names<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<[String; 2]>, D::Error> {

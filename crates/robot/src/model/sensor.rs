@@ -5,7 +5,7 @@ use types::SensorKind;
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sensor {
-    /// Name; unique, and one that ROS takes.
+    /// Name; unique, and valid in ROS.
     #[serde(deserialize_with = "token")]
     pub name: String,
     /// Measurement.

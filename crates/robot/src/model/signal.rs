@@ -19,11 +19,13 @@ pub struct Signals {
 }
 
 impl RobotConfig {
-    /// Signals, the named ones first, then every other entry as `sub_device.entry`. `mapping` gives the process data of the
-    /// SubDevice at a position; where that is not known yet its signals are left out.
+    /// Signals, the named ones first, then every other entry as `sub_device.entry`. `mapping` gives
+    /// the process data of the SubDevice at a position; where that is not known yet its signals are
+    /// left out.
     ///
     /// # Errors
-    /// A named signal that is not in the process data, does not fit its entry, or is an output that has a writer.
+    /// A named signal that is not in the process data, does not fit its entry, or is an output that
+    /// has a writer.
     pub fn signals<'a>(
         &self,
         mapping: impl Fn(usize) -> Option<&'a PdoMapping>,
@@ -102,6 +104,6 @@ pub(crate) struct Range(#[serde(deserialize_with = "two")] pub(crate) (f64, f64)
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 pub(crate) struct Scale(#[serde(deserialize_with = "factor")] pub(crate) f64);
 
-/// Value of a signal whose entry is 0.
+/// Value of a signal at entry 0.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 pub(crate) struct Offset(#[serde(deserialize_with = "finite")] pub(crate) f64);

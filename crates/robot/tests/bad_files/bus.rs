@@ -11,7 +11,7 @@ fn repeated_entries_need_a_place_for_their_number() {
     );
     assert_eq!(
         sentence("count = 2", ""),
-        "r.toml:22:8: {} in the name \"drive-{}\" without a count, expected count beside it: \
+        "r.toml:22:8: {} in the name \"drive-{}\" without a count, expected {} only with count: \
          add count or remove the {}"
     );
     assert_eq!(
@@ -22,12 +22,12 @@ fn repeated_entries_need_a_place_for_their_number() {
 
 // feature(main-device): no axis, brake or interlock on a SubDevice whose process data is not exchanged in every cycle
 #[test]
-fn an_axis_and_what_its_safety_hangs_on_is_exchanged_in_every_cycle() {
-    let expected = "whose process data is exchanged every 4 cycles, expected a SubDevice with process data in every cycle: \
+fn axis_and_its_safety_inputs_are_exchanged_every_cycle() {
+    let expected = "with process data every 4 cycles, expected a SubDevice with process data in every cycle: \
                     remove every there, or name another SubDevice";
     assert_eq!(
         sentence("dc = {}", "dc = {}\nevery = 4"),
-        format!("r.toml:31:14: axis \"joint-1\" on \"drive-1\", {expected}")
+        format!("r.toml:31:14: axis \"joint-1\" on \"drive-1\" {expected}")
     );
     let terminal = "\n[[bus.sub_device]]\nname = \"io\"\nevery = 4\n\
                     simulate = { kind = \"digital_outputs\", channels = 8 }\n";
@@ -39,10 +39,10 @@ fn an_axis_and_what_its_safety_hangs_on_is_exchanged_in_every_cycle() {
     let braked =
         spoiled(&with_terminal("digital_outputs"), "limits = { velocity = 10.0, torque = 2.0 }", brake)
             .to_string();
-    assert!(braked.contains(&format!("the brake of axis \"joint-1\" on \"io\", {expected}")), "{braked}");
+    assert!(braked.contains(&format!("the brake of axis \"joint-1\" on \"io\" {expected}")), "{braked}");
     let interlock = "\n[[interlock]]\nname = \"door\"\nkind = \"stop\"\nsub_device = \"io\"\nchannel = 1\n\n[controller]";
     let locked = spoiled(&with_terminal("digital_inputs"), "\n[controller]", interlock).to_string();
-    assert!(locked.contains(&format!("interlock \"door\" on \"io\", {expected}")), "{locked}");
+    assert!(locked.contains(&format!("interlock \"door\" on \"io\" {expected}")), "{locked}");
     let watchdog = terminal.replace("every = 4", "every = 60\nprocess_data_watchdog = \"100ms\"");
     let watched =
         RobotConfig::parse(&GOOD.replacen("\n[[axis]]", &format!("{watchdog}\n[[axis]]"), 1), "r.toml")
@@ -86,13 +86,13 @@ fn clocks_and_their_pulses_fit_the_period() {
     );
     assert_eq!(
         sentence("dc = {}", "dc = { sync1 = \"1500us\" }"),
-        "r.toml:7:16: sync1 = 1500us, expected a multiple of SYNC0's 1ms, up to 4s: correct sync1, or leave it out to \
-         come with every SYNC0"
+        "r.toml:7:16: sync1 = 1500us, expected a multiple of SYNC0's 1ms, up to 4s: correct sync1, \
+         or leave it out for SYNC1 with every SYNC0"
     );
     assert_eq!(
         sentence("dc = {}", "dc = { sync1 = \"5s\" }"),
-        "r.toml:7:16: sync1 = 5s, expected a multiple of SYNC0's 1ms, up to 4s: correct sync1, or leave it out to come \
-         with every SYNC0"
+        "r.toml:7:16: sync1 = 5s, expected a multiple of SYNC0's 1ms, up to 4s: correct sync1, or \
+         leave it out for SYNC1 with every SYNC0"
     );
     assert_eq!(
         sentence("dc = {}", "dc = { sync1_delay = \"1ms\" }"),
@@ -110,10 +110,10 @@ fn clocks_and_their_pulses_fit_the_period() {
     );
 }
 
-/// Settings that the MainDevice would refuse are told at their key in the robot file: pulses beyond its registers, outputs too seldom for
-/// any watchdog, an alias that is none.
+/// Settings that the MainDevice would refuse are reported at their key in the robot file: pulses
+/// beyond its registers, outputs too seldom for any watchdog, an invalid alias.
 #[test]
-fn what_the_main_device_would_refuse_is_told_at_its_key() {
+fn main_device_refusals_are_reported_at_their_key() {
     assert_eq!(
         sentence("dc = {}", "dc = { sync0 = \"500ns\" }"),
         "r.toml:7:16: sync0 = 500ns, expected 1us to 4s: give another sync0, or a smaller every"
@@ -154,13 +154,13 @@ fn a_group_has_two_members_or_more() {
     assert_eq!(groups, [Some("beam"); 3]);
     assert_eq!(
         RobotConfig::parse(&grouped("beam", "bean"), "r.toml").unwrap_err().to_string(),
-        "r.toml:20:9: group \"bean\" of one SubDevice, expected two or more that stand and fall together: \
-         did you mean \"beam\"?"
+        "r.toml:20:9: group \"bean\" of one SubDevice, expected two or more SubDevices: did you \
+         mean \"beam\"?"
     );
     assert_eq!(
         sentence("name = \"hub\"", "name = \"hub\"\ngroup = \"beam\""),
-        "r.toml:19:9: group \"beam\" of one SubDevice, expected two or more that stand and fall together: \
-         name it at the others too, or remove it"
+        "r.toml:19:9: group \"beam\" of one SubDevice, expected two or more SubDevices: name it at \
+         the others too, or remove it"
     );
 }
 
@@ -182,8 +182,8 @@ fn presences_and_groups_do_not_contradict_themselves() {
     );
     assert_eq!(
         hub("presence = \"optional\""),
-        "r.toml:19:12: presence = \"optional\" without an alias or an identity, expected one of them: nothing else tells it from \
-         others: add an alias or an identity"
+        "r.toml:19:12: presence = \"optional\" without an alias or an identity, expected an alias \
+         or an identity, which identifies it among the others: add an alias or an identity"
     );
     let drives = |hub: &str, drives: &str| {
         let text = GOOD.replace(HUB, &format!("{HUB}\n{hub}"));
@@ -214,18 +214,19 @@ fn presences_and_groups_do_not_contradict_themselves() {
     let text = GOOD.replace(HUB, &format!("{HUB}\n{branch}"));
     assert_eq!(
         RobotConfig::parse(&text, "r.toml").unwrap_err().to_string(),
-        "r.toml:29:9: hot-connect group \"tool\" with a cable to \"hub\", expected one cable to the others, that of \"first\": \
-         attach it to one of its group, or give it a group of its own"
+        "r.toml:29:9: hot-connect group \"tool\" with a cable to \"hub\", expected one cable to \
+         the others, that of \"first\": attach it to a SubDevice of its group, or give it a \
+         separate group"
     );
     let identity = "identity = { vendor_id = 2, product_code = 3 }";
     assert_eq!(
         drives(&format!("presence = \"hot_connect\"\n{identity}"), identity).unwrap_err(),
-        "r.toml:23:1: the identity of \"hub\", where hot_connect has no alias, expected an alias where two are alike: give each of \
-         the two an alias of its own"
+        "r.toml:23:1: the identity of \"hub\", where hot_connect has no alias, expected an alias \
+         where two are alike: give each of the two a different alias"
     );
 }
 
-/// `packed` is off unless the file says so, and is true or false.
+/// `packed` is off by default, and is true or false.
 #[test]
 fn bits_are_packed_where_the_file_says_so() {
     let of =

@@ -1,5 +1,5 @@
-//! Every invalid robot file gives one sentence: the place, the content found, the content expected, the
-//! remedy.
+//! Every invalid robot file gives one sentence: the place, the content found, the content expected,
+//! the remedy.
 
 mod bus;
 use crate::support;
@@ -327,7 +327,7 @@ fn branches_stand_in_the_order_of_the_frame() {
 fn simulations_get_what_they_need_and_nothing_else() {
     assert_eq!(
         sentence("kind = \"coupler\"", "kind = \"coupler\", inertia = 1.0"),
-        "r.toml:19:42: inertia for another kind of application, expected inertia only beside a \
+        "r.toml:19:42: inertia for another kind of application, expected inertia only with a \
          servo_drive: remove it"
     );
     assert_eq!(
@@ -342,7 +342,8 @@ fn simulations_get_what_they_need_and_nothing_else() {
         ),
         (
             "kind = \"encoder\", channels = 1, follows = \"drive-1\", rate = 5.0",
-            "rate beside follows = \"drive-1\", expected counts of its own, or those of a shaft: remove one of the two",
+            "rate together with follows = \"drive-1\", expected either its own rate, or the shaft \
+             that it follows: remove one of the two",
         ),
         (
             "kind = \"encoder\", channels = 1, encoder_counts = 5",
@@ -350,15 +351,18 @@ fn simulations_get_what_they_need_and_nothing_else() {
         ),
         (
             "kind = \"force_torque_sensor\", channels = 6",
-            "channels for another kind of application, expected channels only beside digital or analogue channels, or encoders: remove it",
+            "channels for another kind of application, expected channels only with digital or \
+             analogue channels, or encoders: remove it",
         ),
         (
             "kind = \"analogue_output\", channels = 4, amplitude = 1.0",
-            "amplitude for another kind of application, expected amplitude only beside an analogue_input or a force_torque_sensor: remove it",
+            "amplitude for another kind of application, expected amplitude only with an \
+             analogue_input or a force_torque_sensor: remove it",
         ),
         (
             "kind = \"analogue_input\", channels = 4, source = \"outputs\", offset = 1.0",
-            "offset beside source = \"outputs\", expected offset only with source = \"sine\" or \"ramp\": remove one of the two",
+            "offset together with source = \"outputs\", expected offset only with source = \
+             \"sine\" or \"ramp\": remove one of the two",
         ),
         (
             "kind = \"analogue_input\", channels = 4, frequency = -1.0",
@@ -366,7 +370,7 @@ fn simulations_get_what_they_need_and_nothing_else() {
         ),
         (
             "kind = \"digital_inputs\", channels = 4, rate = 1.0",
-            "rate for another kind of application, expected rate only beside an encoder: remove it",
+            "rate for another kind of application, expected rate only with an encoder: remove it",
         ),
     ] {
         let found = sentence("kind = \"coupler\"", simulate);
@@ -409,7 +413,7 @@ fn a_stop_brakes_at_least_as_hard_as_a_motion() {
 }
 
 #[test]
-fn an_axis_as_fast_as_it_may_be_is_believed() {
+fn axis_at_its_speed_limit_is_plausible() {
     let limits = "limits = { velocity = 10.0, torque = 2.0 }";
     let found = sentence(limits, &format!("{limits}\nfeedback_velocity = 9.5"));
     assert_eq!(
@@ -423,7 +427,7 @@ fn an_axis_as_fast_as_it_may_be_is_believed() {
 
 // feature(ipc): `run --controller external`, `kind = "external"`
 #[test]
-fn a_controller_process_has_a_deadline_within_the_period_and_is_the_only_one() {
+fn controller_process_is_single_with_deadline_within_period() {
     let sinusoid = "kind = \"sinusoid\"\namplitude = 1.0\nfrequency = 1.0";
     for (bad, sentence_of_it) in [
         (

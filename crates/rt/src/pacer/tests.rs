@@ -1,4 +1,4 @@
-//! In virtual time: whatever cycles cost, the grid stands.
+//! In virtual time: the grid is kept for any cost of cycles.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -61,7 +61,7 @@ fn a_grid_that_slips_skips_no_number_and_keeps_the_phase() {
 }
 
 #[test]
-fn a_cycle_that_ends_exactly_on_the_next_release_has_not_overrun() {
+fn cycle_ending_exactly_on_next_release_has_not_overrun() {
     let clock = VirtualClock::default();
     let mut pacer = Pacer::new(clock.clone(), PERIOD);
     pacer.wait();
@@ -72,8 +72,8 @@ fn a_cycle_that_ends_exactly_on_the_next_release_has_not_overrun() {
     assert_eq!(pacer.overruns().first, Some(1));
 }
 
-/// With any cost of cycles and any period, every release is on the grid, in the future of the
-/// one before, never earlier than the clock, and cycles run plus releases skipped is the whole grid.
+/// With any cost of cycles and any period, every release is on the grid, in the future of the one
+/// before, never earlier than the clock, and cycles run plus releases skipped is the whole grid.
 // feature(cycle): a fixed grid of releases, whatever the execution time
 #[test]
 fn for_any_execution_times_every_release_is_on_the_grid() {
@@ -154,8 +154,8 @@ fn a_spinning_sleep_wakes_up_a_margin_early() {
     }
 }
 
-/// With any cost of cycles, a wait is first a sleep: of a tenth of the period, or of all that is left. What is spun is what
-/// is left of the margin.
+/// With any cost of cycles, a wait begins with a sleep: of a tenth of the period, or of all the
+/// time left. The rest of the margin is spun.
 // feature(hold): spinning sleep that always really sleeps
 #[test]
 fn for_any_execution_times_a_spin_leaves_a_sleep() {
@@ -183,7 +183,7 @@ fn for_any_execution_times_a_spin_leaves_a_sleep() {
 }
 
 #[test]
-fn catching_up_runs_every_missed_release_and_returns_to_the_grid() {
+fn catch_up_runs_missed_releases_and_returns_to_the_grid() {
     let clock = VirtualClock::default();
     let mut pacer = Pacer::new(clock.clone(), PERIOD).with_policy(OverrunPolicy::CatchUp);
     assert_eq!(pacer.wait().cycle, 0);
@@ -223,12 +223,12 @@ fn a_machine_too_slow_for_its_period_sleeps_all_the_same() {
     assert!(pacer.overruns().skipped > 0 && pacer.overruns().caught_up > 0);
 }
 
-/// With any cost of cycles, any period and any policy, every release is on the grid and behind the one before it,
-/// none is early, what is run late follows the one before without a gap unless the limit was reached, and cycles run and
-/// releases skipped are the whole grid.
+/// With any cost of cycles, any period and any policy: every release is on the grid and after the
+/// previous one, none is early, late ones follow without a gap unless the limit was reached, and
+/// cycles run and releases skipped add up to the whole grid.
 // feature(hold): overrun policies skip, catch-up, stop
 #[test]
-fn for_any_policy_and_any_execution_times_the_grid_stands() {
+fn grid_is_kept_for_any_policy_and_execution_times() {
     let mut random = fastrand::Rng::with_seed(0xCA7C);
     let policies = [OverrunPolicy::Skip, OverrunPolicy::CatchUp, OverrunPolicy::Stop];
     for round in 0..300 {

@@ -1,4 +1,4 @@
-//! Answers to requests, for people and programs.
+//! Answers to requests, for messages and programs.
 
 use std::fmt;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::always_on::AlwaysOn;
 pub struct Grants {
     /// P.
     pub scheduling: Grant<Scheduling>,
-    /// Scheduling of the thread, whether P was asked for or not.
+    /// Scheduling of the thread, whether P was requested or not.
     pub scheduled: Scheduled,
     /// M.
     pub memory: Grant<Residency>,
@@ -44,7 +44,7 @@ impl Grants {
         }
     }
 
-    /// The letters asked for.
+    /// The requested letters.
     #[must_use]
     pub fn requested(&self) -> Profile {
         let Self { scheduling, memory, shield, spin, .. } = self;
@@ -62,7 +62,7 @@ impl Grants {
         self.spin.requested().filter(|_| self.spin.is_granted()).unwrap_or_default()
     }
 
-    /// The reasons of all refusals, each a sentence for people.
+    /// The reasons of all refusals, each a sentence.
     pub fn refusals(&self) -> impl Iterator<Item = String> + '_ {
         let scheduling = self
             .scheduling
@@ -78,8 +78,8 @@ impl Grants {
         [scheduling, memory, cpu, shield, spin].into_iter().flatten()
     }
 
-    /// Remarks worth knowing that were not asked for, each a sentence: what always on was refused, and what is left on a
-    /// shielded CPU.
+    /// Remarks in addition to the requests, each a sentence: refusals of the always-on settings,
+    /// and what is left on a shielded CPU.
     pub fn notes(&self) -> impl Iterator<Item = String> + '_ {
         let left = self.shield_report.iter().flat_map(|report| &report.left);
         let cpu = self.shield.requested().unwrap_or_default();
@@ -123,7 +123,7 @@ impl fmt::Display for Grants {
     }
 }
 
-/// Scheduling of a thread, in the kernel's own words, and that before it asked.
+/// Scheduling of a thread as the kernel reports it, now and before the request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scheduled {
     now: String,
@@ -140,7 +140,7 @@ impl Scheduled {
         Self { now: words(now), from_outside }
     }
 
-    /// A sentence if a real-time policy came from outside: what became of it.
+    /// A sentence about a real-time policy from outside, if there was one.
     #[must_use]
     pub fn note(&self) -> Option<String> {
         let Self { now, from_outside } = self;
@@ -149,8 +149,8 @@ impl Scheduled {
             format!("scheduled as {now}, which it was started with")
         } else {
             format!(
-                "scheduled as {now}, as the robot file or the command line asks, instead of {found}, which it was started \
-                 with: leave P out of the profile to keep that"
+                "scheduled as {now}, as the robot file or the command line says, instead of \
+                 {found}, which it was started with: leave P out of the profile to keep that"
             )
         })
     }
@@ -166,14 +166,14 @@ impl fmt::Display for Scheduled {
     }
 }
 
-/// One thing asked for, and the answer.
+/// One request and its answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Grant<T> {
-    /// Not asked for.
+    /// Not requested.
     NotRequested,
-    /// Asked and granted.
+    /// Requested and granted.
     Granted(T),
-    /// Asked and refused.
+    /// Requested and refused.
     Refused {
         /// The request.
         requested: T,
@@ -193,7 +193,7 @@ impl<T: Copy> Grant<T> {
         }
     }
 
-    /// True if it was asked for and granted.
+    /// True if it was requested and granted.
     #[must_use]
     pub fn is_granted(&self) -> bool {
         matches!(self, Self::Granted(_))

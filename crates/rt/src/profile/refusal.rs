@@ -1,4 +1,4 @@
-//! Reasons that the system said no, and what to do.
+//! Reasons for the system's refusals, and their remedies.
 
 use std::fs;
 use std::io;
@@ -32,12 +32,12 @@ pub(super) fn scheduling(asked: Scheduling, error: &io::Error) -> String {
     }
 }
 
-/// The traps in which not even root is let through.
+/// The traps in which the kernel refuses even root.
 fn denied_to_root(asked: Scheduling) -> String {
     match asked {
-        Scheduling::Deadline { .. } => "EPERM though privileged: SCHED_DEADLINE is for threads that may run \
-             on every CPU of their scheduling domain; leave `cpu` out, or shield it (C), which makes a domain \
-             of its own"
+        Scheduling::Deadline { .. } => "EPERM though privileged: SCHED_DEADLINE is for threads \
+            that may run on every CPU of their scheduling domain; leave `cpu` out, or shield it \
+            (C), which makes a separate domain"
             .into(),
         Scheduling::Fifo { .. } => match group_without_real_time() {
             Some((group, file)) => format!(
@@ -49,8 +49,8 @@ fn denied_to_root(asked: Scheduling) -> String {
                  real-time priorities in the root control group only, and this process is in another: write \
                  its number to /sys/fs/cgroup/cgroup.procs, or start the kernel with rt_group_sched=0"
                 .into(),
-            None => "EPERM though privileged: a security policy (seccomp, an LSM, a user namespace) is in the \
-                 way"
+            None => "EPERM though privileged: a security policy (seccomp, an LSM, a user \
+                namespace) prevents it"
             .into(),
         },
     }
@@ -65,7 +65,8 @@ fn group_without_real_time() -> Option<(String, String)> {
     (budget.trim() == "0").then(|| (group, file.display().to_string()))
 }
 
-/// Mount point of the hierarchy with this controller, and the group in it that `/proc/self/cgroup` names.
+/// Mount point of the hierarchy with this controller, and the group in it that `/proc/self/cgroup`
+/// names.
 fn own_group(groups: &str, controller: &str) -> Option<(PathBuf, String)> {
     let group = groups.lines().find_map(|line| {
         let mut fields = line.splitn(3, ':').skip(1);
@@ -108,7 +109,7 @@ pub(super) fn cpu(error: &io::Error) -> String {
     format!("{}: this process may use CPUs {allowed}", symbol(error))
 }
 
-/// True if the thread may change policies of others, whatever limits it has: CAP_SYS_NICE.
+/// True if the thread may change policies of others, independent of its limits: CAP_SYS_NICE.
 fn may_schedule() -> bool {
     let status = fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
     capability::is_effective(&status, capability::CAP_SYS_NICE)

@@ -1,4 +1,4 @@
-//! Profiles on this machine, with whatever privilege the test has.
+//! Profiles on this machine, with the privileges of the test.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ fn asking_for_nothing_changes_nothing_and_says_so() {
 }
 
 #[test]
-fn what_cannot_be_granted_is_refused_with_a_reason_and_the_rest_still_holds() {
+fn refused_letters_have_reasons_and_the_others_are_granted() {
     on_a_thread_of_its_own(|| {
         let scheduling = Some(Scheduling::Fifo { priority: 100 });
         let profile = RealTimeProfile { scheduling, cpu: Some(1_000_000), ..RealTimeProfile::ORDINARY };
@@ -43,7 +43,7 @@ fn what_cannot_be_granted_is_refused_with_a_reason_and_the_rest_still_holds() {
 
 // feature(hold): P, M, C and S: each asked for alone, granted or refused with a reason, given back
 #[test]
-fn each_letter_is_asked_for_alone() {
+fn each_letter_is_requested_separately() {
     let fifo = Some(Scheduling::Fifo { priority: 10 });
     let all = RealTimeProfile {
         scheduling: fifo,
@@ -112,11 +112,11 @@ fn a_reservation_is_granted_or_says_why_not() {
 
 // feature(program): how a thread is really scheduled, read back; a policy from outside is told
 #[test]
-fn a_policy_from_outside_is_read_back_and_told() {
+fn external_policy_is_read_back_and_reported() {
     on_a_thread_of_its_own(|| {
         let outside = Scheduling::Fifo { priority: 50 };
         if let Err(error) = scheduling::schedule(outside) {
-            return eprintln!("skipped: {}", refusal::scheduling(outside, &error));
+            return testkit::skip!("{}", refusal::scheduling(outside, &error));
         }
         let kept = Granted::ask(&RealTimeProfile::ORDINARY);
         assert!(kept.to_string().starts_with("SCHED_FIFO 50, memory"), "{kept}");

@@ -29,15 +29,16 @@ pub(crate) fn sleep_until_release(instant: Instant) {
     sleep(instant, ptr::without_provenance_mut(RELEASE_MARK));
 }
 
-/// The fourth argument of the system call that is the wait of a pacer. Linux makes nothing of it where the time is absolute
-/// (clock_nanosleep(2)), and a trace of the call shows it; no other code has reason to pass it. It is the middle of the
-/// first page, which no process maps.
+/// The fourth argument of the system call that is the wait of a pacer. Linux makes nothing of it
+/// where the time is absolute (clock_nanosleep(2)), and a trace of the call shows it; no other code
+/// has reason to pass it. It is the middle of the first page, which no process maps.
 pub const RELEASE_MARK: usize = 0xB47;
 
 fn sleep(instant: Instant, remaining: *mut libc::timespec) {
     let end = timespec(Duration::from_nanos(instant.as_nanos()));
     loop {
-        // SAFETY: `end` is a valid timespec that outlives the call; with an absolute time the kernel ignores `remaining`.
+        // SAFETY: `end` is a valid timespec that outlives the call; with an absolute time the
+        // kernel ignores `remaining`.
         let error = unsafe { clock_nanosleep(&end, remaining) };
         if error != libc::EINTR {
             return;
@@ -51,8 +52,8 @@ unsafe fn clock_nanosleep(end: &libc::timespec, remaining: *mut libc::timespec) 
     unsafe { libc::clock_nanosleep(libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME, end, remaining) }
 }
 
-/// Without the C library, whose conversion to times of 64 bits would lose the mark. 32 bits last for 68 years after the start of
-/// the machine.
+/// Without the C library, because its conversion to 64-bit times would miss the mark. 32 bits last
+/// for 68 years after the start of the machine.
 #[cfg(target_pointer_width = "32")]
 unsafe fn clock_nanosleep(end: &libc::timespec, remaining: *mut libc::timespec) -> libc::c_int {
     let (clock, flags) = (libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME);

@@ -1,15 +1,15 @@
-//! A doorbell between two threads: one sleeps until the other rings.
+//! A wakeup between two threads: one sleeps until the other rings.
 
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 use std::time::Duration;
 
 use rustix::thread::futex::{self, Flags, Timespec};
 
-/// Wakes one sleeping thread; costs the ringing side no system call while that thread does not sleep.
+/// Wakes one sleeping thread. Ringing makes no system call while that thread is awake.
 ///
 /// The sleeper announces itself, then looks for work once more; the ringer makes work visible, then
-/// looks for a sleeper. A sequentially consistent fence between the two steps on each side makes sure
-/// that at least one of them sees the other, so no ring is lost.
+/// looks for a sleeper. A sequentially consistent fence between the two steps on each side makes
+/// sure that at least one of them sees the other, so no ring is lost.
 #[derive(Debug, Default)]
 pub struct Doorbell {
     state: AtomicU32,
@@ -19,16 +19,17 @@ const AWAKE: u32 = 0;
 const ASLEEP: u32 = 1;
 
 impl Doorbell {
-    /// Sleeps until rung, until `timeout` passes, or not at all if `ready` says there is work.
-    /// It may wake for no reason: callers look again.
+    /// Sleeps until rung or until `timeout` passes, or not at all if `ready` reports work. It may
+    /// wake up spuriously: callers check again.
     pub fn wait(&self, timeout: Duration, ready: impl FnOnce() -> bool) {
         self.state.store(ASLEEP, Ordering::Relaxed);
         // Partner: the fence in `ring`.
         fence(Ordering::SeqCst);
         if !ready() {
-            // What does not fit is longer than any machine lives.
+            // A time-out that does not fit exceeds the life of any machine.
             let timeout = Timespec::try_from(timeout).ok();
-            // Any outcome (rung, timed out, interrupted, value already changed) is a permitted wake-up.
+            // Any outcome (rung, timed out, interrupted, value already changed) is a permitted
+            // wake-up.
             let _ = futex::wait(&self.state, Flags::PRIVATE, ASLEEP, timeout.as_ref());
         }
         self.state.store(AWAKE, Ordering::Relaxed);
@@ -80,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_rings_and_the_wait_ends() {
+    fn wait_without_ring_times_out() {
         let begin = Instant::now();
         Doorbell::default().wait(Duration::from_millis(3), || false);
         assert!(begin.elapsed() < Duration::from_secs(2));

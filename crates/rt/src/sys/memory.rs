@@ -29,8 +29,8 @@ pub(crate) fn lock_limit() -> Option<u64> {
     getrlimit(Resource::Memlock).current
 }
 
-/// Touches the next `bytes` of this thread's stack, in pages, so that they are mapped; as far as the stack goes, less what
-/// this itself and a signal need.
+/// Touches the next `bytes` of this thread's stack, in pages, so that they are mapped. It stops at
+/// the end of the stack, less the need of this function and of a signal.
 pub(crate) fn prefault_stack(bytes: usize) {
     const STEP: usize = 4 * 4096;
     /// Frames below the last block, and a handler of a signal, still have this much.
@@ -50,7 +50,7 @@ pub(crate) fn prefault_stack(bytes: usize) {
     }
     let here = hint::black_box(&bytes) as *const usize;
     let until = here.addr().saturating_sub(bytes);
-    // A stack of unknown extent is taken for the smallest there is use of.
+    // A stack of unknown extent counts as the smallest one in use.
     let lowest = stack_end().unwrap_or_else(|| here.addr().saturating_sub(512 * 1024));
     let until = until.max(lowest.saturating_add(SPARE));
     if here.addr() > until {
@@ -60,14 +60,16 @@ pub(crate) fn prefault_stack(bytes: usize) {
 
 /// The lowest address of this thread's stack.
 fn stack_end() -> Option<usize> {
-    // SAFETY: an all-zero pthread_attr_t holds integers and null pointers only, and is written before it is read.
+    // SAFETY: an all-zero pthread_attr_t holds integers and null pointers only, and is written
+    // before it is read.
     let mut attributes: libc::pthread_attr_t = unsafe { mem::zeroed() };
     // SAFETY: names the calling thread; `attributes` is valid to write to.
     if unsafe { libc::pthread_getattr_np(libc::pthread_self(), &mut attributes) } != 0 {
         return None;
     }
     let (mut lowest, mut size) = (ptr::null_mut(), 0);
-    // SAFETY: the call above filled `attributes`; both others are valid to write to. They are destroyed once, here.
+    // SAFETY: the call above filled `attributes`; both others are valid to write to. They are
+    // destroyed once, here.
     let result = unsafe {
         let result = libc::pthread_attr_getstack(&attributes, &mut lowest, &mut size);
         libc::pthread_attr_destroy(&mut attributes);
@@ -76,12 +78,12 @@ fn stack_end() -> Option<usize> {
     (result == 0).then(|| lowest.addr())
 }
 
-/// Makes `bytes` of heap resident and has the allocator keep them: freed memory is neither
-/// trimmed nor are large blocks mapped anew.
+/// Makes `bytes` of heap resident and has the allocator keep them: it neither trims freed memory
+/// nor maps large blocks separately.
 pub(crate) fn prefault_heap(bytes: usize) {
     #[cfg(target_env = "gnu")]
     // SAFETY: sets two parameters of the allocator, under its own lock; -1 and 0 are the documented
-    // values for "never trim" and "never map a block of its own".
+    // values for "never trim" and "never use a separate mapping for a block".
     unsafe {
         libc::mallopt(libc::M_TRIM_THRESHOLD, -1);
         libc::mallopt(libc::M_MMAP_MAX, 0);
@@ -97,7 +99,8 @@ pub(crate) fn prefault_heap(bytes: usize) {
 mod tests {
     use super::*;
 
-    /// A stack of which more is asked than there is: it stops before the guard page, where a process ends.
+    /// A request beyond the stack's end: it stops before the guard page, where a process would be
+    /// killed.
     #[test]
     fn a_stack_is_touched_to_its_end_and_not_beyond() {
         for size in [128, 256, 4096] {

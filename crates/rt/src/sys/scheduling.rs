@@ -14,9 +14,10 @@ use types::time::nanoseconds;
 /// Gives the calling thread this policy.
 ///
 /// # Errors
-/// EPERM without `CAP_SYS_NICE` or a sufficient `RLIMIT_RTPRIO`, and for a reservation of a thread that is bound to a part of
-/// its scheduling domain; EINVAL for a priority outside 1 to 99, and unless 1024 ns <= runtime <= deadline <= period; EBUSY
-/// where less is left than a reservation asks for.
+/// EPERM without `CAP_SYS_NICE` or a sufficient `RLIMIT_RTPRIO`, and for a reservation of a thread
+/// that is bound to a part of its scheduling domain; EINVAL for a priority outside 1 to 99, and
+/// unless 1024 ns <= runtime <= deadline <= period; EBUSY if less is left than the reservation
+/// needs.
 pub fn schedule(scheduling: Scheduling) -> io::Result<()> {
     Attributes::from(scheduling).apply()
 }
@@ -44,7 +45,8 @@ pub struct Attributes(libc::sched_attr);
 pub fn attributes() -> io::Result<Attributes> {
     let Attributes(mut attributes) = Attributes::blank();
     let size = attributes.size;
-    // SAFETY: `attributes` is valid to write to for the size given; 0 names the calling thread; no flags.
+    // SAFETY: `attributes` is valid to write to for the size given; 0 names the calling thread; no
+    // flags.
     check(unsafe { libc::syscall(libc::SYS_sched_getattr, 0, &raw mut attributes, size, 0) })?;
     Ok(Attributes(attributes))
 }
@@ -82,8 +84,8 @@ impl Attributes {
     /// As [`schedule`].
     pub fn apply(&self) -> io::Result<()> {
         let Self(attributes) = self;
-        // SAFETY: `attributes` is valid, says its own size, and outlives the call, which only reads it; 0 names the
-        // calling thread; no flags.
+        // SAFETY: `attributes` is valid, says its own size, and outlives the call, which only reads
+        // it; 0 names the calling thread; no flags.
         check(unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const *attributes, 0) })
     }
 
@@ -142,8 +144,8 @@ impl fmt::Debug for Attributes {
     }
 }
 
-/// Slack by which the kernel may delay this thread's ordinary sleeps to save wake-ups, in nanoseconds.
-/// Real-time policies ignore it; without one it is 50 us by default.
+/// Slack by which the kernel may delay this thread's ordinary sleeps to save wake-ups, in
+/// nanoseconds. Real-time policies ignore it; without one it is 50 us by default.
 pub fn set_timer_slack(nanoseconds: u32) {
     let slack = NonZeroU64::new(nanoseconds.into()).unwrap_or(NonZeroU64::MIN);
     // It cannot fail for a positive one.

@@ -20,13 +20,13 @@ pub struct Live {
     pub wakeup_latency: Spread,
     /// Release to end.
     pub response: Spread,
-    /// Start to end, with what interrupted it.
+    /// Start to end, including interruptions.
     pub execution: Spread,
     /// Jobs that ran past their next release.
     pub overruns: u64,
     /// Releases that were skipped.
     pub skipped: u64,
-    /// Records that found no room.
+    /// Records dropped because the ring was full.
     pub dropped_records: u64,
 }
 
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_numbers_are_those_of_the_jobs() {
+    fn numbers_match_the_jobs() {
         let (mut writer, reader) = live();
         assert_eq!(reader.read(), Live::default());
         for (cycle, start, end) in [(0, 1_010, 1_100), (1, 2_030, 2_090), (3, 4_000, 5_200)] {

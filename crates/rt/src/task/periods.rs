@@ -61,8 +61,9 @@ impl Periods {
         self.pacer.set_spin(margin);
     }
 
-    /// Ends the job, if one runs, and waits for the next release; the first time, for [`super::Task::start`]. `None`: the
-    /// task is asked to end, or has overrun and its policy is [`OverrunPolicy::Stop`].
+    /// Ends the job, if one runs, and waits for the next release; the first time, for
+    /// [`super::Task::start`]. `None`: the end of the task was requested, or it has overrun and its
+    /// policy is [`OverrunPolicy::Stop`].
     ///
     /// It allocates nothing, takes no lock, and sleeps by its one system call.
     pub fn wait_period(&mut self) -> Option<Release> {
@@ -110,12 +111,12 @@ impl Periods {
         self.pacer.overruns()
     }
 
-    /// Asks the task to end with this job.
+    /// Requests the task's end after this job.
     pub fn stop(&self) {
         self.shared.stop.store(true, Ordering::Relaxed);
     }
 
-    /// The last thing before the first release that asks the system for anything.
+    /// The last system calls before the first release.
     fn open_window(&self, first: Instant) {
         let Self { pacer, shared, .. } = self;
         shared.window.count_from(usage::of_thread());
@@ -170,7 +171,7 @@ impl Job<'_> {
         self.periods.period()
     }
 
-    /// Asks the task to end with this job.
+    /// Requests the task's end after this job.
     pub fn stop(&self) {
         self.periods.stop();
     }
@@ -195,7 +196,7 @@ impl Records {
         self.shared.dropped.load(Ordering::Relaxed)
     }
 
-    /// True if the task has ended: nothing will come after what is still here.
+    /// True if the task has ended: no records will follow the present ones.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.ring.is_abandoned()

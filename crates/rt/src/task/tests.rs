@@ -69,7 +69,7 @@ fn a_task_that_was_never_started_is_stopped_and_joined() {
 
 // feature(tasks): tasks with periods of their own, and their records
 #[test]
-fn records_nobody_takes_are_dropped_and_counted() {
+fn unread_records_are_dropped_and_counted() {
     let settings = Settings { records: 4, ..ordinary("many", Duration::from_micros(200)) };
     let (task, mut records) = settings.create(|_| ()).unwrap();
     task.start();
@@ -96,7 +96,7 @@ fn an_overrun_is_counted_and_the_policy_stop_ends_the_task() {
 }
 
 #[test]
-fn releases_that_a_job_ran_past_are_skipped_and_told_with_the_next() {
+fn missed_releases_are_skipped_and_reported_with_the_next() {
     let (task, mut records) = ordinary("long", Duration::from_millis(1))
         .create(|job| {
             thread::sleep(Duration::from_millis(if job.release.cycle < 3 { 4 } else { 0 }));
@@ -131,7 +131,7 @@ fn a_body_that_is_long_in_coming_is_not_waited_for_for_ever() {
 }
 
 #[test]
-fn a_panic_is_told_by_join() {
+fn join_reports_a_panic() {
     let (task, _records) = ordinary("careless", Duration::from_millis(1))
         .create(|job| assert!(job.release.cycle < 2, "on purpose"))
         .unwrap();
@@ -157,9 +157,9 @@ fn settings_no_thread_can_have_are_refused() {
     }
 }
 
-/// A quarter of a mebibyte of arrays on a stack of half of one, all of it touched before.
+/// 256 KiB of arrays on a stack of 512 KiB, all of it touched before.
 #[test]
-fn the_stack_asked_for_is_the_bodys() {
+fn body_has_the_requested_stack() {
     #[inline(never)]
     fn deep(level: usize) -> usize {
         let block = std::hint::black_box([level; 1024]);

@@ -32,7 +32,8 @@ const VALUE_SUB_INDEX: u8 = 0x11;
 /// Status bit of an EL3104: outside the range.
 pub const STATUS_ERROR: u16 = 1 << 6;
 
-/// Status of a channel: a word, or each bit for itself: sub-index, bits, first bit in the word, name; padding has sub-index 0.
+/// Status of a channel: a word, or each bit for itself: sub-index, bits, first bit in the word,
+/// name; padding has sub-index 0.
 type Status = &'static [(u8, DataType, u8, &'static str)];
 
 const WORD: Status = &[(STATUS_SUB_INDEX, DataType::U16, 0, "Status")];
@@ -74,7 +75,7 @@ impl AnalogueInputs {
         Self::with_status(device, signals, WORD, &mapping(signals.len()))
     }
 
-    /// An EL3104, whose channels measure `signals`.
+    /// An EL3104 with channels that measure `signals`.
     ///
     /// # Errors
     /// [`DescriptionError::Value`] for a signal that is not finite.
@@ -144,7 +145,8 @@ pub fn mapping(channels: usize) -> PdoMapping {
     mapping_of(channels, 1, WORD)
 }
 
-/// PDOs of an EL3104: the odd ones of its channels, without a status, are not assigned and left out.
+/// PDOs of an EL3104: the odd ones of its channels, without a status, are not assigned and left
+/// out.
 #[must_use]
 pub fn el3104_mapping() -> PdoMapping {
     mapping_of(4, 2, EL3104)

@@ -41,7 +41,8 @@ struct Channel {
 }
 
 impl AnalogueOutputs {
-    /// A terminal that drives `levels`, 1 to 16, in digits. Outside Op each has its default value (0x80n0:13).
+    /// A terminal that drives `levels`, 1 to 16, in digits. Outside Op each has its default value
+    /// (0x80n0:13).
     ///
     /// # Errors
     /// [`DescriptionError::Value`] for another number of channels.
@@ -121,7 +122,7 @@ mod tests {
     use crate::application::{Application, ProcessDataLengths};
 
     #[test]
-    fn each_channel_drives_its_level_and_has_its_default_value_outside_op() {
+    fn channels_drive_their_levels_and_default_outside_op() {
         let device = DeviceDescription::new(Identity::default(), "device");
         let levels = [Level::default(), Level::default()];
         let mut terminal = AnalogueOutputs::new(&device, &levels).expect("two channels");

@@ -54,8 +54,8 @@ pub struct BrakeState {
 }
 
 impl ShaftBrake {
-    /// A closed brake that opens within `release` and closes within `engage`: it takes four fifths of
-    /// these times.
+    /// A closed brake that opens within `release` and closes within `engage`: it takes four fifths
+    /// of these times.
     #[must_use]
     pub fn new(release: Duration, engage: Duration) -> Self {
         let takes = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX) / 5 * 4;

@@ -1,4 +1,4 @@
-//! Applications whose process data is that of an object dictionary: terminals and sensors.
+//! Applications with an object dictionary as process data: terminals and sensors.
 
 use ethercat::al_status_code::AlStatusCode;
 use ethercat::time::Instant;
@@ -7,8 +7,8 @@ use ethercat::wire::mailbox::MailboxError;
 use super::{Application, ProcessDataLengths, Replies, StateChange, Synchronisation, SynchronisationState};
 use crate::coe::CoeDevice;
 
-/// The part of an [`Application`] that differs from terminal to terminal: its work, between outputs taken and inputs
-/// shown.
+/// The part of an [`Application`] that differs from terminal to terminal: its work, between outputs
+/// taken and inputs shown.
 pub trait CoeApplication: Send {
     /// Object dictionary, server and process data.
     fn device(&self) -> &CoeDevice;
@@ -16,7 +16,8 @@ pub trait CoeApplication: Send {
     /// The same, to change it.
     fn device_mut(&mut self) -> &mut CoeDevice;
 
-    /// Works up to `now`, by the dictionary; the outputs there are the MainDevice's if `operational`.
+    /// Works up to `now`, by the dictionary; the outputs there are the MainDevice's if
+    /// `operational`.
     fn work(&mut self, now: Instant, operational: bool);
 
     /// True if further work without outputs, messages or calls from outside would change nothing.
@@ -24,10 +25,10 @@ pub trait CoeApplication: Send {
         false
     }
 
-    /// Forgets what is not stored: power comes on, and the dictionary has its defaults again.
+    /// Resets values that are not stored, at power-on: the dictionary has its defaults again.
     fn restart(&mut self) {}
 
-    /// False for one whose mailbox answers CoE as not supported.
+    /// False if the mailbox answers CoE as not supported.
     fn serves_coe(&self) -> bool {
         true
     }

@@ -36,7 +36,7 @@ pub enum DescriptionError {
         /// Index found.
         found: u16,
     },
-    /// A mapped object whose length in the device differs.
+    /// A mapped object has another length in the device.
     #[error(
         "PDO 0x{pdo:04X} maps object 0x{index:04X}:{sub_index:02X} with {found} bits, it has {expected}"
     )]
@@ -77,8 +77,8 @@ pub(super) fn channels(number: usize, most: usize, expected: &'static str) -> Re
     if fits { Ok(()) } else { Err(wrong) }
 }
 
-/// Adds mapping and assignment objects for `mapping`, and the mapped objects that `dictionary` lacks; those
-/// it has become mappable. PDOs that are not fixed have room for `capacity` objects.
+/// Adds mapping and assignment objects for `mapping`, and the mapped objects that `dictionary`
+/// lacks. Existing ones become mappable. PDOs that are not fixed have space for `capacity` objects.
 ///
 /// # Errors
 /// [`DescriptionError::PdoIndex`], [`DescriptionError::MappedLength`].

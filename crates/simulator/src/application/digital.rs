@@ -1,9 +1,9 @@
 //! Digital outputs and inputs: channels of one bit, no mailbox.
 //!
-//! An output terminal drives [`Wires`], an input terminal reads them: with the same wires, inputs
-//! loop back outputs; with separate wires, code sets the inputs and reads the outputs. An input
-//! that is set ([`DigitalInputs::set`]) has its own level, whatever the wires have. An output may
-//! power a brake, and inputs may show its state.
+//! An output terminal drives [`Wires`], an input terminal reads them. With the same wires, inputs
+//! loop back outputs; with separate wires, code sets the inputs and reads the outputs.
+//! [`DigitalInputs::set`] gives an input its own level and disconnects it from the wires. An output
+//! may power a brake, and inputs may show its state.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -34,7 +34,7 @@ impl Wires {
     /// Levels of the wires, wire 0 in the lowest bit.
     #[must_use]
     pub fn levels(&self) -> u64 {
-        // Relaxed here and below: a word of its own that orders no other memory.
+        // Relaxed here and below: the word orders no other memory.
         self.levels.load(Ordering::Relaxed)
     }
 
@@ -64,7 +64,8 @@ pub struct DigitalOutputs {
 }
 
 impl DigitalOutputs {
-    /// A terminal that drives the first `channels` of `wires`, 1 to 64. All are low unless the state is Op.
+    /// A terminal that drives the first `channels` of `wires`, 1 to 64. All are low unless the
+    /// state is Op.
     ///
     /// # Errors
     /// [`DescriptionError::Value`] for another number of channels.

@@ -1,6 +1,7 @@
 //! Incremental encoder terminals: a 32-bit counter for each channel, described by CoE.
 //!
-//! Simplifications: nothing is latched, the index track is never high, and underflow, overflow and stall are not reported.
+//! Simplifications: nothing is latched, the index track is never high, and underflow, overflow and
+//! stall are not reported.
 
 use ethercat::pdo::{MAPPING_INPUTS, MAPPING_OUTPUTS, Pdo, PdoEntry, PdoMapping};
 use ethercat::time::Instant;
@@ -15,7 +16,8 @@ use crate::coe::{CoeDevice, DataType, DeviceDescription, Entry, EntryId, Object,
 /// Largest number of channels of a terminal.
 pub const MAXIMUM_CHANNELS: usize = 2;
 
-/// First object of the inputs: status bits from sub-index 1 on, the counter at 0x11, the latch at 0x12.
+/// First object of the inputs: status bits from sub-index 1 on, the counter at 0x11, the latch at
+/// 0x12.
 pub const INPUTS: u16 = 0x6000;
 
 /// First object of the outputs: control bits from sub-index 1 on, the value to set at 0x11.
@@ -137,7 +139,8 @@ struct Entries {
 }
 
 impl Encoders {
-    /// A terminal with one encoder for each of `signals`, 1 or 2, in counts. Counters begin at 0 and wrap at 32 bits.
+    /// A terminal with one encoder for each of `signals`, 1 or 2, in counts. Counters begin at 0
+    /// and wrap at 32 bits.
     ///
     /// # Errors
     /// [`DescriptionError::Value`] for another number of channels or a signal that is not finite.
@@ -145,7 +148,7 @@ impl Encoders {
         Self::with_layout(device, signals, USUAL)
     }
 
-    /// An EL5101, whose encoder has `signal` in counts.
+    /// An EL5101 with an encoder that follows `signal` in counts.
     ///
     /// # Errors
     /// [`DescriptionError::Value`] for a signal that is not finite.
@@ -196,7 +199,7 @@ impl Encoders {
         Ok(Self { coe: CoeDevice::new(dictionary), channels })
     }
 
-    /// Counts, and sets the counters that are asked for; `operational` in Op.
+    /// Counts, and sets the counters as requested; `operational` in Op.
     fn count(&mut self, now: Instant, operational: bool) {
         let dictionary = self.coe.dictionary_mut();
         for channel in &mut self.channels {
@@ -224,8 +227,8 @@ impl Encoders {
     }
 }
 
-/// PDOs of a terminal with this many channels: for each a fixed RxPDO of 6 bytes and a TxPDO of 10, both two-channel
-/// terminals leave room for others between them.
+/// PDOs of a terminal with this many channels: for each a fixed RxPDO of 6 bytes and a TxPDO of 10.
+/// Both two-channel terminals leave index space for others between them.
 #[must_use]
 pub fn mapping(channels: usize) -> PdoMapping {
     mapping_of(channels, USUAL)
@@ -295,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn the_counter_begins_at_0_follows_wraps_and_is_set_once_for_each_edge() {
+    fn counter_starts_at_0_follows_wraps_and_is_set_once_per_edge() {
         let shaft = Level::default();
         shaft.set(7.0);
         let mut terminal = encoders(&[Signal::Level { level: shaft.clone(), scale: 10.0 }]).expect("one");
@@ -315,7 +318,7 @@ mod tests {
         assert_eq!(step(1.2, 0b100), (102, true, 0b10));
         assert_eq!(step(1.2, 0), (102, false, 0b10));
         assert_eq!(step(1.2, 0b100), (100, true, 0b01));
-        // Outside Op nothing is set, and power-on begins anew.
+        // Outside Op nothing is set, and power-on starts over.
         terminal.power_on();
         let mut inputs = [0; 10];
         terminal.step(Instant::EPOCH, None, &mut inputs);

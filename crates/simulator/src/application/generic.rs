@@ -1,4 +1,5 @@
-//! Device of which only the PDOs are known: outputs are stored, inputs return the values set by code.
+//! Device of which only the PDOs are known: outputs are stored, inputs return the values set by
+//! code.
 
 use ethercat::pdo::PdoMapping;
 use ethercat::sdo_abort::AbortCode;
@@ -12,8 +13,8 @@ use crate::coe::{CoeDevice, DeviceDescription, ObjectDictionary, common};
 
 /// A device with the mapping of an SII image or a robot file.
 ///
-/// Its dictionary has the common objects and one entry for each mapped object, typed by its length. PDOs
-/// that are not fixed can be mapped anew from these.
+/// Its dictionary has the common objects and one entry for each mapped object, typed by its length.
+/// PDOs that are not fixed can be remapped from these.
 #[derive(Clone, Debug)]
 pub struct GenericDevice {
     coe: CoeDevice,
@@ -21,11 +22,12 @@ pub struct GenericDevice {
 }
 
 impl GenericDevice {
-    /// A device with `mapping`. Where `serves_coe` is false, the mailbox answers CoE as not supported.
+    /// A device with `mapping`. Where `serves_coe` is false, the mailbox answers CoE as not
+    /// supported.
     ///
     /// # Errors
-    /// [`DescriptionError::MappedLength`] if an object is mapped twice with different lengths, or a common
-    /// object with another than its own; [`DescriptionError::PdoIndex`].
+    /// [`DescriptionError::MappedLength`] if an object is mapped twice with different lengths, or a
+    /// common object with another than its own; [`DescriptionError::PdoIndex`].
     pub fn new(
         device: &DeviceDescription,
         mapping: &PdoMapping,
@@ -36,7 +38,7 @@ impl GenericDevice {
         Ok(Self { coe: CoeDevice::new(dictionary), serves_coe })
     }
 
-    /// A device with the PDOs of `image`; it serves CoE if the image says so.
+    /// A device with the PDOs of `image`, with CoE if the image declares it.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -45,7 +47,7 @@ impl GenericDevice {
         Self::new(&DeviceDescription::from_sii(image), &pdos(image), serves_coe)
     }
 
-    /// Object dictionary; outputs are those last received.
+    /// Object dictionary, with the outputs received last.
     #[must_use]
     pub fn dictionary(&self) -> &ObjectDictionary {
         self.coe.dictionary()

@@ -1,9 +1,12 @@
-//! Oversampling terminals, as an EL3702 and an EL4732: two channels, each with as many samples in a cycle as their SyncManagers have room for. SYNC0 takes or
-//! drives a sample, SYNC1 hands a block of them over; the system time of the next block is read from the ESC's own register.
+//! Oversampling terminals, as an EL3702 and an EL4732: two channels, each with as many samples in a
+//! cycle as fit into its SyncManager. SYNC0 takes or drives a sample, SYNC1 transfers a block of
+//! them. The system time of the next block is read from the ESC's own register.
 //!
-//! Identity, PDOs and limits are those of public configurations and descriptions of the two terminals (vendor's documentation of EL37x2 and EL47x2; 1 to 100
-//! samples, object step 0x10). Simplifications: addresses of the SyncManagers are our own; the cycle counter of outputs is not compared; a block has the samples
-//! since the SYNC1 before, and what lacks of it is 0; no filter, no noise.
+//! Identity, PDOs and limits are taken from public configurations and descriptions of the two
+//! terminals (vendor's documentation of EL37x2 and EL47x2; 1 to 100 samples, object step 0x10).
+//! Simplifications: addresses of the SyncManagers are our own; the cycle counter of outputs is not
+//! compared; a block has the samples since the last SYNC1, missing samples are 0; no filter, no
+//! noise.
 
 use std::array;
 
@@ -30,7 +33,7 @@ pub const MOST_SAMPLES: usize = 100;
 /// Shortest time from one sample to the next, in ns.
 pub const SHORTEST_SAMPLE: u32 = 10_000;
 
-/// SyncManagers of the two channels, with room for three buffers of the longest block.
+/// SyncManagers of the two channels, with space for three buffers of the longest block.
 pub(super) const BLOCKS: [u16; CHANNELS] = [0x1000, 0x1400];
 
 /// The next SYNC1 in the ESC.
@@ -57,14 +60,15 @@ const BY_SYNC1: u16 = 3;
 #[derive(Clone, Debug)]
 pub struct OversamplingInputs {
     signals: [Signal; CHANNELS],
-    /// Samples in a block of each channel; 0 of one that is off.
+    /// Samples in a block of each channel; 0 for a disabled channel.
     counts: [usize; CHANNELS],
     /// Samples since the last SYNC1.
     taken: Box<[[i16; CHANNELS]; MOST_SAMPLES]>,
     number: usize,
     /// The newest one, and its system time.
     newest: Option<(u64, [i16; CHANNELS])>,
-    /// Number of the block handed over last, 0 for none; `None` before the first SYNC1, as the block before it has no beginning.
+    /// Number of the block transferred last, 0 for none; `None` before the first SYNC1, because the
+    /// block before it has no beginning.
     blocks: Option<u16>,
 }
 
@@ -118,7 +122,7 @@ impl Application for OversamplingInputs {
     }
 
     fn sync1(&mut self, event: Sync0Event, _outputs: Option<&[u8]>, inputs: &mut [u8]) {
-        // The sample of the SYNC0 that comes with it is the first of the next block.
+        // The SYNC0 together with SYNC1 takes the first sample of the next block.
         let first = self.newest.take().filter(|(time, _)| *time == event.system_time);
         let begun = usize::from(first.is_some());
         let whole = self.number.saturating_sub(begun).min(MOST_SAMPLES);
@@ -162,7 +166,7 @@ impl OversamplingOutputs {
         Self { levels, counts: [1; CHANNELS], block, number: MOST_SAMPLES, last: None }
     }
 
-    /// Drives the next sample; behind the last one it stays.
+    /// Drives the next sample; after the last one it stays.
     fn drive(&mut self, now: Instant) {
         for (channel, count) in self.counts.into_iter().enumerate() {
             if self.number < count {
@@ -220,7 +224,8 @@ impl Application for OversamplingOutputs {
     }
 }
 
-/// Samples of each channel by the bytes of its SyncManager, both alike; 0 of one without. One each where they do not fit.
+/// Samples of each channel by the bytes of its SyncManager, equal for both; 0 without one. One
+/// sample each if they do not fit.
 fn counts(sync_managers: &[usize; SYNC_MANAGERS]) -> [usize; CHANNELS] {
     let found: [Option<usize>; CHANNELS] = array::from_fn(|channel| match sync_managers[channel] {
         0 => Some(0),
@@ -256,7 +261,8 @@ pub fn el4732_mapping() -> PdoMapping {
     PdoMapping { outputs: outputs.collect(), inputs: vec![next] }
 }
 
-/// Counter and sample of each channel; the objects of samples begin at `samples`, that of the counters is 0x800 behind.
+/// Counter and sample of each channel. The objects of samples begin at `samples`, the counters'
+/// objects 0x800 later.
 fn blocks(counters: [u16; CHANNELS], samples: [u16; CHANNELS], objects: u16) -> impl Iterator<Item = Pdo> {
     (0..CHANNELS).flat_map(move |channel| {
         let (place, number) = (channel as u8, channel as u8 + 1);
@@ -303,7 +309,8 @@ mod tests {
         assert_eq!(it.enter(&change), Ok(()));
     }
 
-    /// A block begins with the sample of the SYNC0 that comes with its SYNC1, and is handed over at the next.
+    /// A block begins with the sample of the SYNC0 that comes with its SYNC1, and is handed over at
+    /// the next.
     #[test]
     fn a_block_holds_the_samples_from_one_sync1_to_the_next() {
         // One digit each sample period.
@@ -328,7 +335,8 @@ mod tests {
         }
     }
 
-    /// More SYNC0s than room: the rest is left out; fewer: the rest is 0.
+    /// More SYNC0s than samples in a block: the excess is omitted; fewer: the remaining samples are
+    /// 0.
     #[test]
     fn a_block_of_another_number_of_samples_is_cut_or_filled() {
         let ramp = Signal::Ramp { from: 0.0, to: 10_000.0, frequency: 1.0 };
@@ -348,7 +356,8 @@ mod tests {
         assert_eq!(words(&inputs), [2, 4, 5, 0]);
     }
 
-    /// Each SYNC0 drives one sample of the block that SYNC1 took, beginning with the SYNC0 that comes with it.
+    /// Each SYNC0 drives one sample of the block that SYNC1 took, beginning with the simultaneous
+    /// SYNC0.
     #[test]
     fn outputs_are_driven_sample_by_sample() {
         let levels = [Level::with_course(), Level::default()];
@@ -373,9 +382,10 @@ mod tests {
         assert_eq!(levels.each_ref().map(Level::get), [0.0, 0.0]);
     }
 
-    /// SyncManagers without a whole number of samples, with too many, or with different numbers are refused by their lengths.
+    /// SyncManagers without a whole number of samples, with too many, or with different numbers are
+    /// refused by their lengths.
     #[test]
-    fn lengths_that_do_not_fit_are_those_of_one_sample() {
+    fn lengths_that_do_not_fit_count_as_one_sample() {
         for (found, expected) in [
             ([22, 22, 4], [10, 10]),
             ([202, 202, 4], [100, 100]),

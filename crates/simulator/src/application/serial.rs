@@ -1,7 +1,8 @@
-//! Two serial lines as of an EL6022: bytes pass by a handshake in the process data. What one line sends comes in at the other,
-//! as with a cable between them.
+//! Two serial lines as of an EL6022: bytes pass by a handshake in the process data. Each line
+//! receives the bytes that the other sends, as with a cable between them.
 //!
-//! Simplifications: 9600 baud, ten bits a byte, whatever the settings. No parity or framing errors, no continuous sending.
+//! Simplifications: 9600 baud, ten bits a byte, independent of the settings. No parity or framing
+//! errors, no continuous sending.
 
 use std::collections::VecDeque;
 
@@ -43,7 +44,8 @@ const RECEIVE_BUFFER: usize = 864;
 /// Time of a byte at 9600 baud, in ns.
 const BYTE_TIME: u64 = 1_041_667;
 
-/// First objects: data of the first line; control and status are one above. Each line is 0x10 behind.
+/// First objects: data of the first line; control and status are one above. Each line is 0x10
+/// behind.
 const OUTPUTS: u16 = 0x7000;
 const INPUTS: u16 = 0x6000;
 const LINE_STEP: u16 = 0x10;
@@ -73,7 +75,7 @@ struct Line {
 }
 
 impl SerialLines {
-    /// The terminal, whose lines are joined.
+    /// The terminal, with its two lines connected.
     #[must_use]
     pub fn new(device: &DeviceDescription) -> Self {
         let mut dictionary = common::dictionary(device);
@@ -277,7 +279,7 @@ mod tests {
 
     // feature(signals): simulated terminals as they are built: EL1008, EL1252, EL2004, EL3104, EL4034, EL5101, EL6022
     #[test]
-    fn bytes_sent_on_one_line_come_in_at_the_other_as_fast_as_the_line_is() {
+    fn bytes_arrive_at_the_baud_rate_of_the_line() {
         let mut bench = Bench::new();
         assert_eq!(bench.lines.process_data_lengths(), ProcessDataLengths { outputs: 48, inputs: 48 });
         bench.control(0, 5 << 8 | TRANSMIT_REQUEST, b"hello");
@@ -294,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn initialising_empties_both_buffers_and_a_full_one_takes_no_more() {
+    fn initialising_empties_buffers_and_full_ones_accept_nothing() {
         let mut bench = Bench::new();
         let mut request = 0;
         for _ in 0..7 {

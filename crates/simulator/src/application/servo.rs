@@ -1,22 +1,26 @@
 //! Servo drive by CiA 402 (IEC 61800-7-201) with its motor.
 //!
-//! Profile position, velocity and torque, homing, interpolated position, CSP, CSV and CST; the mode changes at once, also in
-//! Operation enabled, and the new one begins with the motion of the one before. Velocities are in position units per second, torques in thousandths of the
-//! rated torque. Control loops and plant run at [`CONTROL_PERIOD`], independent of steps and frames; the
-//! drive brakes and faults by itself when communication ends.
+//! Profile position, velocity and torque, homing, interpolated position, CSP, CSV and CST; the mode
+//! changes at once, also in Operation enabled, and the new one begins with the motion of the one
+//! before. Velocities are in position units per second, torques in thousandths of the rated torque.
+//! Control loops and plant run at [`CONTROL_PERIOD`], independent of steps and frames; the drive
+//! brakes and faults by itself when communication ends.
 //!
-//! The drive follows no target beyond its own limits of position and speed (0x607D, 0x607F), nor gives more torque than 0x6072.
-//! Stops go by their option codes (0x605A to 0x605E). 0x1003 keeps the last eight errors. Digital outputs (0x60FE) are driven where
-//! their mask allows; bit 0 sets the brake.
-//! Positions are in position units, encoder counts by default: gear ratio and feed constant (0x6091, 0x6092) scale them, and are
-//! taken over while the power stage is off. Touch probes (0x60B8 to 0x60BD) store positions at their edges.
+//! The drive follows no target beyond its own limits of position and speed (0x607D, 0x607F), nor
+//! gives more torque than 0x6072. Stops go by their option codes (0x605A to 0x605E). 0x1003 keeps
+//! the last eight errors. Digital outputs (0x60FE) are driven where their mask allows; bit 0 sets
+//! the brake. Positions are in position units, encoder counts by default: gear ratio and feed
+//! constant (0x6091, 0x6092) scale them, and are taken over while the power stage is off. Touch
+//! probes (0x60B8 to 0x60BD) store positions at their edges.
 //!
-//! A drive has up to [`MOST_AXES`] axes, each with the objects of the profile 0x800 behind those of the one before it, and a motor,
-//! switches and faults of its own. 0x1001, 0x1003 and main power they have in common; emergencies name the axis.
+//! A drive has up to [`MOST_AXES`] axes. Each has the objects of the profile, 0x800 after the
+//! previous axis, and its own motor, switches and faults. The axes share 0x1001, 0x1003 and main
+//! power; emergencies name the axis.
 //!
-//! Simplified against a real drive: torque follows its demand at once, power comes and goes at once, and
-//! Disable operation (where its option code does not say otherwise), Shutdown and Disable voltage let the motor coast. Interpolated position is linear
-//! and has no buffer. The current limit and the voltage limit of a stop are both the motor's torque.
+//! Simplified against a real drive: torque follows its demand at once, power comes and goes at
+//! once, and Disable operation (where its option code does not say otherwise), Shutdown and Disable
+//! voltage let the motor coast. Interpolated position is linear and has no buffer. The current
+//! limit and the voltage limit of a stop are both the motor's torque.
 
 mod axis;
 mod control;
@@ -85,14 +89,14 @@ pub struct ServoDescription {
     pub initial_position: f64,
     /// Mode of operation until 0x6060 is written.
     pub mode: CyclicMode,
-    /// Angles of the shaft, in rad, at which the limit switches operate: pressed up to the first and from
-    /// the second on, the lower one first; `None` without switches. 0x60FD shows them.
+    /// Angles of the shaft, in rad, at which the limit switches operate: pressed up to the first
+    /// and from the second on, the lower one first; `None` without switches. 0x60FD shows them.
     pub limit_switches: Option<(f64, f64)>,
-    /// Angles of the shaft, in rad, between which the home switch is pressed, the lower one first; `None` without one. Bit 2
-    /// of 0x60FD shows it.
+    /// Angles of the shaft, in rad, between which the home switch is pressed, the lower one first;
+    /// `None` without one. Bit 2 of 0x60FD shows it.
     pub home_switch: Option<(f64, f64)>,
-    /// Angles of the shaft, in rad, between which the inputs of touch probe 1 and 2 are high, the lower one first; `None` for
-    /// one that is not there. Bits 16 and 17 of 0x60FD show them.
+    /// Angles of the shaft, in rad, between which the inputs of touch probe 1 and 2 are high, the
+    /// lower one first; `None` for a missing probe. Bits 16 and 17 of 0x60FD show them.
     pub touch_probes: [Option<(f64, f64)>; 2],
     /// Time the power stage takes for each step towards Operation enabled.
     pub transition_time: Duration,
@@ -102,7 +106,8 @@ pub struct ServoDescription {
 }
 
 impl ServoDescription {
-    /// A drive with one axis of 2.4 N m with a 20-bit encoder, and the mapping of [`default_mapping`], in CSP.
+    /// A drive with one axis of 2.4 N m with a 20-bit encoder, and the mapping of
+    /// [`default_mapping`], in CSP.
     #[must_use]
     pub fn new(device: DeviceDescription) -> Self {
         Self {
@@ -129,7 +134,8 @@ impl ServoDescription {
     }
 }
 
-/// Error register (0x1001) for an error code: generic, and the kind (CiA 301, 7.5.2.2); 0 for no error.
+/// Error register (0x1001) for an error code: generic, and the kind (CiA 301, 7.5.2.2); 0 for no
+/// error.
 fn error_register(error_code: u16) -> u8 {
     const GENERIC: u8 = 1 << 0;
     if error_code == 0 {

@@ -8,11 +8,12 @@ use ethercat::time::Instant;
 
 use super::description::{DescriptionError, not_negative};
 
-/// A quantity that one SubDevice sets and others read: the voltage of a wire, the angle of a shaft. Clones share it.
+/// A quantity that one SubDevice sets and others read: the voltage of a wire, the angle of a shaft.
+/// Clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct Level {
     bits: Arc<AtomicU64>,
-    /// Its newest values with their times, of one that changes between the steps of those who read it.
+    /// Newest values with their times, if the level changes between the steps of its readers.
     course: Option<Arc<History>>,
 }
 
@@ -23,11 +24,11 @@ struct History {
     next: AtomicU64,
 }
 
-/// Values that a course keeps: those of more than a catch-up of two milliseconds at the fastest samples.
+/// Values in a history: more than a catch-up of 2 ms needs at the fastest sampling.
 const KEPT: usize = 512;
 
 impl Level {
-    /// A level whose newest values can be read at their times, too.
+    /// A level that also provides its newest values by time.
     #[must_use]
     pub fn with_course() -> Self {
         let values = (0..KEPT).map(|_| Default::default()).collect();
@@ -47,7 +48,8 @@ impl Level {
         course.next.store(next + 1, Ordering::Relaxed);
     }
 
-    /// Its value at `now`, as far as it is kept: the present one of a level without a course, 0 before the first.
+    /// Its value at `now`, within the kept history. A level without a history returns the present
+    /// value, and 0 before the first.
     #[must_use]
     pub fn at(&self, now: Instant) -> f64 {
         let Some(course) = &self.course else { return self.get() };
@@ -61,7 +63,7 @@ impl Level {
     /// Its present value; 0 before the first.
     #[must_use]
     pub fn get(&self) -> f64 {
-        // Relaxed here and below: a word of its own that orders no other memory.
+        // Relaxed here and below: the word orders no other memory.
         f64::from_bits(self.bits.load(Ordering::Relaxed))
     }
 
@@ -150,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn signals_go_on_in_time_and_levels_are_shared() {
+    fn signals_advance_in_time_and_levels_are_shared() {
         let ramp = Signal::Ramp { from: 10.0, to: -10.0, frequency: 50.0 };
         // Three quarters of its period, after a year.
         let now = Instant::from_nanos(31_536_000_015_000_000);

@@ -18,7 +18,7 @@ pub struct SiiDescription {
     pub name: String,
     /// Configured station alias; 0 for none.
     pub alias: u16,
-    /// PDOs, those with a SyncManager assigned by default. With CoE, outputs belong to SyncManager 2 and
+    /// PDOs; a SyncManager means assigned by default. With CoE, outputs belong to SyncManager 2 and
     /// inputs to 3, else to 0 and the one after it: see [`SiiDescription::mapping`].
     pub mapping: PdoMapping,
     /// Bytes of each mailbox, at least 16, for a SubDevice with CoE.
@@ -166,7 +166,8 @@ pub fn with_coe(identity: Identity, name: &str, mapping: PdoMapping) -> SiiDescr
     }
 }
 
-/// All PDOs of `image`, assigned by default or not; those assigned in the order of their SyncManagers.
+/// All PDOs of `image`, assigned by default or not. Assigned PDOs are in the order of their
+/// SyncManagers.
 #[must_use]
 pub fn pdos(image: &Image) -> PdoMapping {
     let ordered = |mut pdos: Vec<Pdo>| {

@@ -1,8 +1,8 @@
-//! Terminals as they are built: identity, ESC configuration, SyncManagers and PDOs of those that many buses have, as their SII
-//! images and public descriptions show them.
+//! Real terminals that many buses have: identity, ESC configuration, SyncManagers and PDOs, from
+//! their SII images and public descriptions.
 //!
-//! Simplifications: no PDOs beside those assigned by default; an EL5101 begins with its assignment of 32 bits. Names are the
-//! English ones, without order numbers of cables.
+//! Simplifications: only the PDOs assigned by default; an EL5101 starts with its assignment of 32
+//! bits. Names are the English ones, without order numbers of cables.
 
 use ethercat::pdo::{MAPPING_INPUTS, MAPPING_OUTPUTS, Pdo, PdoMapping};
 use ethercat::register::SyncManager;
@@ -21,26 +21,29 @@ const BECKHOFF: u32 = 0x0000_0002;
 /// E-bus at ports 0 and 1.
 const TWO_EBUS_PORTS: u16 = 0x0033;
 
-/// PDI control and ESC configuration of a terminal without a microcontroller: digital I/O, device emulation.
+/// PDI control and ESC configuration of a terminal without a microcontroller: digital I/O, device
+/// emulation.
 const DIGITAL_IO: u16 = 0x0104;
 
 /// The same of one with a microcontroller: SPI, SYNC0 by the MainDevice.
 const SPI: u16 = 0x0C05;
 
-/// Outputs of digital I/O, whose registers their SyncManager covers.
+/// Outputs of digital I/O: registers that their SyncManager covers.
 const DIGITAL_OUTPUTS: u16 = 0x0F00;
 
 /// Buffered outputs of digital I/O with watchdog: no events for a microcontroller.
 const CONTROL_DIGITAL_OUTPUTS: u8 = 0x44;
 
-/// DC activation of an oversampling terminal: cyclic operation, SYNC0 and SYNC1 (0x0980; as its public configurations have it).
+/// DC activation of an oversampling terminal: cyclic operation, SYNC0 and SYNC1 (0x0980; as its
+/// public configurations have it).
 const ASSIGN_ACTIVATE_SYNC1: u16 = 0x0730;
 
 const MAILBOX: u16 = 0x1000;
 const MAILBOX_SIZE: u16 = 128;
 const OUTPUTS: u16 = MAILBOX + 2 * MAILBOX_SIZE;
 
-/// SyncManager of the SII: switched on, its length fixed by the hardware, and none of the ESC's.
+/// Flags of a SyncManager in the SII: enabled, length fixed by the hardware, virtual (not one of
+/// the ESC's).
 const ENABLE: u8 = 1 << 0;
 const FIXED_LENGTH: u8 = 1 << 3;
 const VIRTUAL: u8 = 1 << 2;
@@ -135,7 +138,8 @@ pub fn image(model: TerminalModel, alias: u16) -> Image {
     samples.iter().fold(builder, |builder, pdo| builder.sample(*pdo)).build()
 }
 
-/// A terminal with a block of samples for each of two channels, and the time of the next ones in the ESC's registers; without a mailbox.
+/// A terminal with a block of samples for each of two channels, and the time of the next ones in
+/// the ESC's registers; without a mailbox.
 fn with_samples(builder: Builder, control: u8, usage: SyncManagerUse) -> Builder {
     let fmmu = if usage == SyncManagerUse::Outputs { FmmuUse::Outputs } else { FmmuUse::Inputs };
     let blocks = oversampling::BLOCKS.map(|address| sync_manager(address, 4, control, ENABLE, usage));
@@ -153,7 +157,8 @@ fn with_samples(builder: Builder, control: u8, usage: SyncManagerUse) -> Builder
         .distributed_clock("DcSync", mode)
 }
 
-/// A terminal with a microcontroller and CoE: mailboxes, and SyncManagers 2 and 3 with so many bytes.
+/// A terminal with a microcontroller and CoE: mailboxes, and SyncManagers 2 and 3 with these
+/// numbers of bytes.
 fn with_mailbox(builder: Builder, outputs: u16, inputs: u16, at: u16) -> Builder {
     let mailbox = Mailbox {
         receive_offset: MAILBOX,
@@ -214,7 +219,7 @@ fn sync_manager(
     SiiSyncManager { physical_address, length, control, status: 0, enable, usage }
 }
 
-/// A PDO whose entries the terminal fixes.
+/// A PDO with entries that the terminal fixes.
 pub(super) fn fixed_pdo(
     index: u16,
     sync_manager: u8,

@@ -1,7 +1,9 @@
-//! Two digital inputs as of an EL1252: their levels, and the system times of their edges, which the latch unit of the ESC takes.
-//! The time stamps are no process data of an application: a SyncManager of the SII lies over the ESC's own registers.
+//! Two digital inputs as of an EL1252: their levels, and the system times of their edges, which the
+//! latch unit of the ESC takes. The time stamps are no process data of an application: a
+//! SyncManager of the SII lies over the ESC's own registers.
 //!
-//! Simplification: an edge of an output is seen when the frame that sets it has passed, any other at a step of the simulation.
+//! Simplification: an edge of an output is seen when the frame that sets it has passed, any other
+//! at a step of the simulation.
 
 use ethercat::pdo::{MAPPING_INPUTS, Pdo, PdoMapping};
 use ethercat::time::Instant;
@@ -24,7 +26,7 @@ pub struct TimeStampedInputs {
     wires: Wires,
     /// Levels of the wires at the last step.
     seen: [bool; 2],
-    /// Levels of the inputs: those of the wires, until one is set otherwise.
+    /// Levels of the inputs: of the wires, until set otherwise.
     levels: [bool; 2],
 }
 

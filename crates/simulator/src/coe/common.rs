@@ -1,5 +1,5 @@
-//! Common objects of every SubDevice with CoE (ETG.1000.6, 5.6.7.4): device type, error register, names,
-//! identity, SyncManager types, PDO assignment and synchronisation parameters.
+//! Common objects of every SubDevice with CoE (ETG.1000.6, 5.6.7.4): device type, error register,
+//! names, identity, SyncManager types, PDO assignment and synchronisation parameters.
 
 use ethercat::pdo::{Pdo, PdoMapping};
 use ethercat::sii::{Identity, Image};
@@ -109,8 +109,8 @@ pub fn dictionary(description: &DeviceDescription) -> ObjectDictionary {
     dictionary
 }
 
-/// Pre-defined error field of this many errors, empty. Sub-index 0 counts those there; a MainDevice may only write 0, to
-/// clear them.
+/// Pre-defined error field with space for `length` errors, empty. Sub-index 0 counts the stored
+/// errors; a MainDevice may only write 0, to clear them.
 #[must_use]
 pub fn error_history(length: usize) -> Object {
     let entries = (1..)
@@ -124,11 +124,11 @@ pub fn error_history(length: usize) -> Object {
     object
 }
 
-/// Adds mapping objects for `pdos` of one direction and the assignment object for those that have a
+/// Adds mapping objects for `pdos` of one direction, and the assignment object for PDOs that have a
 /// SyncManager.
 ///
-/// A PDO that is not fixed has room for `capacity` objects, and then the assignment can be written too. The
-/// mapped objects must be added by the caller.
+/// A PDO that is not fixed has space for `capacity` objects, and then the assignment can be written
+/// too. The caller must add the mapped objects.
 pub fn add_pdos(dictionary: &mut ObjectDictionary, direction: Direction, pdos: &[Pdo], capacity: u8) {
     for pdo in pdos {
         dictionary.add(mapping_object(pdo, if pdo.fixed { 0 } else { capacity }));

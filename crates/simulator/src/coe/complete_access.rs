@@ -1,7 +1,8 @@
 //! Complete access: all sub-indices of an object in one SDO (ETG.1000.6, 5.6.2.1.1).
 //!
-//! Sub-index 0 comes first, padded to 16 bits, unless the access starts at sub-index 1. Entries follow
-//! without gaps; those of less than a byte are packed bit by bit, and every other one starts on a byte.
+//! Sub-index 0 comes first, padded to 16 bits, unless the access starts at sub-index 1. Entries
+//! follow without gaps. Entries shorter than a byte are packed bit by bit; every other entry starts
+//! on a byte.
 
 use ethercat::al::AlState;
 use ethercat::sdo_abort::AbortCode;
@@ -12,12 +13,13 @@ use super::mapping;
 use super::object::{Entry, Object};
 
 impl ObjectDictionary {
-    /// Serves an SDO upload with complete access from sub-index `first`, 0 or 1: the entries up to the
-    /// number in sub-index 0.
+    /// Serves an SDO upload with complete access from sub-index `first`, 0 or 1: the entries up to
+    /// the number in sub-index 0.
     ///
     /// # Errors
-    /// 0x06020000 without such an object, 0x06010000 for a single value or a `first` above 1, 0x06010004
-    /// if an entry has a varying length, 0x06010001 or 0x08000022 if an entry cannot be read.
+    /// 0x06020000 without such an object, 0x06010000 for a single value or a `first` above 1,
+    /// 0x06010004 if an entry has a varying length, 0x06010001 or 0x08000022 if an entry cannot be
+    /// read.
     pub fn upload_complete(&self, index: u16, first: u8, state: AlState) -> Result<Vec<u8>, AbortCode> {
         let object = checked(self.object(index)?, first)?;
         let count = object.entry(0).map_or(0, Entry::integer);
@@ -40,10 +42,11 @@ impl ObjectDictionary {
         Ok(bytes)
     }
 
-    /// Executes an SDO download with complete access from sub-index `first`, 0 or 1: all of it or none.
+    /// Executes an SDO download with complete access from sub-index `first`, 0 or 1: all of it or
+    /// none.
     ///
-    /// A writable sub-index 0 is set last, as PDO mapping and assignment need it. Read-only entries must be
-    /// downloaded with their present values.
+    /// A writable sub-index 0 is set last, as PDO mapping and assignment need it. Read-only entries
+    /// must be downloaded with their present values.
     ///
     /// # Errors
     /// As [`ObjectDictionary::upload_complete`] and [`ObjectDictionary::download`].
@@ -67,7 +70,8 @@ impl ObjectDictionary {
     /// Largest number of bytes of a download with complete access.
     ///
     /// # Errors
-    /// As [`ObjectDictionary::upload_complete`]; 0x06010002 or 0x08000022 if no entry can be written.
+    /// As [`ObjectDictionary::upload_complete`]; 0x06010002 or 0x08000022 if no entry can be
+    /// written.
     pub fn download_complete_limit(
         &self,
         index: u16,
@@ -132,8 +136,8 @@ fn aligned(bits: usize, entry: &Entry) -> usize {
     if entry.bit_length < 8 { bits } else { bits.next_multiple_of(8) }
 }
 
-/// Splits `bytes` into the values of the object's entries. They may end behind the last entry that a
-/// downloaded or present sub-index 0 counts.
+/// Splits `bytes` into the values of the object's entries. They may end behind the last entry that
+/// a downloaded or present sub-index 0 counts.
 fn split(object: &Object, first: u8, bytes: &[u8]) -> Result<Vec<(u8, Vec<u8>)>, AbortCode> {
     let count = match first {
         0 => i64::from(*bytes.first().ok_or(AbortCode::TOO_SHORT)?),

@@ -1,4 +1,5 @@
-//! Basic data types of the object dictionary (ETG.1000.6, 5.6.7.3, Table 64; ETG.1020 for the bit types).
+//! Basic data types of the object dictionary (ETG.1000.6, 5.6.7.3, Table 64; ETG.1020 for the bit
+//! types).
 
 /// Type of one entry of the object dictionary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -35,8 +36,8 @@ impl DataType {
     /// 32-bit signed.
     pub const I32: Self = Self::Integer(32);
 
-    /// Index of the type in the object dictionary, as in entry descriptions; 0 for a number of bits without
-    /// one.
+    /// Index of the type in the object dictionary, as in entry descriptions; 0 for a number of bits
+    /// without one.
     #[must_use]
     pub const fn code(self) -> u16 {
         match self {
@@ -107,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn codes_are_those_of_the_standard() {
+    fn codes_match_the_standard() {
         for (data_type, code, bits) in [
             (DataType::Boolean, 0x01, Some(1)),
             (DataType::I32, 0x04, Some(32)),

@@ -76,7 +76,8 @@ impl CoeDevice {
         self.server.enter(change.to);
     }
 
-    /// Copies outputs into the dictionary: where nobody else has changed it, those that are others than before.
+    /// Copies outputs into the dictionary. If nothing else has changed it, copies only the outputs
+    /// that differ from the previous ones.
     pub fn take_outputs(&mut self, outputs: &[u8]) {
         let dictionary = self.server.dictionary_mut();
         let before = self.taken.as_slice();

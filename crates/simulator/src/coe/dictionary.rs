@@ -12,15 +12,16 @@ use super::object::{Entry, Object, decode, reads_in, writes_in};
 
 /// Objects by index.
 ///
-/// Objects are added while a SubDevice is built; from then on their number and lengths stay as they are,
-/// so an [`EntryId`] stays valid and process data is copied without a search. A clone shares the objects until they change.
+/// Objects are added while a SubDevice is built; from then on their number and lengths stay as they
+/// are, so an [`EntryId`] stays valid and process data is copied without a search. A clone shares
+/// the objects until they change.
 #[derive(Clone, Debug, Default)]
 pub struct ObjectDictionary {
     objects: Vec<Arc<Object>>,
     /// Largest number of bits of all PDOs of one direction together.
     process_data_limit: usize,
     changes: u64,
-    /// Of these, those of set-points.
+    /// Changes of set-points among them.
     set_point_changes: u64,
 }
 
@@ -125,7 +126,8 @@ impl ObjectDictionary {
         self.entry(id).integer()
     }
 
-    /// Sets a value from inside the SubDevice: without access rights or range, cut to the entry's bits.
+    /// Sets a value from inside the SubDevice: without access rights or range, cut to the entry's
+    /// bits.
     pub fn set(&mut self, id: EntryId, value: i64) {
         let before = self.get(id);
         self.show(id, value);
@@ -136,19 +138,21 @@ impl ObjectDictionary {
 
     /// Sets a value that the application shows, and does not read: no change for it.
     pub(crate) fn show(&mut self, id: EntryId, value: i64) {
-        // The same again is not written: an object that others may share costs as much as many that are read.
+        // The same again is not written: an object that others may share costs as much as many that
+        // are read.
         if self.get(id) != value {
             self.shown_mut(id).set_integer(value);
         }
     }
 
-    /// Number of changes of objects and values so far, without those of [`show`](Self::show): while it stays as it is, the
-    /// application need not read anything again.
+    /// Number of changes of objects and values so far, without changes by [`show`](Self::show).
+    /// While it is constant, the application need not read anything again.
     pub(crate) fn changes(&self) -> u64 {
         self.changes
     }
 
-    /// The same without set-points: while it stays as it is, the application need not read its settings again.
+    /// The same without set-points: while it stays as it is, the application need not read its
+    /// settings again.
     pub(crate) fn setting_changes(&self) -> u64 {
         self.changes - self.set_point_changes
     }
@@ -177,8 +181,8 @@ impl ObjectDictionary {
     /// Serves an SDO upload of one entry: returns the value's bytes.
     ///
     /// # Errors
-    /// 0x06020000 and 0x06090011 if there is no such entry, 0x06010001 if it is write-only, 0x08000022 if
-    /// it cannot be read in `state`.
+    /// 0x06020000 and 0x06090011 if there is no such entry, 0x06010001 if it is write-only,
+    /// 0x08000022 if it cannot be read in `state`.
     pub fn upload(&self, index: u16, sub_index: u8, state: AlState) -> Result<&[u8], AbortCode> {
         let entry = self.entry(self.find(index, sub_index)?);
         check_read(entry, state)?;
@@ -188,9 +192,10 @@ impl ObjectDictionary {
     /// Executes an SDO download of one entry.
     ///
     /// # Errors
-    /// 0x06020000 and 0x06090011 if there is no such entry, 0x06010002 if it is read-only, 0x08000022 if
-    /// it cannot be written in `state`, 0x06070012 and 0x06070013 if `bytes` is too long or too short,
-    /// 0x06090030 if the value is out of range, and those of PDO mapping and assignment.
+    /// 0x06020000 and 0x06090011 if there is no such entry, 0x06010002 if it is read-only,
+    /// 0x08000022 if it cannot be written in `state`, 0x06070012 and 0x06070013 if `bytes` is too
+    /// long or too short, 0x06090030 if the value is out of range, and errors of PDO mapping and
+    /// assignment.
     pub fn download(
         &mut self,
         index: u16,

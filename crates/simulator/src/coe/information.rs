@@ -1,8 +1,8 @@
-//! Server of the SDO information service (ETG.1000.6, 5.6.3): lists of objects, and descriptions of objects
-//! and entries, split into fragments where the mailbox is small.
+//! Server of the SDO information service (ETG.1000.6, 5.6.3): lists of objects, and descriptions of
+//! objects and entries, split into fragments where the mailbox is small.
 //!
-//! Of the values that may follow an entry's description, minimum and maximum are given where the entry has
-//! a range; unit and default value are not.
+//! Of the values that may follow an entry's description, minimum and maximum are given where the
+//! entry has a range; unit and default value are not.
 
 use ethercat::sdo_abort::AbortCode;
 use ethercat::wire::coe::{
@@ -39,7 +39,7 @@ impl Fragments {
         Self { kind: Kind::Error(code), bytes: Vec::new(), sent: 0 }
     }
 
-    /// Answer to `request`; `None` to an error, as errors in reply to errors would go on for ever.
+    /// Answer to `request`; `None` to an error, because errors in reply to errors would never end.
     pub(super) fn answering(
         dictionary: &ObjectDictionary,
         request: &SdoInformationService<'_>,
@@ -62,7 +62,7 @@ impl Fragments {
         })
     }
 
-    /// Sends as many fragments as there is room for. Returns `true` once the last one is sent.
+    /// Sends as many fragments as fit. Returns `true` once the last one is sent.
     pub(super) fn push(&mut self, replies: &mut Replies<'_>, message: &mut Vec<u8>) -> bool {
         // Indices in a list are not split.
         let room = replies.payload_limit().saturating_sub(OVERHEAD) & !1;
@@ -81,7 +81,7 @@ impl Fragments {
                     Kind::Error(code) => SdoInformationService::Error(code),
                 },
             };
-            // A mailbox without room for any answer gets none.
+            // A mailbox too small for any answer gets none.
             let Ok(length) = information.emit(message) else { return true };
             if end == self.sent && left > 0 {
                 return true;

@@ -1,9 +1,9 @@
-//! PDO mapping (0x1600 to 0x17FF, 0x1A00 to 0x1BFF) and PDO assignment (0x1C12, 0x1C13): places of the
-//! objects in the process data (ETG.1000.6, 5.6.7.4.7 ff.; CiA 301, 7.5.2.35 ff.).
+//! PDO mapping (0x1600 to 0x17FF, 0x1A00 to 0x1BFF) and PDO assignment (0x1C12, 0x1C13): places of
+//! the objects in the process data (ETG.1000.6, 5.6.7.4.7 ff.; CiA 301, 7.5.2.35 ff.).
 //!
-//! Both are written in the order of the standard: sub-index 0 := 0, then the entries, then sub-index 0 :=
-//! their number, which triggers the check of the whole. A mapping cannot be written while its PDO is
-//! assigned, or outside PreOp: "device state" (0x08000022).
+//! Both are written in the order of the standard: sub-index 0 := 0, then the entries, then
+//! sub-index 0 := their number, which triggers the check of the whole. A mapping cannot be written
+//! while its PDO is assigned, or outside PreOp: "device state" (0x08000022).
 
 use core::ops::RangeInclusive;
 
@@ -57,7 +57,8 @@ impl Direction {
 
 const DIRECTIONS: [Direction; 2] = [Direction::Outputs, Direction::Inputs];
 
-/// Mapping object of `pdo`, with room for `capacity` entries; writable in PreOp unless it is fixed.
+/// Mapping object of `pdo`, with space for `capacity` entries; writable in PreOp unless it is
+/// fixed.
 #[must_use]
 pub fn mapping_object(pdo: &Pdo, capacity: u8) -> Object {
     let access =
@@ -74,7 +75,8 @@ pub fn mapping_object(pdo: &Pdo, capacity: u8) -> Object {
     Object::record(pdo.index, name, PDO_MAPPING_TYPE, entries).with_count(length(&pdo.entries), access)
 }
 
-/// Assignment object of one direction, with room for `capacity` PDOs; writable in PreOp unless `fixed`.
+/// Assignment object of one direction, with space for `capacity` PDOs; writable in PreOp unless
+/// `fixed`.
 #[must_use]
 pub fn assignment_object(direction: Direction, assigned: &[u16], capacity: u8, fixed: bool) -> Object {
     let access =
@@ -115,7 +117,7 @@ fn length<T>(items: &[T]) -> u8 {
     u8::try_from(items.len()).unwrap_or(u8::MAX)
 }
 
-/// Checks of mapping and assignment on a write, beyond those of every entry.
+/// Checks of mapping and assignment on a write, in addition to the checks of every entry.
 pub(super) fn check_write(
     dictionary: &ObjectDictionary,
     index: u16,
@@ -211,8 +213,8 @@ fn mapped(mapping: &Object) -> impl Iterator<Item = PdoEntry> + '_ {
         .map(|entry| PdoEntry::from_mapping_value(entry.integer() as u32))
 }
 
-/// Prepared copies between process data of one direction and the dictionary, so that a cycle neither
-/// searches nor allocates.
+/// Prepared copies between process data of one direction and the dictionary, so that a cycle
+/// neither searches nor allocates.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CopyPlan {
     /// First bit in process data, number of bits, entry.
@@ -221,7 +223,8 @@ pub struct CopyPlan {
 }
 
 impl CopyPlan {
-    /// Plan for the present assignment and mappings. Objects that do not exist are left out, like padding.
+    /// Plan for the present assignment and mappings. Objects that do not exist are left out, like
+    /// padding.
     #[must_use]
     pub fn new(dictionary: &ObjectDictionary, direction: Direction) -> Self {
         let mut plan = Self::default();
@@ -256,12 +259,13 @@ impl CopyPlan {
         self.steps.iter().any(|(_, _, mapped)| *mapped == id)
     }
 
-    /// Copies outputs into the dictionary. Entries past the end of `process_data` keep their values.
+    /// Copies outputs into the dictionary. Entries past the end of `process_data` keep their
+    /// values.
     pub fn take(&self, dictionary: &mut ObjectDictionary, process_data: &[u8]) {
         self.take_changed(dictionary, process_data, None);
     }
 
-    /// The same, without those entries whose bytes are as `before`.
+    /// The same, without entries that have the same bytes as `before`.
     pub(super) fn take_changed(
         &self,
         dictionary: &mut ObjectDictionary,

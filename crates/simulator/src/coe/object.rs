@@ -78,7 +78,7 @@ pub struct Entry {
     pub(super) is_set_point: bool,
 }
 
-/// Name of an entry that has none of its own; one for all SubDevices.
+/// Name of an entry without a name; one for all SubDevices.
 pub(crate) fn numbered(sub_index: u8) -> &'static str {
     static NAMES: LazyLock<Vec<String>> =
         LazyLock::new(|| (0..=u8::MAX).map(|number| format!("SubIndex {number:03}")).collect());
@@ -186,8 +186,8 @@ pub struct Object {
     pub index: u16,
     /// Kind.
     pub code: ObjectCode,
-    /// Type of the value, of the array's elements, or of the record (ETG.1000.6, Table 64 ff.; 0 for a
-    /// record without a type of its own).
+    /// Type of the value, of the array's elements, or of the record (ETG.1000.6, Table 64 ff.; 0
+    /// for a record without a specific type).
     pub data_type_code: u16,
     /// Name.
     pub name: Cow<'static, str>,

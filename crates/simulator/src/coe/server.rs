@@ -1,7 +1,7 @@
 //! SDO server (ETG.1000.6, 5.6.2) and emergencies of a SubDevice (5.6.4).
 //!
-//! One transfer at a time: a new initiating request ends the previous one, as a client that lost a reply
-//! starts again. Segments are as long as the mailbox allows.
+//! One transfer at a time: a new initiating request ends the previous one, as a client that lost a
+//! reply starts again. Segments are as long as the mailbox allows.
 
 use std::collections::VecDeque;
 
@@ -36,7 +36,7 @@ struct Target {
     complete_access: bool,
 }
 
-/// Transfer whose next segment is awaited.
+/// Transfer that waits for its next segment.
 #[derive(Clone, Debug)]
 enum Transfer {
     None,
@@ -75,8 +75,8 @@ impl CoeServer {
         &mut self.dictionary
     }
 
-    /// Follows the AL state: access rights depend on it, and in Init every transfer and message is dropped
-    /// with the mailbox.
+    /// Follows the AL state: access rights depend on it, and in Init every transfer and message is
+    /// dropped with the mailbox.
     pub fn enter(&mut self, state: AlState) {
         self.state = state;
         if state == AlState::Init {
@@ -86,8 +86,8 @@ impl CoeServer {
         }
     }
 
-    /// Sends an emergency with the next [`poll`](Self::poll). It is dropped if `EMERGENCY_LIMIT` others
-    /// wait, or in Init, where there is no mailbox.
+    /// Sends an emergency with the next [`poll`](Self::poll). It is dropped if `EMERGENCY_LIMIT`
+    /// others wait, or in Init, where there is no mailbox.
     pub fn send(&mut self, emergency: Emergency) {
         if self.emergencies.len() < EMERGENCY_LIMIT && self.state != AlState::Init {
             self.emergencies.push_back(emergency);
@@ -119,9 +119,9 @@ impl CoeServer {
     /// Serves a CoE message, starting with its CoE header.
     ///
     /// # Errors
-    /// The mailbox error to answer with (ETG.1000.4, 5.6, Table 29): "service not supported" for services
-    /// of a MainDevice, "invalid header" for numbers that are not defined, "size too short" for a message
-    /// that ends in a header.
+    /// The mailbox error to answer with (ETG.1000.4, 5.6, Table 29): "service not supported" for
+    /// services of a MainDevice, "invalid header" for numbers that are not defined, "size too
+    /// short" for a message that ends in a header.
     pub fn handle(&mut self, request: &[u8], replies: &mut Replies<'_>) -> Result<(), MailboxError> {
         let Ok((header, _)) = CoeHeader::parse(request) else { return Err(MailboxError::SIZE_TOO_SHORT) };
         match header.service {
@@ -290,7 +290,8 @@ impl CoeServer {
         self.abort(target, code, replies);
     }
 
-    /// Ends the transfer. By the standard a server aborts with the request service (ETG.1000.6, 5.6.2.7).
+    /// Ends the transfer. By the standard a server aborts with the request service (ETG.1000.6,
+    /// 5.6.2.7).
     fn abort(&mut self, target: Target, code: AbortCode, replies: &mut Replies<'_>) {
         self.transfer = Transfer::None;
         let abort = SdoRequest::Abort { index: target.index, sub_index: target.sub_index, code };
@@ -313,8 +314,8 @@ const NO_TARGET: Target = Target { index: 0, sub_index: 0, complete_access: fals
 /// Bytes of an emergency with its CoE header.
 const EMERGENCY_LENGTH: usize = 10;
 
-/// True if an initiate download gives its number of bytes; only an expedited one may omit it (ETG.1000.6,
-/// 5.6.2.1, size indicator).
+/// True if an initiate download gives its number of bytes; only an expedited one may omit it
+/// (ETG.1000.6, 5.6.2.1, size indicator).
 fn size_is_indicated(request: &[u8]) -> bool {
     request.get(2).is_none_or(|command| command & 0b11 != 0b10)
 }

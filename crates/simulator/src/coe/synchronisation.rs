@@ -1,4 +1,5 @@
-//! Synchronisation parameters and error settings (ETG.1020, 13.3 and 15.2; objects 0x1C32, 0x1C33 and 0x10F1).
+//! Synchronisation parameters and error settings (ETG.1020, 13.3 and 15.2; objects 0x1C32, 0x1C33
+//! and 0x10F1).
 
 use ethercat::wire::coe::AccessRights;
 
@@ -23,7 +24,7 @@ const ERROR_LIMIT: u8 = 0x02;
 /// Synchronisation types (ETG.1020, 13.3): free run, with the SyncManager's event, with SYNC0.
 const TYPES: [i64; 3] = [0, 1, WITH_SYNC0];
 
-/// Type of one that follows SYNC0.
+/// Synchronisation type with SYNC0.
 const WITH_SYNC0: i64 = 2;
 
 /// [`TYPES`] that are supported, one bit each, as in sub-index 4.
@@ -38,8 +39,8 @@ const CALC_AND_COPY_NS: i64 = 20_000;
 /// Data type of the synchronisation parameter record (ETG.1020).
 const RECORD_TYPE: u16 = 0x0029;
 
-/// Synchronisation parameters at `index`. The type is accepted and shown; the application follows the configuration of the
-/// ESC.
+/// Synchronisation parameters at `index`. The type is accepted and shown; the application follows
+/// the configuration of the ESC.
 pub(super) fn parameters(index: u16, name: &'static str) -> Object {
     let settable = AccessRights::READ.with(AccessRights::WRITE_PRE_OP);
     let read = |sub_index, name, data_type| Entry::new(sub_index, name, data_type, AccessRights::READ);
@@ -62,8 +63,8 @@ pub(super) fn parameters(index: u16, name: &'static str) -> Object {
     Object::record(index, name, RECORD_TYPE, entries)
 }
 
-/// Error settings: the limit above which missed SyncManager events end Op. 0, the default, is none: the counters count alone.
-/// Real devices come with 4.
+/// Error settings: the limit above which missed SyncManager events end Op. 0, the default, means no
+/// limit: events are only counted. Real devices have 4 by default.
 pub(super) fn error_settings() -> Object {
     let entries = vec![
         Entry::new(0x01, "Local error reaction", DataType::U32, READ_WRITE),
@@ -108,8 +109,9 @@ impl CoeDevice {
         }
     }
 
-    /// Shows the synchronisation in use; after it, `None`, what was configured is back. Counters come with each SYNC0 while outputs
-    /// are missed: those that changed are written, without a search, and the application does not read its settings again for them.
+    /// Shows the synchronisation in use; `None` restores the configured values. While outputs are
+    /// missed, counters change with each SYNC0: only changed ones are written, without a search,
+    /// and the application does not read its settings again for them.
     pub fn show_synchronisation(&mut self, shown: Option<&SynchronisationState>) {
         let before = self.shown_synchronisation.take();
         let Some(state) = shown else {
@@ -191,14 +193,15 @@ mod tests {
         // Counters stay to be read.
         assert_eq!(values(&device), [1, 0, 6, 1, 1]);
         assert_eq!(device.synchronisation().kinds, [1, 1]);
-        // They begin anew with the next one.
+        // They start over with the next one.
         device.show_synchronisation(Some(&SynchronisationState { cycle: 250_000, ..Default::default() }));
         assert_eq!(values(&device), [2, 250_000, 0, 0, 0]);
     }
 
-    /// Each SYNC0 without outputs counts: of a thousand on a host that is late, a thousand times a cycle.
+    /// Each SYNC0 without outputs counts: of a thousand on a host that is late, a thousand times a
+    /// cycle.
     #[test]
-    fn counters_that_are_shown_have_no_application_read_its_settings_again() {
+    fn shown_counters_do_not_cause_a_settings_read() {
         let description = DeviceDescription::new(Identity::default(), "device");
         let mut device = CoeDevice::new(common::dictionary(&description));
         let before = device.dictionary().changes();

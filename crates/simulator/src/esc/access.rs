@@ -2,8 +2,8 @@
 //!
 //! A datagram counts where at least one of its bytes or bits was read or written.
 //!
-//! Simplification: a logical read-write takes the outputs before it returns the inputs, so an FMMU of both
-//! directions reads back the data it has just written.
+//! Simplification: a logical read-write takes the outputs before it returns the inputs, so an FMMU
+//! of both directions reads back the data it has just written.
 
 use core::ops::Range;
 
@@ -17,7 +17,8 @@ use super::sync_manager::{Kind, Outcome};
 use super::{Combine, Esc, Passage, TEMPORARY_LOOPS, led};
 
 impl Esc {
-    /// Copies the memory from `address` on into `target`; returns `true` if any of it could be read.
+    /// Copies the memory from `address` on into `target`; returns `true` if any of it could be
+    /// read.
     pub(crate) fn read(
         &mut self,
         passage: &Passage,
@@ -379,7 +380,8 @@ fn registers_of(address: u16, length: usize) -> usize {
     length.min(usize::from(FIRST_SHARED.saturating_sub(address)))
 }
 
-/// Intersection of an access and a SyncManager's area: the first address, and the bytes of the access.
+/// Intersection of an access and a SyncManager's area: the first address, and the bytes of the
+/// access.
 fn overlap(access: &Range<u32>, start: u16, end: u32) -> Option<(u16, Range<usize>)> {
     let first = access.start.max(u32::from(start));
     let last = access.end.min(end);

@@ -1,4 +1,5 @@
-//! Changes of an ESC that concern more than itself, which its segment follows; and its rest, while nothing is under way in it.
+//! Changes of an ESC that its segment has to follow, and the ESC's rest, while nothing is in
+//! progress in it.
 
 use core::ops::Range;
 use core::time::Duration;
@@ -25,11 +26,11 @@ pub(crate) struct Changes {
 }
 
 impl Changes {
-    /// Those of an ESC before the first look.
+    /// All changes, for an ESC that was not looked at yet.
     pub(crate) const ALL: Self =
         Self { links: true, stations: true, fmmus: true, events: true, protection: true };
 
-    /// Adds those of another.
+    /// Adds the changes of another.
     pub(crate) fn add(&mut self, other: Self) {
         self.links |= other.links;
         self.stations |= other.stations;
@@ -71,12 +72,13 @@ impl Esc {
         self.fmmus.iter().map(FmmuUnit::span).filter(|span| !span.is_empty())
     }
 
-    /// True if the fieldbus asks for events.
+    /// True if the fieldbus enabled events.
     pub(crate) fn has_event_mask(&self) -> bool {
         self.memory.word(register::ECAT_EVENT_MASK) != 0
     }
 
-    /// True if nothing is under way that further steps of `step` each would find, before a watchdog expires or an access.
+    /// True if nothing is under way that further steps of `step` each would find, before a watchdog
+    /// expires or an access.
     pub(crate) fn is_at_rest(&self, step: Duration) -> bool {
         let alive = self.watchdog_period(register::WATCHDOG_TIME_PDI);
         !self.state_requested

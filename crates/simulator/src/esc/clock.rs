@@ -2,10 +2,10 @@
 
 use ethercat::time::Instant;
 
-/// A clock that counts nanoseconds at a rate of its own.
+/// A clock that counts nanoseconds at its own rate.
 ///
-/// Kept as a straight line through the last change of rate, in units of 2^-40 ns, so that frequent readings
-/// lose nothing by rounding.
+/// Kept as a straight line through the last change of rate, in units of 2^-40 ns, so that frequent
+/// readings lose nothing by rounding.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LocalClock {
     since: Instant,
@@ -17,12 +17,13 @@ const FRACTION_BITS: u32 = 40;
 const ONE: i128 = 1 << FRACTION_BITS;
 
 impl LocalClock {
-    /// A clock that shows `local` ns at `now`, and gains `rate` seconds per second (1e-6 is one ppm).
+    /// A clock that shows `local` ns at `now`, and gains `rate` seconds per second (1e-6 is one
+    /// ppm).
     pub(crate) fn new(now: Instant, local: u64, rate: f64) -> Self {
         Self { since: now, local: i128::from(local) << FRACTION_BITS, rate: fixed(rate) }
     }
 
-    /// Nanoseconds at `now`; before the last change of rate, those of that change.
+    /// Nanoseconds at `now`. For times before the last change of rate, the count at that change.
     pub(crate) fn read(&self, now: Instant) -> u64 {
         (self.exact(now) >> FRACTION_BITS) as u64
     }
@@ -60,7 +61,7 @@ impl LocalClock {
     }
 }
 
-/// Fixed-point rate, limited to one part in a thousand, beyond that of any oscillator.
+/// Fixed-point rate, limited to one part in a thousand, which no oscillator reaches.
 fn fixed(rate: f64) -> i128 {
     let rate = if rate.is_nan() { 0.0 } else { rate.clamp(-2e-3, 2e-3) };
     (rate * ONE as f64).round() as i128

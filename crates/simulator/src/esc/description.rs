@@ -21,8 +21,8 @@ pub struct EscDescription {
     pub ram_kib: u8,
     /// Port types, two bits each: 0 absent, 2 E-bus, 3 MII (0x0007).
     pub port_descriptor: u8,
-    /// Features (0x0008); those that disable a function are respected: distributed clocks, LRW,
-    /// BRW/APRW/FPRW.
+    /// Features (0x0008). The simulation respects the bits that disable a function: distributed
+    /// clocks, LRW, BRW/APRW/FPRW.
     pub features: EscFeatures,
     /// True if the LEDs have registers (0x0138 and 0x0139).
     pub led_override: bool,
@@ -47,7 +47,8 @@ impl EscDescription {
 }
 
 impl Default for EscDescription {
-    /// Eight FMMUs, eight SyncManagers, 8 KiB, four ports, distributed clocks with 64 bits: of no kind, and shows the type of an ET1100.
+    /// Eight FMMUs, eight SyncManagers, 8 KiB, four ports, distributed clocks with 64 bits: of no
+    /// kind, and shows the type of an ET1100.
     fn default() -> Self {
         Self {
             controller_type: 0x11,

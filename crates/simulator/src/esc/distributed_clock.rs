@@ -1,12 +1,15 @@
-//! Distributed clocks: receive times, system time, the loop that steers the clock, SYNC0 and SYNC1, latch inputs
-//! (ETG.1000.4, 6.12; ESC data sheet, section I, 9 and section II, 2.22).
+//! Distributed clocks: receive times, system time, the loop that steers the clock, SYNC0 and SYNC1,
+//! latch inputs (ETG.1000.4, 6.12; ESC data sheet, section I, 9 and section II, 2.22).
 //!
-//! Simplifications: the clock counts single nanoseconds rather than tens. The ESC's control loop is not published; this one is a
-//! proportional-integral controller with the published limits, whose bandwidth follows the speed counter start. The deviation of its
-//! clock's period is averaged over writes, as many as the filter depth of the speed counter says (0x0935): 4096 by default, whatever
-//! their period, but never faster than the loop can bear. The filter depth of the system time difference (0x0934) averages the shown
-//! difference only. SYNC acknowledge mode is missing, and SYNC1 without SYNC0. Of pulses closer together than the way of a frame to their
-//! SubDevice, those that come while one that steers the clock is on this way are late by as much as the way at most.
+//! Simplifications: the clock counts single nanoseconds rather than tens. The ESC's control loop is
+//! not published; this one is a proportional-integral controller with the published limits, with a
+//! bandwidth that follows the speed counter start. The deviation of its clock's period is averaged
+//! over writes, as many as the filter depth of the speed counter says (0x0935): 4096 by default, at
+//! any write period, but never faster than the loop is stable. The filter depth of the system time
+//! difference (0x0934) averages the shown difference only. SYNC acknowledge mode is missing, and
+//! SYNC1 without SYNC0. If pulses are closer together than the travel time of a frame to their
+//! SubDevice, a frame that steers the clock can delay the pulses due during its travel, by at most
+//! that travel time.
 
 use ethercat::register::dc;
 use ethercat::register::dl::PORTS;
@@ -21,10 +24,11 @@ use super::memory::Memory;
 pub struct Oscillator {
     /// Local time at power-on, in ns.
     pub initial_time: u64,
-    /// Rate error, in parts per million, above 0 if it runs fast; that of a real one is within about 100.
+    /// Rate error, in parts per million, above 0 if it runs fast; a real clock is within about 100.
     pub drift_ppm: f64,
-    /// Greatest deviation of one time, in ns either way: of a pulse of SYNC0 or SYNC1, of a time that a frame or an edge latches, and of the system
-    /// time that a frame reads or brings. Evenly spread.
+    /// Greatest deviation of one time, in ns either way: of a pulse of SYNC0 or SYNC1, of a time
+    /// that a frame or an edge latches, and of the system time that a frame reads or brings. Evenly
+    /// spread.
     pub jitter: u32,
     /// Where these deviations begin: the same in each run.
     pub seed: u64,
@@ -43,7 +47,8 @@ pub(crate) struct DistributedClock {
     drift: f64,
     jitter: Jitter,
     counts_64_bits: bool,
-    /// Steering by the integral part of the loop, in seconds per second: the deviation of the clock's period as far as it has been learnt.
+    /// Steering by the integral part of the loop, in seconds per second: the deviation of the
+    /// clock's period as far as it has been learnt.
     integral: f64,
     mean_difference: f64,
     last_write: Option<Instant>,
@@ -136,7 +141,7 @@ impl DistributedClock {
         self.visible(self.full_time(memory, now))
     }
 
-    /// System time as it is taken for a frame or an edge.
+    /// System time as a frame or an edge samples it.
     fn taken_time(&mut self, memory: &Memory, now: Instant) -> u64 {
         let off = self.jitter.next();
         self.visible(self.full_time(memory, now).wrapping_add_signed(off))
@@ -147,8 +152,8 @@ impl DistributedClock {
         self.clock.read(now).wrapping_add(memory.quad_word(dc::SYSTEM_TIME_OFFSET))
     }
 
-    /// Latches the local times at which the frame passed the open ports, and the processing unit behind
-    /// port 0.
+    /// Latches the local times at which the frame passed the open ports, and the processing unit
+    /// behind port 0.
     pub(crate) fn latch(&mut self, memory: &mut Memory, passage: &Passage) {
         let processed = self.clock.read(passage.now).wrapping_add_signed(self.jitter.next());
         let processed = self.visible(processed);
@@ -173,7 +178,7 @@ impl DistributedClock {
         memory.store(dc::SYSTEM_TIME, &time.to_le_bytes());
         for (register, pulses) in [dc::START_TIME, dc::NEXT_SYNC1].into_iter().zip(&self.pulses) {
             if let Some(Pulses { next: Some((next, due)), cycle, .. }) = *pulses {
-                // Those that came while the frame was on its way are behind it.
+                // Skip the pulses that were due while the frame was on its way.
                 let late = self.full_time(memory, now).saturating_sub(next);
                 let passed = if due <= now { late.checked_div(cycle).map_or(0, |it| it + 1) } else { 0 };
                 let next = next.wrapping_add(passed.wrapping_mul(cycle));
@@ -182,8 +187,8 @@ impl DistributedClock {
         }
     }
 
-    /// Compares a received system time with the local copy and steers the clock (0x0910; ESC data sheet,
-    /// section I, 9.1.3.2).
+    /// Compares a received system time with the local copy and steers the clock (0x0910; ESC data
+    /// sheet, section I, 9.1.3.2).
     pub(crate) fn system_time_written(&mut self, memory: &mut Memory, now: Instant, received: &[u8]) {
         let delay = u64::from(memory.double_word(dc::SYSTEM_TIME_DELAY));
         let here = self.taken_time(memory, now).wrapping_sub(delay);
@@ -213,7 +218,8 @@ impl DistributedClock {
         self.reset_difference(memory, now);
     }
 
-    /// Clears the difference, after a write of offset or delay: earlier differences mean nothing any more.
+    /// Clears the difference, after a write of offset or delay: earlier differences mean nothing
+    /// any more.
     pub(crate) fn reset_difference(&mut self, memory: &mut Memory, now: Instant) {
         self.mean_difference = 0.0;
         self.last_write = None;
@@ -235,8 +241,8 @@ impl DistributedClock {
         memory.set_byte(ACTIVATION_STATUS, shown.sum());
     }
 
-    /// Starts the cyclic unit: SYNC0 at the start time, SYNC1 behind it by its cycle time, and then behind each SYNC0 that follows a
-    /// SYNC1 (ESC data sheet, section I, 9.2.3.5).
+    /// Starts the cyclic unit: SYNC0 at the start time, SYNC1 one SYNC1 cycle time after it, and
+    /// then after each SYNC0 that follows a SYNC1 (ESC data sheet, section I, 9.2.3.5).
     fn start(&mut self, memory: &Memory, now: Instant) {
         let time = self.full_time(memory, now);
         let start = memory.quad_word(dc::START_TIME);
@@ -270,15 +276,17 @@ impl DistributedClock {
         }
     }
 
-    /// Takes the next pulse of a signal, which is due: returns its system time, and schedules the following one.
+    /// Takes the next pulse of a signal, which is due: returns its system time, and schedules the
+    /// following one.
     pub(crate) fn take_sync(&mut self, memory: &Memory, signal: SyncSignal) -> Option<u64> {
         let pulses = self.pulses[signal as usize].as_mut()?;
         let (system_time, due) = pulses.next?;
-        // No application follows pulses closer than this; those between are left out.
+        // No application follows pulses closer than this; the ones in between are left out.
         let cycles = if pulses.cycle == 0 { 0 } else { SHORTEST_CYCLE.div_ceil(pulses.cycle) };
         pulses.next = (cycles > 0).then(|| (system_time.wrapping_add(pulses.cycle * cycles), due));
         pulses.off = self.jitter.next();
-        // The clock may have been read or steered later already, by a frame that was on its way here: none is lost by that.
+        // A frame on its way here may have read or steered the clock at a later time already: no
+        // pulse is lost by that.
         self.schedule_one(memory, due, signal as usize, LONGEST_WAY);
         Some(self.visible(system_time))
     }
@@ -297,7 +305,8 @@ impl DistributedClock {
         (0..self.pulses.len()).for_each(|signal| self.schedule_one(memory, now, signal, LATEST_PULSE));
     }
 
-    /// Computes the instants of the next pulses anew; those that are due by `now`, when a frame that was on its way arrives, stay to be taken.
+    /// Computes the instants of the next pulses again. Pulses due by `now`, when a delayed frame
+    /// arrives, remain to be taken.
     fn schedule(&mut self, memory: &Memory, now: Instant) {
         for signal in 0..self.pulses.len() {
             let due = self.pulses[signal].and_then(|pulses| pulses.next).map(|(_, due)| due);
@@ -315,8 +324,8 @@ impl DistributedClock {
         }
     }
 
-    /// Instant of a pulse. One that the clock is past by `latest` ns at most comes at once; one that the system time has leapt over comes when the
-    /// counter has wrapped.
+    /// Instant of a pulse. A pulse in the past by at most `latest` ns occurs at once; a pulse that
+    /// the system time has jumped over occurs when the counter has wrapped.
     fn scheduled(
         &self,
         memory: &Memory,
@@ -351,8 +360,8 @@ impl DistributedClock {
         }
     }
 
-    /// Sets the level of a latch input: an edge latches the system time, a single one only if none is held (ESC data sheet, section I,
-    /// 9.2.4).
+    /// Sets the level of a latch input: an edge latches the system time, a single one only if none
+    /// is held (ESC data sheet, section I, 9.2.4).
     pub(crate) fn set_pin(&mut self, memory: &mut Memory, now: Instant, input: usize, high: bool) {
         if input >= self.pins.len() || std::mem::replace(&mut self.pins[input], high) == high {
             return;
@@ -368,7 +377,7 @@ impl DistributedClock {
         memory.set_byte(dc::LATCH_STATUS + place, held | single << edge | u8::from(high) << 2);
     }
 
-    /// Lets the edges go whose times were read: of those inputs that belong to the fieldbus.
+    /// Releases the edges with times that were read, at inputs that belong to the fieldbus.
     pub(crate) fn latch_times_read(memory: &mut Memory, was_read: impl Fn(u16) -> bool) {
         for (place, edge) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
             let is_ours = memory.byte(dc::CYCLIC_UNIT_CONTROL) >> (4 + place) & 1 == 0;
@@ -391,7 +400,8 @@ impl DistributedClock {
         let limit = deviation(start, start - SPEED_COUNTER_MARGIN);
         let interval = self.last_write.map_or(0.0, |last| now.since(last).as_nanos() as f64);
         self.last_write = Some(now);
-        // Time constant of the loop: a fixed number of ns, but never near the interval between two writes.
+        // Time constant of the loop: a fixed number of ns, but never near the interval between two
+        // writes.
         let bandwidth = start / f64::from(dc::SPEED_COUNTER_START_DEFAULT);
         let time_constant = bandwidth.max(0.1) * TIME_CONSTANT.max(interval * 8.0);
         let proportional = -difference / time_constant;
@@ -420,13 +430,15 @@ const SPEED_COUNTER_MARGIN: f64 = 127.0;
 /// Default filter depths: 4 for the difference, 12 for the speed counter.
 const FILTER_DEPTHS_DEFAULT: u16 = 0x0C04;
 
-/// Activation status: bits 0 and 1 are set while the first SYNC0 or SYNC1 is pending or cyclic operation runs.
+/// Activation status: bits 0 and 1 are set while the first SYNC0 or SYNC1 is pending or cyclic
+/// operation runs.
 const ACTIVATION_STATUS: u16 = 0x0984;
 
 /// Latest pulse that is still made up for, in ns; steering moves the clock by far less.
 const LATEST_PULSE: u64 = 100_000;
 
-/// The same where it came while a frame was on its way, in ns: longer than the way through 65,535 SubDevices. What is behind it was leapt over.
+/// The same if it was due while a frame was on its way, in ns: longer than the travel through
+/// 65,535 SubDevices. Earlier pulses were skipped by a time jump.
 const LONGEST_WAY: u64 = 100_000_000;
 
 /// Shortest cycle of SYNC0 and SYNC1, in ns of system time.
@@ -437,9 +449,9 @@ fn filter(memory: &Memory, register: u16) -> f64 {
     f64::from(1_u32 << (memory.byte(register) & 0x0F))
 }
 
-/// Rate error, in seconds per second, that a speed counter difference causes (ESC data sheet, section II,
-/// 2.22.3: the clock adds a ns each `start - difference + 2` and drops one each `start + difference + 2`
-/// ticks of 10 ns).
+/// Rate error, in seconds per second, that a speed counter difference causes (ESC data sheet,
+/// section II, 2.22.3: the clock adds a ns each `start - difference + 2` and drops one each `start
+/// + difference + 2` ticks of 10 ns).
 fn deviation(start: f64, difference: f64) -> f64 {
     difference / (5.0 * (start + difference + 2.0) * (start - difference + 2.0))
 }

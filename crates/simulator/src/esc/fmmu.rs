@@ -1,5 +1,5 @@
-//! FMMUs: mapping of logical addresses to physical memory, bit by bit (ETG.1000.4, 6.9; ESC data sheet,
-//! section I, 7).
+//! FMMUs: mapping of logical addresses to physical memory, bit by bit (ETG.1000.4, 6.9; ESC data
+//! sheet, section I, 7).
 
 use core::ops::Range;
 
@@ -19,8 +19,8 @@ pub(crate) struct FmmuUnit {
 pub(crate) enum Mapping {
     /// Whole bytes: `datagram` bytes map to memory from `physical` on.
     Bytes { datagram: Range<usize>, physical: u16 },
-    /// Single bits, from bit `datagram_bit` of the datagram's data and `physical_bit` of the memory from
-    /// `physical` on.
+    /// Single bits, from bit `datagram_bit` of the datagram's data and `physical_bit` of the memory
+    /// from `physical` on.
     Bits { datagram_bit: usize, physical: u16, physical_bit: usize, bits: usize },
 }
 

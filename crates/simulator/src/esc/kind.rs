@@ -1,5 +1,5 @@
-//! Kinds of ESCs, as in their information registers (ESC data sheets, section III; frames of real SubDevices for the LAN9252,
-//! the IP core and the ports and features of the ASICs).
+//! Kinds of ESCs, as in their information registers (ESC data sheets, section III; frames of real
+//! SubDevices for the LAN9252, the IP core and the ports and features of the ASICs).
 
 use ethercat::register::{EscFeatures, PROCESS_DATA_MEMORY, SyncManager, SyncManagerMode};
 use ethercat::sii::{FmmuUse, Image};
@@ -60,8 +60,8 @@ impl EscDescription {
         }
     }
 
-    /// Kind that `image` shows: E-bus ports are those of the two ASICs, some interfaces those of the LAN9252. `None` where it
-    /// may be any.
+    /// Kind that `image` shows: E-bus ports exist on the two ASICs, some interfaces only on the
+    /// LAN9252. `None` if several kinds fit.
     #[must_use]
     pub fn kind_of_image(image: &Image) -> Option<EscKind> {
         if LAN9252_INTERFACES.contains(&(image.header.pdi_control() as u8)) {
@@ -80,7 +80,8 @@ impl EscDescription {
         Some(if fits { EscKind::Et1200 } else { EscKind::Et1100 })
     }
 
-    /// ESC behind `image`: of `kind`, or of the kind that the image shows, with the ports it declares.
+    /// ESC behind `image`: of `kind`, or of the kind that the image shows, with the ports it
+    /// declares.
     #[must_use]
     pub fn of(kind: Option<EscKind>, image: Option<&Image>) -> Self {
         let Some(kind) = kind.or_else(|| image.and_then(Self::kind_of_image)) else {
@@ -91,7 +92,7 @@ impl EscDescription {
         if ports == 0 {
             return description;
         }
-        // Ports that the ASIC has and the image does not configure stay shown as such.
+        // Ports that the ASIC has and the image does not configure remain shown as not configured.
         let unused = if kind == EscKind::Et1200 { NOT_CONFIGURED << 6 } else { 0 };
         let declared = port_types(ports).into_iter().rev().fold(0, |bits, it| bits << 2 | it);
         Self {
@@ -105,8 +106,8 @@ impl EscDescription {
     }
 }
 
-/// Registers from 0x0E00 on (ESC data sheet, section II, 2.19): power-on values of the ASICs, product and vendor of the
-/// others.
+/// Registers from 0x0E00 on (ESC data sheet, section II, 2.19): power-on values of the ASICs,
+/// product and vendor of the others.
 fn specific(kind: EscKind) -> [u8; 16] {
     // Four logical ports, all MII.
     const ET1100_POWER_ON: u16 = 0x003F;

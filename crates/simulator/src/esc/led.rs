@@ -1,4 +1,5 @@
-//! LEDs RUN and ERR as the override registers show them (ESC data sheet, section II, 2.5; ETG.1300, 4).
+//! LEDs RUN and ERR as the override registers show them (ESC data sheet, section II, 2.5; ETG.1300,
+//! 4).
 
 use ethercat::al::{AlState, AlStatus};
 use ethercat::al_status_code::AlStatusCode;
@@ -44,7 +45,7 @@ fn run(status: AlStatus) -> u8 {
     }
 }
 
-/// Code of an error: what the SubDevice did by itself flashes, what it refused blinks.
+/// Code of an error: it flashes for actions of the SubDevice itself, and blinks for refusals.
 fn error(code: AlStatusCode) -> u8 {
     match code {
         AlStatusCode::NO_ERROR => OFF,

@@ -1,5 +1,6 @@
-//! Temporary loop settings (0x0100 bit 1; ESC data sheet, section II, 2.4): for about a second, then those of before are back.
-//! A MainDevice opens or closes a port with them that would cut it off for good.
+//! Temporary loop settings (0x0100 bit 1; ESC data sheet, section II, 2.4): after about a second
+//! the previous settings return. A MainDevice uses them to open or close a port that could cut it
+//! off for good.
 
 use core::time::Duration;
 
@@ -15,7 +16,7 @@ pub(super) struct TemporaryLoops {
 }
 
 impl TemporaryLoops {
-    /// Registers a write of DL control at `now`, whose loop settings were `before`.
+    /// Registers a write of DL control at `now`; the loop settings were `before`.
     pub(super) fn written(&mut self, now: Instant, temporary: bool, before: u8) {
         let restored = self.until.map_or(before, |(_, restored)| restored);
         self.until = temporary.then(|| (now + TEMPORARY, restored));
@@ -39,11 +40,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn settings_of_before_come_back_after_a_second_unless_made_permanent() {
+    fn temporary_settings_revert_after_one_second() {
         let at = |milliseconds: u64| Instant::from_nanos(milliseconds * 1_000_000);
         let mut loops = TemporaryLoops::default();
         loops.written(at(0), true, 0x11);
-        // Once more: the first ones come back, a second after the last write.
+        // Once more: the first settings return, a second after the last write.
         loops.written(at(500), true, 0x22);
         assert_eq!(
             (loops.end(at(1_499)), loops.end(at(1_500)), loops.end(at(1_501))),

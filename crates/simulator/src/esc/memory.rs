@@ -7,7 +7,8 @@ use super::sync_manager::SyncManagerUnit;
 /// First byte that SyncManagers may cover: the digital I/O output registers, 0x0F00.
 pub(crate) const FIRST_SHARED: u16 = 0x0F00;
 
-/// Bytes with little-endian access. Addresses wrap at the end, like address lines; where no memory is, all is zero.
+/// Bytes with little-endian access. Addresses wrap at the end, like address lines; where no memory
+/// is, all is zero.
 #[derive(Clone)]
 pub(crate) struct Memory {
     bytes: Box<[u8]>,
@@ -94,8 +95,8 @@ pub(crate) enum Combine {
     Or,
 }
 
-/// Registers that the fieldbus may write: those of this ESC's units, by the "ECAT" column of the ESC data
-/// sheet's register tables (section II, 2).
+/// Registers that the fieldbus may write on an ESC with these units, by the "ECAT" column of the
+/// ESC data sheet's register tables (section II, 2).
 pub(crate) struct WriteAccess<'a> {
     pub(crate) fmmus: usize,
     pub(crate) sync_managers: &'a [SyncManagerUnit],
@@ -131,7 +132,8 @@ impl WriteAccess<'_> {
         usize::from(offset / fmmu::LENGTH) < self.fmmus
     }
 
-    /// True for a SyncManager's address, length and control, which can be changed only while it is off.
+    /// True for a SyncManager's address, length and control, which can be changed only while it is
+    /// off.
     fn is_sync_manager(&self, offset: u16) -> bool {
         match self.sync_managers.get(usize::from(offset / sync_manager::LENGTH)) {
             Some(unit) => match offset % sync_manager::LENGTH {
@@ -170,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn identity_and_status_registers_are_not_written_by_the_fieldbus() {
+    fn fieldbus_cannot_write_identity_and_status_registers() {
         let access = WriteAccess {
             fmmus: 3,
             sync_managers: &[],

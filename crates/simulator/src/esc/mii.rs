@@ -1,8 +1,9 @@
-//! MII management: registers of the PHYs behind the ESC (ESC data sheet, section II, 2.13; IEEE 802.3, 22.2.4). Each MII port
-//! has a PHY whose address is the number of the port.
+//! MII management: registers of the PHYs behind the ESC (ESC data sheet, section II, 2.13; IEEE
+//! 802.3, 22.2.4). Each MII port has a PHY; its address is the number of the port.
 //!
-//! Simplifications: an access takes a fixed time; the ESC never does one by itself. Settings of a PHY are stored and have no
-//! effect, beside its reset. The application never takes the interface.
+//! Simplifications: an access takes a fixed time; the ESC never does one by itself. Settings of a
+//! PHY are stored and have no effect, except for its reset. The application never takes the
+//! interface.
 
 use core::time::Duration;
 
@@ -117,10 +118,10 @@ impl MiiInterface {
 const CONTROL: u16 = 0x3100;
 /// Advertised: 10 and 100 Mbit/s in both duplex modes, IEEE 802.3.
 const ADVERTISED: u16 = 0x01E1;
-/// Basic status: the same abilities, without and with a link whose negotiation is complete.
+/// Basic status: the same abilities, without a link, and with a link and complete negotiation.
 const STATUS: u16 = 0x7809;
 const STATUS_LINKED: u16 = STATUS | 1 << 5 | 1 << 2;
-/// Identifier of a KS8721BL, found beside many ESCs.
+/// Identifier of a KS8721BL, common next to ESCs.
 const IDENTIFIER: [u16; 2] = [0x0022, 0x1619];
 
 impl Phy {

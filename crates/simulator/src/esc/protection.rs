@@ -1,5 +1,6 @@
-//! Write protection (ESC data sheet, section I, 17.3): of the registers (0x0020 and 0x0021), and of the whole ESC (0x0030 and
-//! 0x0031). What is protected is written only in a frame that has set the enable bit before.
+//! Write protection (ESC data sheet, section I, 17.3): of the registers (0x0020 and 0x0021), and of
+//! the whole ESC (0x0030 and 0x0031). What is protected is written only in a frame that has set the
+//! enable bit before.
 
 use ethercat::register::{
     ESC_WRITE_ENABLE, ESC_WRITE_PROTECTION, WRITE_REGISTER_ENABLE, WRITE_REGISTER_PROTECTION,
@@ -21,7 +22,7 @@ impl Esc {
             || address < USER_RAM && locked(WRITE_REGISTER_PROTECTION, WRITE_REGISTER_ENABLE)
     }
 
-    /// Closes what the frame that ends here had opened.
+    /// Closes the write access that the ending frame had opened.
     pub(crate) fn close_protection(&mut self) {
         for enable in [WRITE_REGISTER_ENABLE, ESC_WRITE_ENABLE] {
             self.memory.set_byte(enable, 0);

@@ -22,7 +22,7 @@ pub(crate) struct SiiInterface {
     image: Vec<u8>,
     reads_8_bytes: bool,
     running: Option<(Instant, Command)>,
-    /// True if a word was written since this was last asked for.
+    /// True if a word was written since the last query.
     written: bool,
 }
 
@@ -116,7 +116,8 @@ impl SiiInterface {
         self.running.is_some()
     }
 
-    /// True while its contents, or what is loaded of them, are about to change, or have changed since the last look.
+    /// True while its contents, or what is loaded of them, are about to change, or have changed
+    /// since the last look.
     pub(crate) fn is_writing(&self) -> bool {
         self.written || self.running.is_some_and(|(_, command)| command != Command::Read)
     }
@@ -157,7 +158,8 @@ impl SiiInterface {
         memory.store(register::CONTROL, &status.to_le_bytes());
     }
 
-    /// Copies words 0 to 7 to their registers, unless the checksum is wrong (ETG.1000.6, 5.4, Table 16).
+    /// Copies words 0 to 7 to their registers, unless the checksum is wrong (ETG.1000.6, 5.4, Table
+    /// 16).
     fn load_configuration(&mut self, memory: &mut Memory) -> bool {
         let status = memory.word(register::CONTROL)
             & !(register::STATUS_CHECKSUM_ERROR | register::STATUS_NOT_LOADED);

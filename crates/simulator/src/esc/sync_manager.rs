@@ -1,7 +1,8 @@
-//! SyncManagers: access control to ranges of memory (ETG.1000.4, 6.10; ESC data sheet, section I, 8).
+//! SyncManagers: access control to ranges of memory (ETG.1000.4, 6.10; ESC data sheet, section I,
+//! 8).
 //!
-//! Simplifications: accesses by the PDI are one step each, so it never holds a buffer while a frame passes. A
-//! SyncManager reads and writes in its own direction only.
+//! Simplifications: accesses by the PDI are one step each, so it never holds a buffer while a frame
+//! passes. A SyncManager reads and writes in its own direction only.
 
 use core::ops::Range;
 
@@ -38,7 +39,7 @@ pub(crate) struct SyncManagerUnit {
     read: bool,
 }
 
-/// Function of an active SyncManager; `Off` also stands for settings that the standard does not define.
+/// Function of an active SyncManager; `Off` also covers settings that the standard does not define.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Off,
@@ -107,8 +108,8 @@ impl SyncManagerUnit {
         switched
     }
 
-    /// Switches it on or off by the application (PDI control bit 0): off, it denies access to its memory,
-    /// and its contents are lost.
+    /// Switches it on or off by the application (PDI control bit 0): off, it denies access to its
+    /// memory, and its contents are lost.
     pub(crate) fn set_enabled(&mut self, memory: &mut Memory, enabled: bool) {
         if enabled == self.enabled {
             return;
@@ -159,8 +160,8 @@ impl SyncManagerUnit {
         start..start + u32::from(self.length) * buffers
     }
 
-    /// True if the MainDevice has switched it on with a mode or direction that the standard does not
-    /// define.
+    /// True if the MainDevice has switched it on with a mode or direction that the standard does
+    /// not define.
     pub(crate) fn is_undefined(&self, memory: &Memory) -> bool {
         let settings = SyncManager::parse(&memory.array::<{ LENGTH as usize }>(self.register));
         settings.is_some_and(|it| it.active && (it.mode().is_none() || it.direction().is_none()))
@@ -283,7 +284,7 @@ impl SyncManagerUnit {
         true
     }
 
-    /// Hands over inputs or a message from the application; `false` if the mailbox still holds one.
+    /// Takes inputs or a message from the application; `false` if the mailbox still holds one.
     pub(crate) fn application_write(&mut self, memory: &mut Memory, bytes: &[u8]) -> bool {
         if !self.enabled || matches!(self.kind, Kind::Mailbox(_)) && self.full {
             return false;
@@ -304,7 +305,8 @@ impl SyncManagerUnit {
         self.application_write(memory, bytes);
     }
 
-    /// Makes the buffer just written the newest; the next write goes to one that is not being read.
+    /// Makes the buffer just written the newest; the next write uses a buffer that is not being
+    /// read.
     fn hand_over(&mut self) {
         self.newest = self.writing;
         self.full = true;
@@ -323,8 +325,8 @@ impl SyncManagerUnit {
         matches!(self.kind, Kind::Buffered(_)) && self.start >= PROCESS_DATA_MEMORY
     }
 
-    /// Address of `address` in buffer `number`. The three buffers are contiguous; registers (digital I/O)
-    /// and mailboxes have one.
+    /// Address of `address` in buffer `number`. The three buffers are contiguous; registers
+    /// (digital I/O) and mailboxes have one.
     fn buffer_address(&self, number: u8, address: u16) -> u16 {
         if self.is_tripled() {
             address.wrapping_add(self.length.wrapping_mul(u16::from(number)))
@@ -379,7 +381,7 @@ mod tests {
 
     // feature(simulator): SyncManagers, buffered and mailbox
     #[test]
-    fn a_mailbox_is_written_once_and_then_full_until_the_application_took_it() {
+    fn written_mailbox_stays_full_until_application_reads_it() {
         let (mut unit, mut memory) = active(SyncManager::CONTROL_MAILBOX_OUT, 4);
         // Not from the middle, and in several accesses only from the start on.
         assert!(!unit.fieldbus_write(&mut memory, START + 1, &[9]).granted);
@@ -444,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_hold_while_it_is_active_and_switching_off_empties_it() {
+    fn active_sync_manager_keeps_settings_and_disabling_empties_it() {
         let (mut unit, mut memory) = active(SyncManager::CONTROL_MAILBOX_OUT, 4);
         unit.fieldbus_write(&mut memory, START, &[0; 4]);
         memory.set_byte(REGISTER + sync_manager::ACTIVATE_OFFSET, 0);

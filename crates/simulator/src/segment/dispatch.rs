@@ -1,4 +1,5 @@
-//! Dispatch of one datagram to the addressed SubDevices, with its working counter (ETG.1000.4, 5.4).
+//! Dispatch of one datagram to the addressed SubDevices, with its working counter (ETG.1000.4,
+//! 5.4).
 
 use ethercat::register::PHYSICAL_READ_WRITE_OFFSET;
 use ethercat::time::Instant;

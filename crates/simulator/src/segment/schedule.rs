@@ -33,7 +33,7 @@ impl Schedule {
         self.next = self.next.min(due);
     }
 
-    /// Finds out who is due next, after all who were due have been served.
+    /// Finds the next due SubDevice, after all due ones were served.
     pub(super) fn settle(&mut self) {
         self.next = self.due.iter().copied().min().unwrap_or(NEVER);
     }

@@ -1,4 +1,5 @@
-//! SubDevices by station address, and by the logical addresses that they map: found without asking each.
+//! SubDevices by station address, and by the logical addresses that they map: found without asking
+//! each.
 
 use core::ops::Range;
 
@@ -21,7 +22,7 @@ pub(super) struct Addresses {
 }
 
 impl Addresses {
-    /// Room for so many SubDevices: finding them allocates nothing.
+    /// Space for `count` SubDevices, so that finding them does not allocate.
     pub(super) fn with_capacity(count: usize) -> Self {
         let (by_station, found) = (Vec::with_capacity(2 * count), Vec::with_capacity(USED_FMMUS * count));
         Self { by_station, spans: Vec::with_capacity(USED_FMMUS * count), found, ..Self::default() }
@@ -58,7 +59,8 @@ impl Addresses {
         self.by_station[entry].1
     }
 
-    /// Finds the places whose FMMUs map a part of `length` bytes at `address`, in the order of the path: their number, for [`Self::found`].
+    /// Finds the positions of the FMMUs that map a part of `length` bytes at `address`, in the
+    /// order of the path. Returns their count, for [`Self::found`].
     pub(super) fn find_logical(
         &mut self,
         address: u32,
@@ -85,7 +87,7 @@ impl Addresses {
         self.found.len()
     }
 
-    /// Place of this number among those found.
+    /// Position of the found station with this number.
     pub(super) fn found(&self, number: usize) -> usize {
         self.found[number]
     }
@@ -98,9 +100,9 @@ const USED_FMMUS: usize = 4;
 mod tests {
     use super::*;
 
-    /// Outputs and inputs of SubDevices, long ones among them, and one whose FMMU reaches over all.
+    /// Outputs and inputs of SubDevices, including long ones and an FMMU that covers all.
     #[test]
-    fn whoever_maps_a_part_of_a_datagram_is_found_once_and_in_the_order_of_the_path() {
+    fn stations_of_a_datagram_are_found_once_in_path_order() {
         let mut spans =
             vec![(0, 4, 0), (4, 4 + 20, 1), (24, 25, 2), (24, 25, 3), (40, 44, 0), (44, 45, 1), (2, 60, 4)];
         spans.sort_unstable();

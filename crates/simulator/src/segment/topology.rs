@@ -57,7 +57,7 @@ pub enum TopologyError {
         /// Attachments given.
         found: usize,
     },
-    /// A SubDevice is attached to one that comes after it in the list.
+    /// A SubDevice is attached to one that follows it in the list.
     #[error("SubDevice {child} is attached to SubDevice {parent}, expected one before it")]
     Parent {
         /// Index of the SubDevice.
@@ -86,7 +86,8 @@ pub enum TopologyError {
         /// Own port.
         entry: usize,
     },
-    /// The second end of a ring is at a port that does not exist, or is in use; or there is one already.
+    /// The second end of a ring is at a port that does not exist, or is in use; or there is one
+    /// already.
     #[error(
         "the ring ends at port {port} of SubDevice {position}, expected a port 0 to 3 without a cable, and one such end"
     )]
@@ -137,8 +138,8 @@ pub(super) struct Topology {
 }
 
 impl Topology {
-    /// Topology of `attachments` of all SubDevices but the first, which is attached to the MainDevice by
-    /// its port `first_entry`.
+    /// Topology of `attachments` of all SubDevices but the first, which is attached to the
+    /// MainDevice by its port `first_entry`.
     pub(super) fn new(
         count: usize,
         first_entry: usize,
@@ -207,8 +208,8 @@ impl Topology {
     }
 }
 
-/// One SubDevice on the path of a frame: time of its processing, and of its arrival at each port, in ns
-/// after its arrival at the first SubDevice.
+/// One SubDevice on the path of a frame: time of its processing, and of its arrival at each port,
+/// in ns after its arrival at the first SubDevice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Hop {
     pub(super) device: usize,
@@ -219,16 +220,16 @@ pub(super) struct Hop {
 /// Path of a frame through the segment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Route {
-    /// Hops in the order of processing, which is that of auto-increment addresses.
+    /// Hops in the order of processing, which is the order of auto-increment addresses.
     pub(super) hops: Vec<Hop>,
     /// SubDevices that it passes and is not processed by: on the way back round a ring.
     pub(super) passed: Vec<Hop>,
     /// End at which the frame comes out, if it does.
     pub(super) returns: Option<End>,
-    /// True if the frame was processed behind a port 0 without a link, which marks it as circulating; a
-    /// second such ESC destroys it (ESC data sheet, section I, 3.5).
+    /// True if the frame was processed behind a port 0 without a link, which marks it as
+    /// circulating; a second such ESC destroys it (ESC data sheet, section I, 3.5).
     pub(super) circulates: bool,
-    /// Addresses of those who process it.
+    /// Addresses of the SubDevices that process it.
     pub(super) addresses: Addresses,
 }
 
@@ -242,7 +243,8 @@ pub(super) enum Loop {
 }
 
 impl Route {
-    /// Traces a frame that goes in at `end` of `topology`; `loops` and `forwarding_delays` (ns) by SubDevice.
+    /// Traces a frame that enters at `end` of `topology`; `loops` and `forwarding_delays` (ns) by
+    /// SubDevice.
     pub(super) fn trace(
         topology: &Topology,
         end: End,
@@ -296,9 +298,9 @@ impl Route {
     }
 }
 
-/// Port by which a frame that arrived at `port` leaves: the next open one, in the order 0, 3, 1, 2 and
-/// round again (ESC data sheet, section I, 3.2); and `true` if it is processed on its way, behind port 0.
-/// With all others closed it goes back by the same port.
+/// Port by which a frame that arrived at `port` leaves: the next open one, in the order 0, 3, 1, 2
+/// and round again (ESC data sheet, section I, 3.2); and `true` if it is processed on its way,
+/// behind port 0. If all others are closed it leaves by the same port.
 fn next_port(loops: &[Loop; PORTS], port: usize) -> (usize, bool) {
     let place = FORWARDING_ORDER.iter().position(|&it| it == port).unwrap_or(0);
     let mut is_processed = port == 0;
@@ -312,7 +314,7 @@ fn next_port(loops: &[Loop; PORTS], port: usize) -> (usize, bool) {
     (port, is_processed)
 }
 
-/// Longest delay of a cable, one second: more than that of a cable around the world.
+/// Longest delay of a cable, one second: longer than any cable around the world.
 const LONGEST_DELAY: u64 = 1_000_000_000;
 
 #[cfg(test)]
@@ -366,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_is_processed_behind_one_port_0_without_a_link_and_no_more() {
+    fn frame_is_processed_behind_at_most_one_linkless_port_0() {
         let last = [Attachment::new(0, 1), Attachment::new(1, 1).entered_at(1)];
         let route = trace(&Topology::new(3, 0, &last).unwrap());
         assert_eq!((route.hops.len(), route.returns, route.circulates), (3, Some(End::First), true));
@@ -399,7 +401,7 @@ mod tests {
 
     // feature(simulator): rings with two ends: frames in from either, breaks anywhere
     #[test]
-    fn at_a_break_each_frame_turns_back_and_is_processed_by_its_part() {
+    fn frames_turn_back_at_a_break_and_each_part_processes_its_own() {
         let mut topology = ring(4);
         topology.cables[1][1].as_mut().unwrap().plugged = false;
         topology.cables[2][0].as_mut().unwrap().plugged = false;

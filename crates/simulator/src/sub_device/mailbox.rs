@@ -1,4 +1,5 @@
-//! Mailbox on the side of the application: requests in, replies and repeats out (ETG.1000.4, 5.6 and 6.10).
+//! Mailbox on the side of the application: requests in, replies and repeats out (ETG.1000.4, 5.6
+//! and 6.10).
 
 use std::collections::VecDeque;
 
@@ -62,8 +63,8 @@ impl MailboxServer {
         }
     }
 
-    /// Serves a repeat request, after the MainDevice lost a reply: the message read last is restored, then
-    /// the acknowledge follows.
+    /// Serves a repeat request, after the MainDevice lost a reply: the message read last is
+    /// restored, then the acknowledge follows.
     fn serve_repeat_request(&mut self, esc: &mut Esc) {
         let Some((unit, memory)) = esc.sync_manager_mut(IN) else { return };
         let request = unit.repeat_request(memory);
@@ -110,7 +111,7 @@ impl MailboxServer {
             _ if repeated => Ok(()),
             MailboxType::Coe if payload.len() < 2 => Err(MailboxError::SIZE_TOO_SHORT),
             MailboxType::Coe => application.coe(payload, &mut Replies::new(&mut self.coe, payload_limit)),
-            // Answering an error with an error would go on for ever.
+            // Answering an error with an error would never end.
             MailboxType::Error => Ok(()),
             _ => Err(MailboxError::UNSUPPORTED_PROTOCOL),
         }

@@ -1,4 +1,5 @@
-//! Rest of a SubDevice: steps that would change nothing are left out, and made up for before an access could show it.
+//! Rest of a SubDevice: steps without effect are omitted, and made up for before an access could
+//! show the difference.
 
 use core::time::Duration;
 
@@ -11,7 +12,7 @@ use super::{STEP, SubDevice, setup};
 use crate::esc::{FIRST_SHARED, SyncSignal};
 
 impl SubDevice {
-    /// When it is to be advanced next, unless it is accessed before; `None` is never.
+    /// Time of its next advance, unless it is accessed before; `None` is never.
     pub(crate) fn due(&self) -> Option<Instant> {
         let sync = self.esc.sync_due().map(|(_, due)| due);
         if self.rests {
@@ -22,12 +23,14 @@ impl SubDevice {
         Some(sync.map_or(self.next_step, |due| due.min(self.next_step)))
     }
 
-    /// Prepares for an access to registers or memory, in a frame that comes at `now`: ends the rest if the access may have
-    /// consequences, or could show it. True if it may change when this SubDevice is due, or what its segment knows of it.
+    /// Prepares for an access to registers or memory, in a frame that arrives at `now`: ends the
+    /// rest if the access may have consequences, or could show it. True if it may change the next
+    /// due time of this SubDevice, or its properties known to the segment.
     pub(crate) fn meet(&mut self, now: Instant, command: Command, register: u16, length: usize) -> bool {
         let (start, end) = (u32::from(register), u32::from(register) + length as u32);
         let lies_before = |first: u16| end <= u32::from(first);
-        // A read of the EEPROM runs without the application: who writes to it is woken afterwards.
+        // A read of the EEPROM runs without the application; a write to it wakes the application
+        // afterwards.
         let is_sii = start >= u32::from(sii_interface::CONTROL) && lies_before(register::MII_CONTROL);
         if is_sii {
             return command.writes();
@@ -72,7 +75,8 @@ impl SubDevice {
         !self.rests
     }
 
-    /// Ends the rest before `step`: it is as if those before it had been made. What SYNC0 is to make up for, if it is `next`, is left to it.
+    /// Ends the rest before `step`, as if all earlier steps had been made. If SYNC0 is next, it
+    /// makes up for its share itself.
     fn resume(&mut self, step: Instant, next_is_sync0: bool) {
         let skipped = step.since(self.next_step);
         let last = self.next_step + skipped.saturating_sub(STEP);
@@ -86,13 +90,13 @@ impl SubDevice {
             self.application.step(last, outputs, &mut self.inputs);
         }
         if self.has_inputs() {
-            // Each step hands the same inputs over, in two buffers by turns.
+            // Each step transfers the same inputs, alternating between two buffers.
             let is_even = skipped.as_nanos() / STEP.as_nanos() % 2 == 0;
             (0..1 + u8::from(is_even)).for_each(|_| setup::give_inputs(&mut self.esc, &self.inputs));
         }
     }
 
-    /// Rests from now on if it may.
+    /// Rests from now on, if possible.
     pub(super) fn settle(&mut self) {
         let may_rest = self.may_rest();
         let rests = may_rest && self.application.rests();
@@ -100,8 +104,8 @@ impl SubDevice {
         self.rests = rests || self.makes_up;
     }
 
-    /// True if further steps would change nothing, in it or outside, but in its application, until a frame or the caller turns to it, SYNC0 or
-    /// SYNC1 comes, or a watchdog expires.
+    /// True if further steps would change nothing, in it or outside, but in its application, until
+    /// a frame or the caller turns to it, SYNC0 or SYNC1 comes, or a watchdog expires.
     fn may_rest(&self) -> bool {
         self.application_runs
             && self.mailbox_runs
@@ -111,7 +115,8 @@ impl SubDevice {
             && self.mailbox.is_at_rest(&self.esc)
     }
 
-    /// True if a step of its application would change nothing: only mail has come since the last, and no process data comes.
+    /// True if a step of its application would change nothing: only mail has arrived since the
+    /// last, and there is no process data.
     pub(super) fn steps_in_vain(&self) -> bool {
         self.was_stepped && !self.has_inputs() && self.application.rests()
     }

@@ -1,5 +1,5 @@
-//! Checks of the SyncManagers by the application controller, and process data through them (ETG.1000.6,
-//! 6.4.1; ETG.1020, 5).
+//! Checks of the SyncManagers by the application controller, and process data through them
+//! (ETG.1000.6, 6.4.1; ETG.1020, 5).
 
 use ethercat::al::AlState;
 use ethercat::al_status_code::AlStatusCode;
@@ -55,8 +55,8 @@ fn are_apart(one: &SyncManagerUnit, other: &SyncManagerUnit) -> bool {
     one.end <= other.start || other.end <= one.start
 }
 
-/// Lengths of process data in the SyncManagers, if they are those of the application and each has memory of
-/// its own.
+/// Lengths of process data in the SyncManagers, if they match the application and the SyncManagers
+/// do not overlap.
 pub(super) fn check_process_data(
     esc: &Esc,
     expected: ProcessDataLengths,
@@ -92,8 +92,8 @@ fn check_places(esc: &Esc) -> Result<(), AlStatusCode> {
     Ok(())
 }
 
-/// Switches SyncManagers on and off like slave stacks: mailboxes from PreOp on, inputs from SafeOp on,
-/// outputs by `outputs`; all others off.
+/// Switches SyncManagers on and off like slave stacks: mailboxes from PreOp on, inputs from SafeOp
+/// on, outputs by `outputs`; all others off.
 pub(super) fn switch_sync_managers(esc: &mut Esc, state: AlState, outputs: bool) {
     for number in 0..esc.sync_managers().len() {
         let Some((unit, memory)) = esc.sync_manager_mut(number) else { break };
@@ -162,7 +162,7 @@ pub(super) fn take_outputs(esc: &mut Esc, outputs: &mut [u8]) -> bool {
     complete
 }
 
-/// Hands the inputs over, SyncManager by SyncManager.
+/// Transfers the inputs, SyncManager by SyncManager.
 pub(super) fn give_inputs(esc: &mut Esc, inputs: &[u8]) {
     let mut offset = 0;
     for number in 0..esc.sync_managers().len() {

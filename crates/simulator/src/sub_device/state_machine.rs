@@ -1,5 +1,5 @@
-//! EtherCAT state machine as a pure step: decision on a request in AL control (ETG.1000.6, 6.4.1, Tables
-//! 102 ff.; ETG.1020, 4).
+//! EtherCAT state machine as a pure step: decision on a request in AL control (ETG.1000.6, 6.4.1,
+//! Tables 102 ff.; ETG.1020, 4).
 
 use ethercat::al::{AlControl, AlState};
 use ethercat::al_status_code::AlStatusCode;
@@ -9,7 +9,7 @@ use ethercat::al_status_code::AlStatusCode;
 pub(crate) enum Decision {
     /// Do nothing: a shown error was not acknowledged.
     Ignore,
-    /// Stay: the state is that of the request; a shown error is cleared.
+    /// Stay: the requested state is the present one; a shown error is cleared.
     Stay,
     /// Enter the state, if the entry actions agree; a shown error is cleared.
     Enter(AlState),
@@ -20,8 +20,8 @@ pub(crate) enum Decision {
 /// Decides on `control` in `state`; `error` is true while an error is shown.
 pub(crate) fn decide(state: AlState, error: bool, control: AlControl, bootstrap: bool) -> Decision {
     use AlState::{Bootstrap, Init, Op, PreOp, SafeOp};
-    // Init is always accepted, and clears an error by itself. A lower state can be requested without
-    // acknowledging too.
+    // Init is always accepted, and clears an error by itself. A lower state can be requested
+    // without acknowledging too.
     let init = control.state == Init.number();
     if error && !init && !control.acknowledge && control.state >= state.number() {
         return Decision::Ignore;
@@ -48,8 +48,8 @@ mod tests {
 
     const STATES: [AlState; 5] = [Init, PreOp, Bootstrap, SafeOp, Op];
 
-    /// One row per state, one column per requested state number 0 to 15. A dot: it stays; I, P, B, S, O: it
-    /// goes there; 1: invalid change (0x0011), 2: unknown state (0x0012).
+    /// One row per state, one column per requested state number 0 to 15. A dot: it stays; I, P, B,
+    /// S, O: it enters this state; 1: invalid change (0x0011), 2: unknown state (0x0012).
     const ROWS: [(AlState, &str); 5] = [
         (Init, "2.PB122212222222"),
         (PreOp, "2I.1S22212222222"),

@@ -1,8 +1,10 @@
-//! Supervision of SYNC0 and of process data beside it (ETG.1020, 13; ETG.1000.6, Table 11), as slave stacks do it.
+//! Supervision of SYNC0 and of its process data (ETG.1020, 13; ETG.1000.6, Table 11), as slave
+//! stacks do it.
 //!
-//! Each SYNC0 without outputs since the one before adds three to a counter, each new set of outputs takes one off; a single
-//! frame that is late, or lost, counts nothing. Above the limit (0x10F1:02) the SubDevice leaves Op with 0x1A. SYNC0 that
-//! stays away for two cycles, and at least a millisecond, ends Op with 0x2C.
+//! Each SYNC0 without outputs since the previous one adds three to a counter, each new set of
+//! outputs takes one off; a single late or lost frame counts nothing. Above the limit (0x10F1:02)
+//! the SubDevice leaves Op with 0x1A. If SYNC0 is missing for two cycles, and at least a
+//! millisecond, Op ends with 0x2C.
 
 use core::time::Duration;
 
@@ -94,8 +96,8 @@ impl Supervision {
         &self.state
     }
 
-    /// Registers SYNC0 at `now`, and the sets of outputs since the one before with the time of the newest; `true` if the state
-    /// has changed.
+    /// Registers SYNC0 at `now`, and the sets of outputs since the one before with the time of the
+    /// newest; `true` if the state has changed.
     pub(super) fn sync0(&mut self, now: Instant, (outputs, newest): (u32, Instant)) -> bool {
         self.last_sync0 = Some(now);
         if !self.watches_outputs {
@@ -136,13 +138,14 @@ impl Supervision {
         (self.state.cycle > 0).then(|| last + longest + Duration::from_nanos(1))
     }
 
-    /// Begins to count anew, before Op.
+    /// Restarts counting, before Op.
     pub(super) fn restart(&mut self) {
         self.without_outputs = 0;
         (self.state.events_missed, self.state.error) = (0, false);
     }
 
-    /// Follows a leap of time to `now`, in which nothing was executed; `came`: the first SYNC0, if none, would have come in it.
+    /// Follows a time jump to `now`, without steps in between; `came`: the first SYNC0, if none
+    /// before, would have occurred in it.
     pub(super) fn leap(&mut self, now: Instant, came: bool) {
         self.last_sync0 = self.last_sync0.map(|_| now).or(came.then_some(now));
         self.without_outputs = 0;
@@ -167,7 +170,7 @@ impl SubDevice {
         self.supervision.as_ref().filter(|_| self.state == AlState::Op)?.lost_at()
     }
 
-    /// True if SYNC0 comes in time, or none is supervised.
+    /// True if SYNC0 is in time, or not supervised.
     pub(super) fn sync0_runs(&self, now: Instant) -> bool {
         self.supervision.as_ref().is_none_or(|it| it.runs(now))
     }
@@ -194,7 +197,7 @@ mod tests {
         }
     }
 
-    /// Missed events after SYNC0s with so many sets of outputs before each.
+    /// Missed events after SYNC0s, with `outputs` sets of outputs before each.
     fn missed(limit: u16, outputs: &[u32]) -> (u16, bool) {
         let mut it = watching(limit);
         for (number, outputs) in (1..).zip(outputs) {

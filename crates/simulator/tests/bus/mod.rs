@@ -152,8 +152,8 @@ impl Application for Echo {
     }
 }
 
-/// A SubDevice with `length` bytes each way, no mailbox, and an SII that holds its configuration area
-/// only.
+/// A SubDevice with `length` bytes each way, no mailbox, and an SII that holds its configuration
+/// area only.
 pub fn echo(length: usize) -> SubDevice {
     SubDevice::from_sii(&sii(0, 0), Echo::new(length))
 }

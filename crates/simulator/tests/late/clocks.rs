@@ -1,11 +1,11 @@
-//! Clocks of those that come late: on a bus without any, and where their latch inputs are read.
+//! Clocks of SubDevices that join late: on a bus without any, and with latch inputs that are read.
 
 use ethercat::main_device::{LatchMode, Latches};
 
 use super::unlike::plain;
 use super::*;
 
-/// A coupler without a clock, and two drives whose SYNC0 needs one; these are off.
+/// A coupler without a clock, and two drives that need one for SYNC0; the drives are off.
 fn without_clocks() -> Rig {
     let hub = SubDeviceConfiguration { name: "hub".to_owned(), ..SubDeviceConfiguration::default() };
     let described_as = vec![hub, optional("first", 1), optional("second", 2)];
@@ -61,7 +61,7 @@ fn the_clock_of_one_that_is_gone_does_not_count() {
     assert!(left < Duration::from_micros(5), "{left:?}");
 }
 
-/// Edges that are told as new, of all that is read while the second of two is brought back to Op.
+/// Edges reported as new, of all that is read while the second of two is brought back to Op.
 fn told(bring_down: impl Fn(&mut Rig)) -> usize {
     let latches = Some([LatchMode::SINGLE, LatchMode::default()]);
     let first = required("first", 1);
@@ -88,7 +88,7 @@ fn told(bring_down: impl Fn(&mut Rig)) -> usize {
 }
 
 #[test]
-fn an_edge_is_told_once_though_its_sub_device_is_brought_back() {
+fn edge_is_reported_once_across_a_recovery() {
     assert_eq!(told(|_| ()), 1);
     assert_eq!(told(|rig| rig.segment.sub_device_mut(1).expect("it is there").expire_watchdog()), 1);
     assert_eq!(told(|rig| assert!(rig.segment.power_cycle(1))), 1, "a clock that starts anew has no edge");

@@ -27,7 +27,7 @@ use rig::{DRIVE, PERIOD, Rig, described};
 /// Cycles in which any of them is there, on either way.
 const SOON: usize = 2000;
 
-/// A kind of drive, told by its product code.
+/// A kind of drive, identified by its product code.
 fn identity(kind: u32) -> Identity {
     Identity { product_code: 0x0500 + kind, serial: 0, ..DRIVE }
 }
@@ -71,7 +71,7 @@ fn hot(name: &str, kind: u32, alias: Option<u16>, group: Option<&str>) -> SubDev
     SubDeviceConfiguration { alias, group, ..expected(name, kind, Presence::HotConnect) }
 }
 
-/// In Op without those at `off`, which have no power yet.
+/// In Op without the positions in `off`, which have no power yet.
 fn in_op(configuration: Configuration, segment: Segment, off: &[usize]) -> Rig {
     let mut rig = Rig::on(configuration, segment);
     off.iter().for_each(|&it| assert!(rig.segment.power_off(it)));
@@ -99,7 +99,7 @@ fn joined(rig: &Rig) -> Vec<u16> {
     joined
 }
 
-/// Both ends of the cable by which frames come to a SubDevice: position and port.
+/// Both ends of the cable by which frames reach a SubDevice: position and port.
 fn cable(rig: &Rig, position: usize) -> [(u16, u8); 2] {
     let cable = rig.main_device.sub_devices()[position].cable().expect("its place is known");
     cable.map(|end| (end.position.expect("a SubDevice"), end.port.expect("a port")))
@@ -112,7 +112,8 @@ fn station(rig: &Rig, place: usize) -> u16 {
     u16::from_le_bytes(bytes)
 }
 
-/// Cycles until all exchange data; those at `others` do so in each of them, and no cycle is short.
+/// Cycles until all exchange data. The positions in `others` do so in each cycle, and no cycle is
+/// short.
 fn cycles_until_all_exchange(rig: &mut Rig, others: &[usize]) -> usize {
     let all = rig.main_device.sub_devices().len();
     for cycle in 0..SOON {
@@ -135,7 +136,7 @@ fn an_optional_one_is_absent_at_the_start_and_joins_in_op() {
             true => optional("late", kinds[it]),
             false => required("first", kinds[it]),
         });
-        // A star, so that who is off takes nobody else along.
+        // A star, so that a SubDevice without power does not cut off the others.
         let devices: Vec<_> =
             [9, kinds[0], kinds[1], kinds[2]].into_iter().map(|it| device(it, 0)).collect();
         let hub = required("hub", 9);
@@ -170,7 +171,7 @@ fn an_optional_one_is_absent_at_the_start_and_joins_in_op() {
     }
 }
 
-/// A star of four, in Op without the third, which is exchanged in every so many cycles.
+/// A star of four, in Op without the third, which is exchanged every `every` cycles.
 fn star_without_the_third(every: u16) -> Rig {
     let late = SubDeviceConfiguration { every, ..optional("late", 2) };
     let described_as = vec![required("hub", 9), required("first", 1), late, required("last", 3)];
@@ -181,7 +182,7 @@ fn star_without_the_third(every: u16) -> Rig {
 }
 
 #[test]
-fn one_of_a_slow_group_is_missed_by_nobody_and_joins() {
+fn late_member_of_a_slow_group_joins_without_disturbance() {
     let mut rig = star_without_the_third(4);
     let whole = (0..100).filter(|_| rig.cycle().all_fresh).count();
     assert_eq!(whole, 100, "{:?}", rig.main_device.working_counters().collect::<Vec<_>>());
@@ -204,15 +205,16 @@ fn the_first_inputs_that_are_fresh_are_of_that_cycle() {
             rig.cycle();
             rig.main_device.inputs_fresh(2)
         });
-        // A drive in Op is in none of the states that its statusword shows as zero.
+        // A drive in Op has a statusword other than zero.
         assert!(fresh && rig.main_device.inputs(2)[..2] != [0; 2], "{:?}", rig.main_device.inputs(2));
     }
 }
 
-/// Places count from the front: one that comes moves all behind it by one, also between the reading of an identity and the writing of an address.
+/// Positions count from the front. A SubDevice that joins shifts all behind it by one, also between
+/// the reading of an identity and the writing of an address.
 // feature(main-device): one that comes while another is given its address is not taken for it, and both join
 #[test]
-fn one_that_comes_while_another_is_addressed_is_not_taken_for_it() {
+fn arrival_during_addressing_is_not_confused() {
     for wait in 0..40 {
         let described_as = vec![required("hub", 9), optional("first", 1), optional("second", 2)];
         let devices = [9, 1, 2].map(|it| device(it, 0)).into();
@@ -237,7 +239,7 @@ fn one_that_comes_while_another_is_addressed_is_not_taken_for_it() {
     }
 }
 
-/// A frame is never shorter than 60 bytes, whatever a cycle leaves.
+/// A frame is never shorter than 60 bytes, even if a cycle leaves less.
 #[test]
 fn one_joins_where_process_data_leaves_no_room_in_a_cycle() {
     let mut described_as: Vec<_> = (0..24).map(|it| required(&format!("drive {it}"), 1)).collect();
@@ -276,7 +278,8 @@ fn one_that_goes_again_is_not_missed_and_comes_back() {
 // feature(main-device): hot-connect groups known by alias or identity, at whatever place they are plugged
 #[test]
 fn a_group_joins_as_a_whole_wherever_it_is_plugged() {
-    // A hub with three ports; the group of two is described last, and is plugged at the first or the last of them.
+    // A hub with three ports; the group of two is described last, and is plugged at the first or
+    // the last of them.
     for (first, last) in [(3, 2), (2, 3)] {
         let configuration = described(vec![
             required("hub", 9),
@@ -363,7 +366,7 @@ fn a_group_that_was_there_comes_back_at_another_place() {
 }
 
 #[test]
-fn a_line_goes_on_where_one_joins_at_its_end() {
+fn line_continues_while_one_joins_at_its_end() {
     let sub_devices = vec![required("first", 1), required("second", 2), optional("last", 1)];
     let segment = || Segment::new(vec![device(1, 0), device(2, 0), device(1, 0)]);
     let delays = |rig: &Rig| {
@@ -394,7 +397,7 @@ fn a_line_goes_on_where_one_joins_at_its_end() {
 }
 
 #[test]
-fn who_is_there_at_the_start_is_found_at_whatever_place() {
+fn sub_device_present_at_start_is_found_at_any_position() {
     let configuration = described(vec![
         required("first", 1),
         hot("tool", 2, Some(5), None),
@@ -417,7 +420,7 @@ fn who_is_there_at_the_start_is_found_at_whatever_place() {
 }
 
 #[test]
-fn a_stranger_in_between_stays_in_init_and_is_named() {
+fn unexpected_sub_device_stays_in_init_and_is_named() {
     let described_as = vec![required("first", 1), optional("second", 2), required("third", 3)];
     let devices = vec![device(1, 0), device(8, 0), device(3, 0)];
     let mut rig = in_op(described(described_as), Segment::new(devices), &[]);
@@ -481,7 +484,7 @@ fn blow() -> impl Strategy<Value = Blow> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
-    /// Any SubDevices may come and go, at any time: when all have power and cables, all are in Op.
+    /// SubDevices join and leave at any time: when all have power and cables, all are in Op.
     #[test]
     fn any_coming_and_going_ends_in_op(first in 1_usize..6, blows in proptest::collection::vec(blow(), 0..12)) {
         let configuration = described(vec![

@@ -1,4 +1,4 @@
-//! Those that come late and are not as described, or are described by little.
+//! SubDevices that join late and differ from their description, or have a minimal one.
 
 use ethercat::main_device::LatchMode;
 use ethercat::pdo::{Pdo, PdoEntry, PdoMapping};
@@ -89,7 +89,7 @@ fn one_without_coe_joins_with_the_pdos_of_its_sii() {
 }
 
 #[test]
-fn one_that_only_an_alias_tells_is_a_coupler_until_it_shows_process_data() {
+fn alias_only_sub_device_is_a_coupler_until_it_has_process_data() {
     let late = || SubDeviceConfiguration {
         name: "late".to_owned(),
         alias: Some(7),
@@ -98,8 +98,9 @@ fn one_that_only_an_alias_tells_is_a_coupler_until_it_shows_process_data() {
     };
     let coupler = SiiDescription { alias: 7, ..coupler(identity(3), "coupler") };
     assert_eq!(joins(late(), plain(coupler, true)), Ok(()));
-    let unexpected = "it has process data, and it was absent at the start with nothing said of it, expected none; give its pdos or \
-                      its identity, or start with it plugged";
+    let unexpected = "it has process data, expected none: it was absent at the start, and the \
+        robot file gives no process data; give its pdos or its identity, or plug it in before the \
+        start";
     assert_eq!(joins(late(), device(3, 7)), Err(unexpected.to_owned()));
     let terminal = SiiDescription { alias: 7, ..digital_inputs(identity(3), "inputs", 8) };
     assert_eq!(joins(late(), plain(terminal, true)), Err(unexpected.to_owned()));
@@ -155,7 +156,7 @@ fn what_one_that_comes_late_lacks_is_one_sentence() {
 
 /// Members in the order of their cable, and not as each gets there.
 #[test]
-fn a_group_is_told_as_a_whole() {
+fn group_is_reported_as_a_whole() {
     let described_as = vec![
         required("hub", 9),
         hot("gripper", 1, Some(77), Some("tool")),
@@ -189,7 +190,8 @@ fn a_group_is_told_as_a_whole() {
     }
 }
 
-/// Of a group one is not what was described: it could not join, the other waits for it and counts as no fault.
+/// One of a group differs from its description: it could not join, the other waits for it and
+/// counts as no fault.
 #[test]
 fn of_a_group_with_one_that_is_refused_the_other_waits() {
     let wrong = SubDeviceConfiguration {

@@ -1,4 +1,4 @@
-//! A SubDevice whose inputs are its outputs.
+//! A SubDevice that returns its outputs as inputs.
 
 use ethercat::sii::{Identity, Image};
 use ethercat::time::Instant;

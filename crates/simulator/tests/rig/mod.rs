@@ -54,7 +54,7 @@ pub(crate) struct Rig {
     pub(crate) cycles: u64,
     /// Changes replies on their way back.
     pub(crate) tamper: Option<Tamper>,
-    /// Asks for the state that is asked for, around each frame.
+    /// Requests the current target state again around each frame.
     pub(crate) asks: bool,
     /// Replies that wait to be taken, as in a network interface's ring.
     ring: VecDeque<Vec<u8>>,
@@ -112,7 +112,8 @@ impl Rig {
         }
     }
 
-    /// Runs one cycle, and returns its report; with [`Replies::NextCycle`] the report of the previous cycle.
+    /// Runs one cycle, and returns its report; with [`Replies::NextCycle`] the report of the
+    /// previous cycle.
     pub(crate) fn cycle(&mut self) -> CycleReport {
         match self.replies {
             Replies::SameCycle => {
@@ -192,7 +193,8 @@ impl Rig {
         }
     }
 
-    /// Advances time to `end`; frames arrive. The MainDevice takes its replies at once if it `receives`.
+    /// Advances time to `end`; frames arrive. The MainDevice takes its replies at once if it
+    /// `receives`.
     pub(crate) fn pass_to(&mut self, end: Instant, receives: bool) {
         while let Some(arrival) = self.wire.next_arrival().filter(|&arrival| arrival <= end) {
             self.now = self.now.max(arrival);

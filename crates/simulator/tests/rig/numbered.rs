@@ -1,4 +1,4 @@
-//! SubDevice whose inputs contain their time, its number, and the outputs it took last.
+//! A SubDevice with inputs that contain their time, its number, and the outputs it took last.
 
 use ethercat::link::Segment as _;
 use ethercat::register;
@@ -49,7 +49,8 @@ pub(crate) fn numbered_on(esc: EscDescription, number: usize, blocks: usize) -> 
     SubDevice::new(esc, image.emit(), Box::new(numbered))
 }
 
-/// True if `inputs` were all made in one step of number `number`, for a frame sent at `sent` and back by `received`.
+/// True if `inputs` were all made in one step of number `number`, for a frame sent at `sent` and
+/// back by `received`.
 pub(crate) fn is_of(inputs: &[u8], number: usize, sent: Instant, received: Instant) -> bool {
     let made = Instant::from_nanos(word(inputs, 0));
     let uniform = inputs.chunks_exact(3 * STAMP).all(|block| block == &inputs[..3 * STAMP]);
@@ -66,7 +67,7 @@ fn word(bytes: &[u8], number: usize) -> u64 {
     u64::from_le_bytes(bytes[start..start + STAMP].try_into().expect("eight bytes"))
 }
 
-/// Lets the SubDevice at `position` take part in process data or not: its outputs, its inputs.
+/// Enables or disables process data of the SubDevice at `position`: its outputs, its inputs.
 pub(crate) fn take_part(rig: &mut Rig, position: usize, outputs: bool, inputs: bool) {
     for (fmmu, active) in (0..).zip([outputs, inputs]) {
         let register = register::FMMU + fmmu * register::fmmu::LENGTH + FMMU_ACTIVATE;

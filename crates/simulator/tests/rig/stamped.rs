@@ -1,4 +1,4 @@
-//! SubDevice whose inputs contain their time.
+//! A SubDevice with inputs that contain their time.
 
 use std::time::Duration;
 

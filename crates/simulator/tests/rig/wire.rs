@@ -1,4 +1,5 @@
-//! Wire between both ends: delays frames, and loses, holds back, duplicates and reorders them on demand.
+//! Wire between both ends: delays frames, and loses, holds back, duplicates and reorders them on
+//! demand.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -71,7 +72,7 @@ pub(crate) struct Wire {
 }
 
 impl Wire {
-    /// A wire without faults; `seed` determines those it is given later.
+    /// A wire without faults; `seed` determines the faults configured later.
     pub(crate) fn new(seed: u64) -> Self {
         let (travelling, fates) = (Vec::new(), HashMap::new());
         let (faults, reply_faults) = (Faults::default(), None);

@@ -1,6 +1,6 @@
-//! Names of elements: those of one signal that stands for several values.
+//! Names of elements, for one signal that covers several values.
 
-/// True if `name` is that of an element of the signal `array`: `array[0]` and up, or `array.x`.
+/// True if `name` belongs to an element of the signal `array`: `array[0]` and up, or `array.x`.
 #[must_use]
 pub fn is_element(array: &str, name: &str) -> bool {
     let rest = name.strip_prefix(array).unwrap_or("");

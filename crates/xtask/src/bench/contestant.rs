@@ -1,4 +1,4 @@
-//! Program under measurement: it starts on a cable of its own, then runs rounds on request.
+//! Program under measurement: it starts on a separate cable, then runs rounds on request.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -41,9 +41,9 @@ impl Round {
 }
 
 impl Contestant {
-    /// Starts `program`, which gets interface and load as arguments. A program that needs a bus to start is
-    /// first brought up against `onbeat simulate`; then the reflector takes over the far end. `by_xdp` has an XDP program
-    /// on the near end.
+    /// Starts `program`, which gets interface and load as arguments. A program that needs a bus to
+    /// start is first brought up against `onbeat simulate`; then the reflector takes over the far
+    /// end. `by_xdp` has an XDP program on the near end.
     ///
     /// # Errors
     /// The missing part, or the program's answer instead of `ready`.
@@ -101,7 +101,7 @@ impl Contestant {
     fn answer(&mut self) -> Result<String, String> {
         let mut line = String::new();
         match self.output.read_line(&mut line) {
-            Ok(0) => Err(format!("{} ended (its reason stands above)", self.name)),
+            Ok(0) => Err(format!("{} ended (see its reason above)", self.name)),
             Ok(_) => Ok(line.trim_end().to_owned()),
             Err(error) => Err(format!("{}: {error}", self.name)),
         }

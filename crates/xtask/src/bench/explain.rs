@@ -1,7 +1,7 @@
 //! `cargo xtask bench explain`: cost of `onbeat run --explain` for the cycle.
 //!
-//! Short runs with and without it alternate, so that disturbances of the machine affect both alike. Compare
-//! the medians: the tails are the machine's.
+//! Short runs with and without it alternate, so that disturbances of the machine affect both alike.
+//! Compare the medians: the tails are the machine's.
 
 use std::fmt::Write as _;
 use std::fs;

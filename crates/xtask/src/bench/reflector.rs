@@ -24,8 +24,8 @@ impl Reflector {
         let object = folder.join(format!("reflector-{sub_devices}.o"));
         let mut compile = Command::new(clang);
         compile.args(["-O2", "-g", "-Wall", "-Werror", "-target", "bpf"]);
-        // Debian keeps <asm/types.h> in an architecture-specific folder, which `-target bpf` does not
-        // search.
+        // Debian keeps <asm/types.h> in an architecture-specific folder, which `-target bpf` does
+        // not search.
         compile.arg(format!("-I/usr/include/{}-linux-gnu", std::env::consts::ARCH));
         compile.arg(format!("-DSUB_DEVICES={sub_devices}"));
         compile.arg("-c").arg(root.join("peers/wire/reflector.bpf.c")).arg("-o").arg(&object);
@@ -33,8 +33,8 @@ impl Reflector {
         Ok(Self { object })
     }
 
-    /// Attaches the reflector to the far end of `testbed`, in native mode, and its counterpart to the near
-    /// end, unless that has a program of its own.
+    /// Attaches the reflector to the far end of `testbed`, in native mode, and its counterpart to
+    /// the near end, unless the near end already has a program.
     ///
     /// # Errors
     /// The error of `ip`.

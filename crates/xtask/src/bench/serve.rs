@@ -1,7 +1,8 @@
 //! `cargo xtask bench serve`: cost of pages of `onbeat serve` for the cycle of the humanoid.
 //!
-//! One run, recorded; no client, a program that takes sixty channels, and a browser that draws them take turns beside it, so that
-//! disturbances of the machine affect all alike. The browser has the cycle's machine here, which it need not have.
+//! One run, recorded. No client, a program with sixty channels, and a browser that draws them take
+//! turns, so that disturbances of the machine affect all alike. The browser shares the cycle's
+//! machine here, which it need not do.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -53,7 +54,8 @@ impl Looks {
     }
 }
 
-/// A turn: who looked from when to when, ns of the monotonic clock, and CPU time of the server in it, in hundredths of a second.
+/// A turn: kind of client, start and end in ns of the monotonic clock, and CPU time of the server
+/// in it, in hundredths of a second.
 struct Turn {
     who: Looks,
     from: u64,
@@ -206,7 +208,8 @@ impl Drop for Taker {
 fn table(turns: &[Turn], everybody: &[Looks], recording: &Path) -> Result<String, String> {
     let cycles = cycles(recording)?;
     let mut table = String::from(
-        "\nhumanoid-59, 1 ms    who looks       cycles  median us    99 % us  99.9 % us     most us   CPU of serve\n",
+        "\nhumanoid-59, 1 ms    clients         cycles  median us    99 % us  99.9 % us     most \
+         us   CPU of serve\n",
     );
     for (place, what) in ["wakeup latency", "period jitter", "response time"].into_iter().enumerate() {
         for &who in everybody {
@@ -265,7 +268,8 @@ fn last_cpu() -> String {
     (thread::available_parallelism().map_or(1, usize::from) - 1).to_string()
 }
 
-/// The monotonic clock to a hundredth of a second, ns; it is the time since the machine was started, if it has never been suspended.
+/// The monotonic clock to a hundredth of a second, ns; it is the time since the machine was
+/// started, if it has never been suspended.
 fn monotonic() -> Result<u64, String> {
     let text = fs::read_to_string("/proc/uptime").map_err(|error| error.to_string())?;
     let seconds: f64 = text.split(' ').next().and_then(|it| it.parse().ok()).ok_or("/proc/uptime")?;

@@ -1,4 +1,5 @@
-//! Soak: a bus with random faults from a seed, for as long as one likes; memory, descriptors and outcome.
+//! Soak: a bus with random faults from a seed, for as long as one likes; memory, descriptors and
+//! outcome.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -87,7 +88,7 @@ const CALM: u64 = 60;
 /// SubDevices of the robot.
 const DRIVES: u64 = 6;
 
-/// Script of faults, one every 2 to 8 s; each is over before the next but one.
+/// Script of faults, one every 2 to 8 s; each ends before the next but one.
 fn faults(Options { seconds, seed }: Options) -> String {
     let mut random = fastrand::Rng::with_seed(seed);
     let (mut script, mut at) = (format!("5s seed {seed}\n"), 10_000);

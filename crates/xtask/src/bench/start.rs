@@ -18,14 +18,15 @@ use crate::report::{Outcome, Report};
 const COUNTS: [usize; 4] = [6, 59, 200, 1000];
 /// Starts of each.
 const STARTS: usize = 9;
-/// Time that the simulator has to start, before it is looked for.
+/// Time for the simulator to start, before the run looks for it.
 const SIMULATOR_STARTS: Duration = Duration::from_secs(2);
 /// Seconds after which a peer is ended that has not said anything.
 const PEER_TIMEOUT: &str = "60";
 /// Bytes of outputs and of inputs of a drive of [`super::wire::drives`].
 const BYTES_EACH: usize = 16;
 
-/// Measures from the start of the program to its end: bring-up to PreOp, one cycle, and back to Init. A large bus needs more cycles to Op.
+/// Measures from the start of the program to its end: bring-up to PreOp, one cycle, and back to
+/// Init. A large bus needs more cycles to Op.
 pub(crate) fn bring_up(root: &Path, folder: &Path, report: &mut Report) {
     report.step("bench bring-up", || match measure(root, folder) {
         Ok(table) => {
@@ -36,8 +37,8 @@ pub(crate) fn bring_up(root: &Path, folder: &Path, report: &mut Report) {
     });
 }
 
-/// Measures from `git clone` to the first cycle, with a target folder of its own; downloaded crates are
-/// kept.
+/// Measures from `git clone` to the first cycle, with a separate target folder; downloaded crates
+/// are kept.
 pub(crate) fn fresh_clone(root: &Path, report: &mut Report) {
     report.step("bench clone", || {
         let clone = root.join("target/bench-clone");
@@ -65,11 +66,12 @@ pub(crate) fn fresh_clone(root: &Path, report: &mut Report) {
     });
 }
 
-/// Measures the same over a veth pair, and how long each of `peers` takes from its start to Op, against a simulator that runs already:
-/// two different ways, which are not to be compared number by number.
+/// Measures the same over a veth pair, and the time of each of `peers` from its start to Op,
+/// against a running simulator: two different measurements, not comparable number by number.
 ///
 /// # Errors
-/// The missing part, or why ours does not come up. What a peer cannot do stands in its place.
+/// The missing part, or the reason that ours does not come up. A peer's failure is shown in its
+/// place.
 pub(crate) fn over_the_wire(
     root: &Path,
     folder: &Path,
@@ -91,7 +93,7 @@ pub(crate) fn over_the_wire(
         let took = median(|| run_to_end(&mut ours).map(|(took, _)| took))?;
         let _ = writeln!(table, "{count:10}   Onbeat {took:.0}");
         for (name, command) in &mut peers {
-            let told = match command {
+            let cell = match command {
                 Ok(command) => {
                     let mut peer = Command::new("timeout");
                     peer.arg(PEER_TIMEOUT).arg(command.get_program()).args(command.get_args());
@@ -101,7 +103,7 @@ pub(crate) fn over_the_wire(
                 }
                 Err(why) => why.clone(),
             };
-            let _ = writeln!(table, "{:10}   {name} {told}", "");
+            let _ = writeln!(table, "{:10}   {name} {cell}", "");
         }
     }
     Ok(table)

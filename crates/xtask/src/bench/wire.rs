@@ -1,9 +1,11 @@
-//! `cargo xtask bench wire`: round trips over a veth pair whose far end reflects in the kernel.
+//! `cargo xtask bench wire`: round trips over a veth pair with a far end that reflects in the
+//! kernel.
 //!
-//! Each contestant has a cable of its own and runs at SCHED_FIFO 80 on the same core. Contestants alternate
-//! in short rounds, so that disturbances of the machine affect all of them alike. The reply is available
-//! when the send returns (the kernel runs both ends of the cable on the sender's core), so that the
-//! measurement is of the program's own cost: system calls, copies, building, matching and checking.
+//! Each contestant has a separate cable and runs at SCHED_FIFO 80 on the same core. Contestants
+//! alternate in short rounds, so that disturbances of the machine affect all of them alike. The
+//! reply is available when the send returns (the kernel runs both ends of the cable on the sender's
+//! core), so that the measurement is of the program's own cost: system calls, copies, building,
+//! matching and checking.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -159,13 +161,15 @@ fn bring_up_wire(root: &Path, folder: &Path) -> Result<String, String> {
     start::over_the_wire(root, folder, peers.map(|it| (it.name, it.command)).into())
 }
 
-/// Median of the ratios of the medians of rounds: a change of the machine's speed from one round to the next does not count.
+/// Median of the ratios of the medians of rounds: a change of the machine's speed from one round to
+/// the next does not count.
 fn ratio(rounds: &[u64], others: &[u64]) -> f64 {
     let millionths = rounds.iter().zip(others).map(|(own, other)| own * 1_000_000 / other.max(&1));
     Sorted::new(millionths.collect()).quantile(0.5) as f64 / 1e6
 }
 
-/// Contestants that the others are compared to: the raw socket, and raw loops with Onbeat's own frame.
+/// Contestants that the others are compared to: the raw socket, and raw loops with Onbeat's own
+/// frame.
 const FLOOR: &str = "raw socket";
 const LOOP: &str = "raw, as ours";
 const LOOP_XDP: &str = "raw AF_XDP, ours";
@@ -250,14 +254,15 @@ fn results_folder(root: &Path) -> PathBuf {
     root.join(format!("bench-results/wire-{now}"))
 }
 
-/// Writes a robot file of drives whose frames are as long as the load's.
+/// Writes a robot file of drives with frames as long as the load's.
 fn robot(folder: &Path, load: &Load) -> Result<PathBuf, String> {
     let path = folder.join(format!("robot-{}.toml", load.frame_bytes));
     fs::write(&path, drives(load.sub_devices)).map_err(|error| format!("{}: {error}", path.display()))?;
     Ok(path)
 }
 
-/// Robot file of `count` drives, with the shortest of the usual periods in which the wire carries their process data.
+/// Robot file of `count` drives, with the shortest of the usual periods in which the wire carries
+/// their process data.
 pub(crate) fn drives(count: usize) -> String {
     let period = match count {
         0..=250 => "1ms",

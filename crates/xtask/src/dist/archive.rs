@@ -1,4 +1,4 @@
-//! The archive, with everything where it stands below a prefix such as `/usr/local`.
+//! The archive, with every file at its path below a prefix such as `/usr/local`.
 
 use std::fs;
 use std::path::Path;
@@ -64,7 +64,8 @@ pub(super) fn put_folders(root: &Path, to: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Seconds since 1970 at which the commit was made, which is the time of every file: the same commit, the same archive.
+/// Seconds since 1970 at which the commit was made, which is the time of every file: the same
+/// commit, the same archive.
 pub(super) fn time_of_commit(root: &Path) -> String {
     let time = command::output(Command::new("git").args(["log", "-1", "--format=%ct"]).current_dir(root));
     time.map_or_else(|_| "0".to_owned(), |time| time.trim().to_owned())

@@ -11,8 +11,8 @@ use serde_json::Value;
 use super::write;
 use crate::command;
 
-/// Boots it, has a robot run in it as a service, and looks at what is left of that; without control groups of version 2, which that systemd
-/// wants, it says that it does not.
+/// Boots it, runs a robot in it as a service, and checks what is left afterwards. Without control
+/// groups of version 2, which that systemd needs, it reports that it is skipped.
 pub(super) fn test(fresh: &Path) -> Result<(), String> {
     let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
     if !mounts.lines().any(|mount| mount.split(' ').nth(2) == Some("cgroup2")) {
@@ -50,7 +50,7 @@ fn summary(text: &str) -> Result<(), String> {
     // It moved at 0.6 rad/s, a tenth of its limit; its loop settles for some time.
     let is_at_rest = axis["velocity"].as_f64().is_some_and(|velocity| velocity.abs() < 0.1);
     if !is_at_rest || !axis["stop"].is_null() {
-        return Err(format!("expected an axis at rest after the stop, found {axis}"));
+        return Err(format!("expected an axis at standstill after the stop, found {axis}"));
     }
     let conditions = &run["conditions"];
     let granted = (&conditions["priority"]["granted"], &conditions["memory_lock"]["granted"]);

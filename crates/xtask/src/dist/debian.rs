@@ -95,7 +95,7 @@ fn control(root: &Path, staged: &Path, target: &Target) -> Result<(), String> {
     open(&folder, 0o755)
 }
 
-/// The copyright file, whose last paragraph is the MIT licence.
+/// The copyright file; its last paragraph is the MIT licence.
 fn copyright(root: &Path) -> Result<String, String> {
     let mut text = read(&root.join("packaging/debian/copyright"))?;
     for line in read(&root.join("LICENSE-MIT"))?.lines().skip(4) {

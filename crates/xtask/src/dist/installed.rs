@@ -66,7 +66,8 @@ fn stripped(programs: &Programs, folder: &Path) -> Result<Programs, String> {
     Ok(Programs::in_folder(&small))
 }
 
-/// A copy of a Debian that debootstrap has made, of this machine's release: the tests' programs need its C library.
+/// A copy of a Debian that debootstrap has made, of this machine's release: the tests' programs
+/// need its C library.
 fn fresh(folder: &Path) -> Result<PathBuf, String> {
     let release = fs::read_to_string("/etc/os-release").unwrap_or_default();
     let name = release.lines().find_map(|line| line.strip_prefix("VERSION_CODENAME="));
@@ -89,7 +90,7 @@ fn fresh(folder: &Path) -> Result<PathBuf, String> {
     Ok(fresh)
 }
 
-/// Runs a script in it, without a network and with processes of its own.
+/// Runs a script in it, without a network and in a separate process namespace.
 fn inside(fresh: &Path, script: &str) -> Result<(), String> {
     write(&fresh.join("test.sh"), script)?;
     let mut shell = Command::new("unshare");

@@ -1,6 +1,7 @@
-//! Licences of the libraries in the programs: only those that deny.toml allows, and their texts.
+//! Licences of the libraries in the programs: only licences that deny.toml allows, and their texts.
 //!
-//! `cargo deny` reads the same file; its installation takes longer than all other steps of a release.
+//! `cargo deny` reads the same file; its installation takes longer than all other steps of a
+//! release.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -221,7 +222,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn expressions_are_judged_as_spdx_says() {
+    fn expressions_are_evaluated_as_spdx_specifies() {
         let allowed = Allowed::parse(
             "\nallow = [\"MIT\", \"A WITH B\"]\nexceptions = [{ crate = \"c\", allow = [\"M\"] }]\n",
         );

@@ -31,7 +31,7 @@ impl Pages {
         Ok(pages)
     }
 
-    /// Puts the manual pages into a folder, packed by gzip if asked for, as Debian has them.
+    /// Puts the manual pages into a folder, compressed by gzip on request, as Debian has them.
     ///
     /// # Errors
     /// The file system's, or gzip's.

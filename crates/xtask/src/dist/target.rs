@@ -50,7 +50,7 @@ pub(super) struct Programs {
 }
 
 impl Programs {
-    /// Those in one folder.
+    /// Programs in one folder.
     pub(super) fn in_folder(folder: &Path) -> Self {
         let [onbeat, ros2, measure] =
             ["onbeat", "onbeat-ros2", "onbeat-measure"].map(|name| folder.join(name));
@@ -69,7 +69,7 @@ const SMALLER: &str = "-C link-arg=--icf=all -C link-arg=-zpack-relative-relocs"
 /// Packages that the programs are in.
 pub(super) const PACKAGES: [&str; 3] = ["onbeat-cli", "onbeat-experiments", "onbeat-ros2"];
 
-/// Those of the main workspace.
+/// Packages of the main workspace.
 const MAIN_PACKAGES: &[&str] = PACKAGES.split_at(2).0;
 
 impl Target {
@@ -91,7 +91,8 @@ impl Target {
         let mut main = command::cargo(root, &words);
         main.args(MAIN_PACKAGES.iter().flat_map(|name| ["--package", name]));
         for mut cargo in [main, ros2::cargo(root, &words)] {
-            // rustc brings the linker, and all else that a static program is linked with: no C compiler for that machine is needed.
+            // rustc brings the linker, and all else that a static program is linked with: no C
+            // compiler for that machine is needed.
             cargo.env(variable("LINKER"), "rust-lld").env(variable("RUSTFLAGS"), SMALLER);
             command::run(&mut cargo).map_err(Outcome::Failed)?;
         }
@@ -150,7 +151,8 @@ pub(super) fn of_processor(name: &str) -> Option<&'static Target> {
     TARGETS.iter().find(|target| target.processor == name)
 }
 
-/// Has rustup install the standard library for static programs of this processor, unless it is there.
+/// Has rustup install the standard library for static programs of this processor, unless it is
+/// there.
 ///
 /// # Errors
 /// No release is made for it, or rustup cannot.
@@ -174,7 +176,8 @@ pub(super) fn of_this_machine(root: &Path) -> Result<Programs, String> {
     })
 }
 
-/// Checks that the program compiles with musl's library and on a machine of 32 bits, which is one target.
+/// Checks that the program compiles with musl's library and on a machine of 32 bits, which is one
+/// target.
 pub(crate) fn check(root: &Path) -> Outcome {
     let Some(target) = of_processor("arm") else {
         return Outcome::Failed("no target has 32 bits".to_owned());

@@ -1,5 +1,5 @@
-//! Eclipse Cyclone DDS, a DDS of ROS 2, watches and commands simulated robots through `onbeat-ros2`; and
-//! ROS 2's own definitions check the messages.
+//! Eclipse Cyclone DDS, a DDS of ROS 2, watches and commands simulated robots through
+//! `onbeat-ros2`; and ROS 2's own definitions check the messages.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::report::{Outcome, Report};
 use crate::{command, setup};
 
-/// Judges a mobile base with its sensors, and an arm, each down to simulated drives and devices.
+/// Checks a mobile base with its sensors, and an arm, each down to simulated drives and devices.
 pub(super) fn judge(root: &Path, onbeat: &Path) -> Outcome {
     let python = match setup::python_with_cyclone(root) {
         Ok(python) => python,
@@ -22,7 +22,7 @@ pub(super) fn judge(root: &Path, onbeat: &Path) -> Outcome {
 
 /// Decodes and encodes the messages of the golden file with the definitions included in `rosbags`.
 pub(super) fn definitions(root: &Path, report: &mut Report) {
-    report.step("judge ROS 2's definitions", || {
+    report.step("conformance ROS 2 definitions", || {
         let python = match setup::python_with_cyclone(root) {
             Ok(python) => python,
             Err(why) => return Outcome::Skipped(why),
@@ -34,9 +34,10 @@ pub(super) fn definitions(root: &Path, report: &mut Report) {
     });
 }
 
-/// Isolates the judge from other DDS participants of this machine by a network namespace and a /dev/shm of its own:
-/// Fast DDS keeps a file there for each port, named after its number alone, and that of another version ends the
-/// program. Without root it shares both and only has a domain of its own.
+/// Isolates the check from other DDS participants of this machine by a separate network namespace
+/// and /dev/shm: Fast DDS keeps a file there for each port, named after its number alone, and a
+/// file of another version ends the program. Without root it shares both and only has a separate
+/// domain.
 pub(super) fn in_a_network_of_its_own() -> Command {
     let unshare = [
         "--net",

@@ -1,5 +1,6 @@
-//! Three other MainDevices drive the six-axis robot of `onbeat simulate`, each on a cable of its own: to Op and back, to Op
-//! again, and there a drive leaves Op and one loses its power, by `onbeat fault`.
+//! Three other MainDevices drive the six-axis robot of `onbeat simulate`, each on a separate cable:
+//! to Op and back, to Op again, and there `onbeat fault` makes a drive leave Op and one lose its
+//! power.
 
 use std::path::Path;
 use std::process::Command;
@@ -14,7 +15,7 @@ use crate::{command, setup};
 /// Runs each peer as a step.
 pub(crate) fn all(root: &Path, onbeat: &Path, report: &mut Report) {
     for (peer, script) in [("pysoem", "pysoem_judge.py"), ("kickcat", "kickcat_judge.py")] {
-        report.step(&format!("judge {peer}"), || {
+        report.step(&format!("conformance {peer}"), || {
             let python = match setup::python(root) {
                 Ok(python) => python,
                 Err(why) => return Outcome::Skipped(why),
@@ -24,7 +25,7 @@ pub(crate) fn all(root: &Path, onbeat: &Path, report: &mut Report) {
             judge(root, onbeat, command)
         });
     }
-    report.step("judge ethercrab", || {
+    report.step("conformance ethercrab", || {
         let mut command = Command::new(root.join("peers/ethercrab/target/debug/ethercrab-peer"));
         command.arg("judge");
         judge(root, onbeat, command)
@@ -51,7 +52,8 @@ fn judge(root: &Path, onbeat: &Path, mut peer: Command) -> Outcome {
     };
     peer.arg(Side::Near.interface()).arg(onbeat).arg(simulate.name());
     let mut peer = testbed.run_in(Side::Near, peer);
-    // A bus that was up before comes up again like a fresh one, for the same process and for the next one.
+    // A bus that was up before comes up again like a fresh one, for the same process and for the
+    // next one.
     for time in 1..=PROCESSES {
         if let Err(why) = command::run_within(&mut peer, LONGEST) {
             return Outcome::Failed(format!("process {time} of {PROCESSES}: {why}"));
@@ -60,7 +62,8 @@ fn judge(root: &Path, onbeat: &Path, mut peer: Command) -> Outcome {
     simulate.still_running().map_or_else(Outcome::Failed, |()| Outcome::Passed)
 }
 
-/// Number of processes of each peer, one after another, on the same simulation; each reaches Op at least twice.
+/// Number of processes of each peer, one after another, on the same simulation; each reaches Op at
+/// least twice.
 const PROCESSES: u32 = 2;
 
 /// Time limit; three times to Op and 3 000 cycles at 1 kHz take some 10 s.

@@ -1,4 +1,5 @@
-//! A genuine ROS 2, rclpy on Fast DDS, watches and commands a simulated base and an arm through `onbeat-ros2`.
+//! A genuine ROS 2, rclpy on Fast DDS, watches and commands a simulated base and an arm through
+//! `onbeat-ros2`.
 
 use std::path::Path;
 use std::time::Duration;
@@ -7,7 +8,8 @@ use super::cyclone::in_a_network_of_its_own;
 use crate::report::Outcome;
 use crate::{command, setup};
 
-/// Makes the interfaces that PyPI lacks, compares the hashes of types with those of ROS 2's own generator, then judges the node.
+/// Makes the interfaces that PyPI lacks, compares the hashes of types with ROS 2's own generator,
+/// then checks the node.
 pub(super) fn judge(root: &Path, onbeat: &Path) -> Outcome {
     let python = match setup::python_with_ros(root) {
         Ok(python) => python,

@@ -1,4 +1,5 @@
-//! SimSo, a simulator of real-time scheduling, simulates the task sets that `onbeat analyse` analyses.
+//! SimSo, a simulator of real-time scheduling, simulates the task sets that `onbeat analyse`
+//! analyses.
 
 use std::path::Path;
 use std::process::Command;
@@ -9,7 +10,7 @@ use crate::{command, setup};
 
 /// Runs one step: random task sets, fixed priorities and earliest deadline first.
 pub(crate) fn all(root: &Path, onbeat: &Path, report: &mut Report) {
-    report.step("judge simso", || {
+    report.step("conformance simso", || {
         let python = match setup::python_with_simso(root) {
             Ok(python) => python,
             Err(why) => return Outcome::Skipped(why),

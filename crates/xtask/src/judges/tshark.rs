@@ -12,7 +12,7 @@ const CYCLES: usize = 1000;
 
 /// Captures a run of the six-axis robot and checks it with tshark.
 pub(crate) fn all(root: &Path, onbeat: &Path, report: &mut Report) {
-    report.step("judge tshark", || {
+    report.step("conformance tshark", || {
         if !command::works("tshark", &["--version"]) {
             return Outcome::Skipped("no tshark (Debian: tshark)".into());
         }
@@ -42,7 +42,7 @@ pub(crate) fn file(capture: &Path, report: &mut Report) {
 fn captured_run(root: &Path, onbeat: &Path, capture: &Path) -> Result<(), String> {
     let six_axis = root.join("examples/six-axis.toml");
     let text = fs::read_to_string(&six_axis).map_err(|error| format!("{}: {error}", six_axis.display()))?;
-    // A machine that stands still for a while must not end it with drives in fault.
+    // A host stall must not end it with drives in fault.
     let text = text.replacen("[bus]\n", "[bus]\nprocess_data_watchdog = \"5s\"\n", 1);
     let robot = capture.with_file_name("six-axis.toml");
     fs::write(&robot, text.replacen("outage_time = \"80ms\"", "outage_time = \"2s\"", 1))
@@ -56,7 +56,7 @@ fn captured_run(root: &Path, onbeat: &Path, capture: &Path) -> Result<(), String
 #[derive(Debug)]
 struct Found {
     frames: usize,
-    /// Frames that return with an LRW, LRD or LWR whose working counter rose.
+    /// Returned frames that have an LRW, LRD or LWR with an increased working counter.
     answered_process_data: usize,
     sdo_requests: usize,
     sdo_responses: usize,
@@ -115,8 +115,8 @@ fn frames(capture: &Path, filter: &str) -> Result<Vec<String>, String> {
     Ok(command::output(&mut tshark)?.lines().map(str::to_owned).collect())
 }
 
-/// Filters for frames that must not be in a capture of ours. Severities: 0x600000 is a warning, 0x800000 an
-/// error.
+/// Filters for frames that must not be in a capture of ours. Severities: 0x600000 is a warning,
+/// 0x800000 an error.
 const WRONG: &[(&str, &str)] = &[
     ("another protocol than EtherCAT", "not ecat"),
     ("a malformed part", "_ws.malformed"),

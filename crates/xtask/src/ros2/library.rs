@@ -18,10 +18,10 @@ const SHA256: &str = "42683a88b9dc025d7d45771b88d20846443b4901ec4b045ca78b8dd316
 /// File in the prepared folder with what it was made of.
 const MADE_OF: &str = "MADE_OF";
 
-/// Prepares the library, unless it is there already, made of the same package and patches.
+/// Prepares the library, unless it was already made of the same package and patches.
 ///
 /// # Errors
-/// The package cannot be had or has another checksum, or a patch does not apply.
+/// The package cannot be fetched or has another checksum, or a patch does not apply.
 pub(crate) fn prepare(root: &Path) -> Result<(), String> {
     let patches = patches(&root.join("ros2/patches"))?;
     let parts: Vec<String> = patches.iter().map(|path| read(path)).collect::<Result<_, _>>()?;
@@ -75,7 +75,7 @@ fn package(folder: &Path) -> Result<PathBuf, String> {
     })
 }
 
-/// A file in the cache of any registry: crates.io, or a mirror that stands for it.
+/// A file in the cache of any registry: crates.io, or a mirror of it.
 fn cached(file: &str) -> Option<PathBuf> {
     let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = home.or_else(|| Some(Path::new(&std::env::var_os("HOME")?).join(".cargo")))?;
@@ -104,7 +104,7 @@ fn unpacked(package: &Path, to: &Path) -> Result<(), String> {
     command::output(&mut tar).map(drop)
 }
 
-/// Applies a patch, whose every line of context has to be there.
+/// Applies a patch; every line of its context has to match.
 fn apply(patch: &Path, folder: &Path) -> Result<(), String> {
     let mut git = Command::new("git");
     git.args(["apply", "--whitespace=nowarn"]).arg(patch).current_dir(folder);
@@ -126,7 +126,8 @@ fn write(path: &Path, text: &str) -> Result<(), String> {
 mod tests {
     use super::*;
 
-    /// Files of patches, and their lines, at most: what is more goes upstream or out of the library.
+    /// Files of patches, and their lines, at most: what is more goes upstream or out of the
+    /// library.
     const FILES: usize = 5;
     const LINES: usize = 300;
 

@@ -1,4 +1,4 @@
-//! apt, with this machine's lists or with those of another release of Debian.
+//! apt, with this machine's lists or with the lists of another release of Debian.
 
 use std::fs;
 use std::io;
@@ -27,7 +27,8 @@ pub(super) const AMD64: &str = "amd64";
 pub(super) const ARM64: &str = "arm64";
 
 impl Apt {
-    /// Of `release` for machines of this architecture, below `folder`, as if nothing was installed. The way to the network is this machine's.
+    /// Of `release` for machines of this architecture, below `folder`, as if nothing was installed.
+    /// The way to the network is this machine's.
     ///
     /// # Errors
     /// The folder cannot be written.
@@ -72,10 +73,11 @@ impl Apt {
         command
     }
 
-    /// Fetches something, and once more with new lists if it fails: there may be none yet, or they name what is gone.
+    /// Fetches a package, and once more with new lists if it fails: there may be none yet, or they
+    /// are outdated.
     ///
     /// # Errors
-    /// Those of the second time, or of fetching the lists.
+    /// Error of the second time, or of fetching the lists.
     pub(super) fn fetch<T>(&self, fetch: impl Fn(&Self) -> Result<T, String>) -> Result<T, String> {
         let update = || command::output(self.command("apt-get").args(["-q", "update"])).map(drop);
         again(|| fetch(self), update)
@@ -99,9 +101,10 @@ mod tests {
 
     use super::*;
 
-    /// apt reads it as it stands: its lists are those below the folder, and hooks of this machine are not there.
+    /// apt reads the configuration: its lists are below the folder, and hooks of this machine are
+    /// absent.
     #[test]
-    fn a_release_has_lists_of_its_own_and_none_of_this_machines_hooks() {
+    fn a_release_has_separate_lists_and_no_local_hooks() {
         if !command::works("apt-config", &["dump"]) {
             return eprintln!("skipped: needs apt-config (Debian: apt)");
         }

@@ -18,7 +18,7 @@ impl Archive {
         self.entry(path, DIRECTORY | 0o755, &[]);
     }
 
-    /// Adds the folders that a path lies in; those that are there already stay as they are.
+    /// Adds the parent folders of a path; existing ones stay as they are.
     pub(super) fn folders_of(&mut self, path: &str) {
         path.match_indices('/').for_each(|(end, _)| self.directory(&path[..end]));
     }
@@ -39,13 +39,13 @@ impl Archive {
         self.bytes
     }
 
-    /// Adds an entry: a header of magic and thirteen hexadecimal fields, the name with its zero, the
-    /// content; each padded to four bytes.
+    /// Adds an entry: a header of magic and thirteen hexadecimal fields, the name with its zero,
+    /// the content; each padded to four bytes.
     fn entry(&mut self, path: &str, mode: u32, content: &[u8]) {
         self.entries += 1;
         let (size, name_size) = (content.len() as u32, path.len() as u32 + 1);
-        // Fields: inode, mode, owner, group, links, time, size, device (two), special device (two), name,
-        // checksum.
+        // Fields: inode, mode, owner, group, links, time, size, device (two), special device (two),
+        // name, checksum.
         let fields = [self.entries, mode, 0, 0, 1, 0, size, 0, 0, 0, 0, name_size, 0];
         self.bytes.extend_from_slice(b"070701");
         for field in fields {

@@ -1,8 +1,9 @@
-//! Debian's PREEMPT_RT kernel for 64-bit ARM on an emulated board: doctor, the robot on a cable, two tasks, edges of GPIO lines, and the tests of the
-//! lock-free code.
+//! Debian's PREEMPT_RT kernel for 64-bit ARM on an emulated board: doctor, the robot on a cable,
+//! two tasks, edges of GPIO lines, and the tests of the lock-free code.
 //!
-//! Not part of `cargo xtask test`: all programs are built for another machine, which takes minutes. The emulator orders loads and stores as this
-//! machine does, more strongly than ARM: the orders that ARM allows are what loom and Miri go through (`ipc`'s tests, `cargo xtask proofs`).
+//! Not part of `cargo xtask test`: all programs are built for another machine, which takes minutes.
+//! The emulator orders loads and stores as this machine does, more strongly than ARM: the orders
+//! that ARM allows are what loom and Miri go through (`ipc`'s tests, `cargo xtask proofs`).
 
 use std::fs;
 use std::path::Path;
@@ -122,7 +123,8 @@ pub(super) fn judge(root: &Path, image: &Image) -> Result<(), String> {
     lock_free(&results)
 }
 
-/// Checks that edges of wired lines were seen: by the sonar's driver, from a line to user code, from a line to the line that answers, and those of tasks.
+/// Checks that edges of wired lines were seen: by the sonar's driver, from a line to user code,
+/// from a line to the answering line, and edges of tasks.
 fn edges(results: &Results) -> Result<(), String> {
     let said = results.section("echo")?;
     interfaces::all_ran(said, &ECHO)?;
@@ -139,8 +141,8 @@ fn edges(results: &Results) -> Result<(), String> {
     for (from, condition, it) in &gpio {
         println!("{from}, {condition}: {} to {} ns, {} edges", it["minimum"], it["maximum"], it["count"]);
     }
-    // An edge to user code and an edge to the answer's, of a real-time thread and of an ordinary one. An emulated CPU that stands still may see two
-    // edges as none.
+    // An edge to user code and an edge to the answer's, of a real-time thread and of an ordinary
+    // one. A stalled emulated CPU may see two edges as none.
     let most =
         |(.., it): &(Value, Value, Value)| it["count"].as_u64().is_some_and(|count| count * 10 > EDGES * 9);
     if gpio.len() != 4 || !gpio.iter().all(most) {
@@ -166,7 +168,8 @@ fn edges(results: &Results) -> Result<(), String> {
 /// Edges of the GPIO line that are waited for: see `arm.sh`.
 const EDGES: u64 = 400;
 
-/// Checks that the two tasks of the controllers paper ran, and that none was faster than its busy time.
+/// Checks that the two tasks of the controllers paper ran, and that none was faster than its busy
+/// time.
 fn tasks(results: &Results) -> Result<(), String> {
     let report = results.json("tasks").map_err(|error| {
         format!("{error}; it said {}", results.section("tasks-said").unwrap_or_default())

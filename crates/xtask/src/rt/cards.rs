@@ -1,5 +1,6 @@
-//! Links on true drivers, inside the guest: `crates/ethercat-linux/tests/network_cards.rs` on pairs of emulated network cards, and a
-//! robot on a ring over two of the pairs, which is broken and healed.
+//! Links on true drivers, inside the guest: `crates/ethercat-linux/tests/network_cards.rs` on pairs
+//! of emulated network cards, and a robot on a ring over two of the pairs, which is broken and
+//! healed.
 
 mod doctor;
 
@@ -15,7 +16,7 @@ use super::{interfaces, program};
 /// Tests that must have run, on each pair.
 const TESTS: [&str; 3] = [
     "frames_cross_between_cards_by_every_kind_of_link",
-    "a_card_that_goes_down_is_told_and_carries_frames_when_it_is_back",
+    "card_down_is_reported_and_recovers",
     "a_bus_runs_between_cards_by_every_kind_of_link",
 ];
 
@@ -27,14 +28,15 @@ struct Pair {
     driver: &'static str,
     /// End of a line that the tests say.
     wanted: &'static str,
-    /// Checks of the doctor that have something to mend on it, beside [`MENDED`].
+    /// Checks of the doctor that have something to fix on it, in addition to [`MENDED`].
     mended: &'static [&'static str],
 }
 
-/// Checks of the doctor that have something to mend on each card.
+/// Checks of the doctor that have something to fix on each card.
 const MENDED: [&str; 4] = ["nic-offloads", "nic-deferral", "nic-interrupt", "nic-ipv6"];
 
-/// In the order of the kernel's names: eth0 and eth1 on a cable, eth2 and eth3, ... Two drivers run XDP programs, the other takes none.
+/// In the order of the kernel's names: eth0 and eth1 on a cable, eth2 and eth3, ... Two drivers run
+/// XDP programs, the other takes none.
 const PAIRS: [Pair; 3] = [
     Pair {
         device: "virtio-net-pci",
@@ -83,7 +85,8 @@ pub(super) fn judge(root: &Path, image: &Image) -> Result<(), String> {
         PAIRS.iter().filter(|pair| pair.device != IGB || lack_of_igb(&image.qemu).is_none()).collect();
     let tests = tests(root, image)?;
     let robot = super::robot(root, "20ms")?;
-    // Emulated, an interface is set down in tenths of a second, and the ring is neither open nor closed meanwhile.
+    // Emulated, an interface is set down in tenths of a second, and the ring is neither open nor
+    // closed meanwhile.
     let robot = robot.replace("outage_time = \"80ms\"", "outage_time = \"4s\"");
     let robot = robot.replace("[bus]\n", "[bus]\nprocess_data_watchdog = \"5s\"\n");
     let mut files =
@@ -134,7 +137,8 @@ fn machine(pairs: &[&Pair], monitor: &Path) -> Vec<String> {
         for (number, end) in ENDS.iter().enumerate() {
             let mut card = format!("{},netdev={end}{hub}", pair.device);
             if pair.device == IGB {
-                // Functions of its virtual cards would lie over those of the other one: each has a port of its own.
+                // Functions of its virtual cards would overlap with the other card's: each has a
+                // separate port.
                 machine.push("-device".to_owned());
                 machine.push(format!("pcie-root-port,id={end}-port,chassis={}", number + 1));
                 card.push_str(&format!(",bus={end}-port"));
@@ -149,8 +153,8 @@ fn machine(pairs: &[&Pair], monitor: &Path) -> Vec<String> {
 /// Beginnings of the names of netdevs, at both ends of a cable.
 const ENDS: [&str; 2] = ["near", "far"];
 
-/// Does what the guest's script asks for by a section, with the cable of the first pair: both of its cards lose their carrier, as
-/// they would, or have it again. (To e1000e qemu 7.2 does not tell it.)
+/// Does what the guest's script requests by a section, with the cable of the first pair: both of
+/// its cards lose their carrier, or have it again. (qemu 7.2 does not report it to e1000e.)
 fn pull_or_plug(section: &str, monitor: &Path) -> Result<(), String> {
     let plugged = match section {
         "pull first" => false,
@@ -165,11 +169,13 @@ fn pull_or_plug(section: &str, monitor: &Path) -> Result<(), String> {
 fn ring(results: &Results) -> Result<(), String> {
     let (said, exit) = (results.section("ring-said")?, results.section("ring-exit")?);
     let breaks = [
-        "the ring is open between SubDevice 5 \"drive-6\" port 1 and the second interface; it goes on from both ends",
-        "the ring is open between the first interface and SubDevice 0 \"drive-1\" port 0; it goes on from both ends",
+        "the ring is open between SubDevice 5 \"drive-6\" port 1 and the second interface; frames \
+         now travel from both ends",
+        "the ring is open between the first interface and SubDevice 0 \"drive-1\" port 0; frames \
+         now travel from both ends",
     ];
     if let Some(lacking) = breaks.iter().find(|told| !said.contains(**told)) {
-        return Err(format!("a ring whose cables are pulled: expected `{lacking}`, found: {said}"));
+        return Err(format!("a ring with its cables pulled: expected `{lacking}`, found: {said}"));
     }
     let healed = said.matches("the ring is closed again after ").count();
     if healed != breaks.len() {
@@ -178,7 +184,8 @@ fn ring(results: &Results) -> Result<(), String> {
             breaks.len()
         ));
     }
-    // An emulated CPU sometimes stands still for longer than an axis may go without inputs: it then stops, as it must.
+    // An emulated CPU sometimes stalls for longer than an axis may continue without inputs: it then
+    // stops, as it must.
     let held = matches!(exit, "3" | "4")
         && ["(outage)", "this computer stalled"].iter().any(|it| said.contains(it));
     if exit != "0" && !held {

@@ -1,5 +1,5 @@
-//! Kernels compared: the papers' experiments, briefly and in virtual time, on Debian's ordinary and PREEMPT_RT kernels, and their
-//! reports side by side, with the papers' columns beside them.
+//! Kernels compared: the papers' experiments, briefly and in virtual time, on Debian's ordinary and
+//! PREEMPT_RT kernels, and their reports side by side, next to the papers' columns.
 //!
 //! Not part of `cargo xtask test`: it takes minutes for each kernel.
 
@@ -43,7 +43,8 @@ const EXPERIMENTS: [(&str, &str); 5] = [
     ("ipc", "--samples 200 --rounds 1"),
 ];
 
-/// Boots each kernel whose name holds `wanted`, runs the experiments on it, and prints their reports side by side.
+/// Boots each kernel with `wanted` in its name, runs the experiments on it, and prints their
+/// reports side by side.
 pub(super) fn all(root: &Path, image: &Image, wanted: &str, report: &mut Report) {
     let candidates: Vec<&Candidate> = CANDIDATES.iter().filter(|it| it.name.contains(wanted)).collect();
     let mut runs: Vec<(String, PathBuf)> = Vec::new();
@@ -87,7 +88,7 @@ impl Candidate {
     }
 }
 
-/// Boots this kernel, and keeps the report of each experiment in a folder of its own.
+/// Boots this kernel, and keeps the report of each experiment in a separate folder.
 fn measure(root: &Path, image: &Image, name: &str, folder: &Path) -> Result<(), String> {
     let _ = fs::remove_dir_all(folder);
     fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
@@ -118,7 +119,8 @@ fn measure(root: &Path, image: &Image, name: &str, folder: &Path) -> Result<(), 
     keep(&results, folder)
 }
 
-/// Script of the guest: a disk for the load of interrupts, then each experiment, its report, and what it said.
+/// Script of the guest: a disk for the load of interrupts, then each experiment, its report, and
+/// its messages.
 fn script() -> String {
     let mut script = include_str!("compare.sh").to_owned();
     for (name, options) in EXPERIMENTS {
@@ -127,7 +129,7 @@ fn script() -> String {
     script
 }
 
-/// Writes the reports; those that are missing are an error at the end.
+/// Writes the reports; missing ones are an error at the end.
 fn keep(results: &Results, folder: &Path) -> Result<(), String> {
     let mut failures = Vec::new();
     for (name, _) in EXPERIMENTS {
@@ -200,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn reports_are_set_side_by_side_under_the_names_of_their_kernels() {
+    fn reports_are_compared_under_the_names_of_their_kernels() {
         let runs = [("6.1".to_owned(), PathBuf::from("/a")), ("6.1 RT".to_owned(), PathBuf::from("/b"))];
         let runs: Vec<&(String, PathBuf)> = runs.iter().collect();
         let command = side_by_side(Path::new("measure"), "servo", &runs, Path::new("/c.html"));

@@ -56,8 +56,8 @@ fn compare(late: &[Value], hits: &[Vec<u64>], cycles: &[Vec<u64>]) -> Judged {
         }
         judged.delayed += 1;
         let explained = late.iter().find(|it| it["cycle"] == cycle);
-        // An emulated timer interrupt can be so late that the running thread may have delayed it: the
-        // culprit is named then, too, as a possible cause.
+        // An emulated timer interrupt can be so late that the running thread may have delayed it:
+        // the culprit is named then, too, as a possible cause.
         let names = |cause: &Value| cause["name"].as_str().is_some_and(|name| name.starts_with("culprit"));
         if explained.and_then(|it| it["causes"].as_array()).is_some_and(|causes| causes.iter().any(names)) {
             judged.named += 1;
@@ -82,7 +82,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn cycles_released_inside_a_hit_are_those_it_delays() {
+    fn a_hit_delays_the_cycles_released_inside_it() {
         let hits = rows("begin end\n1000000 1400000\n9000000 9400000", ' ');
         // Before, inside, too near its end, inside the second, inside the second again.
         let cycles = rows("# x\n1,999999,0\n2,1000000,0\n3,1300000,0\n4,9100000,0\n5,9199999,0", ',');

@@ -1,7 +1,8 @@
 //! Guest machine that boots, runs a script, and returns its results.
 //!
-//! The serial port is the kernel's console and goes to a log. A virtio port carries the results: the output
-//! of the script, in sections that begin with a line `@ NAME`. Both files stay below `target/rt`.
+//! The serial port is the kernel's console and goes to a log. A virtio port carries the results:
+//! the output of the script, in sections that begin with a line `@ NAME`. Both files stay below
+//! `target/rt`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -23,7 +24,7 @@ pub(super) struct Image {
     pub(super) kernel: Kernel,
     /// Path of a static busybox.
     pub(super) busybox: PathBuf,
-    /// Path of our program; the experiments' stands beside it.
+    /// Path of our program; the experiments' is in the same folder.
     pub(super) onbeat: PathBuf,
 }
 
@@ -57,7 +58,7 @@ impl Results {
         self.0
             .get(name)
             .map(|text| text.trim())
-            .ok_or_else(|| format!("the guest's results have no `{name}`"))
+            .ok_or_else(|| format!("the virtual machine's results have no `{name}`"))
     }
 
     /// JSON of a section.
@@ -66,7 +67,8 @@ impl Results {
     /// There is no such section, or it is not valid JSON.
     pub(super) fn json(&self, name: &str) -> Result<serde_json::Value, String> {
         let text = self.section(name)?;
-        serde_json::from_str(text).map_err(|error| format!("the guest's `{name}`: {error}: {text}"))
+        serde_json::from_str(text)
+            .map_err(|error| format!("the virtual machine's `{name}`: {error}: {text}"))
     }
 
     pub(super) fn parse(text: &str) -> Self {
@@ -97,7 +99,7 @@ impl Image {
         self.boot_attended(boot, &mut |_| Ok(()))
     }
 
-    /// The same; `attend` is told each section of the results as it begins.
+    /// The same; `attend` gets each section of the results as it begins.
     ///
     /// # Errors
     /// Also those of `attend`.
@@ -138,7 +140,7 @@ impl Image {
         let said = Results::parse(&String::from_utf8_lossy(&said));
         match ended {
             Ok(()) if said.section("end").is_ok() => Ok(said),
-            Ok(()) => Err(format!("the guest ended before its script did{}", tail(&log, &results))),
+            Ok(()) => Err(format!("the virtual machine ended before its script{}", tail(&log, &results))),
             Err(why) => Err(format!("{why}{}", tail(&log, &results))),
         }
     }
@@ -152,7 +154,7 @@ impl Image {
         archive.program("init", INIT.as_bytes());
         archive.program("bin/busybox", &read(&self.busybox)?);
         archive.program("bin/onbeat", &read(&self.onbeat)?);
-        // At the paths of this machine, where the programs look for them.
+        // At the same paths as on this machine: the programs look for them there.
         for library in program::libraries(&self.onbeat) {
             let path = library.to_string_lossy();
             archive.folders_of(path.trim_start_matches('/'));
@@ -191,7 +193,9 @@ fn run_until(
                 look()?;
                 std::thread::sleep(Duration::from_millis(50));
             }
-            Ok(None) => return Err(format!("the guest was not done after {} s", longest.as_secs())),
+            Ok(None) => {
+                return Err(format!("the virtual machine did not finish within {} s", longest.as_secs()));
+            }
             Err(error) => return Err(format!("qemu: {error}")),
         }
     }
@@ -230,6 +234,6 @@ mod tests {
         assert_eq!(results.section("kernel"), Ok("6.1"));
         assert_eq!(results.json("run").map(|it| it["a"].clone()), Ok(1.into()));
         assert_eq!(results.section("end"), Ok(""));
-        assert_eq!(results.section("x"), Err("the guest's results have no `x`".into()));
+        assert_eq!(results.section("x"), Err("the virtual machine's results have no `x`".into()));
     }
 }

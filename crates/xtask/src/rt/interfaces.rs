@@ -1,4 +1,5 @@
-//! Drivers on the kernel's I2C, SPI and GPIO: `crates/devices/tests/linux_interfaces.rs`, inside the guest.
+//! Drivers on the kernel's I2C, SPI and GPIO: `crates/devices/tests/linux_interfaces.rs`, inside
+//! the guest.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,17 +10,17 @@ use super::program;
 
 /// Tests that must have run.
 const TESTS: [&str; 6] = [
-    "an_imu_behind_the_kernels_i2c_is_set_up_read_lost_and_found_again",
-    "a_myahrs_behind_the_kernels_i2c_tells_its_orientation_and_what_it_says_is_not_valid_is_not_used",
-    "an_address_nobody_answers_at_is_named_with_its_bus",
-    "a_sonars_lines_are_requested_and_triggered_and_an_echo_that_does_not_come_is_told",
+    "kernel_i2c_imu_is_set_up_read_lost_and_found_again",
+    "kernel_i2c_myahrs_gives_orientation_and_skips_invalid_data",
+    "silent_address_is_named_with_its_bus",
+    "sonar_lines_are_triggered_and_missing_echo_is_reported",
     "a_strip_behind_the_kernels_spi_takes_frame_after_frame",
-    "words_of_a_converter_and_of_encoders_go_through_the_kernels_spi_and_without_encoders_nothing_moves",
+    "kernel_spi_carries_words_and_no_encoder_means_no_motion",
 ];
 
-/// Modules of each interface, by the name under which the script loads them. The script itself loads
-/// `i2c-stub`, which needs its chip as a parameter. Debian's kernel has neither `gpio-sim` nor
-/// `gpio-mockup`: the test itself is a chip on USB.
+/// Modules of each interface, by the name under which the script loads them. The script itself
+/// loads `i2c-stub`, which needs its chip as a parameter. Debian's kernel has neither `gpio-sim`
+/// nor `gpio-mockup`: the test itself is a chip on USB.
 const MODULES: [(&str, &[&str]); 3] =
     [("i2c", &["i2c-dev"]), ("spi", &["parport_pc", "spi-lm70llp"]), ("gpio", &["uhid", "hid-cp2112"])];
 

@@ -75,14 +75,15 @@ pub(super) fn fetch(apt: &Apt, folder: &Path, flavour: Flavour) -> Result<Kernel
     let libraries = [unpacked.join("lib/modules"), unpacked.join("usr/lib/modules")];
     let modules = modules_of(MODULES, &libraries)?;
     let kernel = Kernel { package, image: packed, configuration, modules, libraries };
-    // qemu starts an unpacked one that has the entry for it. Without the program that unpacks it the kernel does so itself.
+    // qemu starts an unpacked one that has the entry for it. Without the program that unpacks it
+    // the kernel does so itself.
     match decompressed_image(&kernel.image).filter(|_| kernel.has("CONFIG_PVH")) {
         Some(image) => Ok(Kernel { image, ..kernel }),
         None => Ok(kernel),
     }
 }
 
-/// Unpacks a package into a folder of its own, unless it is there.
+/// Unpacks a package into a separate folder, unless it is there.
 ///
 /// # Errors
 /// It cannot be fetched.
@@ -116,8 +117,8 @@ fn resolve(apt: &Apt, meta_package: &str) -> Result<String, String> {
     name.ok_or_else(|| format!("apt knows no kernel behind {meta_package}"))
 }
 
-/// Puts a module's dependencies before it. The package has no `modules.dep`, which is made at installation,
-/// but every module names its dependencies.
+/// Puts a module's dependencies before it. The package has no `modules.dep`, which is made at
+/// installation, but every module names its dependencies.
 fn with_dependencies(module: &str, libraries: &[PathBuf], found: &mut Vec<PathBuf>) -> Result<(), String> {
     let file_of = |ending: &str| {
         let file = format!("{module}{ending}");
@@ -151,14 +152,15 @@ fn is_built_in(module: &str, libraries: &[PathBuf]) -> bool {
     list.lines().any(|line| line.replace('-', "_").ends_with(&file))
 }
 
-/// Decompresses a module beside itself.
+/// Decompresses a module into the same folder.
 fn decompressed(packed: &Path) -> Result<PathBuf, String> {
     command::output(Command::new("xz").args(["--decompress", "--keep"]).arg(packed))?;
     Ok(packed.with_extension(""))
 }
 
-/// The kernel within a compressed image, beside it: to unpack itself takes an emulated machine as long as all else of the start.
-/// `None` where it is of another kind, or cannot be unpacked.
+/// The kernel within a compressed image, in the same folder: to unpack itself takes an emulated
+/// machine as long as the rest of the start. `None` if it is of another kind, or cannot be
+/// unpacked.
 fn decompressed_image(packed: &Path) -> Option<PathBuf> {
     let name = packed.file_name()?.to_str()?;
     let image = packed.with_file_name(name.replacen("vmlinuz-", "vmlinux-", 1));
@@ -232,9 +234,10 @@ fn only_file(folder: &Path, wanted: impl Fn(&str) -> bool) -> Result<PathBuf, St
 mod tests {
     use super::*;
 
-    /// Modules as Debian 13 packs them, one of which needs the other, and one that is part of the kernel.
+    /// Modules as Debian 13 packs them, one of which needs the other, and one that is part of the
+    /// kernel.
     #[test]
-    fn compressed_modules_are_found_and_decompressed_with_their_dependencies() {
+    fn compressed_modules_are_unpacked_with_their_dependencies() {
         if !command::works("xz", &["--version"]) {
             return eprintln!("skipped: needs xz (Debian: xz-utils)");
         }

@@ -1,7 +1,8 @@
 //! Wires between GPIO lines of the emulated board, and a sonar on two of them.
 //!
-//! The board's chip (PL061) has nothing at its lines. qemu's test protocol (`-qtest`, lines of text on a Unix socket) tells each change of an output and sets
-//! inputs: the kernel's driver sees edges as those of a wire, with its interrupts.
+//! The board's chip (PL061) has nothing at its lines. qemu's test protocol (`-qtest`, lines of text
+//! on a Unix socket) reports each change of an output and sets inputs: the kernel's driver sees
+//! edges as on a wire, with its interrupts.
 
 use std::fmt;
 use std::io::{BufRead, BufReader, Write};
@@ -13,13 +14,14 @@ use std::time::Duration;
 
 use super::qmp::Monitor;
 
-/// Outputs, and the inputs wired to them. qemu tells changes of the chip's interrupt as those of line 0, and line 3 is the power button's.
+/// Outputs, and the inputs wired to them. qemu reports changes of the chip's interrupt as changes
+/// of line 0, and line 3 is the power button's.
 const WIRES: [(u32, u32); 2] = [(1, 2), (6, 7)];
 
 /// Trigger and echo of the sonar.
 const SONAR: (u32, u32) = (4, 5);
 
-/// Number of pings after which what reflects them stands farther away.
+/// Number of pings after which the reflecting object is farther away.
 const NEAR_PINGS: u32 = 150;
 
 /// Time to the nearer wall and back, then to the farther one.
@@ -36,7 +38,8 @@ pub(super) struct Lines {
 }
 
 impl Lines {
-    /// Finds the chip by qemu's monitor, and plays its lines over the test protocol, both on a Unix socket.
+    /// Finds the chip by qemu's monitor, and plays its lines over the test protocol, both on a Unix
+    /// socket.
     ///
     /// # Errors
     /// A socket has no listener, or there is no such chip.
@@ -57,7 +60,7 @@ impl Lines {
                 for Change { after, line, up } in board.react(&line) {
                     thread::sleep(after);
                     let set = format!("set_irq_in {chip} unnamed-gpio-in {line} {}", u8::from(up));
-                    // An end of qemu is told by whoever waits for it.
+                    // The thread that waits for qemu reports its end.
                     let _ = say(&inputs, &set);
                 }
             }
@@ -120,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn wires_carry_levels_and_a_sonar_answers_the_end_of_its_trigger() {
+    fn wires_carry_levels_and_a_sonar_answers_its_trigger() {
         let mut board = Board::default();
         let wire = |line, up| vec![Change { after: Duration::ZERO, line, up }];
         assert_eq!(board.react("IRQ raise 1"), wire(2, true));

@@ -1,5 +1,5 @@
-//! Our programs and their tests for guests: those that the tests of this machine were built with, or ones built for a guest, which are
-//! linked statically.
+//! Our programs and their tests for guests: the ones that the tests of this machine were built
+//! with, or ones built for a guest, which are linked statically.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,8 @@ pub(super) const AMD64: Target =
 pub(super) const ARM64: Target =
     Target { triple: "aarch64-unknown-linux-musl", flags: "-C linker=rust-lld" };
 
-/// Copies of the tests' `onbeat`, and of `onbeat-measure` beside it, without their lines, which an emulated machine would have to unpack.
+/// Copies of the tests' `onbeat` and `onbeat-measure`, without their debug lines, which an emulated
+/// machine would have to unpack.
 ///
 /// # Errors
 /// The build failed, or the file system's.
@@ -59,8 +60,8 @@ pub(super) fn libraries(program: &Path) -> Vec<PathBuf> {
     words.map(PathBuf::from).collect()
 }
 
-/// Builds `onbeat`, and `onbeat-measure` beside it, optimised because the guest's CPU is emulated. It has a target folder of its own,
-/// because other flags would cause a full rebuild each time.
+/// Builds `onbeat` and `onbeat-measure`, optimised because the guest's CPU is emulated. It has a
+/// separate target folder, because other flags would cause a full rebuild each time.
 ///
 /// # Errors
 /// The build failed.

@@ -64,7 +64,8 @@ impl Qemu {
         Ok(said.lines().next().unwrap_or_default().to_owned())
     }
 
-    /// True if it emulates such a device. The list of all devices would ask for modules that are not beside it.
+    /// True if it emulates such a device. The list of all devices would need modules that are not
+    /// installed.
     pub(super) fn has_device(&self, name: &str) -> bool {
         let said = command::output(self.command().args(["-device", &format!("{name},help")]));
         said.is_ok_and(|said| said.contains(&format!("{name} options")))

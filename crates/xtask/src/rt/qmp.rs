@@ -31,7 +31,8 @@ impl Monitor {
         monitor.command("qmp_capabilities", &json!({})).map(|_| monitor)
     }
 
-    /// Plugs or pulls the cable of a network card, by the name of its netdev: the card has a carrier, or none.
+    /// Plugs or pulls the cable of a network card, by the name of its netdev: the card has a
+    /// carrier, or none.
     ///
     /// # Errors
     /// There is no such netdev.
@@ -78,7 +79,7 @@ impl Monitor {
     }
 }
 
-/// Folder of the devices that a machine has without being asked for them.
+/// Folder of the devices that a machine has by default.
 const DEVICES: &str = "/machine/unattached";
 
 fn failed(error: impl fmt::Display) -> String {
@@ -92,9 +93,10 @@ mod tests {
 
     use super::*;
 
-    /// A monitor that greets, tells an event before its second answer, refuses what comes third, and lists devices.
+    /// A monitor that greets, reports an event before its second answer, refuses the third command,
+    /// and lists devices.
     #[test]
-    fn commands_are_answered_past_events_and_refusals_are_told() {
+    fn commands_are_answered_past_events_and_refusals_are_reported() {
         let path = std::env::temp_dir().join(format!("onbeat-qmp-test-{}", std::process::id()));
         let _ = std::fs::remove_file(&path);
         let listener = UnixListener::bind(&path).expect("a socket");

@@ -1,5 +1,5 @@
-//! Debian 13's qemu and real-time kernel: newer than those of the release before, which this machine may have. Their packages are unpacked
-//! below `target/rt/trixie`, and never installed.
+//! Debian 13's qemu and real-time kernel: newer than in the release before, which this machine may
+//! have. Their packages are unpacked below `target/rt/trixie`, and never installed.
 
 use std::fs;
 use std::path::Path;

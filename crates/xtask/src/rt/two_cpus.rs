@@ -1,4 +1,5 @@
-//! Two emulated CPUs: the robot on a cable, its cycle alone on one of them, and a culprit that disturbs it.
+//! Two emulated CPUs: the robot on a cable, its cycle alone on one of them, and a culprit that
+//! disturbs it.
 
 use std::path::Path;
 use std::time::Duration;
@@ -8,7 +9,8 @@ use serde_json::Value;
 use super::culprit::{self, Judged};
 use super::guest::{Boot, Image, Results};
 
-/// Period: an emulated CPU is some twenty times slower than a real one, and stops whenever the host's does.
+/// Period: an emulated CPU is some twenty times slower than a real one, and stops whenever the
+/// host's does.
 const PERIOD: &str = "10ms";
 
 /// Boots, runs, and evaluates the results.
@@ -16,7 +18,7 @@ const PERIOD: &str = "10ms";
 /// # Errors
 /// The expected and the found result.
 pub(super) fn judge(root: &Path, image: &Image) -> Result<(), String> {
-    // The host that stands still for a while must not leave drives in fault.
+    // A host stall must not leave drives in fault.
     let robot = super::robot(root, PERIOD)?
         .replacen("[bus]", "[bus]\nprocess_data_watchdog = \"5s\"", 1)
         .replacen("outage_time = \"80ms\"", "outage_time = \"2s\"", 1);
@@ -28,7 +30,8 @@ pub(super) fn judge(root: &Path, image: &Image) -> Result<(), String> {
         files: &[("robot.toml", robot.as_bytes())],
         longest: Duration::from_secs(120),
     };
-    // The emulated kernel stands still now and then when a run begins: both CPUs in it, with interrupts off.
+    // The emulated kernel stalls now and then when a run begins: both CPUs in it, with interrupts
+    // off.
     let results = image.boot(&boot).or_else(|why| {
         println!("booted again: {why}");
         image.boot(&boot)
@@ -66,8 +69,8 @@ pub(super) fn doctor(results: &Results) -> Result<(), String> {
 pub(super) fn run(results: &Results) -> Result<(), String> {
     let said = results.section("run-said")?;
     let exit = results.section("run-exit")?;
-    // The emulated wire is sometimes late, for longer than an axis may go without inputs: it then stops, as
-    // it must.
+    // The emulated wire is sometimes late, for longer than an axis may go without inputs: it then
+    // stops, as it must.
     let held = matches!(exit, "3" | "4")
         && ["(outage)", "this computer stalled"].iter().any(|it| said.contains(it));
     if exit != "0" && !held {
@@ -97,7 +100,7 @@ pub(super) fn run(results: &Results) -> Result<(), String> {
 /// Checks that the partition existed, kept all other threads out, and was removed.
 fn partition(results: &Results) -> Result<(), String> {
     equal("partition and its CPUs", results.section("partition")?, "isolated\n1")?;
-    equal("CPUs of everybody else", results.section("outside")?, "0")?;
+    equal("CPUs of all other tasks", results.section("outside")?, "0")?;
     let (before, after) = (results.section("before")?, results.section("after")?);
     let differences: Vec<String> = difference(before, after);
     if differences.is_empty() {

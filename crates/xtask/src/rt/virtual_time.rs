@@ -1,6 +1,6 @@
-//! One emulated CPU whose clock counts its instructions (`-icount`): independent of the host's load, a
-//! latency is the number of instructions executed. Effects of tuning can be asserted there, in
-//! microseconds.
+//! One emulated CPU with a clock that counts its instructions (`-icount`): independent of the
+//! host's load, a latency is the number of instructions executed. Effects of tuning can be asserted
+//! there, in microseconds.
 
 use std::path::Path;
 use std::time::Duration;
@@ -12,12 +12,13 @@ use super::guest::{Boot, Image};
 /// Period of the paper.
 const PERIOD: &str = "1ms";
 
-/// Spin time of a cycle with S, shorter than the default: on an emulated CPU a turn of the loop costs a
-/// thousand times its virtual time. Longer than the worst wake-up with P and M.
+/// Spin time of a cycle with S, shorter than the default: on an emulated CPU a turn of the loop
+/// costs a thousand times its virtual time. Longer than the worst wake-up with P and M.
 const SPIN_MARGIN: &str = "20us";
 
-/// Bounds of the worst wake-up of each column, and its fewest cycles of 300: without tuning the load keeps the processor for tens of
-/// milliseconds at a time, where without a load the worst of them is 3 ms.
+/// Bounds of the worst wake-up of each column, and its fewest cycles of 300: without tuning the
+/// load keeps the processor for tens of milliseconds at a time, where without a load the worst of
+/// them is 3 ms.
 const BOUNDS: [(&str, Bound, u64); 3] = [
     ("none", Bound::Above(Duration::from_millis(10)), 5),
     ("PM", Bound::Below(Duration::from_micros(50)), 250),

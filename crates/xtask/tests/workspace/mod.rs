@@ -10,7 +10,7 @@ pub(crate) fn crates() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crates folder").to_owned()
 }
 
-/// Folder of a crate of ours: below `crates/`, below `lab/`, or a workspace of its own.
+/// Folder of a crate of ours: below `crates/`, below `lab/`, or a separate workspace.
 #[allow(dead_code, reason = "not every test program looks into folders")]
 pub(crate) fn folder_of(name: &str) -> PathBuf {
     let root = crates().join("..");

@@ -32,7 +32,7 @@ pub(crate) struct Analyse {
     #[arg(long, value_name = "PERCENT", value_parser = percent, default_value = "20%")]
     margin: f64,
 
-    /// Draw who runs when from the critical instant on
+    /// Draw the schedule of all tasks from the critical instant on
     #[arg(long, value_name = "OUT.svg|OUT.png")]
     gantt: Option<PathBuf>,
 
@@ -40,7 +40,7 @@ pub(crate) struct Analyse {
     #[arg(long)]
     steps: bool,
 
-    /// Give priorities anew
+    /// Reassign the priorities
     #[arg(long, value_name = "HOW")]
     assign: Option<Assign>,
 
@@ -48,7 +48,7 @@ pub(crate) struct Analyse {
     #[arg(long, value_name = "POLICY", value_parser = policy())]
     policy: Option<Policy>,
 
-    /// Spread the tasks over this many processors anew
+    /// Reassign the tasks to this many processors
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=1024))]
     cpus: Option<u16>,
 
@@ -106,7 +106,8 @@ impl Analyse {
         }
         if self.steps && set.policy != Policy::FixedPriority {
             return Err(Failure::new(format!(
-                "--steps: found policy \"{}\", expected policy \"fp\", whose responses are found by iteration",
+                "--steps: found policy \"{}\", expected policy \"fp\": only its responses are \
+                 found by iteration",
                 set.policy.name()
             )));
         }
@@ -134,8 +135,9 @@ impl Analyse {
         };
         assignment::partition(set, cpus, fit, &Effort::default()).map_err(|task| {
             let sentence = format!(
-                "{}: task \"{task}\" fits on none of {cpus} processors beside the heavier ones ({name}), expected one where \
-                 all deadlines are met: try more --cpus or shorter execution times",
+                "{}: task \"{task}\" fits on none of {cpus} processors after the heavier tasks \
+                 ({name}), expected one with all deadlines met: try more --cpus or shorter \
+                 execution times",
                 self.file.display()
             );
             Failure::new(sentence).or_code(NOT_SCHEDULABLE)

@@ -1,4 +1,4 @@
-//! An experiment that goes on where it was interrupted: its folder has the arguments that it was begun with.
+//! Resumes an interrupted experiment: its folder keeps the arguments that it was started with.
 
 use std::ffi::OsString;
 use std::fs;
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Begun {
     experiment: String,
-    /// Its arguments, without those that say where the results go.
+    /// Its arguments, without the ones for the places of the results.
     arguments: Vec<String>,
     /// Folder that it was started in: paths among the arguments are relative to it.
     folder: PathBuf,
@@ -22,7 +22,7 @@ struct Begun {
 /// Keeps the arguments of this process in the folder of its results.
 pub(super) fn begin(directory: &Path, experiment: &str) -> Result<(), Failure> {
     let arguments = std::env::args_os().skip(2).map(OsString::into_string).collect::<Result<Vec<_>, _>>();
-    // What is no text cannot be kept: such a run does not go on later.
+    // Arguments that are no text cannot be kept: such a run cannot be resumed.
     let Ok(arguments) = arguments else { return Ok(()) };
     let begun = Begun {
         experiment: experiment.to_owned(),
@@ -50,7 +50,7 @@ pub(super) fn go_on(directory: &Path, experiment: &str) -> Result<(), Failure> {
     let given: Vec<String> = given.iter().map(|it| it.to_string_lossy().into_owned()).collect();
     if let Some(other) = settings(&given).first() {
         return Err(Failure::new(format!(
-            "{other}: with --continue the settings are those of the run that goes on: leave it out"
+            "{other}: --continue uses the settings of the first run: leave it out"
         )));
     }
     let directory = fs::canonicalize(directory)?;
@@ -63,7 +63,7 @@ pub(super) fn go_on(directory: &Path, experiment: &str) -> Result<(), Failure> {
     Err(Failure::new(format!("the experiment cannot be started: {}", command.exec())))
 }
 
-/// The arguments without those of [`super::Common`] and [`super::Cells`].
+/// The arguments without [`super::Common`] and [`super::Cells`].
 fn settings(arguments: &[String]) -> Vec<String> {
     let mut settings = Vec::new();
     let mut left = arguments.iter();

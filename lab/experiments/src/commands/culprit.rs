@@ -34,7 +34,7 @@ pub(crate) struct Culprit {
     #[arg(long, value_name = "TIME", value_parser = turn, default_value = "10ms")]
     every: Duration,
 
-    /// Time it goes on
+    /// Duration
     #[arg(long = "for", value_name = "TIME", value_parser = lasting, default_value = "10s")]
     duration: Duration,
 

@@ -14,11 +14,13 @@ use cli::failure::Failure;
 
 #[derive(Args, Debug)]
 pub(crate) struct Interference {
-    /// Judge this recording of `onbeat simulate --record` instead of making one: of any MainDevice, on any machine
+    /// Evaluate this recording of `onbeat simulate --record` instead of making one: of any
+    /// MainDevice, on any machine
     #[arg(long, value_name = "FILE", conflicts_with_all = ["robot", "samples", "duration", "iface"])]
     recording: Option<PathBuf>,
 
-    /// Robot file; without one a coupler, a terminal whose first output changes with every cycle, and an input terminal
+    /// Robot file; default: a coupler, an output terminal with an output that changes every cycle,
+    /// and an input terminal
     #[arg(value_name = "ROBOT.toml")]
     robot: Option<PathBuf>,
 

@@ -18,7 +18,7 @@ pub(crate) struct Interrupt {
     #[arg(long, value_name = "TIME", value_parser = turn, default_value = "1ms")]
     interval: Duration,
 
-    /// Only the machine as it is, without loads beside it
+    /// Only the machine as it is, without loads
     #[arg(long)]
     idle: bool,
 

@@ -1,4 +1,5 @@
-//! `onbeat-measure load`: one load of an experiment, in a process of its own. Experiments start it; people may, too.
+//! `onbeat-measure load`: one load of an experiment, in a separate process. Experiments and users
+//! start it.
 
 use std::path::PathBuf;
 use std::time::Instant;

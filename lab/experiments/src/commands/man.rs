@@ -1,5 +1,5 @@
-//! `onbeat-measure man`: manual pages of `onbeat` and `onbeat-measure`, for packages. They are made here and not by `onbeat`, which
-//! stays small.
+//! `onbeat-measure man`: manual pages of `onbeat` and `onbeat-measure`, for packages. They are made
+//! here and not by `onbeat`, which stays small.
 
 use std::path::PathBuf;
 

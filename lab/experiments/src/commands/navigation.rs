@@ -24,7 +24,7 @@ pub(crate) struct Navigation {
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "10ms")]
     period: Duration,
 
-    /// Highest velocity that the planner asks for, m/s; the paper's 0.25 by default
+    /// Highest velocity of the planner, m/s; default: the paper's 0.25
     #[arg(long, value_name = "M/S", value_parser = velocity, default_value = "0.25")]
     velocity: f64,
 

@@ -1,4 +1,4 @@
-//! `onbeat-measure pilot`: the planner of `navigation`, which starts it as a process of its own.
+//! `onbeat-measure pilot`: the planner of `navigation`, which starts it as a separate process.
 
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;

@@ -57,7 +57,8 @@ impl Report {
 }
 
 impl Report {
-    /// The runs side by side, with the paper's columns where these are known to be the same quantities.
+    /// The runs side by side, with the paper's columns where these are known to be the same
+    /// quantities.
     fn side_by_side(&self, reports: Vec<Found>) -> Result<Found, Failure> {
         let names = if self.labels.is_empty() {
             compare::names(&files(&self.paths), &reports)
@@ -77,7 +78,8 @@ impl Report {
     }
 }
 
-/// Writes the page whole or not at all, in the place of an earlier page and of no other file: it may be the recording.
+/// Writes the page whole or not at all, in the place of an earlier page and of no other file: it
+/// may be the recording.
 fn write_page(path: &Path, page: &str) -> Result<(), Failure> {
     let found = fs::metadata(path).ok();
     if found.as_ref().is_some_and(|it| !it.is_file()) {

@@ -17,7 +17,7 @@ pub(crate) struct Xddp {
     #[arg(long, value_name = "TIME", value_parser = turn, default_value = "1ms")]
     interval: Duration,
 
-    /// Load beside the ports: a floating-point loop and copies of memory on each CPU
+    /// Load parallel to the ports: a floating-point loop and copies of memory on each CPU
     #[arg(long, value_name = "LOAD", default_value = "both")]
     load: Loaded,
 

@@ -1,5 +1,5 @@
-//! A cycle whose link and clock leave out all that is not its own work: the wire and its SubDevices are simulated while it
-//! sleeps, and that time is taken out of its clock.
+//! A cycle with a link and a clock that leave out all foreign work: the wire and its SubDevices are
+//! simulated while the cycle sleeps, and that time is subtracted from its clock.
 
 use std::cell::RefCell;
 use std::io;
@@ -54,10 +54,11 @@ pub(super) struct Measured {
 }
 
 impl Bench {
-    /// Runs `cycles` of it on this thread; `None` once `stop` is set: it is looked at while the clock stands still.
+    /// Runs `cycles` cycles on this thread; `None` once `stop` is set, which is checked while the
+    /// clock is stopped.
     ///
     /// # Errors
-    /// The bus does not come up, or the cycle lost frames: its times say nothing then.
+    /// The bus does not come up, or the cycle lost frames: its times are then meaningless.
     pub(super) fn measure(self, cycles: usize, stop: &AtomicBool) -> Result<Option<Measured>, Error> {
         let stopping = StopHandle::new();
         let wire = Wire::new(self.segment, stop, &stopping);
@@ -132,7 +133,7 @@ impl State {
         Instant::from_nanos(u64::try_from(now).unwrap_or(0))
     }
 
-    /// Passes the frames under way through the segment while the clock stands still.
+    /// Passes the frames under way through the segment while the clock is stopped.
     fn pass(&mut self) {
         let begun = self.now();
         self.segment.advance(begun);

@@ -1,4 +1,4 @@
-//! Buses whose cycles are compared.
+//! Buses for the comparison of cycles.
 
 use control::axis::AxisConfiguration;
 use control::controller::{Controller, CycleInfo};
@@ -30,7 +30,8 @@ pub(super) enum Case {
     Terminals(usize),
     /// This many servo drives, each an axis that holds its position.
     Axes(usize),
-    /// 128 digital terminals, and this many of their channels as signals that a controller reads or sets in every cycle.
+    /// 128 digital terminals, and this many of their channels as signals that a controller reads or
+    /// sets in every cycle.
     Signals(usize),
     /// This many SubDevices that exchange so many bytes each, in each direction.
     Exchange(usize, usize),

@@ -1,4 +1,5 @@
-//! Execution time as a constant, a time for each SubDevice, and a time for each byte: least squares.
+//! Execution time as a constant, a time for each SubDevice, and a time for each byte: least
+//! squares.
 
 /// Point: SubDevices, bytes of process data, time in ns.
 pub(super) type Point = [f64; 3];
@@ -19,7 +20,8 @@ impl Plane {
         self.constant + self.per_sub_device * sub_devices + self.per_byte * bytes
     }
 
-    /// Plane through the points with the least sum of squares; `None` for fewer than three that lie apart.
+    /// Plane through the points with the least sum of squares; `None` for fewer than three that lie
+    /// apart.
     pub(super) fn through(points: &[Point]) -> Option<Self> {
         // Sums of products of (1, SubDevices, bytes), and with the time.
         let (mut a, mut b) = ([[0.0; 3]; 3], [0.0; 3]);

@@ -1,4 +1,5 @@
-//! T_exec = C + P + T against the number of SubDevices and of bytes, which the servo paper claims and does not measure.
+//! T_exec = C + P + T against the number of SubDevices and of bytes, which the servo paper claims
+//! and does not measure.
 
 use report::{Plot, Report, Row, Section, Series, Table};
 use serde_json::json;

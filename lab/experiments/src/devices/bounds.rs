@@ -21,7 +21,8 @@ pub(super) fn times(ns: &[u64]) -> Option<Times> {
     Some([statistics.percentile(0.5)?, statistics.maximum()?])
 }
 
-/// Task set with these execution times, rate-monotonic: the shorter the period, the higher the priority.
+/// Task set with these execution times, rate-monotonic: the shorter the period, the higher the
+/// priority.
 fn set(peripherals: &[Peripheral], times: &[Times], which: usize) -> Vec<Task> {
     let mut order: Vec<usize> = (0..peripherals.len()).collect();
     order.sort_by_key(|&place| std::cmp::Reverse(peripherals[place].period));

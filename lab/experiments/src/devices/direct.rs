@@ -1,4 +1,5 @@
-//! Drivers called by the real-time tasks themselves: the calls that block, and the time they take (the paper's Figures 5 and 6).
+//! Drivers called by the real-time tasks themselves: the calls that block, and the time they take
+//! (the paper's Figures 5 and 6).
 
 use std::time::Duration;
 
@@ -103,7 +104,7 @@ fn call(subject: Subject, periods: &mut Periods, room: usize) -> Called {
     called
 }
 
-/// Table of the tasks that call their drivers, beside those that use the channel.
+/// Table of the tasks that call their drivers, next to the tasks with the channel.
 pub(super) fn table(peripherals: &[Peripheral], called: &[Called], through: &[Ran]) -> Section {
     let micros = |ns: Option<f64>| report::numbers::microseconds(ns);
     let four = |name: String, jobs: usize, blocked: u64, lost: &[u64], periods: &[u64], nominal: u64| {
@@ -137,8 +138,9 @@ pub(super) fn table(peripherals: &[Peripheral], called: &[Called], through: &[Ra
         "maximum of it",
     ];
     Section::Table(Table {
-        caption: "The same drivers called by the real-time task itself, each device alone, beside the channel: voluntary context switches within \
-                  jobs, each a call that blocked; time within a job in which its thread did not run, us; deviation of the period, us"
+        caption: "The same drivers called by the real-time task itself, each device alone, next to \
+            the channel: voluntary context switches within jobs, each a call that blocked; time \
+            within a job in which its thread did not run, us; deviation of the period, us"
             .into(),
         columns: heads("task", &others),
         rows,

@@ -1,5 +1,5 @@
-//! Response as the paper's Table 1 has it: the real-time task sends its command through the channel and waits for the driver's
-//! answer in every period.
+//! Response as the paper's Table 1 has it: the real-time task sends its command through the channel
+//! and waits for the driver's answer in every period.
 
 use std::io::ErrorKind;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,7 +21,8 @@ use super::subject::{Compute, Drive, Subject};
 use crate::socket_folder::SocketFolder;
 use crate::{Context, Error};
 
-/// Instants of one command: its begin, computed, sent, read by the ordinary task, carried out by the driver, back, taken.
+/// Instants of one command: its begin, computed, sent, read by the ordinary task, carried out by
+/// the driver, back, taken.
 pub(super) type Stamps = [u64; 7];
 
 /// Commands of one device.
@@ -200,8 +201,8 @@ fn number_at(bytes: &[u8], place: usize) -> u64 {
 fn drive_it(mut drive: Box<dyn Drive>, channel: &Channel, open: &mpsc::Sender<String>, over: &AtomicBool) {
     let opened = drive.open();
     let works = opened.is_ok();
-    let told = opened.unwrap_or_else(|error| format!("fails: {error}"));
-    let _ = open.send(format!("{}: {told}", drive.device()));
+    let outcome = opened.unwrap_or_else(|error| format!("fails: {error}"));
+    let _ = open.send(format!("{}: {outcome}", drive.device()));
     let mut inbox = vec![0; 65_536];
     let mut outbox = vec![0; 65_536];
     while works && !over.load(Ordering::Relaxed) {

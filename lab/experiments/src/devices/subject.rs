@@ -29,7 +29,7 @@ pub(super) struct Subject {
     pub(super) drive: Box<dyn Drive>,
     /// Bytes of the longest command or answer.
     pub(super) longest: usize,
-    /// A simulated range finder has a thread of its own.
+    /// A simulated range finder has a dedicated thread.
     pub(super) fake: Option<fake::range_finder::RangeFinder>,
 }
 
@@ -141,7 +141,7 @@ struct Working<W: Work> {
 
 impl<W: Work> Compute for Working<W> {
     fn command(&mut self, moment: &Moment, bytes: &mut [u8]) -> usize {
-        // Also where the device would send by itself: this task asks in every period.
+        // Polled also for a device that could send unprompted: this task asks in every period.
         let _asks = self.work.step(moment, &mut self.request);
         self.request.encode(bytes)
     }
@@ -164,7 +164,7 @@ struct Driving<D: Driver> {
 /// Longest wait of a driver for its device.
 const TIMEOUT: Duration = Duration::from_millis(100);
 
-/// Wait for a sample that is there already, of a device that sends by itself.
+/// Wait for an already received sample of a device that sends unprompted.
 const AT_ONCE: Duration = Duration::from_micros(1);
 
 impl<D: Driver> Drive for Driving<D> {

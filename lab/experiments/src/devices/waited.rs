@@ -1,4 +1,5 @@
-//! Runs in which tasks wait for their devices' answers, as the paper's do: each device alone, then all together.
+//! Runs in which tasks wait for their devices' answers, as the paper's do: each device alone, then
+//! all together.
 
 use ::devices::Peripheral;
 use record::recording::Facts;

@@ -1,4 +1,5 @@
-//! The controller process of the experiment: `onbeat-measure answer`, attached as any program attaches.
+//! The controller process of the experiment: `onbeat-measure answer`, attached as any program
+//! attaches.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -55,7 +56,7 @@ impl Process {
     /// Instants at which it saw the first signal change, once the cycle has closed its interface.
     ///
     /// # Errors
-    /// It failed, or says something else.
+    /// The process failed, or printed something else.
     pub(super) fn finish(mut self) -> Result<Vec<Instant>, Error> {
         let mut text = String::new();
         let read = self.said.read_to_string(&mut text);
@@ -78,7 +79,8 @@ pub struct Answering {
 }
 
 impl Answering {
-    /// Becomes the controller of the cycle at this socket, with this `SCHED_FIFO` priority, or as an ordinary process.
+    /// Becomes the controller of the cycle at this socket, with this `SCHED_FIFO` priority, or as
+    /// an ordinary process.
     ///
     /// # Errors
     /// It cannot attach, or another process is the controller.
@@ -115,7 +117,8 @@ impl Answering {
     }
 }
 
-/// The same small controller in every place: each axis is asked to where it is, and the last signal copies the first.
+/// The same small controller in every place: each axis is asked to where it is, and the last signal
+/// copies the first.
 pub(super) fn control(request: &Request, answer: &mut Answer) {
     for (axis, answer) in request.axes.iter().zip(&mut answer.axes) {
         answer.request = Some(DriveRequest::Enable);

@@ -1,8 +1,9 @@
-//! Data flow in cycles over a cable: from an event at a SubDevice to the controller, from its command to the SubDevice, and
-//! from event to reaction.
+//! Data flow in cycles over a cable: from an event at a SubDevice to the controller, from its
+//! command to the SubDevice, and from event to reaction.
 //!
-//! A SubDevice turns a byte of inputs at random instants and notes when its output follows; the controller, in the cycle's
-//! thread or in a process of its own, copies the byte. All stamp CLOCK_MONOTONIC, the SubDevice in steps of 250 us.
+//! A SubDevice turns a byte of inputs at random instants and notes when its output follows. The
+//! controller, in the cycle's thread or in a separate process, copies the byte. All stamp
+//! CLOCK_MONOTONIC, the SubDevice in steps of 250 us.
 
 mod computed;
 mod probe;
@@ -37,7 +38,8 @@ use crate::paper::Paper;
 use crate::thread::real_time;
 use crate::{Context, Error};
 
-/// Measures each order of frames with either place of the controller, and adds a table to the report.
+/// Measures each order of frames with either place of the controller, and adds a table to the
+/// report.
 pub(super) fn measure(ecci: &Ecci, context: &Context<'_>, report: &mut Report) -> Result<(), Error> {
     context.say("ecci: data flow over a cable");
     let paper = Paper::Humanoid.contents();
@@ -137,7 +139,7 @@ fn run(
         .collect())
 }
 
-/// With the controller in a process of its own; instants at which it saw the events.
+/// With the controller in a separate process; instants at which it saw the events.
 fn with_process(
     ecci: &Ecci,
     context: &Context<'_>,
@@ -197,7 +199,7 @@ const COMPUTED: &str = "Computed as `onbeat analyse` does: an event falls anywhe
                         wait_for_reply it is read when the frame is back (its bytes at 100 Mbit/s, 1 us in the SubDevice), and \
                         the command leaves at the next release. The SubDevice adds up to 250 us to either way.";
 
-/// Long beside the steps of the SubDevice.
+/// Long compared to the steps of the SubDevice.
 const PERIOD: Duration = Duration::from_millis(4);
 
 /// Cycles after which a machine too busy to react is given up.

@@ -1,4 +1,5 @@
-//! Event to answer: a controller in the cycle's thread beside one in a process of its own, which is woken with the request.
+//! Event to answer: a controller in the cycle's thread compared to one in a separate process, which
+//! is woken with the request.
 
 use std::sync::atomic::Ordering;
 use std::thread;
@@ -33,7 +34,7 @@ struct Measured {
 
 /// Measures them in turns, and adds a table to the report.
 pub(super) fn measure(ecci: &Ecci, context: &Context<'_>, report: &mut Report) -> Result<(), Error> {
-    context.say("ecci: a controller process beside one in the cycle's thread");
+    context.say("ecci: a controller process, and a controller in the cycle's thread");
     let below = ecci.priority.saturating_sub(1).max(1);
     let kinds = [
         ("controller process, SCHED_FIFO below the cycle", Some(below)),

@@ -44,8 +44,8 @@ fn requests(cells: &[Cell]) -> Section {
     })
 }
 
-/// Change from no reader to each number of readers, and of our interface beside the same load that does not
-/// read it, with the noise.
+/// Change from no reader to each number of readers, and of our interface under the same load
+/// without readers of it, with the noise.
 fn changes(cells: &[Cell]) -> Section {
     let row = |name: String, change: &dyn Fn(Mark) -> Option<Change>| {
         let one = |mark| {
@@ -96,8 +96,9 @@ fn micros(ns: Option<u64>) -> String {
     report::numbers::microseconds(ns.map(|ns| ns as f64))
 }
 
-const SAID: &str = "The cycle's request to our IPC never waits: its price is that of copying into memory that others \
-                    may just have looked at. A request to a mutex waits for the reader that holds it: with \
-                    priority inheritance for that one's copy, without it for whoever runs instead of that one, too. \
-                    \"Waited for\" counts how often the kernel took the cycle's thread off its CPU within a request because it slept. \
-                    \"Our IPC, unread\" has as many threads reading another IPC.";
+const SAID: &str = "The cycle's request to our IPC never waits: its cost is a copy into memory \
+    that other threads may have read just before. A request to a mutex waits for the reader that \
+    holds it: with priority inheritance for the reader's copy, without it also for any thread that \
+    preempts the reader. \"Waited for\" counts how often the kernel took the cycle's thread off \
+    its CPU within a request because it slept. \"Our IPC, unread\" has as many threads reading \
+    another IPC.";

@@ -1,5 +1,5 @@
-//! Turn of one cell: readers read without pause, one thread commands, and the cycle makes a request in
-//! every cycle.
+//! Turn of one cell: readers read without pause, one thread commands, and the cycle makes a request
+//! in every cycle.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -43,7 +43,8 @@ pub(super) struct Taken {
     pub(super) reads: u64,
     /// States and commands with parts of another cycle or command; must be 0.
     pub(super) torn: u64,
-    /// Times that the cycle's thread slept within a request: each is a wait for who holds the state.
+    /// Times that the cycle's thread slept within a request: each is a wait for the lock of the
+    /// state.
     pub(super) waits: u64,
     /// Number of commands the cycle received.
     pub(super) commands: u64,
@@ -111,8 +112,8 @@ impl Turn<'_> {
             taken.torn += u64::from(!whole || !is_whole_command(&command));
             taken.commands += u64::from(command.sequence != known);
             known = command.sequence;
-            // The measurement begins once all readers have read: otherwise the first requests would be of
-            // fewer readers.
+            // The measurement begins once all readers have read: otherwise the first requests would
+            // be of fewer readers.
             if left > 0 {
                 left -= usize::from(shared.reading.load(Ordering::Relaxed) >= self.readers);
                 continue;
@@ -129,14 +130,15 @@ impl Turn<'_> {
     }
 }
 
-/// Times so far that this thread has given its CPU away to wait for something, as the kernel counts them.
+/// Times so far that this thread has given its CPU away to wait for something, as the kernel counts
+/// them.
 fn sleeps() -> io::Result<u64> {
     let usage = getrusage(UsageWho::RUSAGE_THREAD)?;
     Ok(u64::try_from(usage.voluntary_context_switches()).unwrap_or(0))
 }
 
-/// State shared by the threads. All accesses are relaxed: independent counts and a flag; threads are joined
-/// before the counts are used.
+/// State shared by the threads. All accesses are relaxed: independent counts and a flag; threads
+/// are joined before the counts are used.
 #[derive(Default)]
 struct Shared {
     over: AtomicBool,
@@ -249,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn told_to_stop_everybody_goes_home() {
+    fn a_stop_ends_all_turns() {
         let stop = AtomicBool::new(true);
         let taken = turn(Way::Plain, 8, &stop).take().unwrap();
         assert!(taken.requests.is_empty());

@@ -1,4 +1,4 @@
-//! Verdict on the change of a cost with the number of readers, judged by its noise.
+//! Verdict on the change of a cost with the number of readers, relative to its noise.
 
 use super::way::Way;
 use super::{Cell, PASSES};
@@ -62,10 +62,16 @@ fn line(cells: &[Cell], way: Way) -> Option<String> {
     let mut of_way = cells.iter().filter(|cell| cell.way == way);
     let (none, most) = (of_way.next()?, of_way.next_back()?);
     let median = Change::between(none, most, |marks| marks.median);
-    let Some(median) = median else { return Some(format!("{}: too few requests to judge.", way.name())) };
+    let Some(median) = median else {
+        return Some(format!("{}: too few requests for a verdict.", way.name()));
+    };
     let tail = Change::between(none, most, |marks| marks.tail);
-    let mut said =
-        format!("{}, {} readers beside none: the median is {}", way.name(), most.readers, words(&median));
+    let mut said = format!(
+        "{}, {} readers compared with none: the median is {}",
+        way.name(),
+        most.readers,
+        words(&median)
+    );
     match &tail {
         Some(tail) => said += &format!("; 99.99 % are {}", words(tail)),
         None => said += "; too few requests for 99.99 %",
@@ -91,13 +97,14 @@ fn beside_the_load(cells: &[Cell]) -> String {
         return String::new();
     }
     format!(
-        " Beside as many threads that read another IPC instead, so that only the reading of this one differs, the \
-         ratio of the medians is {}.",
+        " Compared with as many threads that read another IPC, so that only the reading of this \
+         IPC differs, the ratio of the medians is {}.",
         said.join(", ")
     )
 }
 
-/// Change of a mark of our interface from the cell with as many threads that read another interface.
+/// Change of a mark of our interface from the cell with as many threads that read another
+/// interface.
 pub(super) fn beside_its_load(cells: &[Cell], cell: &Cell, mark: Mark) -> Option<Change> {
     let unread = cells.iter().find(|other| other.way == Way::IpcUnread && other.readers == cell.readers)?;
     Change::between(unread, cell, mark)
@@ -116,8 +123,8 @@ fn from_the_first_to_the_most(cells: &[Cell]) -> String {
 }
 
 fn words(change: &Change) -> String {
-    let judged = if change.is_noise() { "within the noise" } else { "beyond the noise" };
-    format!("{:.2} times as high, {judged} of {:.2}", change.ratio, change.noise)
+    let place = if change.is_noise() { "within the noise" } else { "beyond the noise" };
+    format!("{:.2} times as high, {place} of {:.2}", change.ratio, change.noise)
 }
 
 #[cfg(test)]
@@ -143,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn each_way_gets_a_line_and_our_ipc_is_told_apart_from_the_load() {
+    fn each_mechanism_has_a_line_and_our_ipc_is_apart_from_load() {
         let cells = [
             cell(Way::Ipc, 0, [1_000, 1_100]),
             cell(Way::Ipc, 64, [1_050, 1_060]),
@@ -166,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn the_price_of_being_read_is_told_apart_from_a_price_for_each_reader() {
+    fn cost_of_a_first_reader_is_apart_from_cost_per_reader() {
         let with = |most| {
             let cells = [
                 cell(Way::Ipc, 0, [600, 600]),
@@ -191,8 +198,8 @@ mod tests {
     }
 
     #[test]
-    fn a_cell_without_requests_is_not_judged() {
+    fn a_cell_without_requests_has_no_verdict() {
         let empty = [Cell::new(Way::Plain, 0), Cell::new(Way::Plain, 64)];
-        assert_eq!(lines(&empty), ["plain mutex cache: too few requests to judge."]);
+        assert_eq!(lines(&empty), ["plain mutex cache: too few requests for a verdict."]);
     }
 }

@@ -1,5 +1,5 @@
-//! Ways to share the cycle's state and to pass its commands: our shared-memory interface, and a cache
-//! behind a mutex.
+//! Ways to share the cycle's state and to pass its commands: our shared-memory interface, and a
+//! cache behind a mutex.
 
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
@@ -22,7 +22,8 @@ use types::CyclicMode;
 pub(super) enum Way {
     /// Our shared-memory interface.
     Ipc,
-    /// Our interface beside readers of another one: the same load on the machine, without readers of ours.
+    /// Our interface next to readers of another one: the same load on the machine, without readers
+    /// of ours.
     IpcUnread,
     /// Cache behind a mutex with priority inheritance, as in the humanoid paper.
     Inheriting,
@@ -76,8 +77,8 @@ pub(super) struct Ends {
 
 /// The cycle's end: one request a cycle.
 pub(super) trait CycleEnd: Send {
-    /// Shares the state, and takes the newest command if it is newer than `command`; false if it could not
-    /// be read as a whole.
+    /// Shares the state, and takes the newest command if it is newer than `command`; false if it
+    /// could not be read as a whole.
     fn request(&mut self, state: &State, command: &mut Command) -> io::Result<bool>;
 }
 
@@ -151,7 +152,7 @@ fn of_ipc(axes: usize, readers: usize, beside: bool) -> io::Result<Ends> {
     } else {
         server.path().to_owned()
     };
-    // Each reader attaches separately, as a process of its own would, with a mapping of its own.
+    // Each reader attaches separately with a separate mapping, as a process would.
     let reader = |_| -> io::Result<Box<dyn ReadEnd>> {
         Ok(Box::new(IpcReader(Client::open(&read_path).map_err(io::Error::other)?.state())))
     };
@@ -160,14 +161,14 @@ fn of_ipc(axes: usize, readers: usize, beside: bool) -> io::Result<Ends> {
     Ok(Ends { cycle: Box::new(IpcEnd(ends)), commander: Box::new(IpcCommander(commander)), readers, keep })
 }
 
-/// Opens an interface in a folder of its own, where a search for cycles does not find it.
+/// Opens an interface in a separate folder, where a search for cycles does not find it.
 pub(crate) fn open_ipc(axes: usize) -> io::Result<(server::Endpoints, server::Server, Folder)> {
     let (ipc, folder) = builder(axes, Vec::new())?;
     let (ends, server) = ipc.open().map_err(io::Error::other)?;
     Ok((ends, server, folder))
 }
 
-/// Opens such an interface with these signals, whose cycle has its controller in another process.
+/// Opens such an interface with these signals, for a cycle with its controller in another process.
 pub(super) fn controlled(
     axes: usize,
     signals: Vec<SignalDescription>,
@@ -178,7 +179,7 @@ pub(super) fn controlled(
     Ok((end, Door { server, _ends: ends, _folder: folder }))
 }
 
-/// An open interface; dropping it tells its processes that the cycle has ended.
+/// An open interface; dropping it reports the end of the cycle to its processes.
 pub(super) struct Door {
     server: server::Server,
     _ends: server::Endpoints,

@@ -1,5 +1,5 @@
-//! One cell: one period under one load, with the cycle, the observer and the load in processes of their
-//! own.
+//! One cell: one period under one load, with the cycle, the observer and the load in processes of
+//! their own.
 
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
@@ -42,7 +42,7 @@ pub(super) fn name(period: Duration, beside: &Beside) -> String {
     format!("interference-{}us-{}", period.as_nanos() as f64 / 1e3, beside.name)
 }
 
-/// Name of the recording of the cycle beside it.
+/// Name of the cycle's recording that belongs to it.
 fn cycle_name(name: &str) -> String {
     format!("{name}-cycle")
 }
@@ -261,7 +261,7 @@ fn nanoseconds(period: Duration) -> String {
 /// Interval at which a long series is saved.
 const SAVE_EVERY: Duration = Duration::from_secs(600);
 
-/// Time that a cell takes beside its cycles: processes start, the bus comes up, they end.
+/// Overhead of a cell in addition to its cycles: processes start, the bus comes up, they end.
 pub(super) const AROUND: Duration = Duration::from_secs(3);
 
 /// Longest wait for a bring-up, also on a machine under load.

@@ -1,9 +1,10 @@
-//! Edges that a time-stamping input terminal saw, from the recording of a cycle that read their times: the observer of the paper, beside the
-//! cycle's own stamps.
+//! Edges seen by a time-stamping input terminal, from the recording of a cycle that read their
+//! times: the observer of the paper, in addition to the cycle's own stamps.
 //!
-//! An unsigned input of 64 bits is taken for the time of the newest edge of one direction at one input, ns by the clock of the terminal, as
-//! an EL1252 has four of them. A time that differs from that of the cycle before is a new edge. How many cycles lie between two edges,
-//! which depends on the output that the input is wired to, follows from the times.
+//! An unsigned input of 64 bits is taken for the time of the newest edge of one direction at one
+//! input, ns by the clock of the terminal; an EL1252 has four of them. A time that differs from the
+//! cycle before is a new edge. The number of cycles between two edges, which depends on the output
+//! that the input is wired to, follows from the times.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -28,8 +29,8 @@ pub struct Edges {
     pub jitter: BusJitter,
 }
 
-/// Evaluates the recording of `onbeat run --record` at `path`: each series of edges, and behind them the cycle's own stamps. Empty without a
-/// signal that is a time.
+/// Evaluates the recording of `onbeat run --record` at `path`: each series of edges, and behind
+/// them the cycle's own stamps. Empty without a signal that is a time.
 ///
 /// # Errors
 /// The file cannot be read or is no such recording.
@@ -146,8 +147,8 @@ impl Input {
 mod tests {
     use super::*;
 
-    /// A cycle of 1 ms with a jitter of 3 us, whose output rises every `wave` cycles at a terminal with a clock of its own; a time is seen two
-    /// cycles later.
+    /// A cycle of 1 ms with a jitter of 3 us. Its output rises every `wave` cycles at a terminal
+    /// with an independent clock; a time is seen two cycles later.
     fn recording(wave: i64, frame_order: &str) -> String {
         let mut text = format!(
             "# onbeat recording 1\n# {{\"what\":\"cycle\",\"columns\":[\"cycle\",\"release_ns\",\"start_ns\",\"receive_ns\",\"read_ns\",\

@@ -46,8 +46,8 @@ pub fn judge_file(path: &Path, samples: u64) -> Result<Judgement, Error> {
     Ok(walked.judged(|period_ns| jitter_of(period_ns, WINDOW, &arrivals)))
 }
 
-/// Evaluates such a recording while it is being written, in constant memory; `look` sees intermediate
-/// results from time to time.
+/// Evaluates such a recording while it is being written, in constant memory; `look` sees
+/// intermediate results from time to time.
 ///
 /// # Errors
 /// The stream is no such recording.
@@ -222,7 +222,8 @@ impl Numbering {
 mod tests {
     use super::*;
 
-    /// Two frames a cycle, the first with a number of two bits; cycle 6 is missing, cycle 9 comes twice.
+    /// Two frames a cycle, the first with a number of two bits; cycle 6 is missing, cycle 9 comes
+    /// twice.
     fn recording(bits: u64) -> String {
         let header = format!(
             "# onbeat recording 1\n# {{\"what\":\"bus\",\"columns\":[\"arrival_ns\",\"logical_address\",\"outputs\"],\
@@ -240,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn cycles_are_told_apart_by_their_number() {
+    fn cycles_are_distinguished_by_their_number() {
         let mut looks = 0;
         let judged = judge_stream(recording(2).as_bytes(), u64::MAX, |_| looks += 1).unwrap();
         assert_eq!((judged.jitter.arrivals, judged.jitter.missing, judged.repeated), (36, 1, 1));
@@ -253,7 +254,7 @@ mod tests {
 
     // feature(measure): `simulate --record`: any MainDevice's cycles with the kernel's time stamps
     #[test]
-    fn cycles_of_any_main_device_are_told_apart_by_their_time() {
+    fn cycles_of_any_main_device_are_distinguished_by_time() {
         let judged =
             judge_stream(recording(0).replace("9009,65536,1\n9009", "9009").as_bytes(), 100, |_| ());
         let judged = judged.unwrap();

@@ -1,5 +1,5 @@
-//! J against the size of a load: the master-performance paper's Figure 6 against the size of the copies to a GPU, and against
-//! the memory bandwidth used where there is no GPU.
+//! J against the size of a load: the master-performance paper's Figure 6 against the size of the
+//! copies to a GPU, and against the memory bandwidth used where there is no GPU.
 
 use report::numbers::microseconds;
 use report::{Plot, Row, Section, Series, Table};
@@ -113,7 +113,8 @@ fn of_kind(kind: Kind, cells: &[&Cell], at: &str) -> Vec<Section> {
     ]
 }
 
-/// Slope of the line through the points with the least squares, and the share of the variance that it explains.
+/// Slope of the line through the points with the least squares, and the share of the variance that
+/// it explains.
 fn line(points: &[(f64, f64)]) -> Option<(f64, f64)> {
     let count = points.len() as f64;
     let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / count;

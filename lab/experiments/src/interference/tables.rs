@@ -125,7 +125,7 @@ fn identity_table(cells: &[&Cell], at: &str) -> Table {
     }
 }
 
-/// The paper's estimate for runs too long to keep their edges, beside what it estimates.
+/// The paper's estimate for runs too long to keep their edges, next to the estimated quantity.
 fn estimate_table(cells: &[&Cell], at: &str) -> Table {
     let row = |cell: &&Cell| {
         let it = &cell.judgement.jitter;
@@ -197,8 +197,8 @@ fn edge_table<'a>(cells: impl Iterator<Item = (&'a str, &'a [Edges])>, at: &str)
     };
     Table {
         caption: format!(
-            "J of edges by the times of a time-stamping terminal, as the paper takes it, {at}, us; beside it the cycle's own stamps, when its frames were \
-             handed over"
+            "J of edges by the times of a time-stamping terminal, as in the paper, {at}, us; and \
+             by the cycle's own stamps, when its frames were handed over"
         ),
         columns: columns([
             "load, edge",

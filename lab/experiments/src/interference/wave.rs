@@ -1,5 +1,5 @@
-//! Square waves of the outputs that count the cycles: output n has a period of 2^(n + 1) cycles, as a train of pulses whose rising edges
-//! a terminal stamps.
+//! Square waves of the outputs that count the cycles. Output n has a period of 2^(n + 1) cycles: a
+//! train of pulses with rising edges that a terminal stamps.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +14,7 @@ pub struct Wave {
     pub edges: BusJitter,
 }
 
-/// Outputs whose edges are looked at.
+/// Number of outputs with evaluated edges.
 const OUTPUTS: u32 = 4;
 
 /// Waves while a recording is read.
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_rising_edges_of_each_output_are_a_series_of_its_own_period() {
+    fn rising_edges_of_an_output_are_a_series_with_its_period() {
         let mut waves = Waves::new(1_000, 16);
         // 70 000 cycles: the counter wraps. Each eighth frame is 40 ns late, one is missing.
         for cycle in 0..70_000_i64 {
@@ -94,7 +94,8 @@ mod tests {
             assert_eq!((it.period_ns, it.arrivals), (2_000 << wave.output, edges), "{}", wave.output);
             assert!(it.periods.mean() - it.period_ns as f64 <= 1.0, "{}", wave.output);
         }
-        // Output 0 rises in odd cycles, one of which is missing; output 2 in those that are late, all alike.
+        // Output 0 rises in odd cycles, one of which is missing; output 2 in the late ones, all
+        // alike.
         assert!(waves[0].edges.missing == 1 && waves[2].edges.jitter.standard_deviation() < 1.0);
         assert!(Waves::new(1_000, 0).finish().is_empty());
     }

@@ -9,7 +9,7 @@ use crate::distribution::{self, Durations};
 pub struct Condition {
     /// The waiting thread is a real-time one; else one of ordinary scheduling on the same CPU.
     pub real_time: bool,
-    /// Loads run beside it.
+    /// Measured under load.
     pub loaded: bool,
 }
 
@@ -63,7 +63,7 @@ impl Found {
         cells.map(|(_, it)| it.clone()).collect()
     }
 
-    /// Averages and maxima of an ordinary thread over those of a real-time one.
+    /// Averages and maxima of an ordinary thread divided by the same of a real-time one.
     pub(super) fn ratios(&self, conditions: &[Condition]) -> Section {
         let ratio = |ordinary: Option<f64>, real_time: Option<f64>| {
             let both = ordinary.zip(real_time).filter(|(_, real_time)| *real_time > 0.0);

@@ -1,5 +1,5 @@
-//! Latency from the kernel's stamp on a received frame to user code, and to the reply's stamp at the other
-//! end.
+//! Latency from the kernel's stamp on a received frame to user code, and to the reply's stamp at
+//! the other end.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -56,8 +56,8 @@ type Seen = (u64, u64, u64);
 type Reply = (u64, u64);
 
 impl Exchange {
-    /// Sends frames over `there`, receives them on `here` on a thread of its own, and sends them back if
-    /// required.
+    /// Sends frames over `there`, receives them on `here` on a dedicated thread, and sends them
+    /// back if required.
     ///
     /// # Errors
     /// A socket or a thread fails.
@@ -86,8 +86,8 @@ impl Exchange {
         })
     }
 
-    /// Receives frames until the exchange is over and no more come: those of this exchange, with both
-    /// times.
+    /// Receives frames until the exchange has ended and no more arrive: frames of this exchange,
+    /// with both times.
     fn receive(
         &self,
         mut socket: StampedSocket,
@@ -144,8 +144,8 @@ impl Exchange {
     }
 }
 
-/// Receives replies up to the one with this number; gives up if none comes in time, since frames may be
-/// lost.
+/// Receives replies up to the one with this number; gives up if none comes in time, since frames
+/// may be lost.
 fn await_reply(socket: &mut StampedSocket, wanted: u64, replies: &mut Vec<Reply>) -> io::Result<()> {
     let mut buffer = [0; FRAME];
     while let Some(arrival) = socket.receive(&mut buffer)? {
@@ -158,7 +158,7 @@ fn await_reply(socket: &mut StampedSocket, wanted: u64, replies: &mut Vec<Reply>
     Ok(())
 }
 
-/// Latencies of frames, and reaction times of those with a reply.
+/// Latencies of frames, and reaction times of frames with a reply.
 fn matched(seen: &[Seen], replies: &[Reply]) -> Received {
     let mut received = Received::default();
     let mut replies = replies.iter().peekable();
@@ -177,8 +177,8 @@ fn matched(seen: &[Seen], replies: &[Reply]) -> Received {
     received
 }
 
-/// Builds the shortest Ethernet frame: one datagram without effect on any SubDevice, with the number as its
-/// data.
+/// Builds the shortest Ethernet frame: one datagram without effect on any SubDevice, with the
+/// number as its data.
 pub(crate) fn build(buffer: &mut [u8; FRAME], number: u64) -> usize {
     let mut builder = FrameBuilder::new(buffer, SOURCE);
     let mut data = [0; 16];
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn replies_are_matched_by_number_and_what_is_lost_has_no_reaction() {
+    fn replies_match_by_number_and_lost_ones_have_no_reaction() {
         let seen = [(0, 100, 110), (1, 200, 190), (2, 300, 305), (4, 500, 507)];
         let received = matched(&seen, &[(0, 150), (1, 250), (3, 444), (4, 560)]);
         assert_eq!((received.numbers, received.latencies), (vec![0, 2, 4], vec![10, 5, 7]));

@@ -1,4 +1,5 @@
-//! Latency from an edge on a GPIO line, stamped by the kernel's interrupt handler, to user code, and to the edge of the line that answers.
+//! Latency from an edge on a GPIO line, stamped by the kernel's interrupt handler, to user code,
+//! and to the edge of the line that answers.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -55,9 +56,9 @@ pub(super) fn what_there_is() -> String {
         chips => {
             let names: Vec<String> = chips.iter().map(|chip| chip.display().to_string()).collect();
             format!(
-                "GPIO: not measured, for no line was named. This machine has {}: wire an output to an input, and name \
-                 both with --gpio-input CHIP:LINE --gpio-output CHIP:LINE; or an input alone whose edges come from \
-                 outside.",
+                "GPIO: not measured, because no line was named. This machine has {}: wire an \
+                 output to an input, and name both with --gpio-input CHIP:LINE --gpio-output \
+                 CHIP:LINE; or an input alone, with edges from outside.",
                 names.join(", ")
             )
         }
@@ -67,7 +68,7 @@ pub(super) fn what_there_is() -> String {
 /// Lines of a measurement.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lines<'a> {
-    /// Line whose edges are waited for.
+    /// Input line; the experiment waits for its edges.
     pub(super) input: &'a Line,
     /// Line wired to it, which makes the edges, one per interval; without it they are waited for.
     pub(super) output: Option<&'a Line>,
@@ -221,7 +222,8 @@ fn see_answers(line: &Request, samples: usize, over: &AtomicBool) -> Result<Vec<
 /// Longest wait for an edge before a thread looks for the end.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Times from edges to those of their answers. The line that answers, low at first, has an edge where the input's level is another than before.
+/// Times from edges to the edges of their answers. The answering line, low at first, has an edge
+/// where the input's level differs from before.
 fn reactions(edges: &[Edge], answers: &[Answer]) -> Vec<u64> {
     let mut reactions = Vec::new();
     let (mut answers, mut last, mut count) = (answers.iter().peekable(), false, 0);
@@ -263,7 +265,8 @@ mod tests {
     #[test]
     fn answers_are_matched_by_the_kernels_count_of_their_edges() {
         let edges = [(100, true), (200, false), (300, true), (400, true), (500, false), (600, true)];
-        // The third edge of the answers found no room; at 400 the level was the same, an edge before it was lost.
+        // The third edge of the answers found no room; at 400 the level was the same, an edge
+        // before it was lost.
         let answers = [(1, 110), (2, 230), (4, 550), (5, 661)];
         assert_eq!(reactions(&edges, &answers), [10, 30, 50, 61]);
         assert_eq!(reactions(&edges, &[]), [0; 0]);

@@ -39,8 +39,8 @@ impl Timer {
         }
     }
 
-    /// Sleeps `samples` times until an instant on a grid; returns the latencies, ns, and the settings
-    /// refused.
+    /// Sleeps `samples` times until an instant on a grid; returns the latencies, ns, and the
+    /// settings refused.
     ///
     /// # Errors
     /// The timer cannot be created.

@@ -1,4 +1,5 @@
-//! Our own mechanisms from the cycle to the rest of the program: they wake no thread and never wait.
+//! Our own mechanisms from the cycle to the rest of the program: they wake no thread and never
+//! wait.
 
 use std::hint::black_box;
 use std::io;
@@ -13,8 +14,8 @@ use crate::ecci::{open_ipc, state_of};
 /// Calls a mechanism this many times.
 pub(super) type Calls = Box<dyn FnMut(u32) -> io::Result<()> + Send>;
 
-/// All of them: the seqlock of the newest status, the cycle's side alone and with the reading side, the
-/// ring of cycle records, and the shared-memory interface to other processes, as the status.
+/// All of them: the seqlock of the newest status, the cycle's side alone and with the reading side,
+/// the ring of cycle records, and the shared-memory interface to other processes, as the status.
 ///
 /// # Errors
 /// The system refuses memory or a socket for the interface.
@@ -57,7 +58,9 @@ pub(super) fn ours() -> io::Result<Vec<(&'static str, Calls)>> {
                     let there = producer.push(black_box(record));
                     let back = consumer.pop();
                     if there.is_err() || back != Ok(record) {
-                        return Err(io::Error::other("the ring lost a record that nobody else could take"));
+                        return Err(io::Error::other(
+                            "the ring lost a record that no other thread could take",
+                        ));
                     }
                 }
                 Ok(())

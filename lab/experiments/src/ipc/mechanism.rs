@@ -152,8 +152,8 @@ impl Signal for Descriptors {
     }
 }
 
-/// Repeats an interrupted call: eight bytes are read and written whole or not at all, so only signals
-/// interrupt.
+/// Repeats an interrupted call: eight bytes are read and written whole or not at all, so only
+/// signals interrupt.
 fn again(mut work: impl FnMut() -> rustix::io::Result<usize>) -> io::Result<()> {
     loop {
         match work() {
@@ -200,11 +200,12 @@ impl Signal for Word {
     }
 }
 
-/// Three mutexes for two parties: each party holds one to release, and waits for one that the other holds.
+/// Three mutexes for two parties: each party holds one to release, and waits for one that the other
+/// holds.
 ///
-/// The caller starts with 0 and 1, the callee with 2. The party with the turn holds two; it gives the turn
-/// away by releasing the one the other waits for, then waits for the third. Every hand-over is of a mutex
-/// with a sleeping waiter.
+/// The caller starts with 0 and 1, the callee with 2. The party with the turn holds two; it gives
+/// the turn away by releasing the one the other waits for, then waits for the third. Every
+/// hand-over is of a mutex with a sleeping waiter.
 pub(super) struct Mutexes([PosixMutex; 3]);
 
 /// `pthread_mutex_lock` and `_unlock`.

@@ -1,4 +1,5 @@
-//! Our port as a mechanism between two threads: the caller has its real-time end, the callee the other.
+//! Our port as a mechanism between two threads: the caller has its real-time end, the callee the
+//! other.
 
 use std::io::{self, ErrorKind, Write};
 use std::sync::Mutex;
@@ -13,7 +14,7 @@ use super::mechanism::{MESSAGE, Parties, Party, Role};
 use crate::Error;
 use crate::socket_folder::SocketFolder;
 
-/// A port whose send wakes the other side.
+/// A port with a send that wakes the other side.
 pub(super) struct WakingPort {
     port: Mutex<Option<Port>>,
     channel: Mutex<Option<Channel>>,
@@ -24,7 +25,7 @@ pub(super) struct WakingPort {
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 impl WakingPort {
-    /// Opens an interface of its own, with the port.
+    /// Opens a separate interface with the port.
     ///
     /// # Errors
     /// The interface cannot be opened.

@@ -19,7 +19,8 @@ use crate::distribution::resident;
 pub(super) struct Turns {
     /// Number of round trips.
     pub(super) rounds: usize,
-    /// Time between two round trips; both threads sleep in between, as between the releases of a cycle.
+    /// Time between two round trips; both threads sleep in between, as between the releases of a
+    /// cycle.
     pub(super) interval: Duration,
     /// Real-time profile of the calling thread.
     pub(super) caller: RealTimeProfile,
@@ -67,8 +68,8 @@ pub(super) fn take_turns(mechanism: &dyn Mechanism, turns: &Turns, stop: &Atomic
 }
 
 struct Shared {
-    /// End of the turns. Written before a turn is given, or before the barrier, and read after it; relaxed,
-    /// because giving and taking a turn are a release and an acquire.
+    /// End of the turns. Written before a turn is given, or before the barrier, and read after it;
+    /// relaxed, because giving and taking a turn are a release and an acquire.
     over: AtomicBool,
     /// Time at which the caller gave its turn, ns of the monotonic clock; ordered as `over`.
     given_ns: AtomicU64,
@@ -205,7 +206,7 @@ mod tests {
 
     /// Each round gives one answer, and the way there is a part of the way there and back.
     #[test]
-    fn every_mechanism_takes_turns_and_the_way_there_is_part_of_the_round_trip() {
+    fn round_trips_alternate_mechanisms_and_include_the_way_there() {
         for (name, mechanism) in all() {
             let taken = take_turns(&*mechanism, &turns(150), &AtomicBool::new(false)).unwrap();
             assert_eq!((taken.round_trips.len(), taken.one_ways.len()), (150, 150), "{name}");
@@ -234,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn told_to_stop_before_the_first_round_both_go_home() {
+    fn both_sides_stop_before_the_first_round() {
         for (name, mechanism) in all() {
             let taken = take_turns(&*mechanism, &turns(150), &AtomicBool::new(true)).unwrap();
             assert_eq!(taken.round_trips.len() + taken.one_ways.len(), 0, "{name}");

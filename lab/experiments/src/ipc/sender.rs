@@ -1,4 +1,5 @@
-//! Messages from a periodic sender of high priority to a receiver of low priority that blocks (controllers paper, Table 5).
+//! Messages from a periodic sender of high priority to a receiver of low priority that blocks
+//! (controllers paper, Table 5).
 
 use std::io;
 use std::sync::Barrier;
@@ -43,7 +44,7 @@ pub(super) struct Sent {
 type Side = io::Result<(Vec<u64>, Vec<u64>, Vec<String>)>;
 
 impl Sending {
-    /// Sends all messages, or those until `stop`.
+    /// Sends all messages, or fewer if `stop` is set before.
     ///
     /// # Errors
     /// The mechanism fails, or a thread cannot be started.

@@ -31,7 +31,7 @@ pub(super) fn calls_table(batches: &[Durations]) -> Section {
         Row { name: it.name.clone(), cells, from_paper: false }
     };
     Section::Table(Table {
-        caption: format!("A call that nobody waits for, ns; means of batches of {BATCH} calls"),
+        caption: format!("A call without a waiting thread, ns; means of batches of {BATCH} calls"),
         columns: distribution::heads(
             "mechanism",
             &["median", "average", "SD", "99 %", "maximum", "minimum"],

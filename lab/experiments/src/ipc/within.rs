@@ -1,5 +1,5 @@
-//! Semaphore and mutex within two periodic tasks (controllers paper, Table 4): the response of tau1, and its part beyond that of
-//! tasks which share nothing.
+//! Semaphore and mutex within two periodic tasks (controllers paper, Table 4): the response of
+//! tau1, and its part beyond that of tasks which share nothing.
 
 use std::time::Duration;
 
@@ -93,5 +93,7 @@ pub(super) fn values(all: &[Within]) -> Value {
 }
 
 /// Comparison with the paper.
-pub(super) const REMARK: &str = "Where in tau1's job its calls stand is not in our text of the paper. tau1 is released while tau2 is within a block as a rule, and waits \
-                                 for its end: that is most of T here, and of a size that fits the paper's. The rings have no lock, and make nobody wait.";
+pub(super) const REMARK: &str = "Our text of the paper does not say where in tau1's job its calls \
+    are. tau1 is released while tau2 is within a block as a rule, and waits for its end: that is \
+    most of T here, and of a size that fits the paper's. The rings have no lock, so no thread \
+    waits.";

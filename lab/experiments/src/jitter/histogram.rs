@@ -85,8 +85,8 @@ impl DeviationHistogram {
         sizes
     }
 
-    /// Counts of `bins` bins of equal width from `low_ns` to `high_ns`: lower edge of each, ns, and count.
-    /// The outermost bins include the values beyond.
+    /// Counts of `bins` bins of equal width from `low_ns` to `high_ns`: lower edge of each, ns, and
+    /// count. The outermost bins include the values beyond.
     #[must_use]
     pub fn bins(&self, (low_ns, high_ns): (f64, f64), bins: usize) -> Vec<(f64, u64)> {
         if self.count() == 0 || bins == 0 {
@@ -104,7 +104,7 @@ impl DeviationHistogram {
         counts
     }
 
-    /// Deviations, to 0.1 %, and their counts; those of one sign from the smallest magnitude to the
+    /// Deviations, to 0.1 %, and their counts, for each sign from the smallest magnitude to the
     /// largest.
     pub fn entries(&self) -> impl Iterator<Item = (i64, u64)> + '_ {
         let side = |histogram: &Histogram<u64>, value: u64| {
@@ -116,9 +116,9 @@ impl DeviationHistogram {
         below.chain(above.map(move |it| (side(&self.above, it.value_iterated_to()), it.count_at_value())))
     }
 
-    /// Share of deviations whose magnitude is above each of `points` values, evenly spaced on a logarithmic
-    /// scale from the magnitude that a tenth of them do not exceed to the largest: magnitude, ns, and
-    /// share.
+    /// Share of deviations with a magnitude above each of `points` values, which are evenly spaced
+    /// on a logarithmic scale from the magnitude that a tenth of them do not exceed to the largest:
+    /// magnitude, ns, and share.
     #[must_use]
     pub fn tail(&self, points: usize) -> Vec<(f64, f64)> {
         let (Some((minimum, maximum)), Some(small)) = (self.extremes(), self.size_at(0.1)) else {

@@ -11,10 +11,11 @@ pub(super) struct Detrended {
     pub(super) jitter_ns: f64,
 }
 
-/// Subtracts from each sample the mean of the `window` samples about it: as many before it as after it,
-/// except at the ends of the series, where the window stops and keeps its length.
+/// Subtracts from each sample the mean of the `window` samples about it: as many before it as after
+/// it, except at the ends of the series, where the window stops and keeps its length.
 ///
-/// Holds one window. Sums are whole picoseconds, so that the last sample's is as exact as the first's.
+/// Holds one window. Sums are whole picoseconds, so that the last sample's is as exact as the
+/// first's.
 #[derive(Debug)]
 pub(super) struct MovingAverage {
     window: usize,
@@ -30,7 +31,7 @@ impl MovingAverage {
         Self { window, samples: VecDeque::with_capacity(window), sum: 0, given: 0 }
     }
 
-    /// Takes the next sample, and returns those whose window is now known.
+    /// Takes the next sample, and returns the samples with a now complete window.
     pub(super) fn push(&mut self, arrival: Arrival, value_ns: f64, mut give: impl FnMut(Detrended)) {
         if self.samples.len() == self.window {
             if let Some((_, oldest)) = self.samples.pop_front() {

@@ -11,8 +11,8 @@ pub enum Unnumbered {
 
 /// Numbers cycles by a counter that the frames carry and that wraps after `modulus`.
 ///
-/// The time that passed since the previous frame gives the number of wraps, which is right as long as
-/// no frame is late by half of `modulus` periods.
+/// The time that passed since the previous frame gives the number of wraps, which is right as long
+/// as no frame is late by half of `modulus` periods.
 #[derive(Clone, Copy, Debug)]
 pub struct ByCounter {
     period_ns: u64,
@@ -29,8 +29,8 @@ impl ByCounter {
         Self { period_ns, modulus, last: None }
     }
 
-    /// Number of the frame that arrived at `at_ns` with `counter`. Numbers begin with the first frame's
-    /// counter.
+    /// Number of the frame that arrived at `at_ns` with `counter`. Numbers begin with the first
+    /// frame's counter.
     ///
     /// # Errors
     /// [`Unnumbered::Repeated`]: the counter is that of the previous frame, and not a whole round later.
@@ -56,12 +56,12 @@ impl ByCounter {
     }
 }
 
-/// Numbers cycles by time alone, for frames without a number: each belongs to the nearest point of a
-/// grid that follows them.
+/// Numbers cycles by time alone, for frames without a number: each belongs to the nearest point of
+/// a grid that follows them.
 ///
-/// A frame late by more than half a period is first taken for one of the next cycle; when that cycle's
-/// own frame arrives, the late one gets its number back. So a frame's number is known when the next has
-/// arrived.
+/// A frame late by more than half a period is first taken for one of the next cycle; when that
+/// cycle's own frame arrives, the late one gets its number back. So a frame's number is known when
+/// the next has arrived.
 #[derive(Clone, Copy, Debug)]
 pub struct ByTime {
     period_ns: i64,

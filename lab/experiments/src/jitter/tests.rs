@@ -1,4 +1,4 @@
-//! Series whose drift, jitter and losses are known.
+//! Series with known drift, jitter and losses.
 
 use proptest::prelude::*;
 

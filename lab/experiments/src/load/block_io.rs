@@ -1,5 +1,5 @@
-//! IRQ load: blocks of 512 bytes read with direct I/O, as `dd bs=512 iflag=direct` does: each waits for the
-//! disk, and causes an interrupt.
+//! IRQ load: blocks of 512 bytes read with direct I/O, as `dd bs=512 iflag=direct` does: each waits
+//! for the disk, and causes an interrupt.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -17,16 +17,16 @@ const BLOCK: usize = 512;
 /// Size of a block for disks with larger sectors, bytes.
 const LARGE_BLOCK: usize = 4096;
 
-/// Size of the file, bytes: no more than a disk's own cache is needed, since the interrupts come all the
-/// same.
+/// Size of the file, bytes: no more than a disk's own cache is needed, since the interrupts come
+/// all the same.
 const FILE: u64 = 16 << 20;
 
 /// Memory aligned to a page, as direct I/O requires.
 #[repr(align(4096))]
 struct Page([u8; LARGE_BLOCK]);
 
-/// Reads a file of its own below `directory` block by block, repeatedly, until `stop` is set; then the file
-/// is gone.
+/// Reads a temporary file below `directory` block by block, repeatedly, until `stop` is set; then
+/// deletes the file.
 ///
 /// # Errors
 /// The file system does not support direct I/O, or the file cannot be made.
@@ -84,7 +84,7 @@ mod tests {
         fs::remove_dir(&folder).unwrap();
         let file = match file {
             Ok(file) => file,
-            Err(error) => return eprintln!("skipped: needs direct I/O: {error}"),
+            Err(error) => return testkit::skip!("needs direct I/O: {error}"),
         };
         assert!(rustix::fs::fcntl_getfl(&file).unwrap().contains(OFlags::DIRECT));
         assert_eq!(file.metadata().unwrap().len(), FILE);

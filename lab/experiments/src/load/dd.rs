@@ -1,5 +1,5 @@
-//! Disk load: a file written in blocks as `dd if=/dev/zero of=bigfile bs=1024000 count=1024` does, again and again; or a small one
-//! written, brought to the disk, and read again.
+//! Disk load: a file written in blocks as `dd if=/dev/zero of=bigfile bs=1024000 count=1024` does,
+//! again and again; or a small one written, brought to the disk, and read again.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::{Done, LoadError, Weight};
 
-/// Writes a file in `directory` until `stop` is set: of the paper's 1.05 GB, or written and read with at most 32 MiB. It is unlinked.
+/// Writes a file in `directory` until `stop` is set: of the paper's 1.05 GB, or written and read
+/// with at most 32 MiB. It is unlinked.
 ///
 /// # Errors
 /// The folder cannot be written to, or has no space.
@@ -70,7 +71,7 @@ fn blocks(folder: &Path) -> u64 {
 /// Free space, bytes.
 fn free(folder: &Path) -> u64 {
     let free = rustix::fs::statvfs(folder).map_or(u64::MAX, |it| it.f_bavail.saturating_mul(it.f_frsize));
-    // A file system without limits of its own reports 0.
+    // A file system without limits reports 0.
     if free == 0 { u64::MAX } else { free }
 }
 
@@ -120,7 +121,7 @@ mod tests {
     fn the_papers_file_is_a_round_of_1024_blocks_of_1_024_000_bytes() {
         let folder = std::env::temp_dir();
         if free(&folder) < 2 * PAPER_BLOCK as u64 * PAPER_BLOCKS {
-            return eprintln!("skipped: needs 2.1 GB of free space in {}", folder.display());
+            return testkit::skip!("needs 2.1 GB of free space in {}", folder.display());
         }
         let mut file = unnamed(&folder).unwrap();
         let stop = AtomicBool::new(false);

@@ -23,8 +23,9 @@ struct Found {
     bytes: u64,
 }
 
-/// Files, and bytes of disk, below `root`. Links are not followed; files that are gone or not readable
-/// count nothing. Very deep folders are skipped, so that a folder mounted within itself has an end.
+/// Files, and bytes of disk, below `root`. Links are not followed; files that are gone or not
+/// readable count nothing. Very deep folders are skipped, so that a folder mounted within itself
+/// has an end.
 fn below(root: &Path, stop: &AtomicBool) -> Found {
     let mut found = Found { files: 0, bytes: 0 };
     let mut folders: Vec<(PathBuf, u32)> = vec![(root.to_owned(), 0)];

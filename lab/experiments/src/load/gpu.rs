@@ -1,6 +1,8 @@
-//! GPU: copies to a CUDA device and back, of 0.5 to 2.6 MB each, as a perception task beside the cycle makes them.
+//! GPU: copies to a CUDA device and back, of 0.5 to 2.6 MB each, as a perception task of a robot
+//! makes them.
 //!
-//! The driver's library is looked for when the load starts, so that a machine without one needs nothing of it.
+//! The driver's library is loaded when the load starts, so that a machine without one needs nothing
+//! of it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -94,8 +96,8 @@ mod tests {
         assert!(error.contains("libno-such-driver.so.1"), "{error}");
     }
 
-    /// A driver in software: memory behind "device" pointers. It shows that calls, sizes and order are right, and that
-    /// everything is given back.
+    /// A driver in software: memory behind "device" pointers. It shows that calls, sizes and order
+    /// are right, and that everything is given back.
     const DRIVER: &str = r#"
         #include <stdio.h>
         #include <stdlib.h>
@@ -134,7 +136,7 @@ mod tests {
         let built = Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(&library).arg(&source).status();
         if !built.is_ok_and(|status| status.success()) {
             let _ = std::fs::remove_dir_all(&folder);
-            return eprintln!("skipped: no C compiler `cc` for a driver in software");
+            return testkit::skip!("no C compiler `cc` for a driver in software");
         }
         let library = library.to_str().expect("UTF-8");
         assert_eq!(Device::open(library).and_then(|device| device.name()).unwrap(), "Software 7");

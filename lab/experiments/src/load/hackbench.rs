@@ -1,6 +1,7 @@
-//! Communication load: groups of senders and receivers over socket pairs, with the defaults of hackbench
-//! (rt-tests): ten groups of 20 senders and 20 receivers, messages of 100 bytes from every sender to every
-//! receiver of its group; or 20 groups, started anew every 5 s, as the humanoid paper's `hackbench 20` is.
+//! Communication load: groups of senders and receivers over socket pairs, with the defaults of
+//! hackbench (rt-tests): ten groups of 20 senders and 20 receivers, messages of 100 bytes from
+//! every sender to every receiver of its group. The paper's weight has 20 groups, restarted every 5
+//! s, as the humanoid paper's `hackbench 20` is.
 
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
@@ -12,7 +13,8 @@ use std::time::{Duration, Instant};
 
 use super::{Done, LoadError, Weight};
 
-/// Makes 400 threads send and receive until `stop` is set; of the paper's weight 800, which are ended and started anew every 5 s.
+/// Makes 400 threads send and receive until `stop` is set; of the paper's weight 800, which are
+/// restarted every 5 s.
 ///
 /// # Errors
 /// The machine lacks resources for so many threads or sockets.

@@ -1,6 +1,6 @@
 //! K-lock load: reads `/proc` at full speed. Its files are generated while they are read, under the
-//! kernel's own locks: of the list of processes, of each one's memory map, of interrupts and of memory
-//! accounting.
+//! kernel's own locks: of the list of processes, of each one's memory map, of interrupts and of
+//! memory accounting.
 
 use std::fs::{self, File};
 use std::io::Read;

@@ -1,4 +1,5 @@
-//! Memory bandwidth load: copies far larger than the caches, so that every one goes to memory and back.
+//! Memory bandwidth load: copies far larger than the caches, so that every one goes to memory and
+//! back.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,8 +17,8 @@ const PIECE: usize = 1 << 20;
 /// Interval within which it copies for its part of the time, and then sleeps.
 const INTERVAL: Duration = Duration::from_millis(10);
 
-/// Copies there and back for `part` hundredths of the time until `stop` is set. The bandwidth used is that part of the
-/// machine's: within each interval it is all there is.
+/// Copies there and back for `part` hundredths of the time until `stop` is set. The bandwidth used
+/// is that part of the machine's: within each interval it is all there is.
 pub fn run(part: u8, stop: &AtomicBool) -> Done {
     let (mut from, mut to) = (vec![1_u8; SIZE], vec![2_u8; SIZE]);
     let mut count = 0;

@@ -1,6 +1,6 @@
-//! Network load: echo requests (RFC 792) to 127.0.0.1, each as soon as the previous one was answered, or
-//! after 10 ms, as `ping -f 127.0.0.1` sends them; or with 100 000 of them sent ahead and 10 bytes of data, as the humanoid paper's
-//! `ping -l 100000 -s 10 -f localhost`.
+//! Network load: echo requests (RFC 792) to 127.0.0.1, each as soon as the previous one was
+//! answered, or after 10 ms, as `ping -f 127.0.0.1` sends them; or with 100 000 of them sent ahead
+//! and 10 bytes of data, as the humanoid paper's `ping -l 100000 -s 10 -f localhost`.
 
 use std::net::SocketAddrV4;
 use std::os::fd::OwnedFd;
@@ -139,11 +139,11 @@ mod tests {
     fn the_loopback_interface_answers() {
         let socket = match open() {
             Ok(socket) => socket,
-            Err(error) => return eprintln!("skipped: {}", sentence(error)),
+            Err(error) => return testkit::skip!("{}", sentence(error)),
         };
         let identifier = 0x0BEA;
         if let Err(error) = ping(&socket, identifier, 0) {
-            return eprintln!("skipped: {}", sentence(error));
+            return testkit::skip!("{}", sentence(error));
         }
         let answered = (1..100).filter(|&number| ping(&socket, identifier, number) == Ok(true)).count();
         assert!(answered > 0, "the kernel drops a request whose check sum is wrong");

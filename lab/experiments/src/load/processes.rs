@@ -87,7 +87,7 @@ pub struct Work {
 }
 
 impl Loads {
-    /// Ends the loads; their work, if they told it.
+    /// Ends the loads; returns their work if they reported it.
     #[must_use]
     pub fn end(mut self) -> Option<Work> {
         for it in &self.running {
@@ -100,7 +100,7 @@ impl Loads {
             while matches!(it.child.try_wait(), Ok(None)) && begin.elapsed() < ORDERLY {
                 thread::sleep(Duration::from_millis(5));
             }
-            // Nothing is told by one that is killed.
+            // A killed load reports no work.
             let _ = it.child.kill();
         }
         let works = self.running.iter_mut().filter_map(|it| {
@@ -113,7 +113,7 @@ impl Loads {
 }
 
 impl Work {
-    /// Work as a process tells it: `40 MiB copied in 0.5 s`.
+    /// Work as a process reports it: `40 MiB copied in 0.5 s`.
     fn of(told: &str) -> Option<Self> {
         let (done, time) = told.trim().strip_suffix(" s")?.rsplit_once(" in ")?;
         let (count, what) = done.split_once(' ')?;
@@ -123,8 +123,8 @@ impl Work {
 }
 
 impl Drop for Loads {
-    /// Kills them: nobody reads their work any more, and their files are unlinked. Beside a cycle that takes most of the
-    /// processor an orderly end of hundreds of threads would take seconds.
+    /// Kills them: their work is not read any more, and their files are unlinked. An orderly end of
+    /// hundreds of threads would take seconds while a cycle takes most of the processor.
     fn drop(&mut self) {
         for it in &mut self.running {
             let _ = it.child.kill();
@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn work_is_told_as_a_rate() {
+    fn work_is_reported_as_a_rate() {
         let work = Work::of("40 MiB copied in 0.5 s\n").unwrap();
         assert_eq!(work, Work { rate: 80.0, what: "MiB copied".to_owned() });
         for told in ["", "no GPU", "40 MiB copied in 0 s", "x MiB copied in 1 s"] {

@@ -35,7 +35,7 @@ pub(super) struct Cell {
     pub(super) key: String,
     pub(super) cycles: Vec<CycleRecord>,
     pub(super) drive: Vec<Row>,
-    /// Commands of a planner that is a process of its own kind.
+    /// Commands of a planner that is a separate program.
     pub(super) commands: Option<Commands>,
     pub(super) doubts: Vec<String>,
 }
@@ -57,7 +57,7 @@ impl Navigation {
         let (_, mut cycles) = cycles::cycles(&runner::read(&recording)?)
             .map_err(|why| Error::other(format_args!("{}: {why}", recording.display())))?;
         let mut drive = log::read(&pilot::log_path(&context.directory, &key))?;
-        // The robot stands until the first command, and the planner's start is not part of the drive.
+        // The robot waits for the first command: the planner's start is not part of the drive.
         if let Some(begin) = commands.as_ref().map(|it| it.begin_ns) {
             let drives = begin..begin + types::time::nanoseconds(self.duration);
             cycles.retain(|it| drives.contains(&it.release_ns));
@@ -145,8 +145,8 @@ impl Cell {
         self.drive.iter().map(|row| row.room).reduce(f64::min)
     }
 
-    /// True if a drive that goes astray is a finding of the measurement: an ordinary process that the load holds up, or a
-    /// planner that the load gives no time.
+    /// True if a drive that goes astray is a finding of the measurement: an ordinary process that
+    /// the load holds up, or a planner that the load gives no time.
     pub(super) fn may_go_astray(&self, duration: Duration) -> bool {
         let starved = |it: &Commands| it.starved(duration);
         self.loaded && (self.place != Place::RealTime || self.commands.as_ref().is_some_and(starved))

@@ -1,4 +1,5 @@
-//! Course: 3 m to a goal, a triangle in between, boards around, and their appearance to a range finder.
+//! Course: 3 m to a goal, a triangle in between, boards around, and their appearance to a range
+//! finder.
 
 use motion::base::Pose;
 use motion::{Metres, Radians};
@@ -11,7 +12,7 @@ pub struct Course {
     pub goal: [f64; 2],
     /// Corners of the obstacle, m.
     pub obstacle: [[f64; 2]; 3],
-    /// Corners of the boards around, those of the lowest and of the highest x and y, m.
+    /// Two corners of the enclosing boards: lowest x and y, highest x and y, m.
     pub boards: [[f64; 2]; 2],
     /// Length and width of the robot, a rectangle about the middle between its wheels, m.
     pub robot: [f64; 2],
@@ -24,8 +25,9 @@ pub struct Course {
 }
 
 impl Default for Course {
-    /// The service-robot paper's: 3 m straight ahead, a triangle about 1.5 m from the start, white boards around, a robot
-    /// of 45 x 28 cm with 0.25 m/s and 0.37 m/s^2. Size and place of triangle and boards are ours.
+    /// The service-robot paper's: 3 m straight ahead, a triangle about 1.5 m from the start, white
+    /// boards around, a robot of 45 x 28 cm with 0.25 m/s and 0.37 m/s^2. Size and place of
+    /// triangle and boards are ours.
     fn default() -> Self {
         Self {
             goal: [3.0, 0.0],
@@ -59,8 +61,8 @@ impl Course {
         self.left(pose) <= self.tolerance
     }
 
-    /// Scan of a range finder at the robot's centre: the nearest point in each of [`SECTORS`] sectors, in the robot's own
-    /// frame; none in sectors without an edge in range.
+    /// Scan of a range finder at the robot's centre: the nearest point in each of [`SECTORS`]
+    /// sectors, in the robot's own frame; none in sectors without an edge in range.
     #[must_use]
     pub fn scan(&self, pose: Pose) -> [Option<[f64; 2]>; SECTORS] {
         let edges = self.edges().map(|edge| edge.map(|end| seen_from(pose, end)));
@@ -100,7 +102,8 @@ impl Course {
     }
 }
 
-/// Distance of a point from a rectangle of this length and width about the origin, m; negative inside.
+/// Distance of a point from a rectangle of this length and width about the origin, m; negative
+/// inside.
 pub(super) fn distance([x, y]: [f64; 2], [length, width]: [f64; 2]) -> f64 {
     let (ahead, aside) = (x.abs() - length / 2.0, y.abs() - width / 2.0);
     if ahead > 0.0 && aside > 0.0 { ahead.hypot(aside) } else { ahead.max(aside) }
@@ -113,7 +116,8 @@ fn seen_from(pose: Pose, [x, y]: [f64; 2]) -> [f64; 2] {
     [cos * dx + sin * dy, cos * dy - sin * dx]
 }
 
-/// Smallest distance of an edge from the rectangle: it is convex along the edge, and is found by thirds.
+/// Smallest distance of an edge from the rectangle: it is convex along the edge, and is found by
+/// thirds.
 fn along([from, to]: [[f64; 2]; 2], robot: [f64; 2]) -> f64 {
     let at = |part: f64| {
         distance([from[0] + part * (to[0] - from[0]), from[1] + part * (to[1] - from[1])], robot)
@@ -161,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_range_finder_sees_the_near_side_of_the_triangle_and_the_boards() {
+    fn a_range_finder_sees_the_near_side_and_the_boards() {
         let course = Course::default();
         let points: Vec<[f64; 2]> = course.scan(Course::start()).into_iter().flatten().collect();
         assert_eq!(points.len(), SECTORS, "boards all around");
@@ -182,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn room_is_that_of_a_rectangle_and_the_goal_is_seen_from_the_robot() {
+    fn clearance_is_a_rectangles_and_the_robot_sees_the_goal() {
         let course = Course::default();
         // 22.5 cm ahead of the middle the robot ends; 5 cm aside is within its width.
         let ahead = Pose { x: Metres(1.0), ..Course::start() };

@@ -1,4 +1,5 @@
-//! Pilot: detects the obstacle, plans, and keeps a log, in a process of its own attached to the cycle.
+//! Pilot: detects the obstacle, plans, and keeps a log, in a separate process attached to the
+//! cycle.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -83,8 +84,9 @@ impl Pilot {
     }
 }
 
-/// Drives the running cycle `ipc` from another process, until the user or the cycle's process ends it.
-/// With `another_leads` it only observes and keeps the log, with the velocity that the wheels are sent as the reference.
+/// Drives the running cycle `ipc` from another process, until the user or the cycle's process ends
+/// it. With `another_leads` it only observes and keeps the log, with the velocity that the wheels
+/// are sent as the reference.
 ///
 /// # Errors
 /// The interface cannot be attached to, or a file cannot be written.

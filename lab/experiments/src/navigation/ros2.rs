@@ -1,4 +1,5 @@
-//! Planner over DDS: `onbeat-ros2`, and a Python program that uses DDS alone, or is a node of ROS 2.
+//! Planner over DDS: `onbeat-ros2`, and a Python program that uses DDS alone, or is a node of ROS
+//! 2.
 
 use std::fs;
 use std::path::Path;
@@ -55,7 +56,7 @@ impl Ros2 {
         }
         let script = context.directory.join("dynamic_window.py");
         fs::write(&script, SCRIPT).map_err(|error| Error::file(&script, error))?;
-        // A domain of its own, so that no other robot of the network is moved.
+        // A dedicated domain, so that no other robot of the network is moved.
         let domain = (std::process::id() % 100 + 1).to_string();
         let client = Client::named(ipc).map_err(Error::other)?;
         let state = client.state();
@@ -74,8 +75,8 @@ impl Ros2 {
         })
     }
 
-    /// Waits until the cycle has the planner's first command: both processes are up, and have found each other. False if
-    /// the user stops it before.
+    /// Waits until the cycle has the planner's first command: both processes are up, and have found
+    /// each other. False if the user stops it before.
     pub(super) fn wait_for_command(
         &mut self,
         context: &Context,
@@ -102,14 +103,14 @@ impl Ros2 {
         }
     }
 
-    /// Takes note of the commands that came since the last look.
+    /// Records the commands received since the last look.
     ///
     /// # Errors
     /// One of the two processes has ended.
     pub(super) fn look(&mut self) -> Result<(), Error> {
         self.ipc.still_goes_on()?;
         self.planner.still_goes_on()?;
-        // A cycle that ends leaves nothing to read; whoever waits for it sees its end.
+        // An ended cycle has no state to read; the waiting code sees its end.
         if let Ok(state) = self.state.read() {
             self.commands.take(&self.last, &state.command, state.release_ns);
             self.last = state.command;

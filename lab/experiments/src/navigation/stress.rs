@@ -1,4 +1,5 @@
-//! Load of the navigation experiment: stress-ng as in the paper, or our own loads if that is not installed.
+//! Load of the navigation experiment: stress-ng as in the paper, or our own loads if that is not
+//! installed.
 
 use std::process::{Command, Stdio};
 use std::thread::available_parallelism;

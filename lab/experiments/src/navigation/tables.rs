@@ -101,7 +101,7 @@ fn drives(cells: &[Cell], course: &Course) -> Section {
     })
 }
 
-/// Commands of a planner in a program of its own, if it is one.
+/// Commands of a planner in a separate program, if it is one.
 fn planner(cells: &[Cell]) -> Option<Section> {
     let row = |cell: &Cell| {
         let it = cell.commands.as_ref()?;

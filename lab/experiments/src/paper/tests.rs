@@ -37,7 +37,8 @@ fn is_impossible([minimum, mean, maximum, deviation]: Four) -> bool {
     deviation.0 > (above.max(0.0) * below.max(0.0)).sqrt()
 }
 
-/// Values of one column that belong together: name of the row with the deviation, the column, and the four.
+/// Values of one column that belong together: name of the row with the deviation, the column, and
+/// the four.
 fn quadruples(figure: &Figure) -> Vec<(String, String, Four)> {
     const NAMES: [&[&str]; 4] =
         [&["min", "minimum"], &["avg", "mean", "average"], &["max", "maximum"], &["SD"]];
@@ -55,7 +56,7 @@ fn quadruples(figure: &Figure) -> Vec<(String, String, Four)> {
         let cells: Vec<_> = figure.columns.iter().cloned().zip(row[1..].iter().cloned()).collect();
         found.extend(four(&cells).map(|it| (row[0].clone(), "SD".to_owned(), it)));
     }
-    // Down the rows of a column, whose names are `what: value`, or `what value, unit`.
+    // A column's rows, with names like `what: value`, or `what value, unit`.
     let split = |name: &str| {
         let name = name.split(", ").next().unwrap_or(name).replace(": ", " ");
         name.rsplit_once(' ').map(|(what, value)| (what.to_owned(), value.to_owned()))
@@ -79,7 +80,7 @@ fn quadruples(figure: &Figure) -> Vec<(String, String, Four)> {
 }
 
 #[test]
-fn exactly_the_standard_deviations_that_no_sample_can_have_are_doubted() {
+fn only_impossible_standard_deviations_are_doubted() {
     let mut judged = 0;
     for (paper, figure) in figures() {
         let doubted: Vec<_> = figure.doubts.iter().map(|it| (it.row.clone(), it.column.clone())).collect();
@@ -93,12 +94,12 @@ fn exactly_the_standard_deviations_that_no_sample_can_have_are_doubted() {
     assert!(judged > 70, "{judged} standard deviations");
 }
 
-/// Where the papers' numbers are at hand, every number here stands there.
+/// If the papers' numbers are available, every number here is among them.
 #[test]
 fn every_number_is_one_of_the_paper() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/papers.md");
     let Ok(text) = std::fs::read_to_string(&path) else {
-        eprintln!("skipped: {} is not there", path.display());
+        testkit::skip!("{} is not there", path.display());
         return;
     };
     for (paper, figure) in figures() {

@@ -79,9 +79,11 @@ impl Curve {
     }
 }
 
-/// Coefficients of each piece of the natural cubic spline through `values`, `steps` apart, over a parameter from 0 to 1.
+/// Coefficients of each piece of the natural cubic spline through `values`, `steps` apart, over a
+/// parameter from 0 to 1.
 pub(super) fn natural_spline(values: &[f64], steps: &[f64]) -> Vec<[f64; 4]> {
-    // Second derivatives at the values, by elimination: a tridiagonal system with a strong diagonal.
+    // Second derivatives at the values, by elimination: a tridiagonal system with a strong
+    // diagonal.
     let count = values.len();
     let mut second = vec![0.0; count];
     let mut upper = vec![0.0; count];
@@ -122,7 +124,8 @@ fn second([_, _, c, d]: &[f64; 4], at: f64) -> f64 {
 /// Intervals of the table.
 const KNOTS: usize = 64;
 
-/// Newton's method doubles its right digits with every step; the table's interpolation gives the first three.
+/// Newton's method doubles its right digits with every step; the table's interpolation gives the
+/// first three.
 const NEWTON_STEPS: usize = 4;
 
 /// Samples for what has no closed form.

@@ -1,4 +1,4 @@
-//! A base that follows a path: where it shall be, and how it shall move.
+//! A base that follows a path: its set-points of position and velocity.
 
 use super::{Path, PathError};
 use crate::convolution::{ConvolutionProfile, PathLimits};
@@ -40,8 +40,8 @@ pub struct Reference {
 }
 
 impl PathMotion {
-    /// `limits` hold along the path; the velocity is lowered further where the tightest bend asks for it, so that the base
-    /// never accelerates to the side harder than along its way.
+    /// `limits` hold along the path; the velocity is lowered further where the tightest bend asks
+    /// for it, so that the base never accelerates to the side harder than along its way.
     ///
     /// # Errors
     /// Limits that mean nothing.
@@ -83,8 +83,8 @@ impl PathMotion {
     }
 }
 
-/// The central velocity at which the fastest wheel just reaches `limit` somewhere on the way; `wheels` are the velocities of
-/// a base's wheels for a twist. Infinite if no wheel ever turns.
+/// The central velocity at which the fastest wheel just reaches `limit` somewhere on the way;
+/// `wheels` are the velocities of a base's wheels for a twist. Infinite if no wheel ever turns.
 pub fn velocity_for_wheels<const WHEELS: usize>(
     path: &Path,
     heading: Heading,
@@ -115,5 +115,5 @@ fn reference(path: &Path, heading: Heading, distance: Metres, velocity: MetresPe
     }
 }
 
-/// Places along the way where the wheels are looked at.
+/// Places along the path at which the wheels are checked.
 const SAMPLES: usize = 4096;

@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_asked_for_what_ours_is() {
+    fn cyclictest_gets_the_same_parameters_as_ours() {
         let asked =
             Cyclictest { priority: Some(80), cpu: 1, period: Duration::from_micros(250), cycles: 7 };
         assert_eq!(asked.arguments().join(" "), "-m -N -v -t1 -d0 -a1 -p80 -i250 -l7");

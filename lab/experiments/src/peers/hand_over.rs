@@ -1,5 +1,5 @@
-//! `ptsematest` and `pmqtest`: time from one thread's `pthread_mutex_unlock` or `mq_send` to the other
-//! thread's return from `pthread_mutex_lock` or `mq_receive`.
+//! `ptsematest` and `pmqtest`: time from one thread's `pthread_mutex_unlock` or `mq_send` to the
+//! other thread's return from `pthread_mutex_lock` or `mq_receive`.
 
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;

@@ -11,8 +11,8 @@ pub(crate) struct Cache<T> {
     value: UnsafeCell<T>,
 }
 
-// SAFETY: the value is reached through `with` only, which holds the mutex: one thread at a time. So it must
-// be fit to be used from several threads one after the other: `T: Send`.
+// SAFETY: the value is reached through `with` only, which holds the mutex: one thread at a time. So
+// it must be fit to be used from several threads one after the other: `T: Send`.
 unsafe impl<T: Send> Sync for Cache<T> {}
 
 impl<T> Cache<T> {
@@ -30,9 +30,9 @@ impl<T> Cache<T> {
     /// The operating system's error: EDEADLK if the kernel detects a cycle of waiters.
     pub(crate) fn with<R>(&self, work: impl FnOnce(&mut T) -> R) -> io::Result<R> {
         let _held = self.mutex.lock()?;
-        // SAFETY: the mutex is held until `_held` is dropped, so no other thread has a reference; this
-        // thread has none either, for `work` would have to be within `with`, and locking twice never
-        // returns.
+        // SAFETY: the mutex is held until `_held` is dropped, so no other thread has a reference;
+        // this thread has none either, for `work` would have to be within `with`, and locking twice
+        // never returns.
         Ok(work(unsafe { &mut *self.value.get() }))
     }
 }
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_sees_half_of_what_another_wrote() {
+    fn readers_never_see_a_torn_write() {
         for protocol in [Protocol::Plain, Protocol::Inherit] {
             let cache = Cache::new(protocol, [0_u64; 64]).unwrap();
             std::thread::scope(|scope| {

@@ -1,5 +1,5 @@
-//! CUDA driver through its C interface (CUDA Driver API: initialisation, primary context, memory), loaded
-//! at run time.
+//! CUDA driver through its C interface (CUDA Driver API: initialisation, primary context, memory),
+//! loaded at run time.
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::marker::PhantomData;
@@ -22,7 +22,7 @@ mod without_libraries {
 
     impl Library {
         /// # Safety
-        /// Nothing is asked for: it fails.
+        /// No requirement: it always fails.
         pub(super) unsafe fn new(_: &str) -> Result<Self, &'static str> {
             Err(
                 "a static program cannot load its driver; build onbeat-measure with this machine's C library",
@@ -30,7 +30,7 @@ mod without_libraries {
         }
 
         /// # Safety
-        /// Nothing is asked for: there is no library.
+        /// No requirement: there is no library.
         pub(super) unsafe fn get<T>(&self, _: &[u8]) -> Result<&T, &'static str> {
             match *self {}
         }
@@ -58,8 +58,8 @@ impl Driver {
             return Ok(());
         }
         let mut name = ptr::null();
-        // SAFETY: cuGetErrorName writes a pointer to a static, terminated string, or null for an unknown
-        // code.
+        // SAFETY: cuGetErrorName writes a pointer to a static, terminated string, or null for an
+        // unknown code.
         let named = unsafe { (self.error_name)(code, &mut name) == 0 && !name.is_null() };
         let name = if named {
             // SAFETY: not null, terminated, and never freed.
@@ -71,8 +71,8 @@ impl Driver {
     }
 }
 
-/// First CUDA device, with its primary context current on the thread that opened it (and therefore not
-/// `Send`).
+/// First CUDA device, with its primary context current on the thread that opened it (and therefore
+/// not `Send`).
 pub(crate) struct Device {
     driver: Driver,
     device: c_int,
@@ -83,13 +83,14 @@ pub(crate) struct Device {
 impl Device {
     /// Loads the driver and opens its first device.
     pub(crate) fn open(library: &str) -> Result<Self, String> {
-        // SAFETY: loading runs the library's initialisers; it is the machine's own CUDA driver, by its name, which is
-        // made to be loaded so.
+        // SAFETY: loading runs the library's initialisers; it is the machine's own CUDA driver, by
+        // its name, which is made to be loaded so.
         let library = unsafe { Library::new(library) }
             .map_err(|error| format!("no GPU that can be used: {error}"))?;
         macro_rules! symbol {
             ($name:literal) => {
-                // SAFETY: the type is the one the CUDA Driver API gives this name; it is kept only beside the library.
+                // SAFETY: the type is the one the CUDA Driver API gives this name; it is kept only
+                // together with the library.
                 unsafe { library.get($name) }.map(|symbol| *symbol).map_err(|error| {
                     format!("no GPU that can be used: the CUDA driver is too old or broken: {error}")
                 })?
@@ -136,7 +137,8 @@ impl Device {
     pub(crate) fn name(&self) -> Result<String, String> {
         let mut name = [0; 256];
         let length = name.len() as c_int;
-        // SAFETY: writes at most `length` characters with their end into `name`, which is that long.
+        // SAFETY: writes at most `length` characters with their end into `name`, which is that
+        // long.
         let code = unsafe { (self.driver.get_name)(name.as_mut_ptr(), length, self.device) };
         self.driver.check("cuDeviceGetName", code)?;
         let bytes = name.iter().take_while(|&&character| character != 0).map(|&character| character as u8);
@@ -165,8 +167,8 @@ impl Device {
 
 impl Drop for Device {
     fn drop(&mut self) {
-        // SAFETY: retained in `open`, released once; all memory that borrowed the device is gone. A refusal
-        // changes nothing for a process that no longer uses it.
+        // SAFETY: retained in `open`, released once; all memory that borrowed the device is gone. A
+        // refusal changes nothing for a process that no longer uses it.
         let _ = unsafe { (self.driver.release)(self.device) };
         // The library is dropped last, as a field.
         let _ = &self.driver.library;
@@ -184,8 +186,8 @@ impl OnDevice<'_> {
     /// Copies from the host to its beginning, and waits for the end.
     pub(crate) fn copy_from(&mut self, host: &[u8]) -> Result<(), String> {
         let size = host.len().min(self.size);
-        // SAFETY: `size` bytes are readable in `host` and writable at the device pointer; when the call
-        // returns, both are the caller's again.
+        // SAFETY: `size` bytes are readable in `host` and writable at the device pointer; when the
+        // call returns, both are the caller's again.
         let code = unsafe { (self.device.driver.to_device)(self.pointer, host.as_ptr().cast(), size) };
         self.device.driver.check("cuMemcpyHtoD", code)
     }
@@ -216,8 +218,8 @@ pub(crate) struct Pinned<'a> {
 impl Pinned<'_> {
     /// Bytes of the memory.
     pub(crate) fn bytes(&mut self) -> &mut [u8] {
-        // SAFETY: `size` initialised bytes, ours alone while `self` is borrowed; copies to and from a device are over when
-        // their calls return.
+        // SAFETY: `size` initialised bytes, ours alone while `self` is borrowed; copies to and from
+        // a device are over when their calls return.
         unsafe { std::slice::from_raw_parts_mut(self.pointer, self.size) }
     }
 }

@@ -14,8 +14,8 @@ pub(crate) struct MessageQueue {
 }
 
 impl MessageQueue {
-    /// Creates a queue for messages of `size` bytes. Its name is removed at once, so that nothing remains
-    /// of it in any case.
+    /// Creates a queue for messages of `size` bytes. Its name is removed at once, so that nothing
+    /// remains of it in any case.
     ///
     /// # Errors
     /// EMFILE past the user's `ulimit -q`; ENOSYS on a kernel without message queues.

@@ -1,5 +1,5 @@
-//! POSIX mutexes, plain or with priority inheritance: the holder then runs at the priority of the highest
-//! waiter (`PTHREAD_PRIO_INHERIT`, pthread_mutexattr_setprotocol(3)).
+//! POSIX mutexes, plain or with priority inheritance: the holder then runs at the priority of the
+//! highest waiter (`PTHREAD_PRIO_INHERIT`, pthread_mutexattr_setprotocol(3)).
 
 use std::cell::UnsafeCell;
 use std::io;
@@ -11,7 +11,8 @@ pub(crate) struct PosixMutex {
     inner: Box<UnsafeCell<libc::pthread_mutex_t>>,
 }
 
-// SAFETY: a mutex is made for use from several threads at once; all access goes through its functions.
+// SAFETY: a mutex is made for use from several threads at once; all access goes through its
+// functions.
 unsafe impl Send for PosixMutex {}
 // SAFETY: as above.
 unsafe impl Sync for PosixMutex {}
@@ -34,11 +35,11 @@ impl PosixMutex {
         Self::of(protocol, libc::PTHREAD_PROCESS_PRIVATE)
     }
 
-    /// Creates an unlocked mutex with `PTHREAD_PROCESS_SHARED`: slower, because the kernel looks up the
-    /// owner of its memory.
+    /// Creates an unlocked mutex with `PTHREAD_PROCESS_SHARED`: slower, because the kernel looks up
+    /// the owner of its memory.
     ///
     /// # Errors
-    /// Those of [`PosixMutex::new`].
+    /// The errors of [`PosixMutex::new`].
     pub(crate) fn shared(protocol: Protocol) -> io::Result<Self> {
         Self::of(protocol, libc::PTHREAD_PROCESS_SHARED)
     }
@@ -51,8 +52,8 @@ impl PosixMutex {
         // SAFETY: both are memory for the init functions to fill; they hold integers only.
         let (inner, mut attributes): (_, libc::pthread_mutexattr_t) =
             unsafe { (Box::new(UnsafeCell::new(std::mem::zeroed())), std::mem::zeroed()) };
-        // SAFETY: `attributes` is live and ours, initialised by the first call before the others read it,
-        // and destroyed exactly once; the mutex is not yet shared.
+        // SAFETY: `attributes` is live and ours, initialised by the first call before the others
+        // read it, and destroyed exactly once; the mutex is not yet shared.
         unsafe {
             check(libc::pthread_mutexattr_init(&mut attributes))?;
             let made = check(libc::pthread_mutexattr_setprotocol(&mut attributes, protocol))
@@ -69,8 +70,8 @@ impl PosixMutex {
     /// # Errors
     /// The operating system's error: EDEADLK if the kernel detects a cycle of waiters.
     pub(crate) fn lock(&self) -> io::Result<Held<'_>> {
-        // SAFETY: the mutex was initialised and lives as long as `self`. Locking it twice on one thread blocks
-        // for ever or is refused; it is not undefined for the default kind.
+        // SAFETY: the mutex was initialised and lives as long as `self`. Locking it twice on one
+        // thread blocks for ever or is refused; it is not undefined for the default kind.
         check(unsafe { libc::pthread_mutex_lock(self.inner.get()) })?;
         Ok(Held { mutex: self, stays_on_its_thread: PhantomData })
     }
@@ -78,8 +79,8 @@ impl PosixMutex {
 
 impl Drop for PosixMutex {
     fn drop(&mut self) {
-        // SAFETY: initialised, and not locked: a guard borrows it. (A guard that was forgotten makes this fail
-        // with EBUSY, which is harmless.)
+        // SAFETY: initialised, and not locked: a guard borrows it. (A guard that was forgotten
+        // makes this fail with EBUSY, which is harmless.)
         unsafe { libc::pthread_mutex_destroy(self.inner.get()) };
     }
 }

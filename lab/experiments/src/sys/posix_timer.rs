@@ -5,7 +5,7 @@ use std::mem;
 use std::ptr;
 use std::time::Duration;
 
-/// Timer of `CLOCK_MONOTONIC` whose signal is directed to the thread that created it.
+/// Timer of `CLOCK_MONOTONIC` that sends its signal to the thread that created it.
 pub(crate) struct SignalTimer {
     timer: libc::timer_t,
     signals: libc::sigset_t,
@@ -15,15 +15,16 @@ pub(crate) struct SignalTimer {
 }
 
 impl SignalTimer {
-    /// Creates a timer for the calling thread. The first real-time signal is blocked on the thread from now
-    /// on.
+    /// Creates a timer for the calling thread. The first real-time signal is blocked on the thread
+    /// from now on.
     ///
     /// # Errors
     /// EAGAIN if no more timers or signals are available.
     pub(crate) fn new() -> io::Result<Self> {
         let signal = libc::SIGRTMIN();
-        // SAFETY: all-zero sets and an all-zero sigevent are memory for the calls below to fill; each pointer is to
-        // a live value of its type. Blocking a signal changes only this thread's mask.
+        // SAFETY: all-zero sets and an all-zero sigevent are memory for the calls below to fill;
+        // each pointer is to a live value of its type. Blocking a signal changes only this thread's
+        // mask.
         unsafe {
             let (mut signals, mut before): (libc::sigset_t, libc::sigset_t) = mem::zeroed();
             libc::sigemptyset(&mut signals);
@@ -64,7 +65,7 @@ impl SignalTimer {
             return Err(io::Error::last_os_error());
         }
         loop {
-            // SAFETY: the set is a valid one; no details of the signal are asked for.
+            // SAFETY: the set is a valid one; a null pointer requests no details of the signal.
             if unsafe { libc::sigwaitinfo(&self.signals, ptr::null_mut()) } > 0 {
                 return Ok(());
             }
@@ -78,8 +79,9 @@ impl SignalTimer {
 
 impl Drop for SignalTimer {
     fn drop(&mut self) {
-        // SAFETY: created in `new` and deleted once; the mask is the one `new` found. Every timer that was
-        // set has been waited for but the last, whose signal is taken here before it is unblocked.
+        // SAFETY: created in `new` and deleted once; the mask is the one `new` found. Every timer
+        // that was set has been waited for but the last; its signal is taken here before it is
+        // unblocked.
         unsafe {
             libc::timer_delete(self.timer);
             let at_once = libc::timespec { tv_sec: 0, tv_nsec: 0 };

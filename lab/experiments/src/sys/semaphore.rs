@@ -9,7 +9,8 @@ pub(crate) struct Semaphore {
     inner: Box<UnsafeCell<libc::sem_t>>,
 }
 
-// SAFETY: a semaphore is made for use from several threads at once; all access goes through its functions.
+// SAFETY: a semaphore is made for use from several threads at once; all access goes through its
+// functions.
 unsafe impl Send for Semaphore {}
 // SAFETY: as above.
 unsafe impl Sync for Semaphore {}

@@ -1,5 +1,5 @@
-//! EtherCAT frames of one interface, with the kernel's receive time stamps (`SO_TIMESTAMPNS`, socket(7) and
-//! packet(7)).
+//! EtherCAT frames of one interface, with the kernel's receive time stamps (`SO_TIMESTAMPNS`,
+//! socket(7) and packet(7)).
 
 use std::io;
 use std::mem;
@@ -33,8 +33,8 @@ pub(crate) struct Arrival {
 }
 
 impl StampedSocket {
-    /// Opens a socket on the interface of this name in this thread's network namespace. Receiving times out
-    /// after `timeout`.
+    /// Opens a socket on the interface of this name in this thread's network namespace. Receiving
+    /// times out after `timeout`.
     ///
     /// # Errors
     /// EPERM without `CAP_NET_RAW`; ENODEV without such an interface.
@@ -97,7 +97,8 @@ fn ignore_outgoing(descriptor: RawFd) -> io::Result<()> {
     const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
     let yes: libc::c_int = 1;
     let length = size_of_val(&yes) as libc::socklen_t;
-    // SAFETY: the descriptor is open, and the value is an int of the length given that outlives the call.
+    // SAFETY: the descriptor is open, and the value is an int of the length given that outlives the
+    // call.
     let result = unsafe {
         libc::setsockopt(
             descriptor,

@@ -21,7 +21,8 @@ pub(crate) struct Job {
     pub(crate) start: u64,
     pub(crate) end: u64,
     pub(crate) execution: u64,
-    /// Edges of its output up and down, stamped outside by a clock of their own; 0 for one that was not seen.
+    /// Edges of its output up and down, stamped outside by a clock of their own; 0 for one that was
+    /// not seen.
     #[serde(default)]
     pub(crate) outside: [u64; 2],
 }
@@ -54,7 +55,7 @@ pub(super) fn create(
     let settings =
         Settings::every(name, plan.period).with_profile(plan.profile).with_overrun(OverrunPolicy::CatchUp);
     let plan = plan.clone();
-    // It keeps records of its own, which include the processor time of a job.
+    // It keeps separate records, which include the processor time of a job.
     let (task, _) = Settings { records: 1, ..settings }
         .create_loop(move |periods| run(periods, &plan, &mut *share, &mut *output))?;
     Ok(task)
@@ -99,7 +100,7 @@ fn blocks(execution: Duration) -> (u32, Duration) {
     (count, execution / count)
 }
 
-/// Spins block after block until so much time has passed in each, whoever ran meanwhile.
+/// Spins block after block until so much time has passed in each, whatever else ran meanwhile.
 fn elapse_in_blocks(periods: &Periods, execution: Duration) {
     let (count, block) = blocks(execution);
     for _ in 0..count {
@@ -132,7 +133,8 @@ impl Work {
         }
     }
 
-    /// Uses the processor until the calling thread has had it for `budget`. It overshoots by about a microsecond.
+    /// Uses the processor until the calling thread has had it for `budget`. It overshoots by about
+    /// a microsecond.
     fn execute(self, budget: Duration) {
         let begin = thread_time();
         let budget = budget.as_nanos() as u64;
@@ -141,8 +143,8 @@ impl Work {
             if used >= budget {
                 return;
             }
-            // Half of the remaining time, but at least a microsecond: few clock readings, and a precise
-            // end.
+            // Half of the remaining time, but at least a microsecond: few clock readings, and a
+            // precise end.
             let piece = ((budget - used) / 2).clamp(1_000, LONGEST_PIECE_NS);
             spin(piece * self.turns_a_microsecond / 1_000);
         }
@@ -176,7 +178,8 @@ mod tests {
             assert!(used >= 500_000, "{used}");
             shortest = shortest.min(used);
         }
-        // About a microsecond by construction; a machine under load may stretch some, not all twenty.
+        // About a microsecond by construction; a machine under load may stretch some, not all
+        // twenty.
         assert!(shortest < 1_000_000, "{shortest}");
     }
 

@@ -1,8 +1,9 @@
-//! Outputs that tasks toggle, up at the start of a job and down at its end, and when they did as seen from outside (controllers
-//! paper, Figure 7).
+//! Outputs that tasks toggle, up at the start of a job and down at its end, and when they did as
+//! seen from outside (controllers paper, Figure 7).
 //!
-//! An output is a frame over a private cable, which the kernel stamps as it arrives at the other end, or a GPIO line: then
-//! another one, wired to it, stamps its edges, or an instrument looks at it.
+//! An output is a frame over a private cable, which the kernel stamps as it arrives at the other
+//! end, or a GPIO line: then another one, wired to it, stamps its edges, or an instrument looks at
+//! it.
 
 use std::io;
 use std::str::FromStr;
@@ -65,7 +66,7 @@ impl Toggle {
                 Some(format!("GPIO lines {}, looked at by an instrument", names(outputs)))
             }
             Self::Lines { outputs, inputs } => Some(format!(
-                "GPIO lines {}, whose edges the kernel stamps on {}",
+                "GPIO lines {}, with edges stamped by the kernel on {}",
                 names(outputs),
                 names(inputs)
             )),
@@ -284,7 +285,7 @@ fn see_edges(line: &Request, jobs: usize, over: &AtomicBool) -> gpiocdev::Result
             continue;
         }
         let event = line.read_edge_event()?;
-        // The line's own count, from 1: those that found no room are counted, too.
+        // The line's own count, from 1: it includes dropped events.
         let job = (event.line_seqno.saturating_sub(1) / 2) as usize;
         if let Some(job) = seen.get_mut(job) {
             job[usize::from(event.kind == EdgeKind::Falling)] = event.timestamp_ns;
@@ -299,7 +300,7 @@ mod tests {
     #[test]
     fn edges_over_a_cable_are_seen_by_task_and_job_in_their_order() {
         if let Err(error) = Cable::lay() {
-            return eprintln!("skipped: {error}");
+            return testkit::skip!("{error}");
         }
         let (mut outputs, watch) = Toggle::Frames.open(&[3, 2]).unwrap();
         for job in 0..2 {
@@ -316,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_one_for_each_task_and_one_that_is_not_there_is_named() {
+    fn each_task_has_a_line_and_a_missing_one_is_named() {
         let Lines(lines) = "gpiochip999:1,/dev/gpiochip999:2".parse().unwrap();
         assert_eq!(lines.len(), 2);
         assert!("gpiochip0:1,x".parse::<Lines>().unwrap_err().contains("expected a GPIO line"));

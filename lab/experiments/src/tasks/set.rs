@@ -32,8 +32,8 @@ pub struct Periodic {
 /// Way in which a job is busy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Busy {
-    /// In blocks of elapsed time of at most 0.1 ms, as the paper spins: a block that is preempted is over when so much time has
-    /// passed.
+    /// In blocks of elapsed time of at most 0.1 ms, as the paper spins: a preempted block ends when
+    /// so much time has passed.
     Blocks,
     /// Until its thread has used so much processor time.
     ProcessorTime,
@@ -69,7 +69,8 @@ const NAMED: [(&str, &str); 2] = [
 /// Tasks of a set of the paper, by its name, or of a file.
 ///
 /// # Errors
-/// A file that is no task set, or a set that cannot run here: on one CPU, by fixed priorities 1 to 99.
+/// A file that is no task set, or a set that cannot run here: on one CPU, by fixed priorities 1 to
+/// 99.
 pub fn read(name: &str) -> Result<Vec<Periodic>, Error> {
     let named = NAMED.iter().find(|(known, _)| *known == name);
     let decided = task_set::Decided::default();
@@ -130,7 +131,8 @@ pub(crate) struct Run<'a> {
 pub(crate) type Ran = (Vec<Vec<Job>>, Vec<String>);
 
 impl Run<'_> {
-    /// Checks that all jobs find room: they are kept in memory, which is allocated before the first.
+    /// Checks that all jobs find room: they are kept in memory, which is allocated before the
+    /// first.
     pub(crate) fn check(&self) -> Result<(), Error> {
         for task in self.tasks {
             let jobs = self.plan(task).jobs;

@@ -1,4 +1,5 @@
-//! Means that two tasks share: in their jobs they take and give it back (controllers paper, Table 4).
+//! Means that two tasks share: in their jobs they take and give it back (controllers paper, Table
+//! 4).
 
 use std::io;
 use std::sync::Arc;

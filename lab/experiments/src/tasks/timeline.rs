@@ -88,7 +88,8 @@ impl Both {
     }
 }
 
-/// Slices from `from` on: from its start to its end a job runs, but for the times of jobs of higher priorities.
+/// Slices from `from` on: from its start to its end a job runs, but for the times of jobs of higher
+/// priorities.
 fn measured(set: &TaskSet, ran: &[Vec<Job>], from: u64) -> Vec<Slices> {
     let mut all = vec![Slices::new(); ran.len()];
     let mut order: Vec<usize> = (0..ran.len()).collect();

@@ -48,12 +48,12 @@ pub(super) struct Measured {
     pub(super) recording: PathBuf,
 }
 
-/// Facts of a run beside its recording.
+/// Facts of a run that are not in its recording.
 #[derive(Debug, Serialize, Deserialize)]
 struct Facts {
     /// Releases of the cycles that count, from and to, by the monotonic clock.
     counted_ns: (u64, u64),
-    /// Conditions that the run tells.
+    /// Conditions reported by the run.
     conditions: Value,
     refused: Vec<String>,
     ended_loads: Vec<String>,
@@ -66,7 +66,7 @@ impl Cell {
         format!("{}-{}", self.column.profile(), self.load.name())
     }
 
-    /// The cell as it was measured by the run that this one goes on with.
+    /// The cell as measured by the run that this one resumes.
     ///
     /// # Errors
     /// Its facts or its recording cannot be read.
@@ -75,8 +75,9 @@ impl Cell {
         facts.map_or(Ok(None), |facts| self.measured(context, context.path(&self.name()), facts))
     }
 
-    /// Brings the bus up on the unloaded machine, starts the load, and takes the cycles from then on: the
-    /// load is to disturb the cycle, not its start. `None` if the user stopped it before the first one.
+    /// Brings the bus up on the unloaded machine, starts the load, and takes the cycles from then
+    /// on: the load is to disturb the cycle, not its start. `None` if the user stopped it before
+    /// the first one.
     pub(super) fn measure(
         &self,
         context: &Context,
@@ -122,7 +123,8 @@ impl Cell {
         self.measured(context, path, facts)
     }
 
-    /// Results from the recording; `None` if the user stopped it before the first cycle that counts.
+    /// Results from the recording; `None` if the user stopped it before the first cycle that
+    /// counts.
     fn measured(&self, context: &Context, path: PathBuf, facts: Facts) -> Result<Option<Measured>, Error> {
         let (begin, end) = facts.counted_ns;
         let recording = runner::read(&path)?;
@@ -206,7 +208,7 @@ fn monotonic_ns() -> u64 {
     u64::try_from(now.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(now.tv_nsec).unwrap_or(0)
 }
 
-/// Time that a cell takes beside its measurement: the bus comes up, the load starts and ends.
+/// Overhead of a cell in addition to its measurement: the bus comes up, the load starts and ends.
 pub(super) const AROUND: Duration = Duration::from_secs(3);
 
 /// Time between the load's start and the first cycle that counts.

@@ -55,8 +55,8 @@ fn head(settings: &Tuning, cells: &[Measured]) -> Report {
         good: "a 100 % maximum far below the period, and rows that hardly differ: then the worst cycle is like any other"
             .to_owned(),
         found: Some(
-            "under load a longest period of 346 ms untuned, 50 ms with C, 1.5 ms with P, 1.1 ms with PC and PMC, and 1.07 ms with \
-             PMCS, whose standard deviation is a quarter of PMC's"
+            "under load a longest period of 346 ms untuned, 50 ms with C, 1.5 ms with P, 1.1 ms \
+             with PC and PMC, and 1.07 ms with PMCS; its standard deviation is a quarter of PMC's"
                 .to_owned(),
         ),
         ..Report::default()
@@ -71,7 +71,7 @@ fn head(settings: &Tuning, cells: &[Measured]) -> Report {
     report
         .condition("duration", format!("{} s a cell (the paper: 600 s)", settings.duration.as_secs_f64()));
     let letters =
-        "P SCHED_FIFO, M memory locked and pre-faulted, C a CPU of its own, S spins for the last stretch";
+        "P SCHED_FIFO, M memory locked and pre-faulted, C a dedicated CPU, S spins for the last stretch";
     report.condition("letters", letters);
     for (load, of) in [
         (Background::Paper, "the paper's, by processes of our own"),
@@ -83,8 +83,8 @@ fn head(settings: &Tuning, cells: &[Measured]) -> Report {
         }
     }
     report.sections.push(Section::Text(
-        "A dash stands where too few cycles were measured for the row, or where the column was not measured; (got ...) over a \
-         column says which letters the machine granted of those asked for."
+        "A dash marks a row with too few measured cycles, or a column that was not measured; (got \
+         ...) over a column says which of the requested letters the machine granted."
             .to_owned(),
     ));
     report
@@ -190,7 +190,8 @@ fn pictures(load: &str, cells: &[&Measured]) -> Vec<Section> {
     ]
 }
 
-/// Plot with one line a cell, each over its own time: under load some have far fewer cycles than others.
+/// Plot with one line a cell, each over its own time: under load some have far fewer cycles than
+/// others.
 fn trace(caption: &str, cells: &[&Measured], samples: &[Samples]) -> Plot {
     let mut all = Plot::default();
     for (cell, it) in cells.iter().zip(samples) {
@@ -226,9 +227,9 @@ fn doubts(report: &mut Report, cells: &[Measured]) {
 /// Selector of a number.
 type Of<T, N> = fn(&T) -> N;
 
-/// Values: `period_ns`, `duration_ns`, and `cells`: each `column` (letters or `none`), `load`, `granted`
-/// (letters), `refused`, `samples`, `wakeup_latency_ns` and `t_period_ns` (each `minimum` and, by share,
-/// `maximum`, `average`, `standard_deviation`), the counts, `machine`, `recording`.
+/// Values: `period_ns`, `duration_ns`, and `cells`: each `column` (letters or `none`), `load`,
+/// `granted` (letters), `refused`, `samples`, `wakeup_latency_ns` and `t_period_ns` (each `minimum`
+/// and, by share, `maximum`, `average`, `standard_deviation`), the counts, `machine`, `recording`.
 fn values(settings: &Tuning, cells: &[Measured]) -> Map<String, Value> {
     let cells: Vec<Value> = cells
         .iter()
@@ -297,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trace_stands_over_its_own_time() {
+    fn a_trace_is_drawn_over_its_own_time() {
         let often: Vec<CycleRecord> =
             (0..1000).map(|it| CycleRecord::begin(it, it * 1_000_000, it * 1_000_000)).collect();
         let (rare, often) = (measured(rare(5_000), "PM"), measured(often, "PM"));

@@ -1,4 +1,5 @@
-//! Messages through one port: a real-time task sends and waits for the answer, an ordinary one reads and answers.
+//! Messages through one port: a real-time task sends and waits for the answer, an ordinary one
+//! reads and answers.
 
 use std::io::{self, ErrorKind, Write};
 use std::path::PathBuf;
@@ -52,7 +53,7 @@ pub(super) struct Passed {
 }
 
 impl Exchange {
-    /// Passes all messages, or those until `stop`.
+    /// Passes all messages, or fewer if `stop` is set before.
     ///
     /// # Errors
     /// The shared-memory interface or a thread cannot be made.
@@ -144,7 +145,8 @@ struct Incoming {
 }
 
 impl Incoming {
-    /// Waits for the answer to this message: when it was read, answered, and has arrived. One to an earlier message is left out.
+    /// Waits for the answer to this message: when it was read, answered, and has arrived. One to an
+    /// earlier message is left out.
     fn wait_for(&mut self, number: u64, port: &mut Port, waits: &mut u64) -> Option<[u64; 3]> {
         let end = now_ns() + TIMEOUT.as_nanos() as u64;
         loop {
@@ -165,7 +167,7 @@ impl Incoming {
     }
 }
 
-/// Ordinary side: answers until it is over.
+/// Ordinary side: answers until the exchange ends.
 fn answer(mut channel: &Channel, over: &AtomicBool) -> io::Result<()> {
     let (mut bytes, mut length) = ([0; MESSAGE], 0);
     while !over.load(Ordering::Relaxed) {

@@ -44,7 +44,7 @@ pub fn conduct(folder: &Folder, run: impl FnOnce(&Context) -> Result<Report, Err
     conduct_as(folder, false, &|_| (), run)
 }
 
-/// Goes on with a whole run, of which nothing is missing: nothing is measured, and the numbers are the same.
+/// Resumes a complete run: nothing is measured, and the numbers are the same.
 pub fn goes_on(folder: &Folder, report: &Report, run: impl FnOnce(&Context) -> Result<Report, Error>) {
     let said = std::sync::Mutex::new(Vec::new());
     let again = conduct_as(folder, true, &|line| said.lock().unwrap().push(line.to_owned()), run);
@@ -68,7 +68,7 @@ pub fn context<'a>(folder: &Folder, stop: &'a AtomicBool) -> Context<'a> {
     }
 }
 
-/// The same; one that `continues` goes on with the cells kept there. What it says goes to `say`.
+/// The same; with `continues` it resumes with the kept cells. Its messages go to `say`.
 pub fn conduct_as(
     folder: &Folder,
     continues: bool,
@@ -88,7 +88,7 @@ pub fn conduct_as(
     report
 }
 
-/// The table whose caption has these words.
+/// The table with these words in its caption.
 pub fn table<'a>(report: &'a Report, words: &str) -> &'a Table {
     let tables = report.sections.iter().filter_map(|section| match section {
         Section::Table(table) => Some(table),

@@ -108,7 +108,7 @@ fn outputs(group: &str, names: &[&str], values: &[f64]) -> Sample {
 
 // feature(ros2): `~/gpio_commands` sets outputs that the robot file gives to the outside; others are refused by name
 #[test]
-fn outputs_of_the_outside_are_passed_on_and_others_are_refused_by_name() {
+fn outside_outputs_are_passed_on_and_others_refused_by_name() {
     let mut bench = Bench::new(DRIVE);
     bench.settings.gpio_commands_timeout = 0.75;
     let set = |sample: &Sample, bench: &mut Bench| bench.act(|moment| set_outputs(sample, moment));
@@ -148,7 +148,7 @@ fn outputs_of_the_outside_are_passed_on_and_others_are_refused_by_name() {
 
 // feature(ros2): `~/gpio_commands` sets outputs that the robot file gives to the outside; others are refused by name
 #[test]
-fn outputs_neither_stop_what_moves_nor_let_it_go_on_for_longer() {
+fn outputs_neither_stop_nor_prolong_a_motion() {
     let mut bench = Bench::new(DRIVE);
     bench.settings.cmd_vel_timeout = 0.5;
     bench.settings.gpio_commands_timeout = 5.0;
@@ -165,7 +165,7 @@ fn outputs_neither_stop_what_moves_nor_let_it_go_on_for_longer() {
 }
 
 #[test]
-fn the_lease_is_given_back_a_while_after_the_last_command_went_stale() {
+fn the_lease_is_returned_after_the_last_command_expired() {
     use ipc::client::{Client, LeaseError};
     let mut bench = Bench::new(DRIVE);
     bench.settings.cmd_vel_timeout = 0.02;

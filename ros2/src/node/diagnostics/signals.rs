@@ -1,4 +1,4 @@
-//! Status `signals`: those that are forced, and named inputs that are not fresh.
+//! Status `signals`: forced signals, and named inputs that are not fresh.
 
 use ipc::description::{Description, SignalDescription};
 use ipc::state::{Signal, State};
@@ -19,7 +19,7 @@ pub(super) fn signals(state: &State, description: &Description) -> Option<Diagno
     if !forced.is_empty() {
         complaints.push(format!("forced: {}", names(&forced)));
     }
-    // On the way to Op none of them is fresh, which the status of the bus tells.
+    // Before Op no input is fresh; the status of the bus reports that.
     if !old.is_empty() && state.bus.phase == OP {
         complaints.push(format!("not fresh: {}", names(&old)));
     }
@@ -87,7 +87,7 @@ mod tests {
 
     // feature(ros2): `/diagnostics` names the signals that are forced, with their values, and named inputs that are not fresh
     #[test]
-    fn forced_signals_and_inputs_that_are_not_fresh_are_warnings_with_their_names() {
+    fn forced_signals_and_stale_inputs_are_warnings_with_names() {
         let all = [true; 3];
         let good = told(OP, all, [false; 3]);
         assert_eq!((good.level, good.values.len()), (Level::Ok as u8, 2));
@@ -95,7 +95,7 @@ mod tests {
         assert_eq!(forced.level, Level::Warn as u8);
         assert_eq!(forced.message, "forced: lamp, terminal.0x6000:02");
         assert!(forced.values.contains(&pair("forced: lamp", 5)), "{:?}", forced.values);
-        // Outputs, and what the robot file does not name, are not told as old.
+        // Outputs and unnamed inputs are not reported as old.
         let old = told(OP, [false; 3], [false; 3]);
         assert_eq!((old.level, old.message.as_str()), (Level::Warn as u8, "not fresh: door"));
         assert_eq!(

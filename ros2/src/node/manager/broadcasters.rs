@@ -1,5 +1,5 @@
-//! Publishing of joints and sensors as the broadcasters of ros2_controllers: each is a controller that claims
-//! nothing, is active from the start, and can be so beside others.
+//! Publishing of joints and sensors as the broadcasters of ros2_controllers: each is a controller
+//! that claims nothing, is active from the start, and can be active next to other controllers.
 
 use ipc::description::Description;
 use types::SensorKind;
@@ -14,12 +14,13 @@ pub(crate) const JOINT_STATES: &str = "joint_state_broadcaster";
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Broadcaster {
     pub(super) name: String,
-    /// The first is told.
+    /// The first type is reported.
     pub(super) types: Vec<String>,
     pub(super) state_interfaces: Vec<String>,
 }
 
-/// Those of a robot: of its joints, and of each sensor by its name. A controller that has the name keeps it.
+/// Broadcasters of a robot: of its joints, and of each sensor by its name. A controller of the same
+/// name keeps the name.
 pub(super) fn of(robot: &Description) -> Vec<Broadcaster> {
     let mut all = Vec::new();
     if !robot.axes.is_empty() {
@@ -38,7 +39,7 @@ pub(super) fn of(robot: &Description) -> Vec<Broadcaster> {
     all
 }
 
-/// Types of those that a robot file can have, as the node tells them.
+/// Types of all broadcasters that a robot file can have, as the node reports them.
 pub(super) fn known_types() -> impl Iterator<Item = String> {
     let sensors = SensorKind::ALL.iter().map(|&kind| types(kind).swap_remove(0));
     std::iter::once(JOINT_STATES_TYPE.to_owned()).chain(sensors)

@@ -1,5 +1,6 @@
-//! The controllers of the robot file, and the broadcasters behind them, as ros2_control's controller manager has them: loaded
-//! or not, unconfigured, inactive or active, and which of them a request may change.
+//! The controllers of the robot file, and the broadcasters behind them, as ros2_control's
+//! controller manager has them: loaded or not, unconfigured, inactive or active, and which of them
+//! a request may change.
 
 use ipc::description::{ControllerDescription, Description};
 use types::{BaseKind, ControllerKind};
@@ -34,14 +35,16 @@ impl State {
     }
 }
 
-/// Controllers by their places in the description, then the broadcasters, and their states; `None` where one is not loaded.
+/// Controllers by their places in the description, then the broadcasters, and their states; `None`
+/// where one is not loaded.
 pub(super) struct Controllers {
     names: Vec<String>,
     states: Vec<Option<State>>,
     broadcasters: Vec<Broadcaster>,
 }
 
-/// Changes that a request asks for: of the cycle, the first before the second, then of the broadcasters.
+/// Changes that a request asks for: of the cycle, the first before the second, then of the
+/// broadcasters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Switch {
     pub(super) deactivate: bool,
@@ -58,7 +61,8 @@ const STRICT: i32 = 2;
 const FORCE_AUTO: i32 = 4;
 
 impl Controllers {
-    /// Those of the robot, all of them loaded and configured: the robot file says all there is to say.
+    /// Controllers of the robot, all loaded and configured: the robot file is their whole
+    /// configuration.
     pub(super) fn new(robot: &Description) -> Self {
         let mut names: Vec<String> = robot.controllers.iter().map(|it| it.name.clone()).collect();
         let mut states = vec![Some(State::Inactive); names.len()];
@@ -98,7 +102,7 @@ impl Controllers {
         }
     }
 
-    /// Names and states of those that are loaded.
+    /// Names and states of the loaded controllers.
     pub(super) fn loaded(&self) -> impl Iterator<Item = (&str, State)> {
         self.names.iter().zip(&self.states).filter_map(|(name, state)| Some((name.as_str(), (*state)?)))
     }
@@ -119,7 +123,8 @@ impl Controllers {
         }
     }
 
-    /// Configures one. One that is active is as the robot file says, and stays so: a spawner may come late.
+    /// Configures a controller. An active one is already configured by the robot file, and stays
+    /// active: a spawner may come late.
     pub(super) fn configure(&mut self, name: &str) -> Result<(), String> {
         let state = self.state_mut(name)?;
         if *state != State::Active {
@@ -159,11 +164,11 @@ impl Controllers {
         index.filter(|&index| self.states[index].is_some()).ok_or_else(|| not_loaded(name))
     }
 
-    /// Changes that a request asks for. One controller at a time is active, beside any broadcasters; activating an active one
-    /// changes nothing.
+    /// Changes for a request. One controller at a time is active, in addition to any broadcasters;
+    /// activating an active one changes nothing.
     ///
     /// # Errors
-    /// With strictness STRICT anything that cannot be; else nothing of a list that can be.
+    /// With strictness STRICT any impossible part; else only a list without any possible part.
     pub(super) fn switch(&self, asked: &SwitchControllerRequest) -> Result<Switch, String> {
         let strict = asked.strictness == STRICT;
         let off = self.select(&asked.deactivate_controllers, strict, |name, state| match state {
@@ -201,7 +206,8 @@ impl Controllers {
         }
     }
 
-    /// Places of those names that can be; an error for others where `strict`, and where all are names of nothing loaded.
+    /// Positions of the valid names; an error for other names if `strict`, and if no name is
+    /// loaded.
     fn select(
         &self,
         names: &[String],
@@ -232,7 +238,8 @@ fn not_loaded(name: &str) -> String {
     format!("no controller `{name}` is loaded")
 }
 
-/// Types under which a controller of this kind is known, that of ros2_controllers first if one is driven alike.
+/// Types under which a controller of this kind is known, that of ros2_controllers first if one is
+/// driven alike.
 pub(super) fn types(kind: Option<ControllerKind>, base: Option<BaseKind>) -> Vec<String> {
     let forward = "forward_command_controller/ForwardCommandController";
     let known: &[&str] = match kind {
@@ -273,7 +280,7 @@ pub(super) fn command_interfaces(controller: &ControllerDescription, robot: &Des
     axes.map(|axis| format!("{}/{interface}", axis.name)).collect()
 }
 
-/// The controllers that are loaded, as `list_controllers` tells of them.
+/// The loaded controllers, as `list_controllers` reports them.
 pub(super) fn list(controllers: &Controllers, robot: &Description) -> Vec<ControllerState> {
     let update_rate = update_rate(robot);
     let states = robot.controllers.iter().zip(&controllers.states);

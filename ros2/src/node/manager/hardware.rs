@@ -8,11 +8,12 @@ use crate::messages::controller_manager::{
     HardwareComponentState, HardwareInterface, LifecycleState, NamedLifecycleState,
 };
 
-/// Type and plug-in that the component is told with.
+/// Reported type and plug-in of the component.
 const TYPE: &str = "system";
 const PLUGIN: &str = "onbeat/EtherCAT";
 
-/// Command interfaces, those of the active controller claimed; then those of outputs that are set from outside.
+/// Command interfaces, claimed for the active controller; then the interfaces of outputs that are
+/// set from outside.
 pub(super) fn commands(robot: &Description, active: u16) -> Vec<HardwareInterface> {
     let mut interfaces: Vec<HardwareInterface> = Vec::new();
     for (index, controller) in robot.controllers.iter().enumerate() {
@@ -141,7 +142,7 @@ mod tests {
 
     // feature(ros2): hardware components and interfaces as ros2_control lists them; a component is active while the drives are enabled
     #[test]
-    fn the_interfaces_are_those_of_axes_and_named_signals() {
+    fn interfaces_are_axes_and_named_signals() {
         let robot = robot();
         let component = component(&robot, 1, true);
         assert_eq!(

@@ -1,4 +1,5 @@
-//! Parameters of the controller manager: those that ros2_control's `spawner` sets and others read.
+//! Parameters of the controller manager: `spawner` of ros2_control sets them, and clients read
+//! them.
 
 use ipc::description::Description;
 
@@ -20,7 +21,7 @@ pub(super) struct Values {
 #[derive(Clone, Debug, PartialEq)]
 struct Controller {
     name: String,
-    /// Types that it may be given; the first is told.
+    /// Accepted types; the first one is reported.
     types: Vec<String>,
     /// Files that a spawner has named.
     params_file: Vec<String>,
@@ -188,7 +189,7 @@ mod tests {
 
     // feature(ros2): the parameters that `spawner` sets: `NAME.type` as the robot file says, `NAME.params_file`
     #[test]
-    fn what_a_spawner_sets_is_taken_where_the_robot_file_says_the_same() {
+    fn a_spawners_value_is_accepted_if_the_robot_file_agrees() {
         let mut values = values();
         assert_eq!(values.list(&[]).names, ["arm.params_file", "arm.type", "update_rate", "use_sim_time"]);
         assert_eq!(values.list(&["arm".into()]).names, ["arm.params_file", "arm.type"]);

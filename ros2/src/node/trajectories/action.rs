@@ -112,7 +112,8 @@ impl Action {
         self.tell_result(&waiting, status, result);
     }
 
-    /// Ends the goals, after the end of the cycle: those not accepted are refused, the others are aborted.
+    /// Ends the goals after the end of the cycle: refuses goals not yet accepted, aborts the
+    /// others.
     pub(crate) fn lost(&mut self) {
         let orders: Vec<u64> = self.goals.active().map(|goal| goal.order).collect();
         for order in orders {
@@ -180,7 +181,8 @@ impl Action {
     }
 }
 
-/// Result of a goal whose place another has taken, as joint_trajectory_controller has it; the status is *canceled*.
+/// Result of a goal replaced by another, as joint_trajectory_controller has it; the status is
+/// *canceled*.
 fn preempted(why: Abort) -> FollowResult {
     let error_string = "Current goal cancelled due to new incoming action.".to_owned();
     FollowResult { error_code: why.result_code(), error_string }

@@ -1,4 +1,5 @@
-//! The way of a trajectory that this node has given to the cycle, so that it can be asked where it is at a time.
+//! The way of a trajectory that this node has given to the cycle, so that it can be asked where it
+//! is at a time.
 //!
 //! The cycle makes the way of the points; here it is made again, of the same polynomials.
 
@@ -77,7 +78,7 @@ impl Path {
         self.entry = Some(Entry { start_ns, at });
     }
 
-    /// Gives points that came without velocities those that the cycle gives them.
+    /// Gives points without velocities the same velocities as the cycle does.
     fn smooth(&mut self, entry: &Point) {
         for index in 0..self.points.len().saturating_sub(1) {
             let before = index.checked_sub(1).map_or(entry, |before| &self.points[before]);
@@ -172,7 +173,7 @@ mod tests {
 
     // feature(ros2): `CONTROLLER/query_state` and `CONTROLLER/controller_state` as joint_trajectory_controller has them
     #[test]
-    fn a_trajectory_is_sampled_between_its_points_from_where_it_was_entered() {
+    fn a_trajectory_is_interpolated_from_its_entry_state() {
         let mut path = path([1.0, 3.0, 3.0], Some([2.0, 2.0, 0.0]));
         assert!(path.sample(10 * SECOND).is_err(), "it has not begun");
         path.enter(&state(0.5, SECOND / 2));
@@ -186,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn points_without_velocities_are_passed_with_those_of_the_cycle() {
+    fn points_without_velocities_get_the_cycles_velocities() {
         let mut path = path([1.0, 2.0, 1.0], None);
         path.enter(&state(0.0, 0));
         assert_eq!(at(&path, 1.0), (1.0, 1.0), "as fast in as out");

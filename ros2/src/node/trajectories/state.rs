@@ -1,5 +1,5 @@
-//! Topic `controller_state` and service `query_state` of a controller that follows trajectories, as joint_trajectory_controller
-//! has them.
+//! Topic `controller_state` and service `query_state` of a controller that follows trajectories, as
+//! joint_trajectory_controller has them.
 
 use ipc::description::Description;
 use ipc::state::{Axis, State, TrajectoryStatus};
@@ -50,7 +50,7 @@ impl ControllerState {
         }
     }
 
-    /// Answers those who ask where a trajectory is at a time.
+    /// Answers requests for the state of a trajectory at a time.
     pub(super) fn answer(&self, robot: Option<&Robot>, orders: &Orders) {
         while let Some(request) = self.query.take() {
             if let Ok(asked) = request.decode::<QueryTrajectoryStateRequest>() {
@@ -99,8 +99,8 @@ fn failed(message: String) -> QueryTrajectoryStateResponse {
     QueryTrajectoryStateResponse { message, ..QueryTrajectoryStateResponse::default() }
 }
 
-/// State of a controller: positions of `reference` and `output` are what the drives were sent; velocities are those of the way, as
-/// far as this node knows it.
+/// State of a controller: positions of `reference` and `output` are the values sent to the drives;
+/// velocities are taken from the path, as far as this node knows it.
 fn message(
     state: &State,
     description: &Description,
@@ -131,7 +131,7 @@ fn message(
 pub(super) struct Way(Option<Vec<(usize, TrajectoryPoint)>>);
 
 impl Way {
-    /// Those of a cycle. `path` is that of its trajectory.
+    /// Values of a cycle. `path` belongs to its trajectory.
     pub(super) fn new(state: &State, path: Option<&Path>) -> Self {
         if state.control.trajectory_status != TrajectoryStatus::Executing {
             return Self(Some(Vec::new()));

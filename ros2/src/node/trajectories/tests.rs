@@ -23,7 +23,7 @@ fn given(active: u16, addressee: Addressee) -> Result<Vec<usize>, String> {
 }
 
 #[test]
-fn a_trajectory_is_for_the_active_controller_and_for_the_one_it_was_sent_to() {
+fn a_trajectory_needs_its_own_controller_active() {
     let follow = Some(usize::from(TRAJECTORY));
     assert_eq!(given(TRAJECTORY, None), Ok(vec![1]));
     assert_eq!(given(TRAJECTORY, follow), Ok(vec![1]));
@@ -34,7 +34,7 @@ fn a_trajectory_is_for_the_active_controller_and_for_the_one_it_was_sent_to() {
 }
 
 #[test]
-fn a_stamp_from_before_this_machine_was_started_is_too_old_and_none_means_now() {
+fn a_stamp_before_boot_is_too_old_and_zero_means_now() {
     assert_eq!(start(Time::default()), Ok(None));
     let old = start(Time { sec: 1, nanosec: 0 }).unwrap_err();
     assert_eq!(old.code, error_code::OLD_HEADER_TIMESTAMP);

@@ -5,7 +5,7 @@ use crate::messages::geometry::Vector3;
 use crate::node::bench::{Bench, DRIVE, POSITION, message, sample, velocity};
 
 #[test]
-fn both_kinds_of_velocity_are_told_apart() {
+fn both_kinds_of_velocity_are_distinguished() {
     let linear = Vector3 { x: 0.25, y: 0.0, z: 0.0 };
     let twist = Twist { linear, ..Twist::default() };
     let mut plain = Vec::new();
@@ -67,7 +67,7 @@ fn a_velocity_is_for_a_controller_that_drives() {
 
 // feature(ros2): `CONTROLLER/cmd_vel` and `CONTROLLER/odom` as diff_drive_controller has them: each part clamped by itself, no longer than the time-out after its stamp
 #[test]
-fn a_velocity_for_a_controller_is_clamped_part_by_part_and_holds_from_its_stamp_on() {
+fn a_controllers_velocity_is_clamped_and_valid_from_its_stamp() {
     let mut bench = Bench::new(DRIVE);
     bench.settings.cmd_vel_timeout = 5.0;
     let clock = WallClock::now();
@@ -118,7 +118,7 @@ fn base(kind: BaseKind) -> BaseDescription {
 }
 
 #[test]
-fn topics_of_a_base_are_those_of_the_controller_that_ros2_controllers_has_for_it() {
+fn topics_of_a_base_match_ros2_controllers() {
     let topics = |kind| BaseTopics::of(&Description { base: Some(base(kind)), ..Description::default() });
     let mecanum = BaseTopics { command: "reference", odometry: "odometry", tf: Some("tf_odometry") };
     let other = BaseTopics { command: "cmd_vel", odometry: "odom", tf: None };
@@ -132,7 +132,7 @@ fn twist(x: f64, y: f64, yaw: f64) -> Twist {
 }
 
 #[test]
-fn a_velocity_of_finite_numbers_passes_and_any_other_is_told_why() {
+fn finite_velocities_pass_and_others_are_refused_with_a_reason() {
     let base_of = base(BaseKind::Differential);
     assert_eq!(possible(&twist(1.0, 0.0, -2.0), &base_of), Ok(command::Twist::new(1.0, 0.0, -2.0)));
     let refused = |x, y, yaw, word: &str| {

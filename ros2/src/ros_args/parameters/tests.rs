@@ -53,7 +53,7 @@ other:
 }
 
 #[test]
-fn an_assignment_of_the_command_line_is_for_this_node_or_the_one_it_names() {
+fn a_command_line_assignment_is_for_this_or_the_named_node() {
     let assign = |texts: &[&str]| {
         let assignments: Vec<_> = texts.iter().map(|text| Assignment::parse(text).unwrap()).collect();
         settings(&assignments, "/onbeat").map(|(settings, _)| settings)
@@ -89,7 +89,7 @@ fn an_assignment_of_the_command_line_is_for_this_node_or_the_one_it_names() {
 }
 
 #[test]
-fn a_file_that_is_none_of_parameters_is_told_by_the_place() {
+fn a_file_without_parameters_is_reported_with_its_position() {
     for (text, words) in [
         ("- 1\n- 2\n", "/: expected names of nodes, then `ros__parameters`"),
         ("onbeat: 5\n", "/onbeat: expected names of nodes"),

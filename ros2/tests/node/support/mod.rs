@@ -1,6 +1,6 @@
-//! A base of two wheels behind a real shared-memory interface, which is all the node sees of any robot, and
-//! a ROS 2 peer made of RustDDS. Other DDS implementations, and robots with simulated drives, are in
-//! `cargo xtask judges`.
+//! A base of two wheels behind a real shared-memory interface, which is all the node sees of any
+//! robot, and a ROS 2 peer made of RustDDS. Other DDS implementations, and robots with simulated
+//! drives, are in `cargo xtask judges`.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -128,7 +128,7 @@ impl Cycle {
             let mut command = ends.command.blank();
             let mut state = State { axes: vec![Axis::default(); 2], ..State::default() };
             state.bus.phase = 7;
-            // A lamp that is on, and a foot that is stood on.
+            // A lamp that is on, and a foot under load.
             let forces = [1.0, -2.0, 300.0, 0.25, 0.5, -0.75].map(f64::to_bits);
             let words = [1].into_iter().chain(forces);
             state.signals = words.map(|word| Signal { word, fresh: true, forced: false }).collect();
@@ -287,7 +287,7 @@ impl Node {
         until("the node's end", || self.process.try_wait().unwrap()).success()
     }
 
-    /// Stops it as Ctrl-Z, a debugger or a suspended machine does, and lets it go on.
+    /// Suspends it as Ctrl-Z, a debugger or a sleeping machine does, and resumes it.
     pub fn is_suspended(&self) {
         self.is_suspended_for(Duration::ZERO);
     }
@@ -416,7 +416,8 @@ impl Peer {
     }
 }
 
-/// Announcements of participants that nobody has, to every place where a node of this host may listen. Returns their bytes.
+/// Announces participants that do not exist to every port where a node of this host may listen.
+/// Returns their bytes.
 pub fn forge_participants(domain: u16, count: u32) -> u64 {
     let parameter = |id: u16, value: &[u8]| {
         let length = u16::try_from(value.len()).unwrap();

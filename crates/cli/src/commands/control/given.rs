@@ -57,7 +57,8 @@ impl AcceptPosition {
             return Err(Failure::new(format!("not accepted: expected the name \"{name}\"")));
         }
         give(cycle, name, Given { axis, position: value, purpose: Purpose::Accept })?;
-        output::print(format!("{name}: {value} rad accepted; `onbeat control reset` makes it ready\n"))
+        let next = "type `onbeat control reset`, then `onbeat control enable`";
+        output::print(format!("{name}: {value} rad accepted; {next}\n"))
     }
 }
 

@@ -23,10 +23,10 @@ use crate::failure::Failure;
 use crate::output;
 use crate::stop::Stop;
 
-/// Moves an axis (CSP or CSV) or the base while a key is held: arrows, + and - for the speed, q to end. An axis is jogged:
-/// slowly, whatever controller is active, also if it is not homed, or in set-up mode. A key that does not come
-/// for 0.3 s is let go of, and what moves comes to rest; so it does when this program or its terminal is gone. Keys that waited while
-/// the program, or its terminal, stood still move nothing.
+/// Moves an axis (CSP or CSV) or the base while a key is held: arrows, + and - for the speed, q to
+/// end. An axis is jogged slowly, whatever controller is active, also in set-up mode or before it
+/// is homed. The motion stops when no key comes for 0.3 s, and when this program or its terminal
+/// ends. Keys that were queued while the program or its terminal was stalled are ignored.
 #[derive(Args, Debug)]
 pub(super) struct Jog {
     /// Axis (in PV and IP an axis of the active `joint_velocity` controller); default: the base
@@ -44,7 +44,8 @@ enum Moved<'a> {
     Axis { index: usize, axes: usize, name: &'a str, velocity: f64, jogs: bool },
 }
 
-/// Directions asked for by keys, each -1 to 1: ahead or along the axis, to the left, turn to the left.
+/// Directions commanded by keys, each -1 to 1: ahead or along the axis, to the left, turn to the
+/// left.
 type Wanted = [f64; 3];
 
 impl Jog {
@@ -113,7 +114,7 @@ impl Jog {
             let axes = moved.axes(description, &state);
             let held_by = held_axis(axes, description, &state).filter(|_| !moved.may_be_held(&state));
             held_since = held_by.is_some().then(|| held_since.unwrap_or_else(Instant::now));
-            // What a stale command or an outage held goes on by itself.
+            // A stop by an expired command or an outage ends by itself.
             let stays = held_by.filter(|_| held_since.is_some_and(|since| since.elapsed() > PASSING));
             if let Some(why) = powerless(axes, description, &state).or(stays) {
                 break Err(Failure::new(why));
@@ -164,7 +165,7 @@ struct Held {
     wanted: Wanted,
     last_key: Instant,
     speed: f64,
-    /// Keys come that may have waited: none counts until they have ended.
+    /// Keys arrive that may have waited: none counts until the queue is empty.
     late: bool,
 }
 
@@ -173,8 +174,9 @@ impl Held {
         Self { wanted: [0.0; 3], last_key: Instant::now(), speed, late: false }
     }
 
-    /// Keys of a look, so long behind the one before; false if one ends it. Behind a standstill of this program, or of its terminal, they are
-    /// of before, and may have been let go of since.
+    /// Evaluates the keys of one look, `since` after the look before; false if a key ends the jog.
+    /// Keys that arrive after a pause of this program or its terminal are outdated: they may have
+    /// been released since.
     fn look(&mut self, keys: &[Key], since: Duration) -> bool {
         self.late = since > HELD || (self.late && !keys.is_empty());
         if self.late {
@@ -202,7 +204,7 @@ impl Held {
             Key::Char('.') => [0.0, -1.0, 0.0],
             Key::Left => [0.0, 0.0, 1.0],
             Key::Right => [0.0, 0.0, -1.0],
-            // Any other key lets go.
+            // Any other key counts as a release.
             _ => [0.0; 3],
         };
         (self.wanted, self.last_key) = (wanted, Instant::now());
@@ -250,7 +252,7 @@ impl Moved<'_> {
     fn line(&self, held: &Held, state: &State, description: &Description) -> String {
         let share = 100.0 * held.speed;
         if held.late {
-            return "keys came late: let go of them first".to_owned();
+            return "keys came late: release all keys first".to_owned();
         }
         match *self {
             Self::Base { .. } => {
@@ -372,10 +374,11 @@ fn rest(
             return Ok(());
         }
     }
-    Err(Failure::new("what was moved is not at rest after 10 s: look at it with `onbeat top`"))
+    Err(Failure::new("the jogged axes are not at standstill after 10 s: check with `onbeat top`"))
 }
 
-/// Time after which a key is taken to be let go of: a terminal repeats one that is held some 25 times a second.
+/// Time without a repeat after which a key counts as released. A terminal repeats a held key some
+/// 25 times a second.
 const HELD: Duration = Duration::from_millis(300);
 
 /// Time in which what holds an axis may pass.
@@ -384,7 +387,8 @@ const PASSING: Duration = Duration::from_secs(1);
 /// Time for coming to rest.
 const REST: Duration = Duration::from_secs(10);
 
-/// Waits until the last command has expired, and holds no axis any more: the next command moves them at once.
+/// Waits until the last command has expired, and holds no axis any more: the next command moves
+/// them at once.
 fn wait_for_expiry(cycle: &Client, lasts: Duration) {
     let is_held = |state: &State| state.axes.iter().any(|axis| axis.stop == StopReason::Stale as u8);
     let begin = Instant::now();
@@ -430,7 +434,7 @@ mod tests {
     }
     // feature(program): `onbeat control jog`: keys that waited while the program or its terminal stood still move nothing
     #[test]
-    fn keys_behind_a_standstill_move_nothing_until_they_have_been_let_go_of() {
+    fn keys_after_a_pause_move_nothing_until_released() {
         let soon = HELD / 5;
         let mut held = Held::at(0.1);
         assert!(held.look(&[Key::Up], soon));

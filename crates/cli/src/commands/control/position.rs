@@ -22,8 +22,8 @@ use crate::failure::Failure;
 use crate::output;
 use crate::stop::Stop;
 
-/// Brings axes to positions on one smooth motion, all there at the same time, and waits until they are. Ctrl-C brings them to
-/// rest. A `joint_trajectory` controller of these axes has to be active.
+/// Moves axes to positions in one smooth motion, all at the same time, and waits for its end.
+/// Ctrl-C stops them. A `joint_trajectory` controller of these axes must be active.
 #[derive(Args, Debug)]
 pub(super) struct Move {
     /// Axes, each with its position, rad
@@ -48,6 +48,14 @@ struct Leg {
     axis: u32,
     from: f64,
     to: f64,
+}
+
+impl Leg {
+    /// True of a position that is not the end of this motion.
+    fn misses(&self, position: f64) -> bool {
+        let distance = (self.to - position).abs();
+        distance.is_nan() || distance > NEAR.max(NEAR_SHARE * (self.to - self.from).abs())
+    }
 }
 
 impl Move {
@@ -87,6 +95,7 @@ impl Move {
                 send(&port, &order)?;
             }
         }
+        arrived(cycle, &legs)?;
         output::print("done\n")
     }
 
@@ -146,8 +155,8 @@ impl Move {
     }
 }
 
-/// Shortest time, s, of a motion of degree five from rest to rest that keeps within a velocity, an acceleration and a jerk. Of a way
-/// and a time of 1 the peaks are 15/8, 10/sqrt(3) and 60.
+/// Shortest time, s, of a motion of degree five from rest to rest that keeps within a velocity, an
+/// acceleration and a jerk. Of a way and a time of 1 the peaks are 15/8, 10/sqrt(3) and 60.
 fn shortest(way: f64, [velocity, acceleration, jerk]: [f64; 3]) -> f64 {
     let times = [
         1.875 * way / velocity,
@@ -157,11 +166,33 @@ fn shortest(way: f64, [velocity, acceleration, jerk]: [f64; 3]) -> f64 {
     times.into_iter().fold(0.0, f64::max)
 }
 
-/// Checks that no motion is under way: this one begins at rest.
+/// Checks that the axes are at their positions, which a trajectory without tolerances does not.
+fn arrived(cycle: &Client, legs: &[Leg]) -> Result<(), Failure> {
+    let begin = Instant::now();
+    loop {
+        let state = cycle.state().read().map_err(Failure::new)?;
+        let missed = legs.iter().find_map(|leg| {
+            let axis = state.axes.get(leg.axis as usize)?;
+            leg.misses(axis.position).then_some((leg, axis))
+        });
+        let Some((leg, axis)) = missed else { return Ok(()) };
+        if begin.elapsed() >= ARRIVAL {
+            let name = &cycle.description().axes[leg.axis as usize].name;
+            return Err(Failure::new(format!(
+                "axis \"{name}\" is at {:.4} rad after the motion, expected {:.4} rad: check its drive, its scale \
+                 and its load",
+                axis.position, leg.to
+            )));
+        }
+        std::thread::sleep(LOOK);
+    }
+}
+
+/// Checks that no motion is under way: this one begins at standstill.
 fn still(state: &State) -> Result<(), Failure> {
     match state.control.trajectory_status {
         TrajectoryStatus::Executing => Err(Failure::new(
-            "a motion is under way, expected axes at rest: wait, or `onbeat control stop`",
+            "a motion is in progress, expected all axes at standstill: wait, or `onbeat control stop`",
         )),
         _ => Ok(()),
     }
@@ -220,7 +251,7 @@ fn await_end(
                 match report.outcome {
                     Outcome::Accepted => {}
                     Outcome::Succeeded => return Ok(true),
-                    Outcome::Canceled => return Err(Failure::new("called off: the axes are at rest")),
+                    Outcome::Canceled => return Err(Failure::new("cancelled: the axes are at standstill")),
                     Outcome::Rejected(Rejection::Held) if first.elapsed() < PASSING => return Ok(false),
                     Outcome::Rejected(_) | Outcome::Aborted(_) => {
                         return Err(Failure::new(sentence(&report, cycle)));
@@ -235,7 +266,8 @@ fn await_end(
         }
         if canceled.is_some_and(|asked: Instant| asked.elapsed() > REST) {
             return Err(Failure::new(
-                "called off, and the cycle has not said that the axes rest: look at them with `onbeat top`",
+                "cancelled, but the cycle did not report that the axes are at standstill: check \
+                 with `onbeat top`",
             ));
         }
     }
@@ -246,7 +278,7 @@ fn sentence(report: &Report, cycle: &Client) -> String {
     let description = cycle.description();
     let (what, why) = match report.outcome {
         Outcome::Rejected(why) => ("refused", why.to_string()),
-        Outcome::Aborted(why) => ("ended on the way", why.to_string()),
+        Outcome::Aborted(why) => ("ended during the motion", why.to_string()),
         _ => ("ended", String::new()),
     };
     let axis = report.axis.and_then(|axis| description.axes.get(axis as usize));
@@ -290,7 +322,15 @@ const SHORTEST: Duration = Duration::from_millis(500);
 /// Longest motion.
 const LONGEST: Duration = Duration::from_secs(3600);
 
-/// Time axes may take to come to rest.
+/// Time in which an axis reaches its last set-point.
+const ARRIVAL: Duration = Duration::from_secs(2);
+
+/// Distance from the target, rad, that counts as arrived, and the same as a share of the motion:
+/// the loop of a drive may leave an error under load.
+const NEAR: f64 = 0.01;
+const NEAR_SHARE: f64 = 0.05;
+
+/// Longest time for axes to stop.
 const REST: Duration = Duration::from_secs(10);
 
 #[cfg(test)]
@@ -316,6 +356,13 @@ mod tests {
             let top = shares.iter().copied().fold(0.0, f64::max);
             assert!((0.99..1.001).contains(&top), "{way}: {shares:?}");
         }
+    }
+
+    #[test]
+    fn an_axis_that_did_not_move_misses_its_target() {
+        let leg = Leg { axis: 0, from: 0.0, to: 0.5 };
+        assert!(!leg.misses(0.499) && !leg.misses(0.52));
+        assert!(leg.misses(0.0) && leg.misses(0.4) && leg.misses(f64::NAN));
     }
 
     #[test]

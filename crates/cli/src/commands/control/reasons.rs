@@ -76,6 +76,7 @@ pub(super) fn refused(cycle: &Client, what: Action, refusal: Refusal) -> Failure
     }
     let why = words::refused(refusal, what, &state, description);
     let not = match what {
+        Action::Enable if state.axes.iter().any(is_only_held) => "enabled and held",
         Action::Enable => "not enabled",
         Action::Disable => "not disabled",
         Action::ResetFaults => "not reset",
@@ -86,10 +87,28 @@ pub(super) fn refused(cycle: &Client, what: Action, refusal: Refusal) -> Failure
         Action::Home(axis) => axis as usize..axis as usize + 1,
         _ => 0..description.axes.len(),
     };
-    let details = axes.filter_map(|axis| detail(cycle, axis, state.axes.get(axis)?));
+    let details = axes.filter_map(|axis| match refusal {
+        Refusal::Stopping => keeps_load(axis, &state, description),
+        _ => detail(cycle, axis, state.axes.get(axis)?),
+    });
     let details: Vec<String> = details.take(MOST).collect();
     let details = if details.is_empty() { String::new() } else { format!(". {}", details.join(". ")) };
     Failure::new(format!("{not}: {why}{details}"))
+}
+
+/// The axis that keeps a cycle from its end, with the remedy: its drive holds a load.
+fn keeps_load(axis: usize, state: &State, description: &Description) -> Option<String> {
+    let (name, it) = (&description.axes.get(axis)?.name, state.axes.get(axis)?);
+    let is_enabled = it.drive_state == DriveState::OperationEnabled as u8;
+    let holds = it.stop == StopReason::BrakeNotClosed as u8 || it.quick_stop != 0;
+    let why = words::why_stopped(it, state, description).filter(|_| is_enabled && holds)?;
+    Some(format!("{name} stays enabled: {why}; secure the load, then stop `onbeat run` again"))
+}
+
+/// True if its drive is enabled, and supervision holds it for a homing or a jog.
+fn is_only_held(axis: &Axis) -> bool {
+    let enabled = axis.drive_state == DriveState::OperationEnabled as u8;
+    enabled && StopReason::from_code(axis.stop).is_some_and(StopReason::is_unreferenced)
 }
 
 /// The refusal to home an axis for which the robot file has no homing, with the remedy.
@@ -117,7 +136,7 @@ fn without_homing(axis: u32, state: &State, description: &Description) -> Failur
     ))
 }
 
-/// Axes whose drives did not carry out a quick stop, for the answer to their reset.
+/// Names of axes with a drive that ignored a quick stop, for the answer to their reset.
 pub(super) fn ignored_quick_stops(cycle: &Client) -> Vec<String> {
     cycle
         .state()
@@ -126,17 +145,37 @@ pub(super) fn ignored_quick_stops(cycle: &Client) -> Vec<String> {
 }
 
 /// Reports the axes that still cannot be moved after a request that was carried out.
-pub(super) fn remaining(cycle: &Client, what: Action) {
-    if !matches!(what, Action::Enable | Action::ResetFaults) {
-        return;
-    }
+///
+/// # Errors
+/// An axis that stays stopped until its controller sends set-points again.
+pub(super) fn remaining(cycle: &Client, what: Action) -> Result<(), Failure> {
+    let done = match what {
+        Action::Enable => "enabled",
+        Action::ResetFaults => "reset",
+        _ => return Ok(()),
+    };
     thread::sleep(LOOK);
-    let Ok(state) = cycle.state().read() else { return };
-    let stopped = |axis: &usize| state.axes.get(*axis).is_some_and(|it| it.stop != 0);
-    let axes = (0..cycle.description().axes.len()).filter(stopped);
-    for why in axes.filter_map(|axis| hindrance(cycle, axis, &state)).take(MOST) {
+    let (begin, description) = (Instant::now(), cycle.description());
+    let all = 0..description.axes.len();
+    let (state, without) = loop {
+        let Ok(state) = cycle.state().read() else { return Ok(()) };
+        let without: Vec<String> =
+            all.clone().filter_map(|axis| words::without_set_points(axis, &state, description)).collect();
+        if without.is_empty() || begin.elapsed() >= RETURN {
+            break (state, without);
+        }
+        thread::sleep(LOOK);
+    };
+    if !without.is_empty() {
+        let without: Vec<String> = without.into_iter().take(MOST).collect();
+        return Err(Failure::new(format!("{done}, but not ready: {}", without.join("; "))));
+    }
+    let is_off = |it: &Axis| !state.control.enabled && it.drive_state != DriveState::OperationEnabled as u8;
+    let stopped = |axis: &usize| state.axes.get(*axis).is_some_and(|it| it.stop != 0 || is_off(it));
+    for why in all.filter(stopped).filter_map(|axis| hindrance(cycle, axis, &state)).take(MOST) {
         output::say_beside(why);
     }
+    Ok(())
 }
 
 /// Reason for which an axis cannot be moved, with what to do and what is known of the cause.
@@ -175,6 +214,9 @@ const FIRST: Duration = Duration::from_millis(500);
 
 /// Time between two lines.
 const BETWEEN: Duration = Duration::from_secs(1);
+
+/// Time in which set-points may return after a request, and drives are enabled again.
+const RETURN: Duration = Duration::from_secs(1);
 
 /// Axes that are named.
 const MOST: usize = 3;

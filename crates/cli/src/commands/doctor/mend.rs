@@ -20,8 +20,9 @@ pub(super) struct Mended {
     pub(super) refused: Option<String>,
 }
 
-/// Makes every change the findings know, through a journal that outlives us. A refused change does not stop the others. A card that gets
-/// other interrupts is looked at again before those are changed, and has its own again after they are put back.
+/// Makes every change that the findings propose, through a journal that outlives this process. A
+/// refused change does not stop the others. A card that gets other interrupts is checked again
+/// before its interrupts are changed, and again after the changes are undone.
 pub(super) fn mend(
     findings: Vec<Finding>,
     look_again: impl FnOnce() -> Result<Vec<Finding>, Failure>,
@@ -31,7 +32,8 @@ pub(super) fn mend(
     }
     let mut journal = Journal::persistent("onbeat doctor --fix").map_err(|error| {
         Failure::new(format!(
-            "--fix: nothing was changed, for it could not be remembered ({error}); it needs root"
+            "--fix: nothing was changed, because the change could not be recorded for --restore \
+             ({error}); it needs root"
         ))
     })?;
     let is_first = |finding: &&Finding| finding.name == FIRST;
@@ -45,7 +47,7 @@ pub(super) fn mend(
     Ok(mended)
 }
 
-/// The check whose change gives a card other interrupts.
+/// The check with a change that gives a card other interrupts.
 const FIRST: &str = "nic-queues";
 
 fn make<'a>(findings: impl Iterator<Item = &'a Finding>, journal: &mut Journal) -> Vec<Mended> {

@@ -17,13 +17,13 @@ use crate::words::live_line::LiveLine;
 pub(super) struct Probed {
     /// Time from release to release, ns.
     pub(super) period_ns: u64,
-    /// The letters of the profile that was asked for.
+    /// Letters of the requested profile.
     pub(super) profile: String,
     /// Time it took, s.
     pub(super) seconds: f64,
     /// Releases that were measured.
     pub(super) cycles: u64,
-    /// Of these, those whose latency was not kept.
+    /// Cycles of these without a recorded latency.
     pub(super) dropped: u64,
     /// Releases that had passed before the probe woke up.
     pub(super) missed: u64,

@@ -67,7 +67,7 @@ fn sum(diagnosis: &Diagnosis) -> String {
         (_, None) => {
             let _ = write!(
                 sum,
-                " {fixable} of them (marked *) can be mended now and undone later: onbeat doctor --fix."
+                " {fixable} of them (marked *) can be fixed now and undone later: onbeat doctor --fix."
             );
         }
     }
@@ -97,7 +97,8 @@ impl Page {
         };
         let place = " ".repeat(NAMES + 13);
         let head = format!("{:<NAMES$}{}", finding.name, finding.found);
-        // The colours are not letters: the head is wrapped as if the severity were spaces, which it then replaces.
+        // The colours are not letters: the head is wrapped as if the severity were spaces, which it
+        // then replaces.
         let lines = self.wrapped(&head, &" ".repeat(13), &place);
         let mut text = format!("  {severity} {mark} {}", lines.trim_start());
         if in_full {

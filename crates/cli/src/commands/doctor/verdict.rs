@@ -20,8 +20,8 @@ pub(super) struct Verdict {
 }
 
 impl Verdict {
-    /// A cycle must start before half of its period is over: the other half is for its work. It does not hold when one
-    /// starts after the whole of it.
+    /// The margin is used up when a cycle starts after half of its period: the other half is for
+    /// its work. The machine does not hold the cycle if one starts after the whole period.
     pub(super) fn new(probed: &Probed, findings: &[Finding]) -> Self {
         let Some(worst) = probed.latency.max_ns.filter(|_| probed.cycles > 0) else {
             return Self {
@@ -64,8 +64,10 @@ fn because(probed: &Probed, late: String, findings: &[Finding]) -> String {
     let mut reasons =
         vec![format!("{late}, more than a period ({} releases were missed)", grouped(missed))];
     if probed.steal > 0.0 {
-        reasons
-            .push(format!("the hypervisor took {:.2} % of the CPU's time meanwhile", probed.steal * 100.0));
+        reasons.push(format!(
+            "the hypervisor took {:.2} % of the CPU's time during the measurement",
+            probed.steal * 100.0
+        ));
     }
     if probed.busy > 0.5 {
         reasons.push(format!("the CPU was {:.0} % busy", probed.busy * 100.0));
@@ -85,7 +87,7 @@ fn because(probed: &Probed, late: String, findings: &[Finding]) -> String {
 /// Means at hand that were not used.
 fn advice(probed: &Probed, findings: &[Finding]) -> Option<String> {
     let fixable = findings.iter().filter(|finding| finding.fixable).count();
-    let fix = (fixable > 0).then(|| format!("--fix mends {fixable} findings"));
+    let fix = (fixable > 0).then(|| format!("--fix fixes {fixable} findings"));
     let more = (probed.profile != "PMCS").then(|| {
         format!(
             "--profile PMCS shields the CPU and spins before each release (this was {})",
@@ -108,7 +110,8 @@ const SUSPECTS: [&str; 8] = [
     "interrupts",
 ];
 
-/// No event in n independent trials: with 95 % confidence its probability is below 3/n (the rule of three).
+/// No event in n independent trials: with 95 % confidence its probability is below 3/n (the rule of
+/// three).
 fn confidence(probed: &Probed, holds: bool) -> String {
     let duration = seconds(probed.seconds);
     if !holds {
@@ -200,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_period_is_the_edge_of_a_margin_and_a_whole_one_the_end() {
+    fn margins_end_at_half_a_period_and_at_a_whole_one() {
         let words = |max_ns| Verdict::new(&probed(max_ns), &[]).words;
         assert!(words(125_000).starts_with("holds with a margin of 125.0 us"), "{}", words(125_000));
         assert!(words(125_001).starts_with("holds, but just"), "{}", words(125_001));
@@ -231,9 +234,10 @@ mod tests {
         assert!(!verdict.holds);
         assert_eq!(
             verdict.words,
-            "does not, because the worst of 240 000 wake-ups came 2.50 ms late, more than a period (11 releases were \
-             missed); the hypervisor took 1.23 % of the CPU's time meanwhile; SCHED_FIFO 80 was refused (EPERM); the \
-             worst findings are workqueues: bad workqueues; preempt-rt: bad preempt-rt; swap: bad swap"
+            "does not, because the worst of 240 000 wake-ups came 2.50 ms late, more than a period \
+             (11 releases were missed); the hypervisor took 1.23 % of the CPU's time during the \
+             measurement; SCHED_FIFO 80 was refused (EPERM); the worst findings are workqueues: \
+             bad workqueues; preempt-rt: bad preempt-rt; swap: bad swap"
         );
         assert!(verdict.confidence.contains("only find worse"), "{}", verdict.confidence);
     }

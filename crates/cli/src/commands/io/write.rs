@@ -20,12 +20,13 @@ use crate::output::{self, Printer};
 use crate::stop::Stop;
 use crate::words::signals;
 
-/// Takes the lease of commands and holds these outputs at their values: until Ctrl-C, `--for` is over, or the cycle ends.
-/// Afterwards they become what the robot file says (`on_stale`).
+/// Takes the command lease and holds these outputs at their values until Ctrl-C, the end of
+/// `--for`, or the end of the cycle. Afterwards they take their `on_stale` values of the robot
+/// file.
 #[derive(Args, Debug)]
 pub(crate) struct Set {
-    /// Outputs with `writer = "outside"` in the robot file, each with its value: true or false, or a number; of one with elements one
-    /// for all, or as many with commas between
+    /// Outputs with `writer = "outside"` in the robot file, each with its value: true, false or a
+    /// number; for a signal with elements, one value for all, or all values with commas between
     #[arg(required = true, num_args = 2.., value_names = ["SIGNAL", "VALUE"], allow_negative_numbers = true)]
     pairs: Vec<String>,
 
@@ -41,8 +42,9 @@ pub(crate) struct Set {
     of: RunningCycle,
 }
 
-/// Forces a signal: the cycle holds it at this value, over all other writers, until the time is over, `io release`, or the
-/// cycle stops. Of an input this is what the controller sees; axes and interlocks see what came in.
+/// Forces a signal: the cycle holds it at this value, over all other writers, until the time
+/// expires, `io release`, or the end of the cycle. The controller sees the forced value of an
+/// input; axes and interlocks see the real value.
 #[derive(Args, Debug)]
 pub(crate) struct Force {
     /// Name of an input or an output
@@ -65,7 +67,7 @@ pub(crate) struct Force {
     of: RunningCycle,
 }
 
-/// Gives forced signals back to who else writes them.
+/// Returns forced signals to their normal writers.
 #[derive(Args, Debug)]
 pub(crate) struct Release {
     /// Names of signals
@@ -133,7 +135,7 @@ impl Set {
             }
             if !taken && begin.elapsed() > TIMEOUT {
                 return Err(Failure::new(
-                    "the cycle did not hear the command for 2 s: it stands still, or ends",
+                    "the cycle did not take the command within 2 s: it is stalled, or has ended",
                 ));
             }
             if stop.is_requested()
@@ -158,10 +160,13 @@ impl Force {
             cycle.attached.force(place, value, self.lasting).map_err(Failure::new)?;
         }
         let Some(asked) = cycle.first(stop)? else { return Ok(()) };
-        // The cycle takes it when the next one begins; it may have been forced before, at another value.
+        // The cycle takes it when the next one begins; it may have been forced before, at another
+        // value.
         let taken = |state: &State| state.cycle >= asked.cycle + 2;
         if !cycle.await_state(taken, stop)? {
-            return Err(Failure::new("the cycle did not hear of it for 2 s: it stands still, or ends"));
+            return Err(Failure::new(
+                "the cycle did not take the request within 2 s: it is stalled, or has ended",
+            ));
         }
         Ok(())
     }
@@ -180,7 +185,8 @@ impl Release {
         let released = |state: &State| cycle.of(state).all(|(_, signal)| !signal.forced);
         if !cycle.await_state(released, stop)? {
             return Err(Failure::new(
-                "the cycle did not hear of it for 2 s: it stands still, or somebody forces again",
+                "the cycle did not release the signal within 2 s: it is stalled, or another client \
+                 forces the signal again",
             ));
         }
         Ok(())
@@ -188,7 +194,8 @@ impl Release {
 }
 
 impl Cycle {
-    /// Waits for a state that is as wanted, and prints the signals with names; false if that does not come.
+    /// Waits for a state that is as wanted, and prints the signals with names; false if that does
+    /// not come.
     fn await_state(&self, wanted: impl Fn(&State) -> bool, stop: &Stop) -> Result<bool, Failure> {
         let begin = Instant::now();
         while !stop.is_requested() && begin.elapsed() < TIMEOUT {
@@ -211,8 +218,8 @@ impl Cycle {
     }
 }
 
-/// Places of a signal, each with its value: of one with elements one for all, or as many with commas between; of an array of
-/// bytes in a form its bytes.
+/// Places of a signal, each with its value: of one with elements one for all, or as many with
+/// commas between; of an array of bytes in a form its bytes.
 fn each<'a>(
     cycle: &Cycle,
     name: &str,
@@ -308,7 +315,7 @@ fn refused(cycle: &Cycle, before: &State, state: &State) -> Result<(), Failure> 
     Err(Failure::new(format!("the cycle refused the command: {why}")))
 }
 
-/// Time a command lasts, where the robot file lets it last as long: it is sent five times as often.
+/// Validity of a command, if the robot file allows that much: it is sent five times as often.
 const LASTS: Duration = Duration::from_millis(200);
 
 /// Time the cycle may take to take a request.
@@ -320,7 +327,7 @@ mod tests {
 
     // feature(signals): `onbeat io set`, `force`, `release`
     #[test]
-    fn a_value_that_the_entry_does_not_hold_is_refused_with_those_it_does() {
+    fn a_value_out_of_range_is_refused_with_the_range() {
         let of = |value_type: &str, kind, range| SignalDescription {
             name: "it".to_owned(),
             value_type: value_type.parse().unwrap(),

@@ -89,8 +89,8 @@ impl Chronicle {
         if self.lost() > 0 {
             self.voice.tell(
                 Severity::Warning,
-                "not all SubDevices exchange process data: those that do are brought to rest; a second signal ends it within 2 s, or \
-                 when the slowest brake holds",
+                "not all SubDevices exchange process data: the axes of the others stop; a second \
+                 signal ends the run within 2 s, or when the slowest brake holds",
             );
         }
     }
@@ -105,7 +105,7 @@ impl Chronicle {
         self.interface.trouble()
     }
 
-    /// Takes the events of the cycle, in order; those of a cycle that are alike are one line.
+    /// Takes the events of a cycle, in order. Similar events of a cycle share a line.
     pub(super) fn take(&mut self, events: impl Iterator<Item = CycleEvent>) {
         let mut repeats = std::mem::take(&mut self.repeats);
         let events = events.map(|event| (is_silent(&event.what) || repeats.passes(&event), event));
@@ -137,7 +137,8 @@ impl Chronicle {
         }
     }
 
-    /// Severity and sentence of an event, with what only the course of the run tells; `None` if it is not worth a line here.
+    /// Severity and sentence of an event, with context from the course of the run; `None` if it is
+    /// not worth a line here.
     fn words(&mut self, event: &CycleEvent, others: &[CycleEvent]) -> Option<(Severity, String)> {
         let (at, cycle) = (event.at, event.cycle);
         let mut behind = String::new();
@@ -184,7 +185,8 @@ impl Chronicle {
         sentence(event, others, &self.names).map(|(severity, sentence)| (severity, sentence + &behind))
     }
 
-    /// Notes the loss of SubDevices by their cables, or with none their return; true if the loss of one was told.
+    /// Notes the loss of SubDevices by their cables, or with none their return; true if a loss was
+    /// reported before.
     fn exchange<'a>(
         &mut self,
         of: impl Iterator<Item = &'a CycleEvent>,
@@ -198,7 +200,7 @@ impl Chronicle {
         told
     }
 
-    /// Looks how the cycle stands: who is lost for long, which drives wait for power.
+    /// Evaluates the state of the cycle: SubDevices lost for long, drives waiting for power.
     pub(super) fn look(&mut self, status: &Status, now: Instant) {
         if self.closed {
             return;
@@ -211,7 +213,7 @@ impl Chronicle {
         }
     }
 
-    /// Names those who are newly lost, in one line for each cause: a cable cut takes many.
+    /// Names newly lost SubDevices, in one line for each cause: a cable cut affects many.
     fn tell_lost(&mut self, status: &Status, now: Instant) {
         let is_new = |it: &&Lost| !it.reported;
         let mut new = self.lost.iter().flatten().filter(is_new);
@@ -233,7 +235,7 @@ impl Chronicle {
         }
     }
 
-    /// Names some who are in the same state.
+    /// Names lost SubDevices in the same state.
     fn tell_lost_for(&mut self, positions: &[usize], state: Option<(AlStatus, AlStatusCode)>) {
         let Some(first) = positions.first().and_then(|&first| self.lost[first]) else { return };
         for &position in positions {
@@ -265,7 +267,7 @@ impl Chronicle {
     fn tell_powerless(&mut self, status: &Status, now: Instant) {
         for (number, report) in status.axes.iter().enumerate().take(self.axes.len()) {
             let axis = &mut self.axes[number];
-            // A missing permission is told as what holds the axis.
+            // A missing permission is reported as the stop of the axis.
             let waits = report.has_waited(self.period) && report.stop.is_none();
             let told = std::mem::replace(&mut axis.reported, waits);
             let (true, false, Some(why), Some(state)) =
@@ -275,7 +277,7 @@ impl Chronicle {
             };
             let (name, drive) = (self.names.axis(number), self.names.sub_device(axis.sub_device));
             let why = trouble::kept_off_words(why);
-            let words = format!("axis \"{name}\" at {drive} stays in {state}: {why}");
+            let words = format!("axis \"{name}\" at {drive} remains in {state}: {why}");
             let what = json!({ "event": "not_enabled", "cycle": status.cycle, "at_ns": now.as_nanos(), "axis": number });
             let mut fields = Fields::new();
             journal::add(&mut fields, &what);
@@ -332,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_of_the_cable_is_one_line_with_its_begin_and_one_with_how_long_it_was() {
+    fn a_cable_cut_has_a_line_at_its_start_and_one_at_its_end() {
         let robot = RobotConfig::read_or_built_in(None, Overrides::default()).unwrap();
         let (voice, mut heard) = Voice::overheard();
         let mut chronicle = Chronicle::new(&robot, part_names(&robot, None), voice);
@@ -386,7 +388,7 @@ mod tests {
         let said = said(&mut heard);
         let lines = |words: &str| said.iter().filter(|line| line.contains(words)).count();
         assert!(said.len() <= 3 + 3 + 4 + 1 + 1, "{said:#?}");
-        assert_eq!((lines("0x7500"), lines("let go")), (1, 3), "{said:#?}");
+        assert_eq!((lines("0x7500"), lines("released")), (1, 3), "{said:#?}");
         assert!(lines(" times in ") >= 2 && lines("longest 12 cycles") == lines(" times in "), "{said:#?}");
     }
 
@@ -405,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn what_happens_to_all_axes_in_a_cycle_is_one_line_and_nothing_is_said_of_the_stop() {
+    fn events_of_all_axes_are_one_line_and_a_stop_is_silent() {
         let robot = RobotConfig::read_or_built_in(None, Overrides::default()).unwrap();
         let (voice, mut heard) = Voice::overheard();
         let mut chronicle = Chronicle::new(&robot, part_names(&robot, None), voice);

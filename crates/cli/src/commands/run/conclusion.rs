@@ -19,7 +19,8 @@ impl Run {
         Failure::both(finished.verdict, printed)
     }
 
-    /// Puts the results of a run in words. What was measured is shown, even if the bus failed or a file is not whole.
+    /// Puts the results of a run in words. What was measured is shown, even if the bus failed or a
+    /// file is not whole.
     pub(super) fn conclude(&self, standing: &Standing<'_>, summary: &Summary) -> Result<Finished, Failure> {
         let outcome = Outcome::new(standing, summary);
         let (table, json) = (outcome.table(), outcome.json()?);

@@ -1,4 +1,5 @@
-//! A controller in a process of its own, asked for on the command line, and what its answers came to.
+//! A controller in a separate process, requested on the command line, and the statistics of its
+//! answers.
 
 use std::fmt::Write as _;
 
@@ -13,7 +14,8 @@ pub(super) enum Where {
     External,
 }
 
-/// Begins with the controller process: that of the file, or one of all axes instead of the file's controllers.
+/// Begins with the controller process: that of the file, or one of all axes instead of the file's
+/// controllers.
 pub(super) fn put_first(robot: &mut RobotConfig) {
     let external = |it: &Controller| it.kind == ControllerKind::External;
     match robot.controllers.iter().position(external) {
@@ -66,7 +68,7 @@ mod tests {
     use robot::Overrides;
 
     #[test]
-    fn the_files_controller_process_comes_first_or_one_of_all_axes_takes_the_place_of_all() {
+    fn controller_process_is_first_or_replaces_all_controllers() {
         let mut robot = RobotConfig::read_or_built_in(None, Overrides::default()).unwrap();
         put_first(&mut robot);
         assert_eq!(robot.controllers.len(), 1);

@@ -1,4 +1,5 @@
-//! `run --events`: a file of events, a JSON object a line, of bounded size. A thread of its own writes.
+//! `run --events`: a file of events, a JSON object a line, of bounded size. A separate thread
+//! writes.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -74,7 +75,8 @@ impl EventFile {
             Err(Unfinished::Hangs) => "it takes nothing".to_owned(),
             Err(Unfinished::Panicked) => "its thread panicked".to_owned(),
         };
-        let more = if dropped == 0 { String::new() } else { format!(" ({dropped} found no room)") };
+        let more =
+            if dropped == 0 { String::new() } else { format!(" ({dropped} lost: the buffer was full)") };
         Err(Failure::new(format!(
             "--events {}: {why}; events are missing in it{more}",
             self.path.display()
@@ -99,7 +101,7 @@ impl Written {
             file.read_exact_at(&mut ends[..1], 0)?;
             file.read_exact_at(&mut ends[1..], size - 1)?;
             if ends[0] != b'{' {
-                return Err(io::Error::other("there is a file that holds no events"));
+                return Err(io::Error::other("there is a file that is no event file"));
             }
             // A run that was killed may have left half a line.
             if ends[1] != b'\n' {

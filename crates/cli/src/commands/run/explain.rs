@@ -17,11 +17,11 @@ const EXPLAIN: &str = "Why cycles are late";
 
 #[derive(Args, Clone, Debug)]
 pub(super) struct Explain {
-    /// Name what made cycles late, by the kernel's own trace (needs root; without it counters are shown)
+    /// Name the causes of late cycles, from kernel traces (needs root; without it only counters)
     #[arg(long, help_heading = EXPLAIN)]
     explain: bool,
 
-    /// Also write the worst cycles with all that happened around them into this folder, for ui.perfetto.dev
+    /// Also write traces of the worst cycles into this folder, for ui.perfetto.dev
     #[arg(long, help_heading = EXPLAIN, value_name = "DIR", requires = "explain")]
     explain_out: Option<PathBuf>,
 
@@ -42,8 +42,8 @@ impl Explain {
         fs::create_dir_all(folder).map_err(|error| cannot_write(folder, &error))
     }
 
-    /// Writes the worst cycles where they were asked for; says how many and where. A folder that takes nothing any more is
-    /// given up.
+    /// Writes the worst cycles if that was requested; returns how many and where. A folder that can
+    /// no longer be written is given up.
     pub(super) fn export(&self, explanation: &Explanation) -> Result<Option<String>, Failure> {
         let Some(folder) = &self.explain_out else { return Ok(None) };
         let mut files = Vec::new();

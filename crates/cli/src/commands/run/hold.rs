@@ -32,7 +32,7 @@ impl OverrunOutcome {
 }
 
 impl fmt::Display for OverrunOutcome {
-    /// Nothing for what nobody chose.
+    /// Prints nothing for defaults.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.policy {
             "catch-up" => writeln!(f, "{:<24}{}", "caught-up releases", self.caught_up),
@@ -53,7 +53,7 @@ pub(super) struct ProfileOutcome {
     granted: String,
     /// Each a sentence, with what to do.
     refusals: Vec<String>,
-    /// Remarks on facts worth knowing that were not asked for.
+    /// Remarks on facts worth knowing that were not requested.
     notes: Vec<String>,
     /// Time before a release at which the cycle wakes up and spins; 0 without S.
     spin_margin_ns: u64,

@@ -6,11 +6,11 @@ use ethercat_linux::link::{OpenError, PacketLink};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketType, netdevice, socket};
 
-/// Asked where frames stay away; a simulated bus has none.
+/// Network interface of a run, examined when frames are missing. A simulated bus has none.
 #[derive(Default)]
 pub(super) struct Interface {
     name: Option<String>,
-    /// Its number, which stays whatever it is called.
+    /// Its index, which does not change with its name.
     index: Option<u32>,
     trouble: Option<String>,
 }
@@ -21,8 +21,8 @@ impl Interface {
         Self { name, index, trouble: None }
     }
 
-    /// Reason that it carries no frames now, with what to do; kept until it carries some. `code` is what the operating
-    /// system said of one that it did not take or give.
+    /// Reason that it carries no frames now, with the remedy; kept until frames arrive. `code` is
+    /// the error of the operating system for a frame that it did not send or receive.
     pub(super) fn look(&mut self, mut code: Option<i32>) -> Option<&str> {
         let name = self.name.as_mut()?;
         match self.index.map(name_of) {
@@ -62,7 +62,7 @@ fn name_of(index: u32) -> Result<String, Errno> {
 }
 
 fn trouble(name: &str, code: Option<i32>) -> Option<String> {
-    let gone = || format!("interface {name}: it is gone; plug it in again, or name another");
+    let gone = || format!("interface {name}: it was removed; plug it in again, or name another");
     // packet(7): of these an interface that was removed, even if another has its name by now.
     let removed = [Errno::NXIO, Errno::NODEV].map(Errno::raw_os_error);
     if code.is_some_and(|code| removed.contains(&code)) {

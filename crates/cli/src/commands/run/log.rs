@@ -103,7 +103,7 @@ impl Log {
         self.write(self.line("notice", severity, sentence, json!({})));
     }
 
-    /// Tells and takes a late cycle.
+    /// Logs and keeps a late cycle.
     pub(super) fn late(&self, late: &LateCycle) {
         let sentence = late.to_string();
         let time = self.times.moment(Instant::from_nanos(late.start_ns), late.cycle).time();
@@ -120,7 +120,7 @@ impl Log {
 
     /// Learns that the stop begins.
     pub(super) fn stopping(&self) {
-        let sentence = "the measurement is over: the axes come to rest, then the bus goes to Init";
+        let sentence = "the measurement is complete: the axes stop, then the bus goes to Init";
         self.own("stopping", Severity::Ok, sentence, json!({}));
     }
 

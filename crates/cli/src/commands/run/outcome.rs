@@ -37,7 +37,8 @@ pub(super) struct Outcome<'a> {
     signals: Vec<SignalOutcome<'a>>,
     signal_counters: SignalCounters,
     frames: Frames,
-    /// Findings, each with its exit code; the highest counts, of these and of files that are not whole.
+    /// Findings, each with its exit code; the highest counts, of these and of files that are not
+    /// whole.
     findings: Vec<FindingOutcome>,
     /// Largest difference of a SubDevice's clock from the reference clock at the end.
     clock_difference_ns: u64,
@@ -95,7 +96,7 @@ struct AxisOutcome<'a> {
 struct LockOutcome {
     #[serde(flatten)]
     lock: LockReport,
-    /// The reference clock's time less this host's; none where its time did not come.
+    /// The reference clock's time less this host's; `None` if its time was not received.
     difference_ns: Option<i64>,
     /// Time from SYNC0 without a shift to the passage of the cycle's frame at the reference clock.
     frame_phase_ns: Option<u64>,
@@ -191,7 +192,7 @@ struct FindingOutcome {
 struct Frames {
     #[serde(flatten, with = "ReceptionFields")]
     reception: ReceptionCounters,
-    /// Those the operating system did not take or give.
+    /// Frames that the operating system failed to send or receive.
     link_errors: u64,
 }
 
@@ -296,7 +297,7 @@ impl<'a> Outcome<'a> {
         let table = format!("{table}{}\n", self.overrun);
         let (conditions, numbers) = table.split_once("\n\n").unwrap_or((&table, ""));
         let mut text = format!("{}\n{numbers}", wrapped(conditions, BEHIND_LABEL));
-        // On a simulated bus there is nobody else: a frame that is not ours is one that was changed on purpose.
+        // A simulated bus has no other MainDevice: a foreign frame was altered on purpose.
         let others = words::owner::frames_of_others(self.frames.reception.other_main_device);
         if let Some(others) = others.filter(|_| !self.conditions.link.starts_with(SIMULATED)) {
             let _ = writeln!(text, "{others}\n");
@@ -397,7 +398,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_column_goes_on_under_itself_and_no_line_is_longer_than_a_terminals() {
+    fn last_column_wraps_and_lines_fit_the_terminal() {
         let line = "measured     start to start (T_period), how far that is off the period (T_jitter), work without waiting";
         let expected = "measured     start to start (T_period), how far that is off the period\n             (T_jitter), work without waiting\n";
         assert_eq!(wrapped(line, BEHIND_LABEL), expected);

@@ -14,8 +14,8 @@ const RECORD: &str = "Record: see docs/recordings.md";
 
 #[derive(Args, Debug)]
 pub(super) struct Recording {
-    /// Write every measured cycle to this file, its timing, axes and signals: for `onbeat report`, `analyse` and `export`, or as
-    /// MCAP where it ends in .mcap
+    /// Record every measured cycle to this file: timing, axes and signals; for `onbeat report`,
+    /// `analyse` and `export`, or as MCAP if it ends in .mcap
     #[arg(long, help_heading = RECORD, value_name = "FILE")]
     record: Option<PathBuf>,
 
@@ -27,13 +27,13 @@ pub(super) struct Recording {
     #[arg(long, help_heading = RECORD, value_parser = recorded_signals(), value_name = "WHICH", default_value = "named", requires = "record")]
     signals: RecordedSignals,
 
-    /// Keep recordings only around this, each in a file named after that of --record, with time and cause: fault, late,
-    /// late:TIME, command (`onbeat record`), NAME>VALUE, NAME<VALUE; may come more than once
+    /// Record only around this trigger, each time to a separate file named after --record: fault,
+    /// late, late:TIME, command (`onbeat record`), NAME>VALUE, NAME<VALUE; repeatable
     #[arg(long, help_heading = RECORD, value_name = "WHEN", requires = "record", group = "several")]
     trigger: Vec<Trigger>,
 
-    /// Write every cycle in parts: files of this size, as 1GB or 500MB, named after that of --record with the time they begin;
-    /// --keep of them stay
+    /// Split the recording into files of this size, as 1GB or 500MB, named after --record and their
+    /// start time; --keep of them are kept
     #[arg(long, help_heading = RECORD, value_name = "SIZE", requires = "record", conflicts_with = "trigger",
           group = "several", value_parser = size)]
     record_size: Option<u64>,
@@ -103,7 +103,7 @@ impl Recording {
 fn recorded_signals() -> impl TypedValueParser<Value = RecordedSignals> {
     named([
         (RecordedSignals::None, "none", "No signals and no axes: timing alone"),
-        (RecordedSignals::Named, "named", "Those that the robot file names, and all axes"),
-        (RecordedSignals::All, "all", "Those of all process data, and all axes"),
+        (RecordedSignals::Named, "named", "Signals that the robot file names, and all axes"),
+        (RecordedSignals::All, "all", "Signals of all process data, and all axes"),
     ])
 }

@@ -1,4 +1,4 @@
-//! A run as it goes on, on standard error: the live line, and a line for each thing that happens.
+//! Progress of a run on standard error: the live line, and a line for each event.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,8 @@ use super::service::Service;
 use crate::words::live_line::LiveLine;
 use crate::words::sub_device_count;
 
-/// Reports a run on standard error, to those who keep or ask, and to the service manager that started it.
+/// Reports a run on standard error, to event files and clients, and to the service manager that
+/// started it.
 pub(super) struct RunReporter<'a> {
     chronicle: Chronicle,
     live: &'a mut LiveLine,
@@ -89,7 +90,7 @@ impl Reporter for RunReporter<'_> {
     }
 }
 
-/// Beginning of the status of a service whose axes wait for a person.
+/// Beginning of the status of a service with axes that wait for an operator.
 const WAITS: &str = "in Op, waits for enable (`onbeat control enable`) | ";
 
 /// Severity of a notice.
@@ -105,7 +106,7 @@ fn severity(notice: &Notice) -> Severity {
         | Notice::Recording(_)
         | Notice::Fault { .. }
         | Notice::WrongAnswer { .. }
-        | Notice::HoldsLoad(_)
+        | Notice::HoldsLoad(..)
         | Notice::NotPutBack(_) => Severity::Warning,
         Notice::State(_) => Severity::Error,
         _ => Severity::Ok,
@@ -163,7 +164,8 @@ mod tests {
 
     use super::*;
 
-    /// The live line says in which phase the bus is, and how many axes are in which state of CiA 402.
+    /// The live line says in which phase the bus is, and how many axes are in which state of CiA
+    /// 402.
     // feature(program): the live line of `run` tells the phase of the bus and the states of the axes in words of their own
     #[test]
     fn the_line_says_what_is_in_which_state() {

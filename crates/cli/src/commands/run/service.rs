@@ -1,8 +1,8 @@
-//! Words to the service manager that started a run, if one did: systemd's notifications (sd_notify(3)), datagrams to the socket that
-//! `NOTIFY_SOCKET` names.
+//! Messages to the service manager that started a run, if one did: systemd's notifications
+//! (sd_notify(3)), datagrams to the socket in `NOTIFY_SOCKET`.
 //!
-//! They are sent from the thread that watches the cycle, and say that it goes on only while it does. One that is not taken is lost:
-//! the run does not wait.
+//! The thread that watches the cycle sends them, and reports a running cycle only while the cycle
+//! runs. A message that is not accepted is lost: the run does not wait.
 
 use std::env;
 use std::ffi::OsStr;
@@ -20,7 +20,7 @@ const TELLS_EVERY: Duration = Duration::from_secs(1);
 pub(super) struct Service {
     socket: UnixDatagram,
     manager: SocketAddr,
-    /// Interval at which it expects a sign that the cycle goes on: half of its limit.
+    /// Interval at which systemd expects a watchdog message: half of its limit.
     watchdog: Option<Duration>,
     sent: Option<Instant>,
     alive: Option<(u64, Instant)>,
@@ -28,7 +28,7 @@ pub(super) struct Service {
 }
 
 impl Service {
-    /// The one that the environment names; `None` where there is none.
+    /// The service manager named in the environment, if any.
     pub(super) fn of_this_process() -> Option<Self> {
         let socket = UnixDatagram::unbound().ok()?;
         socket.set_nonblocking(true).ok()?;
@@ -102,10 +102,10 @@ mod tests {
         (service, words)
     }
 
-    /// A cycle that stands still is not reported as alive.
+    /// A stalled cycle is not reported as alive.
     // feature(program): the watchdog of systemd is told that a run is alive only while its cycle goes on
     #[test]
-    fn the_watchdog_hears_only_of_a_cycle_that_goes_on() {
+    fn the_watchdog_is_fed_only_while_the_cycle_runs() {
         let (mut service, words) = heard("watchdog");
         let mut at = |cycle| {
             std::thread::sleep(Duration::from_millis(6));

@@ -39,13 +39,13 @@ pub(super) fn table(tasks: &[TaskDiagnostics]) -> String {
 
 /// Disturbances of one of them, in words.
 fn in_words(found: &Disturbances) -> String {
-    let (whom, period) = match found.name.as_str() {
+    let (thread, period) = match found.name.as_str() {
         "cycle" => ("the cycle's thread".to_owned(), "cycle"),
         name => (format!("task {name}"), "period"),
     };
     let mut words = match found.is_calm() {
-        true => format!("nothing disturbed {whom}"),
-        false => format!("disturbances of {whom}:"),
+        true => format!("nothing disturbed {thread}"),
+        false => format!("disturbances of {thread}:"),
     };
     for it in &found.causes {
         let periods = match it.first_period == it.last_period {
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_table_has_a_line_for_each_watched_task_and_no_number_where_nothing_can_be_seen() {
+    fn table_has_a_line_per_watched_task_and_dashes_without_counts() {
         let task = |name: &str, means: &str| TaskDiagnostics {
             name: name.to_owned(),
             watched: Some(Watched {

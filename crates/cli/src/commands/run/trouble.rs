@@ -14,7 +14,7 @@ use robot::RobotConfig;
 
 use crate::failure::Failure;
 
-/// Those named behind them.
+/// Most findings named after the listed causes.
 const MOST_NAMED: usize = 12;
 
 /// States of the SubDevices and the axes when the run came to its end.
@@ -38,7 +38,8 @@ impl Standing<'_> {
         it.is_none_or(|it| it.silent_for(self.robot.cycle.period).is_none())
     }
 
-    /// Findings, each a sentence with its exit code; of many alike the first, and the names of the rest.
+    /// Findings, each a sentence with its exit code; of many alike the first, and the names of the
+    /// rest.
     pub(super) fn verdict(&self, findings: &[Finding]) -> Result<(), Failure> {
         let mut verdict = Ok(());
         for alike in findings.chunk_by(|one, next| kind(one) == kind(next)) {
@@ -56,7 +57,7 @@ impl Standing<'_> {
         Failure::new(self.sentence(finding)).or_code(finding.exit_code())
     }
 
-    /// Places of those that are not named one by one.
+    /// Positions of the findings that are not listed one by one.
     fn names(&self, rest: &[Finding]) -> String {
         let names: Vec<String> = rest.iter().filter_map(|it| self.place_of(it)).take(MOST_NAMED).collect();
         let more = match rest.len() - names.len() {
@@ -89,8 +90,9 @@ impl Standing<'_> {
     pub(super) fn sentence(&self, finding: &Finding) -> String {
         match *finding {
             Finding::Overrun { cycle } => format!(
-                "cycle {cycle} ran past the next release, and overrun is \"stop\": the axes were brought to rest; \
-                 --explain names what held it up, skip and catch-up go on"
+                "cycle {cycle} ran past the next release, and overrun is \"stop\": the axes were \
+                 stopped; --explain names the cause, overrun \"skip\" or \"catch-up\" continue \
+                 instead"
             ),
             Finding::BusFailed { ref error, .. } => error.to_string(),
             Finding::AxisInFault { axis, state, error_code: code, stalled: cycles @ 1.. } => format!(
@@ -100,7 +102,7 @@ impl Standing<'_> {
                 error_code(code)
             ),
             Finding::AxisInFault { axis, state, error_code: code, .. } => format!(
-                "axis \"{}\" ended in {state}: {}; mend its cause, then `onbeat control reset`",
+                "axis \"{}\" ended in {state}: {}; fix the cause, then `onbeat control reset`",
                 self.robot.axes[axis].name,
                 error_code(code)
             ),
@@ -114,11 +116,13 @@ impl Standing<'_> {
             Finding::QuickStopIgnored { axis, step } => {
                 format!("axis \"{}\": {}", self.robot.axes[axis].name, step.sentence())
             }
-            Finding::ControllerLost => "the controller process was gone, or gave no answers, and its axes were stopped: expected one \
-                                        that answers until the cycle ends, or disables its axes before it goes; start it again"
+            Finding::ControllerLost => "the controller process ended, or did not answer, and its \
+                axes were stopped: expected a process that answers until the cycle ends, or that \
+                disables its axes before it ends; start it again"
                 .to_owned(),
-            Finding::CommandLost => "the command went stale while axes followed it, they were brought to rest, and none came after it: \
-                                     expected a program that commands until the run ends, or brings the axes to rest before it goes"
+            Finding::CommandLost => "the command expired while axes followed it, the axes were \
+                stopped, and no new command came: expected a program that commands until the run \
+                ends, or that stops the axes before it ends"
                 .to_owned(),
             Finding::NotEnabled { axis, why } => format!(
                 "axis \"{}\" was not enabled: {}",
@@ -143,7 +147,7 @@ impl Standing<'_> {
                 self.place(position)
             ),
             Finding::LostInTheStop { position, cycles } => format!(
-                "{} did not answer for {cycles} cycles while all was brought to rest: its drive was left to its watchdog",
+                "{} did not answer for {cycles} cycles during the stop: its drive stops by its watchdog",
                 self.place(position)
             ),
         }
@@ -176,7 +180,8 @@ impl Standing<'_> {
             };
         }
         if lost.interface_gone {
-            return "the network interface is gone: the bus ended lost; plug it in again, or name another"
+            return "the network interface was removed: the bus ended lost; plug it in again, or \
+                name another"
                 .to_owned();
         }
         if all_out {
@@ -185,7 +190,8 @@ impl Standing<'_> {
             );
         }
         format!(
-            "no SubDevice exchanged process data for {lasted}: the bus ended lost; check power and cables, `onbeat scan` shows who answers"
+            "no SubDevice exchanged process data for {lasted}: the bus ended lost; check power and \
+             cables, `onbeat scan` shows which SubDevices answer"
         )
     }
 
@@ -199,7 +205,7 @@ impl Standing<'_> {
     }
 }
 
-/// Those of one kind are named together.
+/// Kind of a finding; findings of one kind are named together.
 fn kind(finding: &Finding) -> &'static str {
     match finding {
         Finding::Overrun { .. }

@@ -1,4 +1,5 @@
-//! Threads that ask the bus of a cycle: for its SubDevices and their state while a page is open, and for its events.
+//! Threads that ask the bus of a cycle: for its SubDevices and their state while a page is open,
+//! and for its events.
 
 use std::sync::Arc;
 use std::thread;
@@ -13,12 +14,13 @@ use super::hub::{Hub, Slot};
 /// Time from one question for the state of the bus to the next.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// Questions of which one asks for the error counters of all SubDevices, too: they ride in service frames, one a cycle.
+/// Questions of which one asks for the error counters of all SubDevices, too: they ride in service
+/// frames, one a cycle.
 const COUNTERS: u64 = 5;
 
 /// Starts both threads; they end with the cycle.
 pub(super) fn start(hub: &Arc<Hub>, attached: u64, start_ns: u64, client: &Client) {
-    // A cycle that has no room for a connection more is told in the place of the bus.
+    // A cycle without a free connection is shown in place of the bus.
     match (client.bus(), client.bus()) {
         (Ok(bus), Ok(events)) => {
             let hubs = (Arc::clone(hub), Arc::clone(hub));
@@ -113,7 +115,7 @@ mod tests {
 
     // feature(program): the tree of the bus is that of now: one that joins or is plugged elsewhere is drawn where it hangs
     #[test]
-    fn the_tree_is_sent_anew_where_a_sub_device_hangs_elsewhere() {
+    fn the_tree_is_sent_again_when_the_topology_changes() {
         let end = |position, port| CableEnd { position, port: Some(port) };
         let hangs_on = |above| {
             let cable = Some([above, end(Some(1), 0)]);

@@ -24,7 +24,7 @@ impl Page {
         self.family(name, "gauge", help)
     }
 
-    /// Family of values that only rise while the run goes on; its name ends with `_total`.
+    /// Family of counters, which only rise during a run. Its name ends with `_total`.
     pub(super) fn counter(&mut self, name: &'static str, help: &str) -> Family<'_> {
         self.family(name, "counter", help)
     }

@@ -1,4 +1,5 @@
-//! A thread that reads the state of every cycle while a page is open: waits for a cycle, follows it to its end, waits for the next.
+//! A thread that reads the state of every cycle while a page is open: waits for a cycle, follows it
+//! to its end, waits for the next.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -126,7 +127,7 @@ impl<'h> Followed<'h> {
                 continue;
             }
             if !std::mem::replace(&mut watched, true) {
-                // Cycles nobody looked at are not missed.
+                // Cycles before the first reader are not missed.
                 self.last = self.last.max(self.reader.heartbeat().saturating_sub(1));
             }
             self.read();
@@ -137,7 +138,7 @@ impl<'h> Followed<'h> {
                 self.timing();
             }
             if ended {
-                let why = format!("process {} is gone or has closed its IPC", self.client.process());
+                let why = format!("process {} has ended or closed its IPC", self.client.process());
                 self.hub.set(
                     self.attached,
                     Slot::State,

@@ -1,7 +1,8 @@
-//! HTTP: the page, its WebSocket, and who may have them.
+//! HTTP: the page, its WebSocket, and access checks.
 //!
-//! A page of another origin must not read a robot through the browser of a user who may: names that a foreign server has its browser
-//! resolve to this machine (DNS rebinding) are refused by their `Host`, and pages of other origins by their `Origin`.
+//! A page of another origin must not read a robot through the browser of an authorised user. Names
+//! that a foreign server resolves to this machine (DNS rebinding) are refused by their `Host`, and
+//! pages of other origins by their `Origin`.
 
 use std::fmt::Write as _;
 use std::hash::{BuildHasher, RandomState};
@@ -53,13 +54,13 @@ struct Server {
     hub: Arc<Hub>,
     /// Names that a browser may know this machine by.
     names: Arc<[String]>,
-    /// Cycle whose metrics are read; without it the one that runs.
+    /// Cycle to read metrics of; without it, the running cycle.
     which: Option<Arc<str>>,
     /// One page of metrics is made at a time.
     turn: Arc<Mutex<()>>,
 }
 
-/// Serves until a stop is asked for.
+/// Serves until a stop is requested.
 pub(super) fn serve(
     listener: TcpListener,
     (names, which): (Vec<String>, Option<String>),
@@ -121,11 +122,11 @@ async fn answer(stream: TcpStream, place: Place, router: Router) {
         }
     });
     let served = connection.serve_connection(TokioIo::new(stream), service);
-    // Whatever goes wrong with it, there is nobody left to be told.
+    // The connection is gone: an error cannot be reported to the client.
     let _ = timeout(CONNECTION, served.with_upgrades()).await;
 }
 
-/// Answers those that may ask, with headers that let the page load nothing but itself.
+/// Answers authorised requests, with headers that let the page load nothing but itself.
 async fn guarded(State(server): State<Server>, request: Request, next: Next) -> Response {
     let host = match allowed(request.headers(), &server.names) {
         Ok(host) => host,
@@ -162,7 +163,8 @@ const HEADERS: [(&str, &str); 6] = [
 #[derive(Clone)]
 struct Nonce(String);
 
-/// 128 bits that cannot be guessed: keys from the system's random numbers are what a hash of nothing depends on.
+/// 128 bits that cannot be guessed: keys from the system's random numbers are what a hash of
+/// nothing depends on.
 fn nonce() -> String {
     (0..2).fold(String::new(), |mut word, _| {
         let _ = write!(word, "{:016x}", RandomState::new().hash_one(()));
@@ -176,7 +178,7 @@ async fn page(request: Request) -> Response {
     ([kind], PAGE.replace("@NONCE@", nonce)).into_response()
 }
 
-/// The page, all in one; `@NONCE@` stands where its parts show that they are its own.
+/// The page in one document. `@NONCE@` marks where its own scripts and styles carry the nonce.
 static PAGE: LazyLock<String> = LazyLock::new(|| {
     include_str!("page/page.html").replace("@STYLE@", include_str!("page/page.css")).replace(
         "@SCRIPT@",

@@ -1,4 +1,5 @@
-//! Pages that look, and a bounded queue to each: what finds no room there is counted, and never waited for.
+//! Open pages, and a bounded queue to each. A message that does not fit is counted; its sender
+//! never waits.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -18,7 +19,8 @@ pub(super) const CHANNELS: usize = 64;
 /// Messages on their way to one page.
 const QUEUE: usize = 32;
 
-/// Rows in one message: a page that draws thirty times a second gets more of them at cycles of less than 125 us only.
+/// Rows in one message: a page that draws thirty times a second gets more of them at cycles of less
+/// than 125 us only.
 const ROWS: usize = 256;
 
 /// Events kept for a page that comes later.
@@ -121,7 +123,7 @@ impl Hub {
         !self.lock().pages.is_empty()
     }
 
-    /// Puts these channels on a page's scope; those of a cycle that has ended meanwhile are dropped.
+    /// Puts these channels on a page's scope. Channels of a cycle that has ended are dropped.
     ///
     /// # Errors
     /// Too many, or one that the cycle does not have.
@@ -180,7 +182,7 @@ impl Hub {
         it.events.push_back(text);
     }
 
-    /// The state of a cycle, for those who have channels on their scopes.
+    /// Sends the state of a cycle to the pages with channels on their scopes.
     pub(super) fn row(&self, cycle: u64, time: f64, missed: u64, value: impl Fn(u16) -> f64) {
         let mut it = self.lock();
         let attached = it.attached;
@@ -194,7 +196,8 @@ impl Hub {
         }
     }
 
-    /// Sends to each page what it does not have yet, as far as there is room; `missed`: cycles that were not read.
+    /// Sends to each page what it does not have yet, as far as there is room; `missed`: cycles that
+    /// were not read.
     pub(super) fn send(&self, missed: u64) {
         let Inner { pages, slots, events, first_event, attached, .. } = &mut *self.lock();
         for page in pages {
@@ -214,7 +217,7 @@ impl Page {
     fn send_documents(&mut self, slots: &[Document; SLOTS]) {
         for (has, newest) in self.has.iter_mut().zip(slots) {
             if *has != newest.version && newest.version > 0 {
-                // One that finds no room goes with the next look, or a newer one in its place.
+                // A row that does not fit is sent with the next look, or replaced by a newer one.
                 match self.queue.try_send(Message::Text(newest.text.clone())) {
                     Ok(()) => *has = newest.version,
                     Err(TrySendError::Full(_) | TrySendError::Closed(_)) => return,
@@ -243,7 +246,8 @@ impl Page {
         }
     }
 
-    /// Rows as little-endian doubles: a head of eight, then for each cycle its number, its time and the channels.
+    /// Rows as little-endian doubles: a head of eight, then for each cycle its number, its time and
+    /// the channels.
     fn send_rows(&mut self, attached: u64, missed: u64) {
         if self.rows == 0 {
             return;

@@ -118,7 +118,7 @@ impl Place {
         {
             let mut held = self.places.held();
             let now = held.number();
-            // One that gave way is not there any more.
+            // An evicted connection is not in the list any more.
             if let Some(connection) = held.connections.get_mut(&self.number) {
                 change(connection, now);
             }

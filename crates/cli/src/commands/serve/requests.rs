@@ -14,7 +14,10 @@ pub(super) fn allowed(headers: &HeaderMap, names: &[String]) -> Result<String, (
         (first, values.next().is_some())
     };
     let (Some(host), false) = one(header::HOST) else {
-        return Err((StatusCode::BAD_REQUEST, "Host: expected one, found none or several".to_owned()));
+        return Err((
+            StatusCode::BAD_REQUEST,
+            "Host: expected one header, found none or several".to_owned(),
+        ));
     };
     // It goes into the content security policy, where other letters have a meaning.
     let is_plain = host.bytes().all(|it| it.is_ascii_alphanumeric() || b".-_:[]".contains(&it));

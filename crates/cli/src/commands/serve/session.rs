@@ -64,7 +64,8 @@ pub(super) async fn serve(mut socket: WebSocket, hub: Arc<Hub>) {
                         return close(&mut socket, close_code::UNSUPPORTED, why).await;
                     }
                     Some(Ok(Message::Ping(_) | Message::Pong(_))) => continue,
-                    // Gone, or no WebSocket any more: the library has answered what can be answered.
+                    // Gone, or no WebSocket any more: the library has answered what can be
+                    // answered.
                     Some(Ok(Message::Close(_)) | Err(_)) | None => return,
                 }
             }

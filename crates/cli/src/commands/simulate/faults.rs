@@ -1,4 +1,4 @@
-//! Faults of a simulator: those of `onbeat fault`, and a line for each that took place.
+//! Faults of a simulator, commanded by `onbeat fault`, and a line for each that took place.
 
 use std::sync::mpsc::Receiver;
 
@@ -12,17 +12,18 @@ use rt::output::OutputThread;
 use crate::failure::Failure;
 use crate::output::{self, LAST_TIMEOUT};
 
-/// Work beside the thread that answers frames.
+/// Work parallel to the thread that answers frames.
 pub(super) struct OnDemand {
     /// Takes faults of others.
     _server: Option<Server>,
-    /// Says those that took place.
+    /// Thread that prints the faults that took place.
     saying: Option<OutputThread<()>>,
 }
 
 impl OnDemand {
-    /// Opens the socket, by this name if there is one, and says where. Without a socket of a default name the
-    /// simulator goes on. Called before the thread gets its priority, which these shall not have.
+    /// Opens the socket, by this name if there is one, and prints its path. Without a socket of a
+    /// default name the simulator continues. Called before the calling thread gets its priority,
+    /// which the threads started here must not inherit.
     pub(super) fn begin(
         robot: &RobotConfig,
         chosen: Option<&str>,

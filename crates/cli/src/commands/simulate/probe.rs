@@ -1,10 +1,10 @@
 //! Outputs of a SubDevice, read from passing frames without waiting for its application.
 //!
-//! Simulated applications step every 250 us; a real output terminal switches while the frame passes. So the probe reads
-//! the frame itself, by the SubDevice's FMMUs.
+//! Simulated applications step every 250 us; a real output terminal switches while the frame
+//! passes. So the probe reads the frame itself, by the SubDevice's FMMUs.
 //!
-//! Simplifications: changes of FMMUs while the SubDevice is in Op are ignored, and outputs written by physical addresses
-//! or mapped by a second FMMU are not seen.
+//! Simplifications: changes of FMMUs while the SubDevice is in Op are ignored, and outputs written
+//! by physical addresses or mapped by a second FMMU are not seen.
 
 use ethercat::al::AlState;
 use ethercat::register;
@@ -40,8 +40,8 @@ impl OutputProbe {
         Self { bits, outputs: None }
     }
 
-    /// Outputs after `frame` has passed, lowest bit first; `None` if it carries none for them, or if the
-    /// SubDevice is not in Op and keeps them low.
+    /// Outputs after `frame` has passed, lowest bit first; `None` if it carries none for them, or
+    /// if the SubDevice is not in Op and keeps them low.
     pub(super) fn levels(&mut self, segment: &Segment, frame: &[u8]) -> Option<u64> {
         let device = segment.sub_devices().get(self.bits.position)?;
         if device.al_status().al_state() != Some(AlState::Op) {
@@ -70,7 +70,8 @@ impl OutputProbe {
     }
 }
 
-/// Levels of the `wanted` bits that `fmmu` maps, from the bytes that begin with its first; `None` if they are not all there.
+/// Levels of the `wanted` bits that `fmmu` maps, from the bytes that begin with its first; `None`
+/// if they are not all there.
 fn levels(bytes: &[u8], fmmu: Fmmu, wanted: OutputBits) -> Option<u64> {
     let count = wanted.count.min(fmmu.bit_length().saturating_sub(wanted.first)).min(63);
     let first = u32::from(fmmu.logical_start_bit) + wanted.first;

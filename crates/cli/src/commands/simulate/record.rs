@@ -36,16 +36,16 @@ use crate::output::LAST_TIMEOUT;
 /// Subject of a recording of arrivals.
 const WHAT: &str = "bus";
 
-/// Its columns; -1 stands for what a frame does not have.
+/// Columns of the recording; -1 where a frame has no value.
 ///
 /// | column | meaning |
 /// |---|---|
-/// | `frame` | number of the frame among all that came, from 0; frames without process data leave gaps |
+/// | `frame` | number of the frame, from 0; frames without process data leave gaps |
 /// | `arrival_ns` | kernel receive time stamp, CLOCK_REALTIME |
 /// | `bytes` | length without the frame check sequence |
 /// | `generation` | Onbeat's number of the frame, modulo 2^32; other MainDevices have none |
 /// | `logical_address` | of the first logical datagram: the lowest in a recording begins a cycle |
-/// | `outputs` | the watched outputs while the SubDevice is in Op; bit 0 of the number of the cycle changes with every cycle |
+/// | `outputs` | watched outputs while in Op; bit 0, of the cycle number, changes every cycle |
 const COLUMNS: [&str; 6] = ["frame", "arrival_ns", "bytes", "generation", "logical_address", "outputs"];
 
 type Row = [i64; COLUMNS.len()];
@@ -56,7 +56,8 @@ const ROWS: usize = 1 << 16;
 /// Interval of the writer's looks.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
-/// Takes rows from the thread that serves the segment, which it never holds up; another thread writes them.
+/// Takes rows from the thread that serves the segment, which it never holds up; another thread
+/// writes them.
 pub(super) struct FrameRecorder {
     path: PathBuf,
     ring: Producer<Row>,
@@ -72,8 +73,8 @@ pub(super) struct FrameRecorder {
 }
 
 impl FrameRecorder {
-    /// Begins a recording of what comes for `robot` on `interface`. Called before the thread gets its priority, which the
-    /// writer shall not have. A file that fails raises `stop`.
+    /// Begins a recording of the frames for `robot` on `interface`. Called before the thread gets
+    /// its priority, which the writer must not inherit. A file that fails raises `stop`.
     pub(super) fn create(
         path: &Path,
         robot: &RobotConfig,
@@ -96,7 +97,7 @@ impl FrameRecorder {
         let writer = OutputThread::start("record", move |taken| {
             let result = write(file, rows, &bottom, taken);
             if result.is_err() {
-                // Nobody needs SubDevices whose record is lost: end and say so.
+                // SubDevices without their record are useless: end with an error.
                 stop.stop();
             }
             result
@@ -139,7 +140,7 @@ impl FrameRecorder {
         let Self {
             path, ring, writer, end: bottom, rows, dropped, kernel_dropped, usage, offset_ns, ..
         } = self;
-        // The writer ends when the ring is empty and nobody can fill it any more.
+        // The writer ends when the ring is empty and has no producer any more.
         drop(ring);
         let fail = |error: io::Error| cannot_write(&path, &error);
         let moved_ns = clock_offset_ns() - offset_ns;
@@ -149,7 +150,8 @@ impl FrameRecorder {
             "frames_refused": served.refused,
             "rows_dropped": dropped,
             "kernel_dropped": kernel_dropped,
-            // CLOCK_REALTIME against CLOCK_MONOTONIC: how far it was set or leapt (slewing moves both).
+            // CLOCK_REALTIME against CLOCK_MONOTONIC: how far it was set or leapt (slewing moves
+            // both).
             "clock_moved_ns": i64::try_from(moved_ns).unwrap_or(i64::MAX),
         }) {
             Value::Object(end) => end,
@@ -185,7 +187,7 @@ fn create_at_once(path: &Path) -> io::Result<File> {
     let file =
         OpenOptions::new().write(true).create(true).truncate(true).custom_flags(nonblocking).open(path);
     let file = file.map_err(|error| match Errno::from_io_error(&error) {
-        Some(Errno::NXIO) => io::Error::new(error.kind(), "a FIFO that nobody reads"),
+        Some(Errno::NXIO) => io::Error::new(error.kind(), "a FIFO without a reader"),
         _ => error,
     })?;
     // From here on its own thread waits.
@@ -278,7 +280,8 @@ fn logical_address(frame: &[u8]) -> Option<u32> {
     places(frame).find(|place| place.header.command.is_logical()).map(|place| place.header.address)
 }
 
-/// The number that Onbeat's MainDevice gives every frame, in a NOP datagram of four bytes before all others.
+/// The number that Onbeat's MainDevice gives every frame, in a NOP datagram of four bytes before
+/// all others.
 fn generation(frame: &[u8]) -> Option<u32> {
     let first = places(frame).next()?;
     let is_number = first.header.command == Command::Nop && first.header.length == 4;

@@ -111,7 +111,7 @@ impl Screen<'_> {
         }
     }
 
-    /// Lines of the bus with their title; none where nothing was told of it.
+    /// Lines of the bus with their title; 0 without a report on the bus.
     fn bus_lines(&self) -> usize {
         match bus::rows(self.picture) {
             0 => 0,
@@ -216,15 +216,15 @@ const FEW_KEYS: &str = " q quit  h help  tab next page  p pause";
 const HELP: &str = "
  q, Esc, Ctrl-C   end
  up, down, page up, page down, home, end   scroll
- left, right      what is beside the screen
+ left, right      scroll sideways
  tab              axes; curves of axes; signals; bus; tasks, channels, warnings
- p, space         pause: the picture stays, the cycle goes on
+ p, space         pause: the picture is frozen, the cycle continues
  h, ?             this help
 
  target, error    in the unit of the axis' mode: rad, rad/s, N m
- yellow, red      stopped by supervision, drive in fault; faint: nothing fresh
- lost, rejected   no reply in time, as after a standstill of the machine;
-                  replies that came when they were of no use any more
+ yellow, red      stopped by supervision, drive in fault; faint: no fresh data
+ lost, rejected   no reply in time, for example after a host stall;
+                  replies that came too late to be used
 ";
 
 #[cfg(test)]

@@ -68,7 +68,7 @@ impl Keyboard {
 
 const ESC: u8 = 0x1b;
 
-/// True if the rest of a key may be on its way: a slow line or a full buffer cuts its bytes apart.
+/// True if the rest of a key may follow: a slow line or a full buffer splits its bytes.
 fn ends_within_a_key(bytes: &[u8]) -> bool {
     let begin = bytes.iter().rposition(|&byte| byte == ESC);
     match begin.map_or(&[][..], |begin| &bytes[begin..]) {
@@ -81,8 +81,9 @@ fn ends_within_a_key(bytes: &[u8]) -> bool {
 /// Bytes of a control sequence before its last one (ECMA-48, 5.4).
 const PARAMETERS: RangeInclusive<u8> = 0x20..=0x3f;
 
-/// Keys of these bytes that mean something here. Control sequences that are none of them, or are cut off, are left out: what a terminal
-/// answers or pastes is no key. The parser of termion panics on some.
+/// Keys of these bytes that mean something here. Control sequences that are none of them, or are
+/// cut off, are left out: what a terminal answers or pastes is no key. The parser of termion panics
+/// on some.
 fn decoded(mut bytes: &[u8]) -> Vec<Key> {
     let mut keys = Vec::new();
     while let [first, rest @ ..] = bytes {
@@ -177,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_told_from_all_else_that_a_terminal_sends() {
+    fn keys_are_distinguished_from_other_terminal_input() {
         let bytes =
             b"\x1b[A\x1bOB\x1b[C\x1b[D\x1b[5~\x1b[6~\x1b[1~\x1b[F\t\x03q+\x1b\x1b[H\xc3\xa4\x1bq.\x1b";
         let ends = [Key::Home, Key::End, Key::Char('\t'), Key::Ctrl('c'), Key::Char('q'), Key::Char('+')];

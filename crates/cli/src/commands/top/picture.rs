@@ -26,12 +26,12 @@ pub(super) struct Picture {
 /// Relation of the cycle to us.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) enum Standing {
-    /// It goes on.
+    /// The cycle runs.
     #[default]
     Live,
     /// Its process lives, but no new cycle has come for this long.
     Still(Duration),
-    /// It is over: the reason, and for how long.
+    /// The cycle ended: reason, and time since then.
     Ended(String, Duration),
 }
 
@@ -47,7 +47,7 @@ impl Picture {
         self.read_ns = read_ns;
     }
 
-    /// True of a run whose SubDevices are simulated: its lost frames are this machine's.
+    /// True of a run with simulated SubDevices: lost frames are then caused by this machine.
     pub(super) fn is_simulated(&self) -> bool {
         self.diagnostics
             .as_ref()
@@ -80,7 +80,8 @@ impl Picture {
         self.description.axes.get(axis).map_or(CyclicMode::Position, |axis| axis.mode.cyclic())
     }
 
-    /// Set-point the axis was sent, and its distance from that, where it is known: in the unit of its mode.
+    /// Set-point the axis was sent, and its distance from that, where it is known: in the unit of
+    /// its mode.
     pub(super) fn target_and_error(&self, axis: usize) -> Option<(f64, Option<f64>)> {
         Some(axes::target_and_error(self.state.axes.get(axis)?, self.description.axes.get(axis)?))
     }
@@ -149,7 +150,7 @@ pub(super) struct View {
     pub(super) help: bool,
 }
 
-/// Contents below the header where not all finds room.
+/// Contents below the header if not all of it fits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Page {
     #[default]

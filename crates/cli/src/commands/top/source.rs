@@ -39,7 +39,8 @@ impl Which<'_> {
         })
     }
 
-    /// The same as [`Self::find`], but one that does not run yet is waited for; `None` if the user asks for a stop first.
+    /// The same as [`Self::find`], but one that does not run yet is waited for; `None` if the user
+    /// asks for a stop first.
     pub(super) fn wait(self, stop: &Stop) -> Result<Option<Client>, Failure> {
         let mut said = false;
         while !stop.is_requested() {
@@ -77,7 +78,7 @@ pub(crate) fn first_state(cycle: &Client, stop: &Stop) -> Result<Option<State>, 
 /// Time the first cycle of one that has just started may take.
 pub(super) const FIRST_CYCLE: Duration = Duration::from_secs(5);
 
-/// True if it may come yet.
+/// True if the cycle may still start.
 pub(super) fn is_absence(error: &FindError) -> bool {
     matches!(error, FindError::NoServer { .. } | FindError::Attach(AttachError::NoServer { .. }))
 }
@@ -128,7 +129,7 @@ impl Source {
         Ok(())
     }
 
-    /// Looks whether it goes on; all else stays in the picture.
+    /// Checks whether the cycle has ended; all else stays in the picture.
     pub(super) fn look_at_its_end(&mut self, picture: &mut Picture) {
         let now = Instant::now();
         if self.ended.is_none() && self.ipc.has_ended() {
@@ -141,7 +142,7 @@ impl Source {
         let still = now.duration_since(self.beating);
         picture.standing = match self.ended {
             Some(ended) => {
-                let why = format!("ended: process {} is gone or has closed its IPC", self.ipc.process());
+                let why = format!("ended: process {} has ended or closed its IPC", self.ipc.process());
                 Standing::Ended(why, now.duration_since(ended))
             }
             None if still > STILL => Standing::Still(still),
@@ -150,7 +151,7 @@ impl Source {
     }
 }
 
-/// A cycle without a cycle for this long stands still.
+/// Time without a new cycle after which the run counts as stalled.
 pub(crate) const STILL: Duration = Duration::from_millis(500);
 
 /// Interval of looks for one that does not run yet.

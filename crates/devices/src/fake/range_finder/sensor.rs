@@ -2,8 +2,8 @@
 
 use super::Settings;
 
-/// Simulated sensor: bytes and time in, bytes out. Its encoder is written from the specification and shares
-/// nothing with the decoder under test.
+/// Simulated sensor: bytes and time in, bytes out. Its encoder is written from the specification
+/// and shares nothing with the decoder under test.
 #[derive(Debug)]
 pub struct Sensor {
     pub(super) settings: Settings,
@@ -87,7 +87,7 @@ impl Sensor {
 
     fn command(&mut self, line: &str, now_ns: u64) {
         if !self.speaks_2_0 {
-            // In SCIP 1.1 the only command it knows is the one to leave it.
+            // In SCIP 1.1 it accepts only the command that ends this mode.
             let known = line == "SCIP2.0";
             self.speaks_2_0 = known;
             let answer = if known { "SCIP2.0\n0\n\n".to_owned() } else { format!("{line}\nE\n\n") };

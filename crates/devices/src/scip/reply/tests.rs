@@ -2,8 +2,8 @@ use super::*;
 use crate::scip::command::{Encoding, Sector};
 
 /// Recorded replies of real sensors: a GD scan of a URG-04LX; VV of a URG-04LX-UG01, PP and II of a
-/// URG-04LX as shown on their maker's pages; and an MD scan of a UTM-30LX that lost one character on its
-/// way through a web page.
+/// URG-04LX as shown on their maker's pages; and an MD scan of a UTM-30LX that lost one character
+/// on its way through a web page.
 const GD: &[u8] = include_bytes!("../recorded/gd-urg-04lx.txt");
 const VV: &[u8] = include_bytes!("../recorded/vv-urg-04lx-ug01.txt");
 const PP: &[u8] = include_bytes!("../recorded/pp-urg-04lx.txt");
@@ -97,7 +97,7 @@ fn refusals_are_read_and_have_a_meaning() {
     assert_eq!(reply.status.meaning(reply.echo.symbol), "the last step is out of range");
     let laser = Reply::parse(b"BM\n02R").unwrap();
     assert_eq!(laser.status.meaning(Symbol::LaserOn), "its laser is on already");
-    // A sensor that started in SCIP 1.1, and one that never supported it.
+    // A sensor that started in SCIP 1.1, and one without support for it.
     assert_eq!(Reply::parse(b"SCIP2.0\n0").unwrap().status, Status::DONE);
     let unknown = Reply::parse(b"SCIP2.0\n0Ee").unwrap();
     assert_eq!(unknown.status.meaning(Symbol::Scip2), "it does not know the command");

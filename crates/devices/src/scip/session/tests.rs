@@ -56,7 +56,7 @@ fn talk(faults: Faults, milliseconds: u64) -> Talk {
 }
 
 #[test]
-fn a_sensor_is_asked_who_it_is_and_streams() {
+fn sensor_identifies_itself_and_streams() {
     let talk = talk(Faults::default(), 2_000);
     assert_eq!(talk.failure(), None);
     assert!(talk.ready_at_ms().unwrap() < 20);
@@ -64,14 +64,14 @@ fn a_sensor_is_asked_who_it_is_and_streams() {
     let Some(Event::Ready(told)) = talk.events.first() else { panic!("{:?}", talk.events) };
     assert_eq!((told.1.first, told.1.last, told.1.longest), (44, 725, 5_600));
     let Some(Event::Scan(scan)) = talk.events.get(3) else { panic!() };
-    // Ahead, at step 384, is a wall at 3 m; stamps are those of virtual time.
+    // Ahead, at step 384, is a wall at 3 m; stamps are in virtual time.
     assert_eq!(scan.ranges[384 - 44], 3_000);
     assert!(scan.stamp_ns % (100 * MS) < 20 * MS, "{}", scan.stamp_ns);
     assert_eq!(talk.session.counters().wrong, 0);
 }
 
 #[test]
-fn one_in_the_old_protocol_or_already_streaming_is_brought_round() {
+fn old_protocol_or_streaming_sensor_is_reset() {
     let old = talk(Faults { old_protocol: true, ..Faults::default() }, 4_000);
     assert_eq!((old.failure(), old.scans() > 15), (None, true), "{:?}", old.events.first());
     let streaming = talk(Faults { streams_already: true, ..Faults::default() }, 2_000);
@@ -84,7 +84,8 @@ fn scans_with_wrong_sums_or_cut_short_cost_no_others() {
     let talk = talk(faults, 4_000);
     assert_eq!(talk.failure(), None);
     let wrong = talk.events.iter().filter(|event| matches!(event, Event::Wrong(_))).count();
-    // Of 40 scans every fifth has a wrong sum; every seventh has no end and is found in front of the next.
+    // Of 40 scans every fifth has a wrong sum; every seventh has no end and is found in front of
+    // the next.
     assert!(talk.scans() >= 25 && wrong >= 6, "{} scans, {wrong} wrong", talk.scans());
     assert!(talk.session.counters().lost_bytes > 0);
     assert!(talk.events.iter().all(|event| match event {

@@ -21,14 +21,15 @@ pub(super) enum Change {
 /// Changes that wait for the link, which looks with every frame.
 const CHANGES: usize = 64;
 
-/// Changes the faults of a [`Faulty`](super::Faulty) link, or of those at both ends of a ring, while it runs, from one other
-/// thread: without a lock, and without an allocation at the link. A link takes changes with its next frame.
+/// Changes the faults of a [`Faulty`](super::Faulty) link, or of both ends of a ring, while it
+/// runs, from one other thread: without a lock, and without an allocation at the link. A link takes
+/// changes with its next frame.
 pub struct FaultControl(Vec<Sender>);
 
 /// One link's end of it.
 struct Sender {
     changes: Producer<Change>,
-    /// Changes for which there was no room.
+    /// Changes waiting for space in the queue.
     waiting: VecDeque<Change>,
 }
 
@@ -42,20 +43,20 @@ impl FaultChanges {
 }
 
 impl FaultControl {
-    /// Both ends: this one, and that of the link ([`Faulty::changed_by`](super::Faulty::changed_by)).
+    /// Both ends: this one, and the link's ([`Faulty::changed_by`](super::Faulty::changed_by)).
     #[must_use]
     pub fn pair() -> (Self, FaultChanges) {
         let (sender, changes) = Sender::pair();
         (Self(vec![sender]), changes)
     }
 
-    /// This end, and those of so many links.
+    /// This end, and the ends of so many links.
     pub(crate) fn of(links: usize) -> (Self, Vec<FaultChanges>) {
         let (senders, changes) = (0..links).map(|_| Sender::pair()).unzip();
         (Self(senders), changes)
     }
 
-    /// Replaces the rates of both directions; chance goes on as it is.
+    /// Replaces the rates of both directions; the random numbers continue.
     pub fn set_rates(&mut self, faults: Faults) {
         self.0.iter_mut().for_each(|link| link.send(Change::Rates(faults)));
     }
@@ -65,14 +66,15 @@ impl FaultControl {
         self.0.iter_mut().for_each(|link| link.send(Change::LoseNext(count)));
     }
 
-    /// Begins chance anew: with the same seed and the same frames the same faults follow. Each link has chances of its own.
+    /// Restarts the random numbers: with the same seed and the same frames the same faults follow.
+    /// Each link has a separate sequence.
     pub fn set_seed(&mut self, seed: u64) {
         for (number, link) in (0..).zip(&mut self.0) {
             link.send(Change::Seed(seed.wrapping_add(number)));
         }
     }
 
-    /// Sends changes for which there was no room before; to be called now and then.
+    /// Sends changes that waited for space; to be called now and then.
     pub fn flush(&mut self) {
         self.0.iter_mut().for_each(Sender::flush);
     }

@@ -14,12 +14,12 @@ const HELD: usize = 64;
 #[derive(Debug)]
 pub(super) struct Lane {
     rates: FaultRates,
-    /// Frames that are lost next, whatever chance says.
+    /// Number of next frames to lose, independent of the rates.
     lose_next: u32,
     random: fastrand::Rng,
     counts: FaultCounts,
     held: Vec<Held>,
-    /// Places that are taken: mostly none, and then none is looked at.
+    /// Places in use: mostly none, which saves a search.
     taken: usize,
 }
 
@@ -65,7 +65,7 @@ impl Lane {
         self.random = random;
     }
 
-    /// Decides a frame's fate; whether it goes on now, perhaps changed.
+    /// Decides a frame's fate and may change it; true if it is passed on now.
     pub(super) fn passes(&mut self, now: Instant, frame: &mut [u8]) -> bool {
         // Every frame draws the same number of times: the fate of one does not shift the others'.
         let [lost, corrupted, duplicated, delayed, reordered] = [
@@ -79,7 +79,7 @@ impl Lane {
         let bit = self.random.u32(..) as usize;
 
         self.counts.frames += 1;
-        // Those that let this frame pass may follow it.
+        // Frames reordered behind this one may follow it.
         self.release_passed(now);
         let is_next = self.lose_next > 0;
         self.lose_next -= u32::from(is_next);
@@ -96,7 +96,7 @@ impl Lane {
             self.counts.duplicated += 1;
         }
         if delayed {
-            // A queue on the way that is full loses what comes then.
+            // A full queue on the way loses new frames.
             let held = self.hold(Hold::Until(now + self.rates.delay_by), frame);
             let count = if held { &mut self.counts.delayed } else { &mut self.counts.lost };
             *count += 1;

@@ -1,4 +1,4 @@
-//! Two interfaces looked at before the first frame of a MainDevice: are they the ends of one ring?
+//! A check of two interfaces before the first frame of a MainDevice: are they the ends of one ring?
 
 use std::io;
 use std::time::Duration;
@@ -23,7 +23,7 @@ pub enum RingError {
         /// The interface.
         interface: String,
     },
-    /// A robot whose bus is a ring, and one interface.
+    /// A robot with a ring as its bus, and one interface.
     #[error(
         "interface {interface}: the bus of this robot is a ring (`ring = true`), expected its second end, too: name it with \
          --second-iface"
@@ -58,10 +58,11 @@ pub enum RingError {
         /// Interface that it belongs to.
         right: String,
     },
-    /// Each interface has a bus of its own.
+    /// Each interface has a separate bus.
     #[error(
-        "interfaces {first} and {second}: each has a bus of its own, of {before} and {behind} SubDevices, expected the two ends \
-         of one ring; if they are, it is open behind SubDevice {}, and IN and OUT of the next one are swapped",
+        "interfaces {first} and {second}: each has a separate bus, of {before} and {behind} \
+         SubDevices, expected the two ends of one ring; if they are, it is open behind SubDevice \
+         {}, and IN and OUT of the next one are swapped",
         before.saturating_sub(1)
     )]
     TwoBuses {
@@ -76,8 +77,8 @@ pub enum RingError {
     },
     /// The ring is entered at its end.
     #[error(
-        "interfaces {first} and {second}: the ring begins at {second} and ends at {first}; name them the other way round, or \
-         swap the cables"
+        "interfaces {first} and {second}: the ring begins at {second} and ends at {first}; name \
+         them in the other order, or swap the cables"
     )]
     Reversed {
         /// The first interface.
@@ -120,9 +121,10 @@ struct Seen {
 }
 
 impl<A: Link, B: Link, C: Clock> Redundant<A, B, C> {
-    /// Sends a frame that reads of all SubDevices what they are, from both ends, and sees where it comes out. Changes nothing on
-    /// the bus. `names`: those of the interfaces, for the error. The ring may be open anywhere, at either interface too: the bus comes up from what
-    /// is reached then.
+    /// Sends a frame that reads the type of all SubDevices from both ends, and checks where it
+    /// comes out. Changes nothing on the bus. `names`: of the interfaces, for the error. The ring
+    /// may be open anywhere, at either interface too: the bus then comes up from the SubDevices
+    /// that are reached.
     ///
     /// # Errors
     /// [`RingError`]: anything but a ring that begins at the first interface.
@@ -140,9 +142,10 @@ impl<A: Link, B: Link, C: Clock> Redundant<A, B, C> {
         }
         let ring = judge(seen, first, second)?;
         self.ring = Some(ring);
-        // Who does not answer is not waited for until it does.
+        // An end that does not answer is not waited for until it does.
         self.silent = seen.map(|seen| if seen.is_none() { SILENT } else { 0 });
-        // Some are passed the wrong way by the first copy: as a line, all are reached and can be told.
+        // The first copy passes some in the wrong direction: as a line, all are reached and can be
+        // reported.
         self.is_line = ring == Ring::Turned;
         Ok(ring)
     }
@@ -189,7 +192,7 @@ fn probe(buffer: &mut [u8], number: u32) -> usize {
     builder.finish()
 }
 
-/// Copy of the frame of this number that came in `at` an end, and what became of it.
+/// Copy of the frame of this number that came in `at` an end, and its result.
 fn recognised(bytes: &[u8], at: End, number: u32) -> Option<(End, Seen)> {
     if redundancy::identity(bytes) != Some((INDEX, number)) {
         return None;
@@ -223,7 +226,7 @@ fn judge(seen: [Option<Seen>; 2], first: String, second: String) -> Result<Ring,
         [Some(one), Some(other)] => {
             RingError::TwoBuses { first, second, before: count(one), behind: count(other) }
         }
-        // Port 0 of the SubDevice next to the silent end tells which way round the ring is.
+        // Port 0 of the SubDevice next to the silent end shows the direction of the ring.
         [Some(one), None] if one.circulating => {
             let position = count(one).saturating_sub(1);
             RingError::Swapped { silent: second.clone(), position, wrong: second, right: first }
@@ -243,6 +246,6 @@ const INDEX: u8 = 63;
 /// Frames sent until both copies have come back.
 const TRIES: usize = 3;
 
-/// Time for the copies of one, and for one look at one end.
+/// Time for the copies of one frame, and for one wait at one end.
 const TIMEOUT: Duration = Duration::from_millis(50);
 const TURN: Duration = Duration::from_millis(1);

@@ -1,4 +1,4 @@
-//! One frame under way on a ring: as it was sent, and what has come back of it.
+//! One frame under way on a ring: as it was sent, and its replies so far.
 
 use ethercat::link::{End, MAXIMUM_FRAME_LENGTH};
 use ethercat::redundancy::{self, Contents, SECOND_BIT};
@@ -15,13 +15,13 @@ pub(super) struct Slot {
     is_over: bool,
     length: usize,
     contents: Contents,
-    /// It goes in at the first end alone, and is to come back there all the way round.
+    /// It is sent at the first end alone, and has to come back there after the whole ring.
     pub(super) turns: bool,
     /// Interfaces that took their copy.
     went_out: [bool; 2],
     /// It was sent back from the second end.
     is_turned: bool,
-    /// Copy whose reply waits in `reply` for the other one's.
+    /// Copy with its reply in `reply`, waiting for the other one's.
     held: Option<End>,
     /// The second copy came back without the part of any SubDevice.
     nothing_to_add: bool,
@@ -37,20 +37,20 @@ pub(super) struct Slot {
 pub(super) enum Arrived {
     /// It is the reply: the first copy has passed the whole ring.
     Whole,
-    /// It is the reply, and no other half is to come.
+    /// It is the reply, and no other half is expected.
     Alone,
     /// One half of the reply, which is kept for the other one.
     Half,
     /// The reply is whole in [`Slot::reply`].
     Both,
-    /// It is to go back from the second end.
+    /// It has to be sent back from the second end.
     ToTurn,
     /// It has nothing for a SubDevice; `speaks`: it shows that its end is not silent.
     Nothing {
         /// A SubDevice has answered there.
         speaks: bool,
     },
-    /// It is for the MainDevice to judge.
+    /// Left to the MainDevice.
     Other,
 }
 
@@ -88,14 +88,14 @@ impl Slot {
         self.sent[..frame.len()].copy_from_slice(frame);
         self.second[..frame.len()].copy_from_slice(frame);
         self.contents = redundancy::second_copy(&mut self.second[..frame.len()], before, time);
-        // In an open ring each copy turns back by itself.
+        // In an open ring each copy turns back at the break.
         self.turns = self.contents.latches && before.is_none();
         self.identity = Some(identity);
         (self.is_over, self.is_turned, self.nothing_to_add) = (false, false, false);
         (self.held, self.passed, self.went_out) = (None, None, [true; 2]);
     }
 
-    /// The copy for the second end; `None` if there is to be none.
+    /// The copy for the second end; `None` if there is none.
     pub(super) fn second(&self) -> Option<&[u8]> {
         (!self.turns).then(|| &self.second[..self.length])
     }
@@ -108,7 +108,7 @@ impl Slot {
         self.held.is_some()
     }
 
-    /// The end whose half is missing.
+    /// The end of the missing half.
     pub(super) fn missing(&self) -> End {
         self.held.map_or(End::First, End::other)
     }
@@ -150,7 +150,8 @@ impl Slot {
         }
     }
 
-    /// Bits of the source address that differ from the frame that was sent; `None` if it is that of another.
+    /// Bits of the source address that differ from the frame that was sent; `None` if it is another
+    /// sender's.
     fn source(&self, frame: &[u8]) -> Option<u8> {
         let (found, sent) = (frame.get(SOURCE_OFFSET..SOURCE_OFFSET + 6)?, &self.sent[SOURCE_OFFSET..]);
         let differs = found[0] ^ sent[0];

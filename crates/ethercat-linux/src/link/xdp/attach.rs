@@ -1,4 +1,4 @@
-//! The program and the sockets of an interface, or one sentence for each reason that they cannot be.
+//! The program and the sockets of an interface, or one sentence for each reason that they fail.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -22,8 +22,8 @@ pub(crate) struct Demand {
 /// Queues that are served: one more is refused.
 const MOST_QUEUES: u32 = 64;
 
-/// Time for the kernel to let go of a program and of a queue whose link is gone: that waits for the lock of all
-/// interfaces, and for processes that were being started meanwhile.
+/// Time for the kernel to release the program and the queue of a dropped link: that waits for the
+/// lock of all interfaces, and for processes that were being started meanwhile.
 const TIMEOUT: Duration = Duration::from_secs(3);
 
 /// An interface's program and sockets.
@@ -85,7 +85,8 @@ fn is_drivers_own(source: &io::Error) -> bool {
     source.raw_os_error().is_some_and(|code| !kernels.contains(&code))
 }
 
-/// A socket for each queue, whose number no call returns on every kernel: the first that is not there is refused.
+/// A socket for each queue. No call returns the number of queues on every kernel: the first queue
+/// that does not exist is refused.
 fn sockets(interface: &Interface, copied: bool) -> Result<Vec<XdpSocket>, OpenError> {
     let mut sockets = Vec::new();
     for queue in 0..=MOST_QUEUES {
@@ -104,7 +105,8 @@ fn bind(index: u32, queue: u32, copied: bool) -> io::Result<XdpSocket> {
     once_free(|| XdpSocket::bind(index, queue, queue == 0, copied), is_taken)
 }
 
-/// Tries again while it is taken: the kernel lets go of what a link had a moment after the link is gone.
+/// Tries again while it is taken: the kernel releases a link's resources a moment after the link is
+/// dropped.
 fn once_free<T, E>(attempt: impl Fn() -> Result<T, E>, is_taken: impl Fn(&E) -> bool) -> Result<T, E> {
     let clock = MonotonicClock;
     let end = clock.now() + TIMEOUT;
@@ -123,7 +125,7 @@ fn is_taken(source: &io::Error) -> bool {
     matches!(source.raw_os_error(), Some(libc::EBUSY | libc::EEXIST))
 }
 
-/// The error of a call for AF_XDP, with what to do.
+/// The error of a call for AF_XDP, with a remedy.
 fn explained(interface: &Interface, source: io::Error) -> OpenError {
     let interface = interface.name.clone();
     match source.raw_os_error() {

@@ -6,7 +6,7 @@ use super::super::word::Controlword;
 use super::{BLIND_CYCLES, Drive, DriveCommand, Phase, Request, fallen};
 
 impl Drive {
-    /// No input came: what is known to be safe goes on.
+    /// A cycle without input: continues only with outputs that are safe without one.
     pub(super) fn go_on_blind(&mut self, command: DriveCommand) {
         self.missing_inputs += 1;
         self.missed_in_a_row = self.missed_in_a_row.saturating_add(1);
@@ -36,7 +36,7 @@ impl Drive {
         }
     }
 
-    /// Passes on requests that take motion or torque away, not those that give it.
+    /// Passes on requests that take away motion or torque; the others wait for an input.
     fn blind_controlword(&self, request: Request) -> Controlword {
         let last = self.output.controlword;
         match request {

@@ -1,4 +1,5 @@
-//! A [`Drive`] in profile position mode: destinations are handed over, and the drive makes its own way to them.
+//! A [`Drive`] in profile position mode: destinations are handed over, and the drive makes its own
+//! way to them.
 
 use super::super::mode::ModeOfOperation;
 use super::super::profile::{Change, SetPoint};
@@ -32,7 +33,8 @@ impl Drive {
         }
     }
 
-    /// Without an input no set-point is handed over, and the drive goes on its way unless it is halted.
+    /// Without an input no set-point is handed over, and the drive continues its motion unless it
+    /// is halted.
     pub(super) fn go_on_its_way_blind(&mut self, request: Request) {
         if request != Request::Enable {
             self.halted = true;

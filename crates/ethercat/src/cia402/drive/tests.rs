@@ -8,7 +8,8 @@ mod profile;
 
 const STEP: u32 = 1000;
 
-/// A drive of the standard's state machine: it moves where CSP tells it to while enabled, and drifts otherwise.
+/// A drive with the standard's state machine: it follows CSP targets while enabled, and drifts
+/// otherwise.
 struct Plant {
     machine: StateMachine,
     around: Surroundings,
@@ -134,7 +135,7 @@ fn help_for_a_drive_without_quick_stop_is_sent() {
 
 // feature(cia402): Operation enabled from every state
 #[test]
-fn a_drive_and_this_side_reach_operation_enabled_from_every_state() {
+fn drive_reaches_operation_enabled_from_every_state() {
     for holds in [false, true] {
         for state in State::ALL {
             let mut drive = Drive::new(CyclicMode::Position, STEP);
@@ -171,7 +172,8 @@ fn a_target_far_from_the_held_one_is_refused_and_counted() {
     );
 }
 
-/// A device, or what writes to the wire, answers anything once, behind a right working counter: before, while and after it is enabled.
+/// A device, or another sender on the wire, gives any answer once with a right working counter:
+/// before, during and after enabling.
 #[test]
 fn one_wrong_reply_moves_no_target() {
     for at in 0..12 {
@@ -199,7 +201,8 @@ fn one_wrong_reply_moves_no_target() {
     }
 }
 
-/// A disabled axis that is turned by hand, faster than it may go, is not pulled back where it is enabled.
+/// A disabled axis that is turned by hand, faster than it may move, is not pulled back when it is
+/// enabled.
 #[test]
 fn a_fast_axis_is_enabled_where_it_is() {
     let (mut drive, mut plant) =
@@ -223,7 +226,7 @@ fn an_endless_axis_steps_over_the_end_of_its_counts() {
 }
 
 #[test]
-fn two_cycles_without_input_go_on_and_then_the_position_stands() {
+fn position_holds_after_two_cycles_without_input() {
     let (mut drive, mut plant) = enabled();
     let held = drive.holds_at();
     one_cycle(&mut drive, &mut plant, Request::Enable, held + 900);
@@ -250,7 +253,7 @@ fn two_cycles_without_input_go_on_and_then_the_position_stands() {
 
 // feature(axes): an outage moves no axis beyond the rule, on the way out, back, both, or with the host stalled; two cycles do not stop a motion
 #[test]
-fn without_input_velocities_and_torques_only_fall_after_two_cycles() {
+fn speeds_and_torques_only_fall_after_two_cycles_without_input() {
     for (mode, targets) in [(CyclicMode::Velocity, [500, 600]), (CyclicMode::Torque, [50, 60])] {
         let mut drive = Drive::new(mode, STEP);
         let asking = |value: i32| DriveCommand {
@@ -322,7 +325,7 @@ fn halt_sets_bit_8_and_holds_and_enables_nothing() {
 }
 
 #[test]
-fn a_drive_that_stopped_on_its_own_ramp_is_latched_when_halt_ends() {
+fn halt_end_latches_the_stopped_position() {
     let (mut drive, mut plant) = enabled();
     let held = drive.holds_at();
     one_cycle(&mut drive, &mut plant, Request::Halt, held);
@@ -346,7 +349,7 @@ fn a_halt_is_forgotten_when_the_drive_leaves_operation_enabled() {
 }
 
 #[test]
-fn quick_stop_brakes_to_rest_before_it_is_left() {
+fn quick_stop_ends_at_standstill() {
     let (mut drive, mut plant) = enabled();
     plant.around =
         Surroundings { quick_stop_holds: true, quick_stop_completed: false, ..Surroundings::WELL };
@@ -398,7 +401,7 @@ fn any_request() -> impl Strategy<Value = Request> {
     ])
 }
 
-/// Statuswords as they come (most show no way to Operation enabled) and those that show a state.
+/// Random statuswords (most show no way to Operation enabled) and statuswords that show a state.
 fn any_statusword() -> impl Strategy<Value = Statusword> {
     let shown = (prop::sample::select(State::ALL.to_vec()), any::<u16>())
         .prop_map(|(state, free)| Statusword(state.statusword() | free & 0xFF90));
@@ -429,7 +432,7 @@ fn any_cycle() -> impl Strategy<Value = (Option<DriveInput>, DriveCommand)> {
 proptest! {
     // feature(cia402): enabling never jumps
     #[test]
-    fn in_csp_the_target_is_the_actual_position_until_and_at_the_enabling_cycle(
+    fn csp_target_is_the_actual_position_until_enabled(
         cycles in prop::collection::vec(any_cycle(), 1..60),
     ) {
         let mut drive = Drive::new(CyclicMode::Position, STEP);
@@ -457,7 +460,7 @@ proptest! {
     }
 
     #[test]
-    fn in_csp_a_target_steps_no_further_than_allowed_while_it_follows(
+    fn csp_target_steps_stay_within_the_maximum(
         cycles in prop::collection::vec((-3000..3000_i32, any_request()), 1..100),
     ) {
         let (mut drive, mut plant) = enabled();
@@ -489,7 +492,7 @@ proptest! {
     }
 
     #[test]
-    fn after_any_history_a_healthy_drive_is_enabled_within_fifty_cycles(
+    fn healthy_drive_is_enabled_within_fifty_cycles(
         cycles in prop::collection::vec(any_cycle(), 0..60),
         state in prop::sample::select(State::ALL.to_vec()),
     ) {
@@ -541,7 +544,7 @@ fn until_the_mode_is_shown_the_targets_of_both_are_sent() {
 }
 
 #[test]
-fn while_a_mode_changes_nothing_goes_on_blind_for_ever() {
+fn missing_inputs_end_targets_during_a_mode_change() {
     let mut drive = Drive::new(CyclicMode::Velocity, STEP);
     let csv = ModeOfOperation::from(CyclicMode::Velocity);
     for _ in 0..3 {

@@ -20,7 +20,7 @@ fn enabled(mode: ProfileMode) -> ProfileDrive {
 
 // feature(cia402): profile modes: handshake of set-points, target velocity and torque, changes while enabled
 #[test]
-fn a_set_point_waits_for_room_and_its_edge_for_the_acknowledgement() {
+fn set_point_waits_for_a_buffer_and_the_acknowledgement() {
     let mut handshake = ProfilePosition::default();
     let set_point = SetPoint { position: -9, relative: true, change: Change::AfterReached };
     assert!(handshake.hand_over(set_point));
@@ -42,7 +42,7 @@ fn a_set_point_waits_for_room_and_its_edge_for_the_acknowledgement() {
 }
 
 #[test]
-fn one_that_replaces_all_others_needs_no_room_but_an_edge_that_the_drive_has_seen() {
+fn replacing_set_point_needs_no_buffer_but_an_edge() {
     let mut handshake = ProfilePosition::default();
     handshake.hand_over(SetPoint { change: Change::Immediately, ..SetPoint::at(5) });
     let new = |bits: u16| bits & Controlword::NEW_SET_POINT != 0;
@@ -55,7 +55,7 @@ fn one_that_replaces_all_others_needs_no_room_but_an_edge_that_the_drive_has_see
 
 // feature(cia402): profile modes: handshake of set-points, target velocity and torque, changes while enabled
 #[test]
-fn set_points_are_heard_only_enabled_and_forgotten_with_the_state() {
+fn set_points_are_taken_only_while_enabled() {
     let mut drive = ProfileDrive::new(ProfileMode::Position);
     assert!(!drive.move_to(SetPoint::at(5)), "not enabled");
     let mut drive = enabled(ProfileMode::Position);
@@ -72,7 +72,7 @@ fn set_points_are_heard_only_enabled_and_forgotten_with_the_state() {
 }
 
 #[test]
-fn bits_of_the_mode_are_not_sent_to_a_drive_in_another() {
+fn mode_bits_are_not_sent_in_another_mode() {
     let mut drive = enabled(ProfileMode::Position);
     drive.move_to(SetPoint::at(5));
     let homing = input(ENABLED).map(|it| DriveInput { mode: Some(ModeOfOperation::Homing), ..it });
@@ -82,7 +82,7 @@ fn bits_of_the_mode_are_not_sent_to_a_drive_in_another() {
 }
 
 #[test]
-fn a_velocity_set_before_goes_out_after_the_first_enabled_cycle() {
+fn early_velocity_is_sent_after_the_first_enabled_cycle() {
     let mut drive = ProfileDrive::new(ProfileMode::Velocity);
     drive.set_velocity(500);
     let sent = [0x0250, 0x0231, 0x0233, ENABLED, ENABLED]
@@ -91,7 +91,7 @@ fn a_velocity_set_before_goes_out_after_the_first_enabled_cycle() {
 }
 
 #[test]
-fn velocities_and_torques_go_out_enabled_and_only_fall_without_input() {
+fn speeds_and_torques_only_fall_without_input() {
     let mut drive = enabled(ProfileMode::Velocity);
     drive.set_velocity(500);
     drive.set_torque(50);

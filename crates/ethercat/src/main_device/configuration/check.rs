@@ -81,11 +81,11 @@ pub enum ConfigurationError {
     },
     /// A group whose SubDevices differ in their presence.
     #[error(
-        "SubDevice {position} \"{name}\" is {found} in the group \"{group}\", expected {expected}, as the first of that group: who \
-         is plugged together has one presence"
+        "SubDevice {position} \"{name}\" is {found} in the group \"{group}\", expected {expected}, \
+         as the first of that group: SubDevices that are plugged together have the same presence"
     )]
     MixedGroup {
-        /// Place among those described, from 0.
+        /// Position in the description, from 0.
         position: usize,
         /// Its name.
         name: String,
@@ -102,7 +102,7 @@ pub enum ConfigurationError {
          group in a row, as they are plugged"
     )]
     SplitGroup {
-        /// Place among those described, from 0.
+        /// Position in the description, from 0.
         position: usize,
         /// Its name.
         name: String,
@@ -114,7 +114,7 @@ pub enum ConfigurationError {
         "SubDevice {position} \"{name}\" has alias {alias}, expected every alias once: SubDevice {earlier} has it"
     )]
     SameAlias {
-        /// Place among those described, from 0.
+        /// Position in the description, from 0.
         position: usize,
         /// Its name.
         name: String,
@@ -125,11 +125,11 @@ pub enum ConfigurationError {
     },
     /// A SubDevice that may be absent, and that nothing distinguishes from others.
     #[error(
-        "SubDevice {position} \"{name}\" is {presence} and has neither an alias nor an identity, expected one of them: nothing else \
-         tells it from others"
+        "SubDevice {position} \"{name}\" is {presence} and has neither an alias nor an identity, \
+         expected an alias or an identity, which identifies it among the others"
     )]
     Unidentified {
-        /// Place among those described, from 0.
+        /// Position in the description, from 0.
         position: usize,
         /// Its name.
         name: String,
@@ -138,11 +138,11 @@ pub enum ConfigurationError {
     },
     /// A hot-connect SubDevice that nothing distinguishes from another.
     #[error(
-        "SubDevice {position} \"{name}\" is hot_connect with the identity of SubDevice {other} and no alias, expected an alias of \
-         its own where two are alike"
+        "SubDevice {position} \"{name}\" is hot_connect with the identity of SubDevice {other} and \
+         no alias, expected an alias that distinguishes two alike"
     )]
     Alike {
-        /// Place among those described, from 0.
+        /// Position in the description, from 0.
         position: usize,
         /// Its name.
         name: String,
@@ -194,7 +194,7 @@ impl ConfigurationError {
 const MAXIMUM_PDO_BITS: usize = 1024 * 8;
 
 impl Configuration {
-    /// Checks what can be checked without a bus.
+    /// Runs all checks that need no bus.
     ///
     /// # Errors
     /// The first thing that cannot be run, with its place.

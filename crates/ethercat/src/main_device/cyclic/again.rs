@@ -1,8 +1,10 @@
-//! The cycle of a quiet bus: one frame, sent again with new outputs, whose reply is known but for inputs and clocks.
+//! The cycle of a quiet bus: one frame, sent again with new outputs. Its reply is known except for
+//! inputs and clocks.
 //!
-//! The places of data in that frame, and the ends of its reply, are noted where the frame is built ([`MainDevice::plan_again`], which looks at all
-//! that decides whether the next cycle is the same). From then on a cycle compares and copies, until one does not come as expected, something is to be
-//! sent beside process data, or a state is asked for: each calls [`Cyclic::expect_nothing`], and the next frame is built anew.
+//! The offsets of data in that frame, and the end of its reply, are recorded when the frame is
+//! built ([`MainDevice::plan_again`] checks all conditions for an identical next cycle). From then
+//! on a cycle compares and copies. An unexpected reply, a frame in addition to process data, or a
+//! state request calls [`Cyclic::expect_nothing`], and the next frame is built from its datagrams.
 
 use core::num::NonZero;
 use core::ops::Range;
@@ -20,7 +22,7 @@ use crate::time::Instant;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Again {
     slot: usize,
-    /// Offsets of the station addresses of those asked: for the difference of a clock, for mail.
+    /// Offsets of the polled station addresses: for a clock difference, for mail.
     asks: [Option<NonZero<u16>>; 2],
     has_clocks: bool,
     /// Some bytes of it are shared by several SubDevices.
@@ -57,7 +59,8 @@ impl Part {
 }
 
 impl Cyclic {
-    /// Has the next frame built anew, and replies looked at in full: something happens beside process data, or may.
+    /// Makes the next frame be built from its datagrams, and replies be checked in full: the cycle
+    /// has more than process data, or may have.
     pub(in super::super) fn expect_nothing(&mut self) {
         self.again = None;
     }
@@ -67,7 +70,8 @@ impl Cyclic {
         self.again.is_some()
     }
 
-    /// Begins a cycle after one that came as expected, if its frame is to be sent again. False if it is another, and not begun.
+    /// Begins a cycle after one with the expected reply, if its frame is sent again. Otherwise
+    /// false, and no cycle begins.
     #[inline(always)]
     pub(super) fn begin_again(&mut self) -> bool {
         let begins = self.again.is_some() && self.came_as_expected;
@@ -87,8 +91,8 @@ impl Cyclic {
         }
     }
 
-    /// A reply came that ends as expected, to the frame in this slot: takes its inputs and returns whether it tells the time of clocks, if
-    /// that is the frame that is sent again.
+    /// Takes the inputs of a reply with the expected end, if the frame in this slot is the one sent
+    /// again. Returns whether the reply has the time of clocks.
     #[inline(always)]
     pub(in super::super) fn receive_again(&mut self, slot: usize, reply: &[u8]) -> Option<bool> {
         let again = self.again.as_ref().filter(|it| it.slot == slot)?;
@@ -104,7 +108,7 @@ impl Cyclic {
         Some(has_clocks)
     }
 
-    /// Closes the books of a cycle that came as expected. False if it is none, and they are open still.
+    /// Ends a cycle with the expected reply. Otherwise false, and the cycle still has to be ended.
     #[inline(always)]
     pub(super) fn end_expected(&mut self) -> bool {
         if self.came_as_expected {
@@ -114,7 +118,7 @@ impl Cyclic {
         self.came_as_expected
     }
 
-    /// Notes what came of each chunk in a cycle that came as expected.
+    /// Records the data of each chunk that came in a cycle with the expected reply.
     pub(super) fn write_down(&mut self) {
         if !core::mem::take(&mut self.came_as_expected) {
             return;
@@ -128,7 +132,7 @@ impl Cyclic {
 }
 
 impl MainDevice {
-    /// Puts the frame of the cycle before on its way once more; `None` where the next is built anew.
+    /// Sends the frame of the previous cycle once more; `None` if the next one has to be built.
     #[inline(always)]
     pub(super) fn transmit_again(&mut self, now: Instant) -> Option<usize> {
         let Self { cycle, exchange, .. } = self;
@@ -153,14 +157,17 @@ impl MainDevice {
         Some(again.slot)
     }
 
-    /// Has the frame in this slot, which was built and is on its way, sent again in the next cycles, if it is all of a cycle and the bus is quiet.
+    /// Has the frame in this slot, which was built and is on its way, sent again in the next
+    /// cycles, if it is all of a cycle and the bus is quiet.
     #[cold]
     pub(super) fn plan_again(&mut self, slot: usize) {
         let cycle = &self.cycle;
-        // What goes on in a second frame, has turns, carries this host's time or is spread for a while is built each time.
+        // A cycle with a second frame, slower exchanges, this host's time or the spread layout is
+        // built each time.
         let is_part = cycle.is_due || cycle.frames_sent > 1 || cycle.has_slow;
         let is_other = cycle.spread || self.configuration.steers_reference || !cycle.is_known_of_each();
-        // A reference clock in doubt is read alone, until it answers; below SafeOp there are no cycles from the next one on.
+        // A reference clock in doubt is read alone, until it answers; below SafeOp the next cycle
+        // does not exist.
         let is_last = self.reference_silent > 0 || self.configuration.target <= AlState::PreOp;
         if is_part || is_other || is_last || !self.is_quiet() {
             return;

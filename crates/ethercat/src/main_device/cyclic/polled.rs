@@ -1,22 +1,22 @@
-//! SubDevices that are asked something with each cycle, one at a time: the difference of a clock, mail.
+//! SubDevices polled with each cycle, one at a time: for the difference of a clock, for mail.
 
 use alloc::vec::Vec;
 
 use super::super::MainDevice;
 use super::super::sub_device::SubDevice;
 
-/// SubDevices that are asked in turn.
+/// SubDevices that are polled in turn.
 #[derive(Debug, Default)]
 pub(in super::super) struct Polled {
     positions: Vec<u16>,
     next: usize,
-    /// Position of the one that the newest frame asks.
+    /// Position of the SubDevice polled by the newest frame.
     pub(in super::super) asked: u16,
 }
 
 impl Polled {
-    /// Asks these from now on, at most so many, in ascending order, and goes on behind the one asked last: nothing is allocated where there was room
-    /// for them before.
+    /// Polls these SubDevices from now on, at most `most`, in ascending order, continuing behind
+    /// the one polled last. Allocates nothing if there was space for them before.
     fn set(&mut self, most: usize, positions: impl Iterator<Item = u16>) {
         self.positions.clear();
         self.positions.reserve(most);
@@ -24,7 +24,7 @@ impl Polled {
         self.next = self.positions.iter().position(|&it| it > self.asked).unwrap_or(0);
     }
 
-    /// Position of the next one, which is asked.
+    /// Position of the next one, which is polled.
     #[inline(always)]
     pub(super) fn turn(&mut self) -> Option<u16> {
         self.asked = *self.positions.get(self.next)?;
@@ -34,7 +34,7 @@ impl Polled {
 }
 
 impl MainDevice {
-    /// Asks those that have a clock and a mailbox, as far as they are known.
+    /// Polls the known SubDevices that have a clock, and the ones that have a mailbox.
     pub(in super::super) fn poll_all(&mut self) {
         let Self { cycle, sub_devices, .. } = self;
         let those = |has: fn(&SubDevice) -> bool| {

@@ -1,11 +1,11 @@
 use super::*;
 
-/// Name, entry port, place of the one before it.
+/// Name, entry port, upstream place.
 type Place = (&'static str, u8, Option<(u16, u8)>);
 
 const LINE: [Place; 3] = [("a", 0, None), ("b", 0, Some((0, 1))), ("c", 0, Some((1, 1)))];
 
-/// A coupler with a branch on port 3, and the line that goes on at port 1.
+/// A coupler with a branch on port 3; the line continues at port 1.
 const TREE: [Place; 4] =
     [("coupler", 0, None), ("in", 0, Some((0, 3))), ("out", 0, Some((1, 1))), ("drive", 0, Some((0, 1)))];
 
@@ -84,7 +84,7 @@ fn end(position: u16, port: u8) -> CableEnd {
 
 // feature(diagnosis): the place of damaged frames: the cable before the port that counts them first; forwarded errors excluded
 #[test]
-fn the_cable_before_the_port_that_sees_damaged_frames_first_is_named() {
+fn first_port_with_damaged_frames_names_the_cable() {
     let cables: [(&[Place], &[Count], [CableEnd; 2]); 8] = [
         // On the way out, and on the way back.
         (
@@ -131,7 +131,7 @@ fn the_cable_before_the_port_that_sees_damaged_frames_first_is_named() {
             [end(1, 1), end(2, 0)],
         ),
         (&TREE, &[Invalid(0, 3, 7), Forwarded(3, 0, 7), Forwarded(0, 1, 7)], [end(0, 3), end(1, 0)]),
-        // Frames come in at port 1, go on at port 0, and are processed on their way back.
+        // Frames enter at port 1, leave at port 0, and are processed on their way back.
         (
             &SWAPPED,
             &[Invalid(1, 1, 2), Forwarded(2, 0, 2), Forwarded(1, 0, 2), Unit(1, 2), Forwarded(0, 1, 2)],
@@ -181,8 +181,8 @@ fn findings_are_sentences_that_name_both_ends() {
     one(
         &LINE,
         &[Unit(0, 4), Unit(1, 4), Unit(2, 3)],
-        "SubDevice 0 \"a\" is the first whose processing unit found 4 wrong frames that no port counts: frames that are no \
-         EtherCAT frames, sent by the MainDevice's side",
+        "SubDevice 0 \"a\" is the first with 4 wrong frames that its processing unit counts and no \
+         port does: frames that are not EtherCAT frames, sent from the MainDevice's side",
     );
     one(&LINE, &[Pdi(1, 9)], "SubDevice 1 \"b\" counts 9 errors between its ESC and its application (PDI)");
     assert_eq!(sentences(&healthy(&TREE)), [""; 0]);
@@ -195,7 +195,7 @@ fn damage_behind_damage_is_found_too() {
         [Invalid(1, 0, 5), Invalid(2, 0, 2), Forwarded(2, 0, 5), Forwarded(1, 1, 7), Forwarded(0, 1, 7)];
     let ends: Vec<_> = judge(&counted(&LINE, &both)).into_iter().map(|it| it.ends).collect();
     assert_eq!(ends, [[end(0, 1), end(1, 0)], [end(1, 1), end(2, 0)]]);
-    // Without forwarded error counters: as many as are beyond those that were marked.
+    // Without forwarded error counters: the errors beyond the marked frames count.
     let without = [Invalid(1, 0, 5), Invalid(2, 0, 7), Invalid(1, 1, 7), Invalid(0, 1, 7)];
     let found = judge(&counted(&LINE, &without));
     assert_eq!(found.iter().map(|it| it.count).collect::<Vec<_>>(), [5, 2], "{found:?}");
@@ -203,7 +203,7 @@ fn damage_behind_damage_is_found_too() {
 
 // feature(diagnosis): one that was plugged elsewhere is judged in the place it has, whatever its position
 #[test]
-fn a_sub_device_that_hangs_on_one_behind_it_in_the_list_is_judged_there() {
+fn upstream_later_in_the_list_is_diagnosed() {
     let places: [Place; 3] = [("a", 0, None), ("tool", 0, Some((2, 1))), ("b", 0, Some((0, 1)))];
     let found = judge(&counted(&places, &[Invalid(1, 0, 5), Forwarded(2, 1, 5), Forwarded(0, 1, 5)]));
     assert_eq!(
@@ -223,7 +223,7 @@ fn a_sub_device_that_hangs_on_one_behind_it_in_the_list_is_judged_there() {
 
 // feature(diagnosis): links that are not there, with those behind them counted and not listed
 #[test]
-fn a_cable_that_is_out_is_one_finding_however_many_are_behind_it() {
+fn unplugged_cable_is_one_finding() {
     let mut all = healthy(&LINE);
     let links = all[0].links.as_mut().unwrap();
     (links.link[1], links.communication[1], links.loop_closed[1]) = (false, false, true);
@@ -246,7 +246,7 @@ fn a_cable_that_is_out_is_one_finding_however_many_are_behind_it() {
 
 // feature(diagnosis): only what was counted since the last look; full counters are told
 #[test]
-fn only_what_was_counted_since_is_judged() {
+fn only_new_errors_are_evaluated() {
     let mut all = counted(&LINE, &[Invalid(1, 0, 9), Invalid(2, 0, 255), Forwarded(2, 0, 9)]);
     for it in &mut all {
         it.before = it.counters;
@@ -256,13 +256,13 @@ fn only_what_was_counted_since_is_judged() {
     let kinds: Vec<_> = found.iter().map(|it| (it.fault, it.count)).collect();
     assert_eq!(kinds, [(Fault::DamagedFrames, 1), (Fault::FullCounters, 0)], "{found:?}");
     assert!(
-        found[1].sentence.starts_with("SubDevice 2 \"c\" has error counters that stand at 255"),
+        found[1].sentence.starts_with("SubDevice 2 \"c\" has error counters that have reached 255"),
         "{found:?}"
     );
 }
 
 #[test]
-fn places_that_contradict_each_other_are_judged_all_the_same() {
+fn contradictory_places_are_still_diagnosed() {
     let odd: [Place; 2] = [("b", 0, None), ("c", 0, None)];
     let mut all = counted(&odd, &[Invalid(0, 0, 1)]);
     all[0].entry_port = 4;

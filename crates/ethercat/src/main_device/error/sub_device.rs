@@ -46,7 +46,7 @@ pub enum SubDeviceError {
         /// Value found.
         found: u16,
     },
-    /// A register access comes back without having been answered.
+    /// A register access comes back unanswered.
     #[error(
         "register {register:#06x} does not answer after {attempts} {} within {} ms: check power and cable",
         plural(*attempts as usize, "attempt", "attempts"),
@@ -83,7 +83,7 @@ pub enum SubDeviceError {
         span(*after)
     )]
     Stuck {
-        /// Action at which it stood.
+        /// Action that it waited for.
         awaited: Awaited,
         /// Time since it got further last.
         after: Duration,
@@ -109,12 +109,12 @@ pub enum SubDeviceError {
         within: Duration,
     },
     /// The SII cannot be read.
-    #[error("{0}; write its SII anew")]
+    #[error("{0}; write its SII again")]
     Sii(SiiError),
     /// It refuses a state.
     #[error("refuses {requested} and stays in {}: AL status code {code}{}", shown(*found), what_to_do(*code))]
     Refused {
-        /// Asked for.
+        /// Requested.
         requested: AlState,
         /// Shown.
         found: AlStatus,
@@ -124,7 +124,7 @@ pub enum SubDeviceError {
     /// It takes too long.
     #[error("does not reach {requested} within {timeout:?}: it stays in {}{}", shown(*found), reason(*code))]
     StateTimeout {
-        /// Asked for.
+        /// Requested.
         requested: AlState,
         /// Shown.
         found: AlStatus,
@@ -173,7 +173,8 @@ pub enum SubDeviceError {
     },
     /// The SubDevice maps more than can be meant.
     #[error(
-        "PDO {index:#06x} and those before it map more than {maximum} objects, expected fewer; give its pdos yourself"
+        "PDO {index:#06x} and the PDOs before it map more than {maximum} objects, expected fewer; \
+         give its pdos yourself"
     )]
     TooManyEntries {
         /// The PDO being read.
@@ -181,19 +182,19 @@ pub enum SubDeviceError {
         /// Entries read at most.
         maximum: usize,
     },
-    /// SDOs are to be written, but there is no mailbox with CoE.
+    /// There are SDOs to write, but no mailbox with CoE.
     #[error("start-up SDOs are configured, but its SII declares no CoE mailbox; remove them")]
     NoCoe,
     /// A SubDevice that was never seen is not described well enough to keep its place.
     #[error(
-        "it is absent and the file does not say what its process data is, and no other of its kind is there to tell; give its \
-         pdos, or start with it once plugged"
+        "it is absent, its process data is not in the robot file, and no SubDevice of the same \
+         type is present; give its pdos, or plug it in for the first start"
     )]
     UnknownProcessData,
     /// A SubDevice of which nothing was said, and that was taken to have no process data, has some.
     #[error(
-        "it has process data, and it was absent at the start with nothing said of it, expected none; give its pdos or its identity, or \
-         start with it plugged"
+        "it has process data, expected none: it was absent at the start, and the robot file gives \
+         no process data; give its pdos or its identity, or plug it in before the start"
     )]
     UnexpectedProcessData,
     /// PDOs are described that its SII does not have, and without CoE it has no others.
@@ -207,7 +208,8 @@ pub enum SubDeviceError {
         /// Bits of its SII's default mapping.
         found: usize,
     },
-    /// Samples are asked of a SubDevice whose SII does not say which PDOs hold them, or has none of the name.
+    /// Oversampling of a SubDevice whose SII does not mark the PDOs that hold samples, or has none
+    /// of the name.
     #[error("{}", no_samples(*wanted, assigned))]
     NoSamples {
         /// PDO that is named and not assigned; `None`: none is marked.
@@ -215,14 +217,16 @@ pub enum SubDeviceError {
         /// PDOs that its SII assigns.
         assigned: Vec<u16>,
     },
-    /// Samples are asked of a SubDevice whose PDOs are assigned by CoE.
+    /// Oversampling of a SubDevice with PDOs assigned by CoE.
     #[error(
-        "oversampling is configured, and its PDOs are those of its SII, expected described ones, as it has CoE; give its pdos, with all samples"
+        "oversampling is configured, and its PDOs come from its SII, expected pdos in the robot \
+         file, as it has CoE; give its pdos, with all samples"
     )]
     SamplesByCoe,
     /// A mailbox of an impossible size.
     #[error(
-        "its SII declares a mailbox of {found} bytes at {address:#06x}, expected {minimum} to {maximum}; write its SII anew"
+        "its SII declares a mailbox of {found} bytes at {address:#06x}, expected {minimum} to \
+         {maximum}; write its SII again"
     )]
     MailboxLength {
         /// Its address.
@@ -248,7 +252,7 @@ pub enum SubDeviceError {
     },
     /// An explicit mapping has a direction the SubDevice has no SyncManager for.
     #[error(
-        "{direction} are mapped, but its SII declares no SyncManager for {direction}; remove those PDOs"
+        "{direction} are mapped, but its SII declares no SyncManager for {direction}; remove these PDOs"
     )]
     NoSyncManager {
         /// "outputs" or "inputs".
@@ -293,13 +297,13 @@ pub enum SubDeviceError {
          its control byte; set process_data_watchdog to \"off\""
     )]
     WatchdogTrigger,
-    /// SYNC0 is asked of a SubDevice without a clock.
+    /// SYNC0 is configured for a SubDevice without a clock.
     #[error("SYNC0 is configured, but its ESC has no distributed clock; remove its SYNC0")]
     NoClock,
-    /// SYNC0 is asked of a bus without distributed clocks.
+    /// SYNC0 is configured on a bus without distributed clocks.
     #[error("SYNC0 is configured, but distributed clocks are off; switch them on or remove its SYNC0")]
     ClocksOff,
-    /// Process data that takes more than one datagram is asked for every few cycles.
+    /// Process data that takes more than one datagram, exchanged every few cycles.
     #[error(
         "its process data of {found} bytes takes more than one datagram, expected one, as it goes every {every} cycles; \
          remove every"
@@ -310,7 +314,7 @@ pub enum SubDeviceError {
         /// Bytes of its process data.
         found: usize,
     },
-    /// Latch inputs are asked of a SubDevice without a clock.
+    /// Latch inputs are configured for a SubDevice without a clock.
     #[error("latch inputs are configured, but its ESC has no distributed clock; remove its latch inputs")]
     NoLatches,
     /// SYNC0 does not start.
@@ -357,7 +361,8 @@ fn no_samples(wanted: Option<u16>, assigned: &[u16]) -> String {
             format!("PDO {wanted:#06x} is to hold samples, expected one that its SII assigns: {assigned}")
         }
         None => format!(
-            "oversampling is configured, but its SII marks no PDO as a sample; name those that hold one, of {assigned}"
+            "oversampling is configured, but its SII marks no PDO as a sample; name the PDOs that \
+             hold a sample, of {assigned}"
         ),
     }
 }
@@ -367,12 +372,12 @@ fn described(watchdog: Option<Duration>) -> String {
     watchdog.map_or_else(|| "off".to_owned(), |time| format!("{time:?}"))
 }
 
-/// A dead cable brings nothing; one that brings replies too late is not to blame.
+/// A dead cable returns nothing; late replies show that the cable works.
 fn why_lost(late: u64) -> String {
     match late {
         0 => "check the cable".to_owned(),
         late => format!(
-            "{late} {} came too late meanwhile; check what keeps this machine or the SubDevices busy",
+            "{late} {} came too late in that time; check what keeps this machine or the SubDevices busy",
             plural(late as usize, "reply", "replies")
         ),
     }

@@ -1,4 +1,5 @@
-//! A frame on its way out: a slot and a number for it; what stands in the slot already stays, and takes new addresses and data.
+//! A frame on its way out: a slot and a number for it. The datagrams in the slot stay, and take new
+//! addresses and data.
 
 use core::ops::Range;
 
@@ -26,23 +27,24 @@ pub(in super::super) struct Outgoing<'a> {
     reply_time: &'a mut ReplyTime,
     index: usize,
     purpose: Purpose,
-    /// Datagrams so far, of those that stand in the slot.
+    /// Datagrams of the slot that are in use so far.
     count: usize,
     /// Of these, datagrams that only show that the frame has passed a SubDevice.
     proofs: usize,
-    /// The last of them was not there before: none stands behind it.
+    /// The last of them is new: there is none behind it.
     is_new: bool,
     /// Bytes of the frame beyond which only its first datagram may reach.
     pub(in super::super) limit: usize,
-    /// A datagram found no room.
+    /// A datagram did not fit.
     pub(in super::super) is_full: bool,
 }
 
 impl Exchange {
-    /// Starts a frame, or `None` while all slots are on their way.
+    /// Process data takes the first free slot, so that the frames of a cycle are found where the
+    /// last cycle left them; other frames take the last one.
     ///
-    /// Process data takes the first slot that is free, so that the frames of a cycle are found where the last cycle left
-    /// them; all else takes the last.
+    /// Process data takes the first slot that is free, so that the frames of a cycle are found
+    /// where the last cycle left them; all else takes the last.
     pub(in super::super) fn open(&mut self, purpose: Purpose) -> Option<Outgoing<'_>> {
         let is_free = |&index: &usize| !matches!(self.slots[index].state, SlotState::InFlight(_));
         let index = match purpose {
@@ -70,8 +72,8 @@ impl Exchange {
         })
     }
 
-    /// Puts the process data frame that stands in this slot on its way once more, after `change` was called with its bytes; `None` while it is on
-    /// its way, or where another stands there.
+    /// Sends the process data frame in this slot once more, after a call of `change` with its
+    /// bytes; `None` while it is on its way, or if the slot has another frame.
     #[inline(always)]
     pub(in super::super) fn send_again(
         &mut self,
@@ -89,8 +91,8 @@ impl Exchange {
 }
 
 impl Outgoing<'_> {
-    /// Appends a datagram of `length` bytes and returns them, or `None` if it does not fit. They are zeroed, or where
-    /// `owner` wrote to them before, as he left them.
+    /// Appends a datagram of `length` bytes and returns them, or `None` if it does not fit. The
+    /// bytes are zero, or as `owner` left them if it wrote to them before.
     pub(in super::super) fn push(
         &mut self,
         command: Command,
@@ -160,7 +162,7 @@ impl Outgoing<'_> {
         self.count >= self.slot.datagrams.capacity() || used + HARDLY_ANY > self.slot.frame.len().min(limit)
     }
 
-    /// True if such a datagram stands in its place; all that it then takes is the address.
+    /// True if such a datagram is already at this offset; only its address is then written.
     fn stands_already(&mut self, command: Command, address: Address, length: usize, owner: Owner) -> bool {
         let Some(sent) = self.slot.datagrams.get_mut(self.count) else { return false };
         let at = usize::from(sent.offset);
@@ -175,7 +177,7 @@ impl Outgoing<'_> {
         true
     }
 
-    /// Puts a new datagram in the place of all that follow.
+    /// Writes a new datagram over all that follow.
     #[cold]
     fn build(&mut self, command: Command, address: Address, length: usize, owner: Owner) -> Option<()> {
         let (slot, length) = (&mut *self.slot, u16::try_from(length).ok()?);

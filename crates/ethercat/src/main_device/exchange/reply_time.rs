@@ -1,7 +1,8 @@
-//! Time that replies to service frames take, learnt from those that come: also from those that come too late.
+//! Time that replies to service frames take, learnt from all replies, also from late ones.
 //!
-//! A fixed time-out starves a bus whose replies take a little longer than that, as behind a simulator of a thousand on a busy
-//! machine: each reply is declared lost, its work is done again, and all replies come later still.
+//! A fixed time-out starves a bus whose replies take a little longer, such as a simulated bus of a
+//! thousand SubDevices on a busy machine: each reply is declared lost, its work is done again, and
+//! all replies come later still.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -9,19 +10,21 @@ use core::time::Duration;
 
 use crate::time::Instant;
 
-/// Frames whose times of sending are kept, a power of two: some hundred milliseconds of a busy bus.
+/// Frames whose send times are kept, a power of two: some hundred milliseconds of a busy bus.
 const KEPT: usize = 1024;
 
-/// Bound of the time-out, in usual times: 51 losses in a row ([`super::super::limits::LOSSES`]) are reported below 9 s still.
+/// Bound of the time-out, in usual time-outs: 51 consecutive losses
+/// ([`super::super::limits::LOSSES`]) are still reported within 9 s.
 const MOST: u32 = 8;
 
-/// Part of the way back to what replies take now that each reply goes.
+/// Part of the difference to the current reply times that each reply takes off.
 const BACK: u32 = 16;
 
 /// Time that replies to service frames take.
 #[derive(Debug)]
 pub(in super::super) struct ReplyTime {
-    /// Generation numbers of the newest frames, and when they were sent; of those with process data, whose time-out is a cycle, none.
+    /// Generation numbers and send times of the newest frames; not of process data frames, whose
+    /// time-out is a cycle.
     sent: Vec<(u32, Instant)>,
     /// Longest time of a reply, forgotten little by little.
     longest: Duration,
@@ -51,7 +54,7 @@ impl ReplyTime {
         }
     }
 
-    /// Time after which a frame is lost that is usually waited for so long: twice what replies take, never less than
+    /// Time after which a frame counts as lost: twice the longest reply time, never less than
     /// `usual`.
     pub(in super::super) fn time_out(&self, usual: Duration) -> Duration {
         usual.max((self.longest * 2).min(usual * MOST))
@@ -72,9 +75,9 @@ mod tests {
         reply_time
     }
 
-    /// Replies that come late make frames be waited for longer, up to a bound, and not those of process data.
+    /// Late replies lengthen the time-out, up to a bound; late process data does not.
     #[test]
-    fn late_replies_are_waited_for_up_to_a_bound() {
+    fn late_replies_lengthen_the_time_out_up_to_a_bound() {
         assert_eq!(ReplyTime::new().time_out(USUAL), USUAL);
         assert_eq!(after(USUAL * 2).time_out(USUAL), USUAL * 4);
         assert_eq!(after(USUAL * 100).time_out(USUAL), USUAL * MOST);
@@ -95,9 +98,9 @@ mod tests {
         assert_eq!(reply_time.time_out(USUAL), USUAL);
     }
 
-    /// Replies that come soon bring the time-out back to the usual, those that take longer keep it.
+    /// Replies that come soon bring the time-out back to the usual; longer ones keep it.
     #[test]
-    fn the_patience_goes_back_once_replies_come_soon() {
+    fn fast_replies_shorten_the_time_out_again() {
         let mut reply_time = after(USUAL * 4);
         (0..200).for_each(|_| reply_time.answered(USUAL * 3));
         assert!(reply_time.time_out(USUAL) >= USUAL * 6);

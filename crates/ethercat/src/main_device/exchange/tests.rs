@@ -33,7 +33,7 @@ fn a_reply_is_accepted_once() {
 
 // feature(main-device): a duplicate is told from a late reply though its slot is in use again
 #[test]
-fn a_duplicate_is_known_when_its_slot_has_long_been_in_use_again() {
+fn duplicate_is_detected_after_its_slot_was_reused() {
     let mut exchange = Exchange::new(MacAddress::MAIN_DEVICE);
     let lost = sent_frame(&mut exchange);
     assert!(exchange.expire(Purpose::ProcessData, Instant::EPOCH, Duration::ZERO).is_some());
@@ -47,7 +47,7 @@ fn a_duplicate_is_known_when_its_slot_has_long_been_in_use_again() {
     }
 }
 
-/// Bytes of a frame of these datagrams. Writers leave half of what they may write as it is.
+/// Bytes of a frame of these datagrams. Writers leave half of their data unchanged.
 fn built(exchange: &mut Exchange, datagrams: &[(Command, Address, usize, Owner)]) -> Vec<u8> {
     let mut outgoing = exchange.open(Purpose::ProcessData).unwrap();
     for &(command, address, length, owner) in datagrams {
@@ -60,9 +60,9 @@ fn built(exchange: &mut Exchange, datagrams: &[(Command, Address, usize, Owner)]
     exchange.frame(slot).to_vec()
 }
 
-/// A frame is sent again once it is over, and not where one of bring-up has taken its slot.
+/// A frame is sent again once its cycle has ended, and not if a bring-up frame has taken its slot.
 #[test]
-fn what_stands_in_a_slot_is_sent_again_only_if_it_was_process_data_and_is_over() {
+fn only_ended_process_data_is_sent_again() {
     let mut exchange = Exchange::new(MacAddress::MAIN_DEVICE);
     let first = sent_frame(&mut exchange);
     let again = |exchange: &mut Exchange| exchange.send_again(0, Instant::EPOCH, |_| Some(()));
@@ -85,9 +85,9 @@ fn what_stands_in_a_slot_is_sent_again_only_if_it_was_process_data_and_is_over()
     assert_eq!(again(&mut exchange), None, "another's");
 }
 
-/// Each end of a datagram is compared where it was said how it ends, in the bits that were said.
+/// Each end of a datagram is compared at its expected offset, in the expected bits.
 #[test]
-fn a_reply_that_ends_otherwise_than_usual_is_told_from_one_that_does() {
+fn unusual_tail_of_a_reply_is_detected() {
     let ends = |change: fn(&mut [u8])| {
         let mut exchange = Exchange::new(MacAddress::MAIN_DEVICE);
         let mut reply = sent_frame(&mut exchange);
@@ -110,7 +110,7 @@ fn a_reply_that_ends_otherwise_than_usual_is_told_from_one_that_does() {
 
 // feature(main-device): frames stay prebuilt, and are the same as if built anew
 #[test]
-fn a_frame_is_the_same_whatever_stood_in_its_slot_before() {
+fn frame_does_not_depend_on_its_slot() {
     let lrw = |length, chunk| {
         let owner = Owner::Chunk(chunk, ChunkPart::Both);
         (Command::Lrw, Address::Logical(0x1_0000 + u32::from(chunk)), length, owner)
@@ -173,7 +173,7 @@ fn the_reply_to_another_main_device_is_never_taken_for_ours() {
 
 // feature(main-device): own frames that are played again are late
 #[test]
-fn own_frames_that_are_played_again_are_late_however_many_were_sent_since() {
+fn replayed_own_frames_are_late() {
     let mut exchange = Exchange::new(MacAddress::MAIN_DEVICE).starting_at(0xFFFF_FF00);
     let first = sent_frame(&mut exchange);
     assert!(accept(&mut exchange, &first).is_ok());
@@ -187,7 +187,7 @@ fn own_frames_that_are_played_again_are_late_however_many_were_sent_since() {
 }
 
 #[test]
-fn a_processed_frame_without_a_generation_is_another_main_devices() {
+fn frame_without_generation_is_of_another_main_device() {
     let mut exchange = Exchange::new(MacAddress::MAIN_DEVICE);
     sent_frame(&mut exchange);
     let mut frame = vec![0; 60];
@@ -200,9 +200,10 @@ fn a_processed_frame_without_a_generation_is_another_main_devices() {
     assert_eq!(accept(&mut exchange, &frame[..length]), Err(Reception::Foreign), "not processed");
 }
 
-/// Two ways to the same answer: whatever bit of a reply is another, the usual way takes it where the close look does.
+/// Two ways to one answer: for any changed bit of a reply, the usual way takes it exactly if the
+/// full check does.
 #[test]
-fn the_usual_way_takes_a_spoiled_reply_where_the_close_look_does() {
+fn usual_check_agrees_with_the_full_check() {
     let (unspoiled, mut taken) = (sent_frame(&mut Exchange::new(MacAddress::MAIN_DEVICE)), 0);
     for (byte, bit) in (0..unspoiled.len()).flat_map(|byte| (0..8).map(move |bit| (byte, bit))) {
         for takes_circulating in [false, true] {
@@ -215,13 +216,13 @@ fn the_usual_way_takes_a_spoiled_reply_where_the_close_look_does() {
             });
             let found = usual.accept_usual(&frames[0]).is_some();
             let is_ours = close.accept(&frames[1]).is_ok();
-            // Of the EtherCAT header it compares all, also what is reserved.
+            // All of the EtherCAT header is compared, also the reserved bit.
             let leaves_it = is_ours && !found && (14..16).contains(&byte);
             assert!(found == is_ours || leaves_it, "byte {byte}, bit {bit}: {found}, {is_ours}");
             taken += usize::from(found);
         }
     }
-    // Addresses of Ethernet, the position, data and working counters: most of a frame is not compared.
+    // Ethernet addresses, the position, data and working counters: most of a frame is not compared.
     assert!((2 * 8 * 12..2 * 8 * 48).contains(&taken), "{taken}");
 }
 
@@ -253,7 +254,7 @@ fn each_thing_that_must_match_is_compared() {
 
 /// A segment that leaves the source address alone, and a plug that sends everything back.
 #[test]
-fn an_unmarked_reply_counts_where_it_is_asked_for_and_a_reflection_nowhere() {
+fn unmarked_replies_are_optional_reflections_never_count() {
     let lrw_counter = 32 + 14 + 18;
     for asked_for in [false, true] {
         let mut exchange = Exchange::new(MacAddress::MAIN_DEVICE);

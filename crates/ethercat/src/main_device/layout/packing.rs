@@ -1,8 +1,10 @@
-//! Shares of a few bits in shared bytes of logical memory, each mapped by its FMMU's start and stop bit (ETG.1000.4, 6.9).
+//! Shares of a few bits in shared bytes of logical memory, each mapped by its FMMU's start and stop
+//! bit (ETG.1000.4, 6.9).
 //!
-//! The process image stays as it is without: a byte of its own for each of them. Only datagrams are shorter. In the spread layout such a share
-//! is read and written where it is in its SubDevice's memory (FPRD, FPWR): every SubDevice that maps a bit of a logical byte answers for it, so
-//! that logical addresses would not distinguish neighbours.
+//! The process image is as without packing: a separate byte for each share. Only datagrams are
+//! shorter. In the spread layout such a share is read and written at its address in the SubDevice's
+//! memory (FPRD, FPWR): every SubDevice that maps a bit of a logical byte answers for it, so
+//! logical addresses would not distinguish neighbours.
 
 use alloc::vec::Vec;
 
@@ -30,8 +32,8 @@ impl Bits {
 pub(in super::super) struct Packed(Vec<Bits>);
 
 impl Packed {
-    /// Puts `share`, with this byte of the image, behind the others: into their last byte, or the next where that has no room. None lies across
-    /// two bytes.
+    /// Appends `share`, with this byte of the image: to the last byte, or the next if that has no
+    /// space. No share crosses a byte boundary.
     pub(super) fn push(&mut self, share: &Share, image: usize) -> Bits {
         let bits = share.bits as u8;
         let (byte, start_bit) = match self.0.last() {
@@ -74,8 +76,9 @@ impl Packed {
     }
 }
 
-/// Divides the shares of a group into whole ones and those to be packed: less than a byte, all that their SubDevice has in this direction, and
-/// not of one that may be absent or whose FMMUs map whole bytes only.
+/// Divides the shares of a group into whole ones and ones to pack. Packed are shares of less than a
+/// byte that are all of their SubDevice in this direction, unless it may be absent or its FMMUs map
+/// whole bytes only.
 pub(super) fn divided(group: &[Share]) -> (Vec<Share>, Vec<Share>) {
     let is_like = |a: &Share, b: &Share| (a.position, a.direction) == (b.position, b.direction);
     let is_whole = |share: &Share| {

@@ -69,7 +69,7 @@ fn the_spread_layout_has_the_same_bytes_at_the_same_addresses() {
 }
 
 #[test]
-fn another_period_spreads_anew_and_moves_nothing() {
+fn another_period_spreads_again_and_moves_nothing() {
     let mut shares: Vec<_> = (0..400).flat_map(|it| [share(it, true, 60), share(it, false, 100)]).collect();
     shares.insert(140, share(70, false, 3000 * 8));
     let of = |period| Layout::new(&shares, false).fitted(&[], period);
@@ -81,7 +81,7 @@ fn another_period_spreads_anew_and_moves_nothing() {
 }
 
 #[test]
-fn spread_is_one_chunk_for_each_and_one_for_neighbours_of_a_group() {
+fn spread_chunks_hold_one_sub_device_or_group() {
     let shares = [
         share(0, true, 8),
         share(0, false, 8),
@@ -100,7 +100,7 @@ fn spread_is_one_chunk_for_each_and_one_for_neighbours_of_a_group() {
 }
 
 #[test]
-fn neighbours_are_joined_until_the_cycle_has_room_and_nothing_fails_for_want_of_it() {
+fn neighbours_are_joined_until_the_cycle_fits() {
     let shares: Vec<_> = (0..4000).flat_map(|it| [share(it, true, 8), share(it, false, 8)]).collect();
     let of = |frames, time| {
         let mut layout = Layout::new(&shares, false);
@@ -130,14 +130,14 @@ fn a_few_bits_take_a_byte_and_map_only_their_bits() {
 }
 
 #[test]
-fn one_refusal_splits_its_chunk_into_write_and_read() {
+fn refused_lrw_splits_its_chunk_into_lwr_and_lrd() {
     let mut shares = [share(0, true, 8), share(0, false, 8)];
     shares[1].refuses_lrw = true;
     assert!(!Layout::new(&shares, false).chunks[0].read_write);
 }
 
 #[test]
-fn those_exchanged_more_seldom_have_chunks_of_their_own_behind_the_others() {
+fn slower_exchanges_have_separate_later_chunks() {
     let shares: Vec<_> = (0..6)
         .flat_map(|it| [share(it, true, 8), share(it, false, 16)])
         .map(|it| Share { every: [1, 4, 2][usize::from(it.position % 3)], ..it })
@@ -175,7 +175,8 @@ fn a_piece_larger_than_a_datagram_is_cut_and_counted_in_each() {
     assert_eq!(layout.pieces[1].fmmu().length, 3000);
 }
 
-/// Two, four and eight bits as a coupler's terminals have them: whole bytes first, then the shared ones; each FMMU has its own bits.
+/// Two, four and eight bits as in a coupler's terminals: whole bytes first, then the shared ones;
+/// each FMMU maps different bits.
 #[test]
 fn a_few_bits_of_several_share_a_byte() {
     let shares = [
@@ -210,7 +211,7 @@ fn a_few_bits_of_several_share_a_byte() {
         [(27, 0, 3), (27, 4, 5), (28, 0, 2)],
         "none lies across two bytes"
     );
-    // Apart, they are not told by logical addresses.
+    // In separate datagrams, logical addresses do not distinguish them.
     assert_eq!(layout.spread.len(), 8);
     assert_eq!(layout.spread.iter().filter(|it| it.physical.is_some()).count(), 6);
     assert_eq!(layout.fitted(&[], MILLISECOND), layout);
@@ -231,9 +232,10 @@ fn bits_go_to_and_from_their_places() {
     assert_eq!(inputs, [0x0F, 0x02, 0x01, 0x07]);
 }
 
-/// Alone in their bytes: those that may be absent, those with more in the same direction, and those whose FMMUs map whole bytes only.
+/// Not packed: SubDevices that may be absent, have more in the same direction, or whose FMMUs map
+/// whole bytes only.
 #[test]
-fn those_that_may_be_absent_share_no_byte() {
+fn optional_sub_devices_share_no_byte() {
     let mut shares = [0, 1, 2, 2, 3].map(|position| share(position, false, 4));
     (shares[1].is_loose, shares[4].maps_bits) = (true, false);
     let layout = Layout::new(&shares, true);
@@ -241,9 +243,9 @@ fn those_that_may_be_absent_share_no_byte() {
     assert!(layout.pieces.iter().all(|it| it.start_bit == 0));
 }
 
-/// More of them than a cycle has room for, each in a datagram of its own, are not packed.
+/// Shares are not packed if their separate datagrams do not fit a cycle.
 #[test]
-fn where_each_alone_would_not_fit_the_cycle_it_is_told() {
+fn layout_without_space_to_spread_is_crowded() {
     let shares: Vec<_> = (0..4000).map(|it| share(it, false, 4)).collect();
     assert!(Layout::new(&shares, true).fitted(&[], MILLISECOND).is_crowded());
     assert!(!Layout::new(&shares[..40], true).fitted(&[], MILLISECOND).is_crowded());

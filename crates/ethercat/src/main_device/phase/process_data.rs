@@ -49,7 +49,7 @@ impl MainDevice {
             let is_own = |piece: &&layout::Piece| piece.share.position == it.position;
             let pieces: Vec<_> = layout.pieces.iter().filter(is_own).collect();
             let watchdogs = it.want_watchdogs();
-            // Of one absent its SII is to tell the SyncManagers.
+            // For an absent SubDevice, its SII will give the SyncManagers.
             let mut own = match it.is_absent {
                 true => Vec::new(),
                 false => plan::process_data(watchdogs, &sync_managers, &pieces),

@@ -11,9 +11,10 @@ use crate::sii::Identity;
 use super::{Member, Recovery, Standing};
 
 impl Recovery {
-    /// Lost member that the device of this identity at `place` is, by the survey, among those that are missing between its neighbours: the
-    /// one with its serial number, if no other has it; else the one whose place it is in, if that is certain: all of them are there, or
-    /// those that are not can only be reached through it. Taken for another of its kind it would move that one's axis.
+    /// The lost member between its neighbours that a device of this identity at `place` is, by the
+    /// survey. It is the one with the same serial number, if that is unique; else the one whose
+    /// place it is in, if that is certain: all missing ones are there, or the absent ones can only
+    /// be reached through it. A mistaken identity would move the wrong axis.
     pub(super) fn candidate(
         &self,
         place: u16,
@@ -25,7 +26,8 @@ impl Recovery {
         }
         let known = |position: u16| &sub_devices[usize::from(position)];
         let can_be = |it: u16| known(it).can_be(found, alias);
-        // Others without an address, between the same neighbours: each takes one of the missing, in their order.
+        // Other SubDevices without an address, between the same neighbours: the missing ones are
+        // assigned in order.
         let gap = self.gap(place, sub_devices);
         let Gap { earlier, there, .. } = gap;
         let missing = || self.missing(&gap, sub_devices);
@@ -36,12 +38,13 @@ impl Recovery {
         // Some makers give all their devices one serial number.
         let mut same = sub_devices.iter().filter(|it| found.serial != 0 && it.identity == found);
         if let (Some(same), None) = (same.next(), same.next()) {
-            // Where all of the missing are there, each is in its place, or they have changed places.
+            // If all missing ones are there, each is in its place, or two have changed places.
             let is_in_place = there != missing().count() || missing().nth(earlier) == Some(same.position);
             let stays_out = !is_in_place && same.mark.presence == Presence::Required;
             return missing().find(|&it| it == same.position && !stays_out);
         }
-        // Of those that the bus may lack others may stay away, as long as their kinds differ, and strangers may stand beside it.
+        // Of the optional ones others may be absent, as long as their kinds differ, and unexpected
+        // ones may be next to it.
         let mut alike = missing().filter(|&it| can_be(it));
         let others = self.strangers.iter().filter(|it| !is_alike(it.identity, found)).count();
         if let (Some(one), None) = (alike.next(), alike.next()) {
@@ -51,7 +54,7 @@ impl Recovery {
             }
         }
         let is_chain = || missing().zip(missing().skip(1)).all(|(near, far)| is_beyond(far, near));
-        // Who is reached from behind one that is not there shows that the cable goes another way now.
+        // A SubDevice reached from behind an absent one shows that the cable now takes another way.
         let far = || {
             self.survey
                 .stations()
@@ -66,13 +69,13 @@ impl Recovery {
         missing().nth(earlier).filter(|&it| is_certain && can_be(it))
     }
 
-    /// Position of the SubDevice missing whose place is `place` of the survey, where another stands.
+    /// Position of the missing SubDevice whose place is `place` of the survey, if another is there.
     pub(super) fn expected_at(&self, place: u16, sub_devices: &[SubDevice]) -> Option<u16> {
         let gap = self.gap(place, sub_devices);
         self.missing(&gap, sub_devices).nth(gap.earlier)
     }
 
-    /// Those without an address around `place` of the survey.
+    /// The SubDevices without an address around `place` of the survey.
     fn gap(&self, place: u16, sub_devices: &[SubDevice]) -> Gap {
         let stations = self.survey.stations();
         Gap::around(place.into(), stations.len(), self.order.len(), |place| {
@@ -100,15 +103,16 @@ impl Recovery {
         one.filter(|_| alike.next().is_none())
     }
 
-    /// True if a device of this identity and alias may be an absent one, once it is known which others are there.
+    /// True if a device of this identity and alias may be an absent one, once it is known which
+    /// others are there.
     pub(super) fn may_be_absent(&self, found: Identity, alias: u16, sub_devices: &[SubDevice]) -> bool {
         let is_lost =
             |it: &&SubDevice| self.members[usize::from(it.position)].may_leave && self.is_lost(it.position);
         sub_devices.iter().filter(is_lost).any(|it| it.can_be(found, alias))
     }
 
-    /// The member that a device of this identity and alias is by these alone, wherever it stands: the next of the hot-connect group that ends
-    /// before it, or the first of one.
+    /// The member that a device of this identity and alias is by these alone, at any place: the
+    /// next of the hot-connect group that ends before it, or the first of a group.
     fn plugged(
         &self,
         place: u16,
@@ -123,8 +127,8 @@ impl Recovery {
         behind.or_else(named).map(|it| it.position)
     }
 
-    /// Takes over from the survey in which order frames are processed: groups may be plugged elsewhere than before. Who is not there
-    /// stands behind the one of the position before.
+    /// Takes the order of processing from the survey: groups may be plugged elsewhere than before.
+    /// An absent SubDevice is put behind the one of the previous position.
     pub(super) fn take_order(&mut self, sub_devices: &mut [SubDevice]) {
         let count = self.members.len() as u16;
         let position = |station: &u16| station.checked_sub(FIRST_STATION_ADDRESS).filter(|it| *it < count);
@@ -145,7 +149,7 @@ impl Recovery {
         }
     }
 
-    /// The SubDevice at `position` stands at `place` of the survey.
+    /// The SubDevice at `position` is at `place` of the survey.
     pub(super) fn move_to(&mut self, place: u16, position: u16, sub_devices: &mut [SubDevice]) {
         self.survey.set(place, sub_devices[usize::from(position)].station_address);
         self.take_order(sub_devices);
@@ -161,8 +165,9 @@ impl Recovery {
         Some(Before { station: before.station_address, delay, links: DlStatus::default() })
     }
 
-    /// Those that the SubDevice at `position` may hang on, by their places: the one that frames pass next before it, and those on the way up from
-    /// that one that have a port left. One that is entered at another port than 0 ends the list.
+    /// The SubDevices that the one at `position` may be connected to, by their places: the one that
+    /// frames pass next before it, and the ones upstream of that with a port left. One that is
+    /// entered at another port than 0 ends the list.
     pub(super) fn may_hang_on(&self, position: u16, sub_devices: &[SubDevice]) -> MayHangOn {
         let mut found = MayHangOn::default();
         let mut room = found.iter_mut();
@@ -199,8 +204,9 @@ impl Recovery {
 }
 
 impl SubDevice {
-    /// True if a device of this identity and alias can be it, at the right place: the same product in the same revision; the serial
-    /// number may be another. Of one never seen that is what its description says.
+    /// True if a device of this identity and alias can be it, at the right place: the same product
+    /// and revision; the serial number may differ. A member never seen has the identity of its
+    /// description.
     fn can_be(&self, found: Identity, alias: u16) -> bool {
         self.mark.fits(found, alias) && (self.is_unseen || is_alike(self.identity, found))
     }
@@ -214,7 +220,8 @@ impl SubDevice {
     }
 }
 
-/// Notes where the SubDevice at `position` hangs, which has come while the bus runs; who hung there hangs on it now.
+/// Stores the upstream port of the SubDevice at `position`, which has joined while the bus runs;
+/// the SubDevices that were connected there are behind it now.
 pub(super) fn take_place(position: u16, upstream: Option<Upstream>, sub_devices: &mut [SubDevice]) {
     let own = &mut sub_devices[usize::from(position)];
     let entry = topology::entry(&(own.dl_status, own.plausible_times()));

@@ -1,4 +1,5 @@
-//! Search for those who come back: a survey of all addresses, and a visit of each that is none of ours, or answers again.
+//! Search for returning SubDevices: a survey of all addresses, and a visit of each that is unknown,
+//! or answers again.
 
 use crate::al::{AlState, AlStatus};
 use crate::main_device::MainDevice;
@@ -18,7 +19,7 @@ impl Recovery {
         self.survey.is_due() || self.visit.as_ref().and_then(Visit::due).is_some_and(|due| due <= now)
     }
 
-    /// Appends what the search sends.
+    /// Appends the datagrams of the search.
     pub(in crate::main_device) fn emit(&mut self, now: Instant, outgoing: &mut Outgoing<'_>) {
         self.survey.emit(outgoing);
         if let Some(visit) = &mut self.visit {
@@ -64,7 +65,7 @@ impl Recovery {
 }
 
 impl MainDevice {
-    /// Looks for those who came back without an address, while more answer than are known.
+    /// Searches for SubDevices that came back without an address, while more answer than are known.
     pub(in crate::main_device) fn search(&mut self, now: Instant) {
         let others = self.others.are_there(now);
         let recovery = &mut self.recovery;
@@ -103,7 +104,8 @@ impl MainDevice {
         }
     }
 
-    /// The survey is complete: visits the first place without one of our addresses that was not visited yet.
+    /// The survey is complete: visits the first place without one of our addresses that is not
+    /// visited yet.
     fn surveyed(&mut self, now: Instant) {
         let recovery = &mut self.recovery;
         if recovery.moves && recovery.is_clear() {
@@ -174,14 +176,14 @@ impl MainDevice {
             return;
         }
         self.recovery.visit = None;
-        // Those beside it are visited first.
+        // The SubDevices next to it are visited first.
         let in_doubt = self.recovery.may_be_absent(found, alias, &self.sub_devices);
         let expected = self.recovery.expected_at(place, &self.sub_devices);
         self.tell_of_stranger(place, found, expected, in_doubt);
     }
 
-    /// A device of this identity answers to the address of the SubDevice at `position`: it, with its power kept; or another, of another
-    /// bus, which stays out.
+    /// A device of this identity answers to the address of the SubDevice at `position`: the same,
+    /// with its power kept; or one of another bus, which stays out.
     fn answered_by(&mut self, now: Instant, position: u16, found: Identity, alias: u16) {
         let it = &self.sub_devices[usize::from(position)];
         let (status, has_clock, place) = (it.al_status, it.clock.is_some(), it.processed);

@@ -1,4 +1,5 @@
-//! Survey: the station addresses of all SubDevices there are, in the order in which frames are processed.
+//! Survey: the station addresses of all SubDevices there are, in the order in which frames are
+//! processed.
 
 use alloc::vec::Vec;
 
@@ -21,12 +22,12 @@ pub(super) struct Survey {
 }
 
 impl Survey {
-    /// Room for this many places, and as many more.
+    /// Memory for twice as many places.
     pub(super) fn with_room(places: usize) -> Self {
         Self { stations: Vec::with_capacity(2 * places), ..Self::default() }
     }
 
-    /// Begins anew; places beyond the room are left out.
+    /// Restarts the survey; places beyond the capacity are left out.
     pub(super) fn start(&mut self, places: u16) {
         self.places = places.min(self.stations.capacity() as u16);
         self.stations.clear();

@@ -25,7 +25,7 @@ fn five(numbered: bool, in_line: bool) -> Vec<SubDevice> {
     (0..5).map(sub_device).collect()
 }
 
-/// Those at `lost` are; a survey has found these addresses.
+/// The members at `lost` are lost; a survey has found these addresses.
 fn surveyed(lost: &[u16], stations: &[u16]) -> Recovery {
     let mut recovery = Recovery::new(&(0..5).map(SubDevice::new).collect::<Vec<_>>(), &[]);
     lost.iter().for_each(|&position| recovery.set(position, Standing::Lost));
@@ -41,7 +41,7 @@ fn candidate(place: u16, lost: &[u16], stations: &[u16], serial: u32, five: &[Su
 }
 
 #[test]
-fn who_comes_back_between_its_neighbours_is_told_by_its_serial_number() {
+fn serial_number_identifies_a_returning_sub_device() {
     let five = five(true, false);
     assert_eq!(candidate(2, &[2], &[0x1001, 0x1002, 0, 0x1004, 0x1005], 103, &five), Some(2));
     assert_eq!(candidate(1, &[1, 2], &[0x1001, 0, 0x1004, 0x1005], 103, &five), Some(2));
@@ -53,10 +53,11 @@ fn who_comes_back_between_its_neighbours_is_told_by_its_serial_number() {
     assert_eq!(recovery.candidate(2, (other, 0), &five), None);
 }
 
-/// The SubDevice that has a place where another stands, also with others unknown beside it; none where none is missing.
+/// The missing SubDevice of a place that another has, also with unknown ones next to it; none if
+/// none is missing.
 // feature(main-device): a SubDevice that is none of those missing is told with its place and with the one whose place that is
 #[test]
-fn the_one_whose_place_it_is_is_expected_there() {
+fn missing_sub_device_is_expected_at_its_place() {
     let five = five(true, false);
     let expected =
         |place, lost: &[u16], stations: &[u16]| surveyed(lost, stations).expected_at(place, &five);
@@ -68,7 +69,7 @@ fn the_one_whose_place_it_is_is_expected_there() {
 }
 
 #[test]
-fn a_serial_number_that_all_have_tells_nobody() {
+fn shared_serial_number_identifies_none() {
     let mut five = five(false, false);
     five.iter_mut().for_each(|it| it.identity.serial = 1);
     assert_eq!(candidate(1, &[1, 2], &[0x1001, 0, 0x1004, 0x1005], 1, &five), None);
@@ -76,13 +77,13 @@ fn a_serial_number_that_all_have_tells_nobody() {
 }
 
 #[test]
-fn who_has_the_serial_number_of_another_is_not_taken_for_the_missing_one() {
+fn known_serial_number_is_not_taken_for_the_missing_one() {
     let five = five(true, false);
     assert_eq!(candidate(2, &[2], &[0x1001, 0x1002, 0, 0x1004, 0x1005], 104, &five), None);
 }
 
 #[test]
-fn a_line_that_goes_round_one_of_the_missing_tells_nothing_of_the_other() {
+fn rerouted_line_does_not_identify_the_other_missing() {
     let line = five(false, true);
     assert_eq!(candidate(1, &[1, 2], &[0x1001, 0, 0x1004, 0x1005], 0, &line), None);
 }
@@ -100,13 +101,13 @@ fn without_serial_numbers_only_a_certain_place_counts() {
             "one too many"
         );
     }
-    // In a line nobody is reached but through the one before it.
+    // In a line, each SubDevice is reached only through the one before it.
     assert_eq!(candidate(2, &[2, 3, 4], &[0x1001, 0x1002, 0], 0, &line), Some(2));
     assert_eq!(candidate(2, &[2, 3, 4], &[0x1001, 0x1002, 0], 0, &star), None);
 }
 
 #[test]
-fn a_survey_counts_when_everybody_is_found_once_or_known_to_be_lost() {
+fn survey_counts_if_all_are_found_once_or_lost() {
     assert!(surveyed(&[2], &[0x1001, 0x1002, 0, 0x1004, 0x1005]).is_clear());
     assert!(
         !surveyed(&[2], &[0x1001, 0x1002, 0, 0, 0x1005]).is_clear(),

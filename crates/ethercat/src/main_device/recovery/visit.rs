@@ -1,4 +1,5 @@
-//! Visit of a SubDevice without one of our addresses: its identity is read from its SII, and an address written.
+//! Visit of a SubDevice without one of our addresses: its identity is read from its SII, and an
+//! address written.
 
 use core::time::Duration;
 
@@ -25,17 +26,18 @@ enum Step {
     Alias,
     /// The EEPROM is taken from the application, then ours.
     Take(u8),
-    /// Read is asked for.
+    /// Send the read command.
     Command,
     /// Is it there?
     Fetch,
     /// Known, and to be addressed, or to be left.
     Known,
-    /// Its address is written, in a frame that counts those it passes: one that came or went since would have moved all behind it to other places.
+    /// Write its address, in a frame that counts the SubDevices it passes: one that joined or left
+    /// since would have moved all behind it to other places.
     Write { position: u16, station: u16 },
     /// So many were passed by that frame.
     Written { position: u16, station: u16, passed: u16 },
-    /// Another may have been given the address: whoever has it loses it.
+    /// Another SubDevice may have received the address: the one that has it loses it.
     Withdraw { station: u16 },
 }
 
@@ -43,7 +45,8 @@ enum Step {
 #[derive(Debug)]
 pub(super) struct Visit {
     place: u16,
-    /// The member that is visited at its station address, and that address; without one the device at `place`.
+    /// The member that is visited at its station address, and that address; without one the device
+    /// at `place`.
     member: Option<(u16, u16)>,
     step: Step,
     alias: u16,
@@ -95,8 +98,9 @@ impl Visit {
         self.place
     }
 
-    /// SubDevices came or went, which moves those behind them to other places: false if the visit is over, true if it still takes an address back. And
-    /// its datagrams on their way, of which nothing is to be learnt any more.
+    /// SubDevices joined or left, which moves the ones behind them: false if the visit has ended,
+    /// true if it still takes an address back. Also returns the number of its datagrams on their
+    /// way, whose replies mean nothing any more.
     pub(super) fn give_up(&mut self) -> (bool, u8) {
         let on_their_way = u8::from(core::mem::take(&mut self.awaiting));
         match self.step {
@@ -164,7 +168,7 @@ impl Visit {
         };
     }
 
-    /// A reply came, on a bus of which so many answer.
+    /// A reply came, with the number of SubDevices that answer on the bus.
     pub(super) fn answered(
         &mut self,
         now: Instant,

@@ -70,7 +70,7 @@ impl Worker {
         }
     }
 
-    /// SYNC0 was not started in time: it is started anew, a few times.
+    /// SYNC0 was not started in time: it is started again, a few times.
     fn sync_missed(&mut self, last: SyncMiss) -> Outcome {
         self.sync_misses += 1;
         if self.sync_misses >= limits::SYNC_STARTS {
@@ -104,7 +104,7 @@ impl Worker {
         Outcome::Nothing
     }
 
-    /// A look for a diagnosis came back, with `data` if it was answered.
+    /// A read of a diagnosis came back, with `data` if it was answered.
     fn looked(
         &mut self,
         look: Look,
@@ -257,13 +257,15 @@ impl Worker {
                 sub_device.identity = image.header.identity();
                 sub_device.sii = Some(image);
             }
-            // It is there all the same; who needs its SII says so.
+            // The SubDevice counts as present; a configuration that needs its SII reports the
+            // problem.
             Err(error) => sub_device.sii_problem = Some(error),
         }
         self.action_done();
     }
 
-    /// The outline of its SII goes on, and has the places of its mailbox and process data.
+    /// Continues with the outline of its SII, and takes the addresses of its mailbox and process
+    /// data.
     fn advance_outline(
         &mut self,
         now: Instant,
@@ -302,7 +304,8 @@ impl Worker {
         sub_device.clock = sub_device.clock.map(|clock| ClockSetting { delay, ..clock });
     }
 
-    /// One that it may hang on shows its links: it does at the first open port, or on one further up.
+    /// Takes the links of a possible upstream SubDevice: this one is connected to its first open
+    /// port, or further upstream.
     fn look_at_junction(&mut self, links: DlStatus) {
         let Some(junction) = self.may_hang_on.iter_mut().find_map(Option::take) else { return };
         let ports = walk(0).skip_while(|&port| port != usize::from(junction.behind)).skip(1);
@@ -354,7 +357,7 @@ impl Worker {
             match reader.answered(answer) {
                 Ok(None) => return Ok(None),
                 Ok(Some(mapping)) => sub_device.mapping = mapping,
-                // Told later, if it is to go on: tools look at what else there is.
+                // Reported later, if the bus has to leave PreOp: tools inspect the rest.
                 Err(error) => sub_device.mapping_error = Some(error),
             }
             return Ok(Some(0));
@@ -435,7 +438,7 @@ fn note_status(sub_device: &mut SubDevice, data: &[u8]) {
     let before = sub_device.al_status.state;
     sub_device.al_status = AlStatus::from_bits(read_u16(data, 0).unwrap_or(0));
     let code = AlStatusCode(read_u16(data, 4).unwrap_or(0));
-    // An error that was acknowledged stays told for as long as the state stays.
+    // An acknowledged error stays reported as long as the state does not change.
     let acknowledged = code == AlStatusCode::NO_ERROR && !sub_device.al_status.error;
     if !acknowledged || sub_device.al_status.state != before {
         sub_device.al_status_code = code;
@@ -447,7 +450,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_acknowledged_error_stays_told_until_another_state_is_reached() {
+    fn acknowledged_error_stays_until_the_state_changes() {
         let mut sub_device = SubDevice::new(0);
         let mut shown = |status: u8, code: u8| {
             note_status(&mut sub_device, &[status, 0, 0, 0, code, 0]);

@@ -21,7 +21,7 @@ use crate::main_device::sub_device::SubDevice;
 use crate::main_device::{clock, latches, receive_times, sync0};
 
 impl Worker {
-    /// Appends the next datagram; `false` if there is none, or no room.
+    /// Appends the next datagram; `false` if there is none, or no space.
     pub(in super::super) fn emit(
         &mut self,
         now: Instant,
@@ -32,7 +32,8 @@ impl Worker {
         if self.due().is_none_or(|due| due > now) {
             return false;
         }
-        // A SubDevice without power would otherwise be noticed when its mailbox request has timed out.
+        // Otherwise a SubDevice without power would be noticed only when its mailbox request has
+        // timed out.
         let status_first = self.is_done() && self.look_at_status;
         if !self.mailbox.is_idle() && !status_first {
             self.awaiting = self.mailbox.emit(self.station, Owner::Worker(self.position), outgoing);
@@ -174,7 +175,7 @@ impl Worker {
         is_possible && sub_device.is_concerned(action)
     }
 
-    /// Time that a start of SYNC0 is to lie ahead.
+    /// Time between the write of a SYNC0 start and the start.
     pub(super) fn lead(&self) -> Duration {
         sync0::lead(self.limits.period, self.limits.sub_devices, self.sync_misses)
     }
@@ -236,7 +237,8 @@ impl Worker {
             _ => return false,
         };
         let request = MailboxRequest { position: self.position, service, data };
-        // Plans with SDOs are only made for SubDevices with CoE, and any mailbox holds the first message.
+        // Plans with SDOs are only made for SubDevices with CoE, and any mailbox holds the first
+        // message.
         if let Err(outcome) = self.mailbox.start(now, request) {
             self.keep(outcome.request.data);
             return false;
@@ -244,7 +246,8 @@ impl Worker {
         self.mailbox.emit(self.station, Owner::Worker(self.position), outgoing)
     }
 
-    /// Offset of its clock, so that it shows what the reference clock does; about, where that clock is its own.
+    /// Offset that makes its clock show the reference clock's time; approximate if its clock is the
+    /// reference.
     fn offset(&self, now: Instant, delay: u32, reference: ReferenceClock) -> u64 {
         let Latches { reference: latched, own, at, .. } = self.latches;
         let since = types::time::nanoseconds(now.since(at));

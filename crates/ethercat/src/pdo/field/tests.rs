@@ -17,7 +17,7 @@ fn mapping(outputs: &[&[u32]], inputs: &[&[u32]]) -> PdoMapping {
     PdoMapping { outputs: pdos(outputs), inputs: pdos(inputs) }
 }
 
-/// Values written come back, the neighbouring bits stay.
+/// Written values are read back, the neighbouring bits stay.
 fn there_and_back<T: ProcessValue + PartialEq + core::fmt::Debug>(
     before: usize,
     bits: u8,
@@ -103,7 +103,8 @@ proptest! {
         }
     }
 
-    /// For any mapping and any request a field lies within what is mapped, and an error is a sentence.
+    /// For any mapping and any request a field lies within the mapped bits, and an error is a
+    /// sentence.
     // feature(protocol): process data by type: `bool`, integers of 1 to 64 bits, floats, byte strings, arrays, at any offset; nothing beside them changes
     #[test]
     fn a_field_lies_within_what_is_mapped(
@@ -149,7 +150,7 @@ fn arrays_take_entries_side_by_side() {
 
 // feature(protocol): a wrong object, direction or width is refused, with the near ones
 #[test]
-fn a_wrong_object_direction_or_width_is_told_with_the_near_ones() {
+fn field_errors_name_nearby_objects() {
     let mapping = mapping(&[&[0x7000_0101]], &[&[0x6041_0010, 0x6064_0020, 0x0000_0008]]);
     let error =
         |direction, index, sub_index| mapping.field::<u16>(direction, index, sub_index).unwrap_err();
@@ -186,7 +187,7 @@ fn an_image_that_ends_early_reads_as_zero_and_is_not_written() {
 }
 
 #[test]
-fn the_types_told_for_a_width_are_those_that_take_it() {
+fn suggested_types_take_the_width() {
     macro_rules! widths {
         ($($name:ty)*) => { [$((stringify!($name), <$name as ProcessElement>::WIDTHS)),*] };
     }

@@ -1,4 +1,4 @@
-//! Emergencies: what a SubDevice says unasked (ETG.1000.6, 5.6.3; CiA 301, 7.2.7).
+//! Emergencies: unrequested messages of a SubDevice (ETG.1000.6, 5.6.3; CiA 301, 7.2.7).
 
 use super::{
     CoeFormatError, CoeHeader, CoeService, HEADER_LENGTH, SDO_LENGTH, expect, field, read_u16, room,

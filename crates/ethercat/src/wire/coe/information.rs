@@ -1,8 +1,9 @@
 //! The SDO information service: the object dictionary described by the SubDevice itself
 //! (ETG.1000.6, 5.6.3.2 to 5.6.3.6 "SDO Information").
 //!
-//! Responses may be longer than a mailbox: [`SdoInformation::fragments_left`] counts down to 0, and the
-//! client joins the data of all fragments before [`ObjectDescription::parse`] and its sisters read it.
+//! Responses may be longer than a mailbox: [`SdoInformation::fragments_left`] counts down to 0, and
+//! the client joins the data of all fragments before [`ObjectDescription::parse`] and its sisters
+//! read it.
 
 use super::{CoeFormatError, CoeHeader, CoeService, expect, field, read_u16, room};
 use crate::sdo_abort::AbortCode;
@@ -144,7 +145,7 @@ impl<'a> SdoInformation<'a> {
     /// The message in a mailbox payload.
     ///
     /// # Errors
-    /// A [`CoeFormatError`] that names the byte, what was expected and what was found.
+    /// A [`CoeFormatError`] that names the byte, the expected value and the one found.
     pub fn parse(payload: &'a [u8]) -> Result<Self, CoeFormatError> {
         expect(payload, CoeService::SdoInformation)?;
         let [operation, _reserved, left_low, left_high] = field(payload, super::HEADER_LENGTH)?;
@@ -215,7 +216,7 @@ impl<'a> SdoInformation<'a> {
 pub struct ObjectDescription<'a> {
     /// Object index.
     pub index: u16,
-    /// Index of the data type; of the record's or array's type where it has one, else 0.
+    /// Index of the data type; of the record's or array's type if it has one, else 0.
     pub data_type: u16,
     /// Highest sub-index.
     pub maximum_sub_index: u8,
@@ -256,7 +257,8 @@ impl<'a> ObjectDescription<'a> {
     }
 }
 
-/// An entry of an object, as described by [`SdoInformationService::EntryResponse`] (ETG.1000.6, 5.6.3.6).
+/// An entry of an object, as described by [`SdoInformationService::EntryResponse`] (ETG.1000.6,
+/// 5.6.3.6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EntryDescription<'a> {
     /// Object index.
@@ -370,7 +372,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_service_stands_on_the_wire_as_the_standard_draws_it() {
+    fn every_service_has_its_standard_bytes() {
         use SdoInformationService as Service;
         let entry = Service::EntryRequest { index: 0x6040, sub_index: 1, value_info: ValueInfo::DEFAULT };
         let fragment = |service| SdoInformation { fragments_left: 2, incomplete: true, service };

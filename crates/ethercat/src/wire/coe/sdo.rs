@@ -45,7 +45,7 @@ pub enum SdoPayload<'a> {
 }
 
 impl<'a> SdoPayload<'a> {
-    /// Expedited where `data` has 1 to 4 bytes, otherwise normal with as much of it as `room` bytes of
+    /// Expedited if `data` has 1 to 4 bytes, otherwise normal with as much of it as `room` bytes of
     /// mailbox payload (behind the mailbox header) hold. The rest goes in segments.
     #[must_use]
     pub fn fitting(data: &'a [u8], room: usize) -> Self {
@@ -129,7 +129,7 @@ impl<'a> SdoRequest<'a> {
     /// The request in a mailbox payload.
     ///
     /// # Errors
-    /// A [`CoeFormatError`] that names the byte, what was expected and what was found.
+    /// A [`CoeFormatError`] that names the byte, the expected value and the one found.
     pub fn parse(payload: &'a [u8]) -> Result<Self, CoeFormatError> {
         expect(payload, CoeService::SdoRequest)?;
         let [command] = field(payload, 2)?;
@@ -189,8 +189,8 @@ impl<'a> SdoRequest<'a> {
 
 /// Answers of an SDO server (ETG.1000.6, 5.6.2.1 to 5.6.2.7).
 ///
-/// By the standard a server aborts with [`SdoRequest::Abort`]; devices that use the response service
-/// for it are seen too, so a client accepts both.
+/// By the standard a server aborts with [`SdoRequest::Abort`]; some devices use the response
+/// service for it, so a client accepts both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SdoResponse<'a> {
     /// The object is written, or its first part taken.
@@ -242,7 +242,7 @@ impl<'a> SdoResponse<'a> {
     /// The response in a mailbox payload.
     ///
     /// # Errors
-    /// A [`CoeFormatError`] that names the byte, what was expected and what was found.
+    /// A [`CoeFormatError`] that names the byte, the expected value and the one found.
     pub fn parse(payload: &'a [u8]) -> Result<Self, CoeFormatError> {
         expect(payload, CoeService::SdoResponse)?;
         let [command] = field(payload, 2)?;
@@ -378,7 +378,7 @@ fn parse_payload(payload: &[u8], command: u8) -> Result<SdoPayload<'_>, CoeForma
     }
     let total_size = read_u32(&bytes, 0).unwrap_or(0);
     let behind = payload.get(SDO_LENGTH..).unwrap_or(&[]);
-    // What stands behind the announced bytes is padding.
+    // Bytes behind the announced length are padding.
     let length = behind.len().min(total_size as usize);
     Ok(SdoPayload::Normal { total_size, data: &behind[..length] })
 }

@@ -70,7 +70,7 @@ codes! {
         /// The last point has a velocity.
         EndsMoving = 8, "the last point has a velocity";
         /// An axis does not exist, or is named twice.
-        NoSuchAxis = 9, "an axis there is none of, or one named twice";
+        NoSuchAxis = 9, "an axis that does not exist, or an axis named twice";
         /// An axis is not moved by the active controller.
         OtherAxis = 10, "an axis that the active controller does not move";
         /// The whole trajectory lies in the past.
@@ -82,13 +82,13 @@ codes! {
         /// The cycle is being stopped, or the controller is stopping.
         Stopping = 14, "the axes are being stopped";
         /// The id is not higher than all former ones.
-        Id = 15, "an id that is not higher than those before it";
+        Id = 15, "an id that is not higher than the ids before it";
         /// Another begin came before its commit, or it was canceled.
-        Interrupted = 16, "another begin came before its commit, or it was called off";
+        Interrupted = 16, "another begin came before its commit, or it was cancelled";
         /// The first point cannot be reached from the current positions in the time given.
         Start = 17, "the first point cannot be reached from where the axes are in the time given";
         /// Supervision has stopped an axis; its state has the reason.
-        Held = 18, "an axis is held after a stop: once its reason is gone it has to be reset";
+        Held = 18, "an axis is held after a stop: fix the cause, then reset it";
     }
 }
 
@@ -96,7 +96,7 @@ codes! {
     /// Reason for an aborted trajectory.
     Abort: u32 {
         /// An axis left its tolerance on the way.
-        PathTolerance = 1, "an axis was too far off on the way";
+        PathTolerance = 1, "an axis deviated too far during the motion";
         /// An axis was outside its goal tolerance when the goal time was over.
         GoalTolerance = 2, "an axis was still too far off when the time for reaching the goal was over";
         /// Another trajectory replaced it.

@@ -134,7 +134,7 @@ fn a_report_is_a_sentence() {
     };
     assert_eq!(
         report.to_string(),
-        "aborted: an axis was too far off on the way, axis 2, found 0.25, allowed 0.1"
+        "aborted: an axis deviated too far during the motion, axis 2, found 0.25, allowed 0.1"
     );
 }
 

@@ -20,11 +20,11 @@ fn gro(testbed: &Testbed) -> Option<bool> {
 fn a_drivers_setting_is_put_back_at_the_end_and_after_a_kill() {
     let testbed = match Testbed::new() {
         Ok(testbed) => testbed,
-        Err(skip) => return eprintln!("skipped: {skip}"),
+        Err(skip) => return testkit::skip!("{skip}"),
     };
     let folder = Folder::new("driver");
     let Some(before) = gro(&testbed) else {
-        return eprintln!("skipped: no ethtool here (Debian: ethtool)");
+        return testkit::skip!("no ethtool here (Debian: ethtool)");
     };
     let other = (Setting::Gro, u32::from(!before));
     testbed.inside(Side::Near, || {
@@ -57,7 +57,7 @@ fn a_threads_scheduling_is_put_back_at_the_end_and_after_a_kill() {
     let before = scheduling();
     let mut journal = Journal::begin_in(&folder.0, "test").unwrap();
     if let Err(error) = journal.set_scheduling(sleeper.tid(), Scheduling::fifo(3)) {
-        return eprintln!("skipped: needs the right to SCHED_FIFO: {error}");
+        return testkit::skip!("needs the right to SCHED_FIFO: {error}");
     }
     assert_eq!(scheduling(), Scheduling::fifo(3));
     assert_eq!(journal.undo(), []);

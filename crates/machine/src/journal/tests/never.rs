@@ -95,7 +95,7 @@ fn cpus_of_a_bound_thread_are_dropped() {
     let all = Cpus::online();
     let thread = Task::all().into_iter().find(bound);
     let Some(thread) = thread.filter(|_| rustix::process::geteuid().is_root() && all.count() > 1) else {
-        return eprintln!("skipped: needs root, two CPUs and the kernel's threads");
+        return testkit::skip!("needs root, two CPUs and the kernel's threads");
     };
     let folder = Folder::new("bound");
     let (tid, started) = (thread.tid, thread.started);
@@ -146,7 +146,7 @@ fn a_journal_that_keeps_changes_is_replaced_as_a_whole() {
 fn children_of_a_reused_pid_are_untouched() {
     let all = task::affinity(task::current()).unwrap();
     if all.count() < 2 {
-        return eprintln!("skipped: needs two CPUs");
+        return testkit::skip!("needs two CPUs");
     }
     let folder = Folder::new("reused");
     let fewer = all.without(&Cpus::one(all.last().unwrap()));
@@ -186,7 +186,7 @@ impl Group {
         let cpu = Cpus::online().last().filter(|&cpu| cpu > 0);
         let root = crate::mounts::mount(Some("cpuset")).filter(|_| rustix::process::geteuid().is_root());
         let (Some(cpu), Some(root)) = (cpu, root) else {
-            eprintln!("skipped: needs root, two CPUs and cpusets of cgroup v1");
+            testkit::skip!("needs root, two CPUs and cpusets of cgroup v1");
             return None;
         };
         let turn = Turn::take().unwrap();

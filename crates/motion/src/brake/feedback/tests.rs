@@ -1,4 +1,4 @@
-//! A brake whose feedback agrees with its command, contradicts it, or is lost.
+//! A brake with feedback that agrees with its command, contradicts it, or is lost.
 
 use types::state::InputLevel::{self, High, Lost, Low, Unknown};
 
@@ -10,7 +10,7 @@ const CYCLE: Seconds = Seconds(1e-3);
 /// Cycles within which a contradiction after a command is a fault.
 const SOON: usize = 150;
 
-/// A brake, and the levels of its inputs; `None` for one that it lacks.
+/// A brake, and the levels of its inputs; `None` for a missing input.
 struct Bench {
     brake: Brake,
     released: Option<InputLevel>,

@@ -1,7 +1,8 @@
 //! Joint positions for a pose of the tip, by damped least squares.
 //!
-//! The damping follows the error (Sugihara, IEEE Trans. Robotics 27, 2011): strong far away and near poses that cannot
-//! be reached, vanishing near the solution, so that a singular arm neither shakes nor stalls.
+//! The damping follows the error (Sugihara, IEEE Trans. Robotics 27, 2011): strong far away and
+//! near poses that cannot be reached, vanishing near the solution, so that a singular arm neither
+//! shakes nor stalls.
 
 use thiserror::Error;
 
@@ -29,7 +30,7 @@ impl Default for InverseSettings {
     }
 }
 
-/// Room to work in, so that nothing is allocated on the way.
+/// Work space, so that [`SerialArm::inverse`] does not allocate.
 #[derive(Clone, Debug)]
 pub struct Workspace {
     columns: Vec<SpatialVector>,
@@ -49,7 +50,7 @@ pub struct Reached {
 }
 
 impl SerialArm {
-    /// Room for [`SerialArm::inverse`] of this arm.
+    /// Work space of [`SerialArm::inverse`] for this arm.
     #[must_use]
     pub fn workspace(&self) -> Workspace {
         let joints = self.joints.len();
@@ -60,11 +61,13 @@ impl SerialArm {
         }
     }
 
-    /// Joint positions within their limits that bring the tip to `target`, found from `positions` on and left there: the
-    /// solution, or where the tip comes nearest. Allocates nothing, and ends after [`InverseSettings::steps`].
+    /// Joint positions within their limits that bring the tip to `target`, found from `positions`
+    /// on and left there: the solution, or where the tip comes nearest. Allocates nothing, and ends
+    /// after [`InverseSettings::steps`].
     ///
     /// # Errors
-    /// Numbers that are not finite, another number of positions than joints, a pose that was not reached.
+    /// Numbers that are not finite, another number of positions than joints, a pose that was not
+    /// reached.
     pub fn inverse(
         &self,
         target: &Transform,
@@ -105,7 +108,7 @@ impl SerialArm {
         Err(InverseError::NotReached { distance: nearest.distance, angle: nearest.angle })
     }
 
-    /// One step towards less `error`; the Jacobian stands in the workspace.
+    /// One step towards less `error`; the workspace holds the Jacobian.
     fn step(
         &self,
         error: &SpatialVector,
@@ -157,7 +160,7 @@ impl Reached {
     }
 }
 
-/// Displacement left to go: m, then the turn as axis times angle, in the frame of the base.
+/// Remaining displacement: m, then the turn as axis times angle, in the frame of the base.
 fn difference(target: &Transform, tip: &Transform) -> SpatialVector {
     SpatialVector { linear: target.position - tip.position, angular: target.turn_since(tip) }
 }

@@ -1,10 +1,13 @@
-//! Straight lines of the tool: joint positions along one, and how fast it may be followed.
+//! Straight lines of the tool: joint positions along a line, and the speed at which it may be
+//! followed.
 //!
-//! A line is planned whole before anything moves, a bounded part in each call: joint positions at equal distances by
-//! [`SerialArm::inverse`], each found from the ones before; a cubic spline through them for each joint; and the spline's own
-//! tool poses, which must keep to the line. The splines' largest derivatives then give the velocity, acceleration and jerk
-//! at which the line may be followed so that no joint exceeds its own. Near a singular pose the joints move far for a
-//! short way of the tool: such a line is followed slowly, and one that asks a joint to jump is refused.
+//! A line is planned completely before anything moves, a bounded part in each call. First come
+//! joint positions at equal distances by [`SerialArm::inverse`], each found from the previous ones;
+//! then a cubic spline through them for each joint; then the spline's own tool poses, which must
+//! keep to the line. The splines' largest derivatives give the velocity, acceleration and jerk at
+//! which the line may be followed so that no joint exceeds its limits. Near a singular pose the
+//! joints move far for a short way of the tool: such a line is followed slowly, and a line that
+//! needs a jump of a joint is refused.
 
 use glam::{DQuat, DVec3};
 use thiserror::Error;
@@ -19,7 +22,7 @@ use crate::units::{Metres, MetresPerSecond, Radians, RadiansPerSecond, RadiansPe
 /// Limits of a joint, rad or m.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct JointLimits {
-    /// Lowest and highest position besides those of the URDF.
+    /// Lowest and highest position, in addition to the limits of the URDF.
     pub position: Option<(Radians, Radians)>,
     /// Velocity, acceleration and jerk.
     pub motion: AxisLimits,
@@ -34,7 +37,7 @@ pub struct LineSpeed {
     pub angular: RadiansPerSecond,
 }
 
-/// Planner of an arm's lines, with room for one.
+/// Planner of an arm's lines; it holds one line.
 #[derive(Clone, Debug)]
 pub struct Line {
     arm: SerialArm,
@@ -113,10 +116,12 @@ impl Line {
         &self.arm
     }
 
-    /// Begins to plan a line from where the joints are to a pose of the tool; [`Line::plan`] goes on.
+    /// Begins to plan a line from the joints' positions to a pose of the tool; [`Line::plan`]
+    /// continues.
     ///
     /// # Errors
-    /// Numbers that are not finite, an orientation that is no unit quaternion, another number of positions than joints.
+    /// Numbers that are not finite, an orientation that is no unit quaternion, another number of
+    /// positions than joints.
     pub fn aim(&mut self, from: impl Iterator<Item = Radians>, to: ToolPose) -> Result<(), LineError> {
         self.stage = Stage::Empty;
         let mut found = 0;
@@ -212,15 +217,15 @@ impl Line {
 
     /// Limits of progress at which neither the tool nor a joint exceeds its own.
     ///
-    /// Of a joint's acceleration one half is for the bend of its spline, one for the acceleration along it; of its jerk a
-    /// third for each of the three parts.
+    /// One half of a joint's acceleration is for the bend of its spline, one for the acceleration
+    /// along it. Each of the three parts of the jerk gets a third.
     fn bounds(&self) -> Result<ProgressLimits, LineError> {
         let mut velocity = FASTEST.velocity;
         let (length, turn) = (self.to.position - self.from.position, self.turn);
         velocity = velocity.min(self.speed.linear.0 / length.length());
         velocity = velocity.min(self.speed.angular.0 / turn.length());
         for (number, (extent, limits)) in self.extents.iter().zip(&self.limits).enumerate() {
-            // A joint that stands outside its limits goes no farther out.
+            // A joint outside its limits goes no farther out.
             let (lowest, highest) = self.arm.joints[number].limits;
             let start = self.joints[number].values[0];
             if extent.lowest < lowest.min(start) || extent.highest > highest.max(start) {
@@ -309,11 +314,11 @@ pub enum LineError {
     /// An orientation that is no unit quaternion.
     #[error("expected a unit quaternion as orientation")]
     Orientation,
-    /// No line was asked for.
-    #[error("no line was asked for")]
+    /// No line was requested.
+    #[error("no line is given")]
     Nothing,
     /// The tool cannot be everywhere on the line within the limits of the joints.
-    #[error("the tool cannot get there on a straight line within the limits of its joints")]
+    #[error("the tool cannot reach it on a straight line within the limits of its joints")]
     OutOfReach,
     /// A joint would have to jump, or the line to be followed for longer than ten minutes.
     #[error("the straight line leads through a singular pose, where a joint would have to jump")]

@@ -70,13 +70,13 @@ fn known<'a>(robot: &Urdf<'a>, name: &str) -> Result<&'a str, ArmError> {
     robot.links.iter().copied().find(|link| *link == name).ok_or_else(|| ArmError::NoLink(name.to_owned()))
 }
 
-/// The only link that hangs on no other.
+/// The only root link.
 fn root<'a>(robot: &Urdf<'a>) -> Result<&'a str, ArmError> {
     let children: BTreeSet<&str> = robot.joints.iter().map(|joint| joint.child).collect();
     only(robot, &children).map_err(ArmError::Roots)
 }
 
-/// The only link on which no other hangs.
+/// The only end link, without a child.
 fn only_end<'a>(robot: &Urdf<'a>) -> Result<&'a str, ArmError> {
     let parents: BTreeSet<&str> = robot.joints.iter().map(|joint| joint.parent).collect();
     only(robot, &parents).map_err(ArmError::Ends)
@@ -90,7 +90,7 @@ fn only<'a>(robot: &Urdf<'a>, without: &BTreeSet<&str>) -> Result<&'a str, Vec<S
     }
 }
 
-/// `None` for one that does not move.
+/// `None` for a fixed joint.
 fn kind(joint: &Joint<'_>) -> Result<Option<JointKind>, ArmError> {
     match joint.kind {
         _ if joint.mimics => Err(ArmError::Kind { joint: joint.name.to_owned(), kind: "mimic".to_owned() }),
@@ -145,13 +145,13 @@ pub enum ArmError {
     /// A name that no link has.
     #[error("the URDF has no link named \"{0}\"")]
     NoLink(String),
-    /// None or several links hang on no other.
+    /// There is no root link, or several.
     #[error("expected one link that hangs on no other, found {found}: name the base link", found = list(.0))]
     Roots(Vec<String>),
     /// None or several links carry no other.
     #[error("expected one link that carries no other, found {found}: name the tip link", found = list(.0))]
     Ends(Vec<String>),
-    /// A link hangs on two joints.
+    /// A link is the child of two joints.
     #[error("link \"{0}\" hangs on two joints: a serial arm is a tree without loops")]
     TwoParents(String),
     /// The two links are not in one row.

@@ -1,4 +1,5 @@
-//! A cubic spline through values at equal distances: twice continuously differentiable, with exact bounds.
+//! A cubic spline through values at equal distances: twice continuously differentiable, with exact
+//! bounds.
 
 /// Spline over 0 to 1.
 #[derive(Clone, Debug)]
@@ -7,7 +8,7 @@ pub(super) struct Spline {
     pub(super) values: Vec<f64>,
     /// Second derivatives at the knots.
     curvatures: Vec<f64>,
-    /// Room for [`Spline::fit`].
+    /// Work space of [`Spline::fit`].
     factors: Vec<f64>,
 }
 
@@ -30,7 +31,7 @@ pub(super) struct Extent {
 }
 
 impl Spline {
-    /// Room for a spline of this many segments, four at least.
+    /// Allocates a spline of this many segments, four at least.
     pub(super) fn with_room(segments: usize) -> Self {
         let room = vec![0.0; segments + 1];
         Self { values: room.clone(), curvatures: room.clone(), factors: room }
@@ -40,7 +41,8 @@ impl Spline {
         self.values.len() - 1
     }
 
-    /// Fits the spline to its values; slopes at the ends are those of the cubics through the outermost four.
+    /// Fits the spline to its values. The slopes at the ends are the slopes of the cubics through
+    /// the outermost four values.
     pub(super) fn fit(&mut self) {
         let (last, step) = (self.segments(), 1.0 / self.segments() as f64);
         let Self { values, curvatures, factors } = self;
@@ -84,7 +86,8 @@ impl Spline {
         }
     }
 
-    /// Extent of the whole: derivatives exactly, values by the hull of each segment's control points.
+    /// Extent of the whole: derivatives exactly, values by the hull of each segment's control
+    /// points.
     pub(super) fn extent(&self) -> Extent {
         let step = 1.0 / self.segments() as f64;
         let (lowest, highest) = (f64::INFINITY, f64::NEG_INFINITY);

@@ -96,7 +96,8 @@ impl Squares {
         }
     }
 
-    /// The motion that this matrix turns into `motion`, by Cholesky's factors; `None` unless it is positive.
+    /// The motion that this matrix turns into `motion`, by Cholesky's factors; `None` unless it is
+    /// positive.
     pub(super) fn solve(mut self, motion: &SpatialVector) -> Option<SpatialVector> {
         let Self(matrix) = &mut self;
         for column in 0..6 {

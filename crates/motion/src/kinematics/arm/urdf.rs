@@ -12,7 +12,7 @@ pub(super) struct Urdf<'a> {
     pub(super) joints: Vec<Joint<'a>>,
 }
 
-/// A joint; without an element its values are those of the format: no displacement, axis x, limits 0.
+/// A joint. Missing elements have the defaults of the format: no displacement, axis x, limits 0.
 pub(super) struct Joint<'a> {
     pub(super) name: &'a str,
     pub(super) kind: &'a str,

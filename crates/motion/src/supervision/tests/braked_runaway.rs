@@ -1,4 +1,4 @@
-//! Axes that run away while their drives brake them, and those that only seem so.
+//! Axes that run away while their drives brake them, and axes that only seem so.
 
 use super::*;
 
@@ -13,7 +13,7 @@ const BEFORE: f64 = 2.0;
 enum Reply {
     /// Trusted, with this velocity.
     Velocity(f64),
-    /// Implausible, the last one of so many positions that leap in one direction.
+    /// Implausible, the last of this many positions that jump in one direction.
     Leaps(u64),
     Lost,
 }
@@ -38,7 +38,8 @@ impl Axis {
         axis
     }
 
-    /// The same with a quick-stop request of its controller, and in Quick stop active from its answer on.
+    /// The same with a quick-stop request of its controller, and in Quick stop active from its
+    /// answer on.
     fn stopped_quickly(mode: CyclicMode, keeps_torque: bool) -> Self {
         let mut axis = Self::new(mode, keeps_torque);
         axis.seen.quick_stop = true;
@@ -134,7 +135,8 @@ fn an_axis_that_gets_faster_in_quick_stop_active_is_cut_off() {
 #[test]
 fn an_axis_that_its_drive_brakes_keeps_the_torque() {
     for mode in CyclicMode::ALL {
-        // Its load pulls it until the torque of the drive has risen, or it is no faster by the error.
+        // Its load pulls it until the torque of the drive has risen, or it is no faster by the
+        // error.
         let pulled = |cycle: u64| match cycle {
             0..=45 => BEFORE + 60.0 * cycle as f64 * PERIOD.0,
             _ => (BEFORE + 2.7 - 10.0 * (cycle - 45) as f64 * PERIOD.0).max(0.0),

@@ -14,7 +14,7 @@ fn bench(mode: CyclicMode) -> Jogged {
     it
 }
 
-/// Jogs for so many cycles: where it is sent a velocity, the limit is low.
+/// Jogs for `cycles`: whenever it is sent a velocity, the limit is low.
 fn jogged_low(it: &mut Jogged, cycles: usize) {
     let mut moved = false;
     for _ in 0..cycles {
@@ -97,5 +97,35 @@ fn set_up_mode_has_the_low_limit_only_while_enabled() {
         it.seen.set_up = false;
         it.cycle();
         assert!(!it.supervisor.has_low_torque(), "{mode:?}");
+    }
+}
+
+#[test]
+fn the_limit_is_not_lowered_before_the_axis_has_settled() {
+    for mode in MODES {
+        let mut it = bench(mode);
+        it.seen.set_up = true;
+        for cycle in 0..90 {
+            it.cycle();
+            assert!(!it.supervisor.has_low_torque(), "{mode:?}: in cycle {cycle}");
+        }
+        it.cycles(30);
+        assert!(it.supervisor.has_low_torque(), "{mode:?}");
+    }
+}
+
+/// An axis at speed brakes with its full torque.
+#[test]
+fn the_limit_is_not_lowered_while_the_axis_moves() {
+    let mut it = bench(CyclicMode::Velocity);
+    it.move_at(VELOCITY / 2.0, 300);
+    it.seen.set_up = true;
+    let first = it.cycle();
+    assert_eq!(first.reason, Some(StopReason::SetUp));
+    // Its drive is slow to obey.
+    for cycle in 0..200 {
+        it.feedback.velocity = RadiansPerSecond(1.0);
+        it.cycle();
+        assert!(!it.supervisor.has_low_torque(), "in cycle {cycle}");
     }
 }

@@ -1,4 +1,5 @@
-//! Cases in between: while it brakes, while nothing fresh is known, outside the limits, over skipped cycles.
+//! Cases in between: while it brakes, while nothing fresh is known, outside the limits, over
+//! skipped cycles.
 
 use super::*;
 
@@ -39,7 +40,7 @@ fn an_acknowledgement_frees_an_axis_only_once_it_rests() {
 }
 
 #[test]
-fn an_axis_whose_drive_brakes_it_is_free_once_that_has_no_torque_any_more() {
+fn drive_braked_axis_is_free_once_drive_has_no_torque() {
     let mut bench = Bench::position(OnStale::Hold);
     let seen = shown(AxisPhase::Following, 0.0, 0.0);
     for cycle in 1..1_000 {
@@ -54,7 +55,7 @@ fn an_axis_whose_drive_brakes_it_is_free_once_that_has_no_torque_any_more() {
 }
 
 #[test]
-fn an_axis_that_is_halted_is_free_once_it_stands() {
+fn halted_axis_is_free_at_standstill() {
     let mut bench = Bench::new(settings(CyclicMode::Torque, OnStale::Hold));
     let fast = shown(AxisPhase::Following, 0.0, VELOCITY * 1.06);
     let halted = bench.supervisor.step(PERIOD, AxisSetpoint::default(), &fast);
@@ -71,7 +72,7 @@ fn an_axis_that_is_halted_is_free_once_it_stands() {
 }
 
 #[test]
-fn a_stale_command_is_not_acknowledged_away_and_a_fault_comes_before_all_else() {
+fn reset_keeps_stale_command_and_fault_has_priority() {
     let mut bench = Bench::position(OnStale::Hold);
     bench.stale = true;
     bench.velocities(0.0, 10);
@@ -110,7 +111,7 @@ fn every_number_has_to_be_one() {
 }
 
 #[test]
-fn a_position_behind_its_limit_is_an_error_and_not_only_a_soft_stop() {
+fn position_beyond_limit_is_an_error_not_only_a_soft_stop() {
     for (place, beyond) in [(1.999_999, 2.000_1), (-0.999_999, -1.000_1)] {
         let mut bench = Bench::position(OnStale::Hold);
         bench.feedback.position = Radians(place);
@@ -122,7 +123,7 @@ fn a_position_behind_its_limit_is_an_error_and_not_only_a_soft_stop() {
 }
 
 #[test]
-fn an_axis_outside_its_limits_may_come_in_and_goes_no_farther_out() {
+fn axis_outside_limits_may_only_move_inward() {
     let mut bench = Bench::position(OnStale::Hold);
     bench.feedback.position = Radians(2.3);
     bench.feedback.phase = AxisPhase::HoldingAt(Radians(2.3));
@@ -149,7 +150,7 @@ fn an_axis_outside_its_limits_may_come_in_and_goes_no_farther_out() {
 }
 
 #[test]
-fn over_skipped_cycles_an_axis_may_go_farther_but_is_sent_no_longer_step() {
+fn skipped_cycles_allow_more_travel_but_no_longer_step() {
     let mut bench = Bench::position(OnStale::Hold);
     let seen = Seen { feedback: bench.feedback, ..Seen::default() };
     // 3.8 rad/s over three cycles; one step is 8 mrad at most.
@@ -159,7 +160,7 @@ fn over_skipped_cycles_an_axis_may_go_farther_but_is_sent_no_longer_step() {
     let mut bench = Bench::position(OnStale::Hold);
     let sent = bench.supervisor.step(PERIOD, to(0.0115), &seen);
     assert_eq!(sent.reason, Some(StopReason::Step), "in one cycle it is an error");
-    // A time that is none counts as one cycle.
+    // An invalid time counts as one cycle.
     for nonsense in [0.0, -1.0, f64::NAN, f64::INFINITY] {
         let mut bench = Bench::position(OnStale::Hold);
         let sent = bench.supervisor.step(Seconds(nonsense), to(1e-3), &seen);
@@ -168,7 +169,7 @@ fn over_skipped_cycles_an_axis_may_go_farther_but_is_sent_no_longer_step() {
 }
 
 #[test]
-fn only_an_axis_that_follows_and_of_which_something_is_known_can_lag() {
+fn only_a_following_axis_with_known_position_can_lag() {
     let far = |fresh| {
         let mut seen = shown(AxisPhase::Following, -0.5, 0.0);
         seen.feedback.fresh = fresh;
@@ -183,12 +184,12 @@ fn only_an_axis_that_follows_and_of_which_something_is_known_can_lag() {
     let mut bench = Bench::position(OnStale::Hold);
     assert!(!lags(&mut bench, &far(false), 100), "old numbers");
     assert!(!lags(&mut bench, &far(true), 8), "timeout");
-    // It is disabled and enabled again: that begins anew, with the place where it stands.
+    // It is disabled and enabled again: the check restarts at its position.
     lags(&mut bench, &shown(AxisPhase::NotEnabled, 0.0, 0.0), 1);
     lags(&mut bench, &shown(AxisPhase::HoldingAt(Radians::ZERO), 0.0, 0.0), 1);
     assert!(!lags(&mut bench, &far(true), 8), "its time once more");
     assert!(lags(&mut bench, &far(true), 4));
-    // One that is held beside the place its drive was sent to lags behind nobody.
+    // An axis held at a distance from its drive's last set-point does not lag.
     let timeout = Seconds::ZERO;
     let following_error = Some(FollowingErrorLimit { distance: Radians(0.1), timeout });
     let mut bench =
@@ -200,7 +201,7 @@ fn only_an_axis_that_follows_and_of_which_something_is_known_can_lag() {
 }
 
 #[test]
-fn an_axis_that_is_not_enabled_is_sent_where_it_stands() {
+fn disabled_axis_is_sent_its_own_position() {
     let mut bench = Bench::position(OnStale::Hold);
     let sent = bench.supervisor.step(PERIOD, to(1.5), &shown(AxisPhase::NotEnabled, 0.25, 0.0));
     assert_eq!((sent.setpoint, sent.reason), (to(0.25), None));
@@ -246,7 +247,7 @@ fn spoil(distance: f64, timeout: f64) -> FollowingErrorLimit {
     FollowingErrorLimit { distance: Radians(distance), timeout: Seconds(timeout) }
 }
 
-/// An axis in position mode that moved at 3 rad/s and had no process data for so many cycles.
+/// An axis in position mode that moved at 3 rad/s and had no process data for `cycles`.
 fn after_an_outage(cycles: u64) -> Bench {
     let mut bench = in_an_outage(cycles);
     lost(&mut bench, cycles, true);
@@ -263,7 +264,8 @@ fn in_an_outage(cycles: u64) -> Bench {
     bench
 }
 
-/// Places sent once such an axis is found at a place and a velocity, until long after it rests; the first one is where it was held.
+/// Positions sent once such an axis is found at a position and a velocity, until long after
+/// standstill. The first one is where it was held.
 fn way_back(place: f64, velocity: f64) -> Vec<f64> {
     let mut bench = in_an_outage(5);
     let held = bench.feedback.position.0;
@@ -279,7 +281,7 @@ fn way_back(place: f64, velocity: f64) -> Vec<f64> {
 // feature(axes): after an outage set-points begin at the axis, or a step towards it, and come to rest within velocity, acceleration, jerk and position limits
 #[test]
 fn the_wall_is_as_hard_on_the_way_back() {
-    // 4 rad/s take 0.9 rad to rest.
+    // 4 rad/s take 0.9 rad to standstill.
     for (place, velocity) in [(1.9, 4.0), (1.5, 4.0), (1.99, 1.0), (2.5, 0.0)] {
         let places = way_back(place, velocity);
         let highest = places.iter().copied().fold(f64::MIN, f64::max);
@@ -290,7 +292,7 @@ fn the_wall_is_as_hard_on_the_way_back() {
 
 /// The speed that is reported may be as wrong as the place.
 #[test]
-fn an_axis_that_stood_before_an_outage_does_not_set_out_on_a_speed_that_it_cannot_have() {
+fn implausible_speed_after_outage_does_not_move_axis() {
     for velocity in [4.0, -4.0, 1e6, f64::INFINITY] {
         let mut bench = Bench::position(OnStale::Hold);
         bench.cruise(0.0, 100);
@@ -320,10 +322,10 @@ fn lost(bench: &mut Bench, missed: u64, fresh: bool) -> Supervised {
 
 // feature(axes): an outage moves no axis beyond the rule, on the way out, back, both, or with the host stalled; two cycles do not stop a motion
 #[test]
-fn a_way_back_from_an_outage_ends_where_the_axis_is_held_or_disabled_elsewhere() {
+fn hold_or_disable_ends_the_return_after_an_outage() {
     for phase in [AxisPhase::HoldingAt(Radians(-0.9)), AxisPhase::NotEnabled] {
         let mut bench = after_an_outage(5);
-        // Moved by hand, by its drive, or called by another name.
+        // Moved externally or by its drive, or homed elsewhere.
         bench.feedback = AxisFeedback { position: Radians(-0.9), phase, ..bench.feedback };
         bench.feedback.velocity = RadiansPerSecond::ZERO;
         let seen = Seen { feedback: bench.feedback, ..Seen::default() };
@@ -338,7 +340,7 @@ fn a_way_back_from_an_outage_ends_where_the_axis_is_held_or_disabled_elsewhere()
 
 // feature(axes): a stop is kept by supervision, in time and within the limits; hurried within two seconds
 #[test]
-fn a_host_that_stands_still_in_every_cycle_comes_to_rest_and_hears_interlocks_and_the_end() {
+fn stalls_every_cycle_still_stop_and_honour_interlocks() {
     for (interlock, ending) in [
         (InterlockState::Clear, Ending::No),
         (InterlockState::Stop, Ending::No),
@@ -366,7 +368,7 @@ proptest! {
     /// Also from farther away than a step, and from beyond the limit of velocity.
     // feature(axes): after an outage set-points begin at the axis, or a step towards it, and come to rest within velocity, acceleration, jerk and position limits
     #[test]
-    fn a_way_back_begins_at_the_axis_and_comes_to_rest_where_it_would_within_every_limit(
+    fn return_starts_at_axis_and_stops_within_every_limit(
         away in prop_oneof![-0.02..0.02_f64, -0.1..0.5_f64], velocity in -6.0..6.0_f64,
     ) {
         let jerk = DECELERATION / 0.25;
@@ -419,7 +421,7 @@ proptest! {
         bench.stale = true;
         for _ in 0..2_000 {
             bench.cycle(asked);
-            // What nobody sees for fifteen cycles cannot be slowed down.
+            // Without feedback for fifteen cycles an axis cannot be slowed down.
             let beyond = if cycles > 0 { speed * 0.02 } else { 0.0 };
             prop_assert!(bench.feedback.position.0 <= 2.0 + beyond + 0.01, "{:?}", bench.feedback);
         }

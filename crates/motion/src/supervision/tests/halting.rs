@@ -1,4 +1,4 @@
-//! Drives whose halt does not brake.
+//! Drives with a halt that does not brake.
 
 use super::*;
 
@@ -186,7 +186,7 @@ fn an_outage_is_no_halt_that_is_ignored() {
 }
 
 #[test]
-fn an_axis_without_halt_is_enabled_at_standstill_and_stopped_once_it_moves() {
+fn axis_without_halt_is_enabled_at_standstill_only() {
     let mut drive = Drive::moving(AxisMode::CyclicTorque, false, Obeys { quick_stop: true, halt: false });
     drive.seen.feedback.velocity = RadiansPerSecond::ZERO;
     drive.cycle();

@@ -5,12 +5,12 @@ use super::*;
 /// Limit of a jog with these settings.
 const JOG: f64 = 0.25;
 
-/// An axis that does what it is sent. A controller asks for full speed all the time.
+/// An axis that follows its set-points. A controller commands full speed all the time.
 pub(super) struct Jogged {
     pub(super) supervisor: Supervisor,
     pub(super) feedback: AxisFeedback,
     pub(super) seen: Seen,
-    /// Velocity that the controller wants.
+    /// Velocity that the controller commands.
     wanted: f64,
     at: f64,
     elapsed: Seconds,
@@ -76,6 +76,12 @@ impl Jogged {
         self.cycles(count)
     }
 
+    /// Its controller moves it at this velocity.
+    pub(super) fn move_at(&mut self, velocity: f64, count: usize) -> Supervised {
+        self.wanted = velocity;
+        self.cycles(count)
+    }
+
     fn place(&self) -> f64 {
         self.feedback.position.0
     }
@@ -116,7 +122,7 @@ fn a_jog_takes_an_axis_at_standstill_only() {
         let from = it.place();
         assert_eq!(it.jog(-0.2, 500).reason, Some(StopReason::Jog), "{mode:?}");
         assert!(it.place() < from - 0.05, "{mode:?}");
-        // What its controller wants meanwhile does not add to it.
+        // The controller's command meanwhile does not add to it.
         it.wanted = VELOCITY;
         let sent = it.cycles(100);
         assert!((sent.setpoint.velocity.0 + 0.2).abs() < 1e-9, "{mode:?}: {sent:?}");
@@ -236,6 +242,8 @@ fn an_unreferenced_axis_is_jogged_once_it_was_reset() {
         it.cycles(10);
         it.jog(0.2, 500);
         assert!(it.place() > 0.05, "{mode:?}: {:?}", it.supervisor.stopped());
+        let others = it.supervisor.stop_for_others();
+        assert_eq!(others, OtherAxis::Stopped, "{mode:?}: a jog makes it no known position");
         it.seen.jog = None;
         let held = it.cycles(200);
         let expected = (Some(StopReason::UnreferencedChange), None);
@@ -354,12 +362,47 @@ fn the_end_of_the_cycle_and_of_the_drive_end_a_jog() {
 }
 
 #[test]
-fn an_axis_whose_drive_makes_the_way_is_not_jogged() {
+fn profile_mode_axis_is_not_jogged() {
     for mode in [AxisMode::ProfilePosition, AxisMode::ProfileVelocity, AxisMode::CyclicTorque] {
         let settings = Settings { mode, ..settings(CyclicMode::Position, OnStale::Hold) };
         let mut it = Jogged::of(settings);
         it.jog(0.2, 100);
         assert_eq!(it.supervisor.stopped(), None, "{mode:?}");
         assert!(!it.supervisor.takes_jogs(), "{mode:?}");
+    }
+}
+
+#[test]
+fn limits_of_a_jog_are_never_beyond_those_of_the_axis() {
+    let it = Jogged::new(CyclicMode::Position).supervisor;
+    let wide = JogLimits { velocity: RadiansPerSecond(100.0), torque: NewtonMetres(100.0) };
+    let limits = it.with_jog(wide).unwrap().jog_limits();
+    assert_eq!((limits.velocity.0, limits.torque.0), (VELOCITY, 3.0));
+}
+
+/// A condition that ends a jog.
+type End = (&'static str, fn(&mut Seen, bool));
+
+#[test]
+fn what_ends_a_jog_ends_it_until_its_next_request() {
+    let ends: [End; 5] = [
+        ("a missed cycle", |seen, on| seen.missed = on.into()),
+        ("a homing", |seen, on| seen.homing = on),
+        ("a halt", |seen, on| seen.braking = on),
+        ("no torque asked for", |seen, on| seen.disables = on),
+        ("a quick stop", |seen, on| seen.quick_stop = on),
+    ];
+    for (name, end) in ends {
+        let mut it = Jogged::new(CyclicMode::Velocity);
+        let before = it.jog(0.2, 500).setpoint.velocity;
+        assert!((before.0 - 0.2).abs() < 1e-9, "{name}");
+        end(&mut it.seen, true);
+        it.jog(0.2, 1);
+        end(&mut it.seen, false);
+        let stopping = (0..500).take_while(|_| it.jog(0.2, 1).setpoint.velocity.0 != 0.0).count();
+        assert!(stopping as f64 <= 0.2 / DECELERATION / PERIOD.0 + 2.0, "{name}: {stopping}");
+        let rest = it.place();
+        it.jog(0.2, 500);
+        assert_eq!(it.place(), rest, "{name}: the same request");
     }
 }

@@ -6,7 +6,8 @@ use super::*;
 const LEAD: f64 = 0.05;
 const LIMITS: (f64, f64) = (-1.0, 2.0);
 
-/// Farthest actual position, and hardest braking of the set-points, of an axis that leads on its way to a limit.
+/// Farthest actual position, and hardest braking of the set-points, of an axis that leads on its
+/// way to a limit.
 fn farthest(written: Written, side: f64, lead: f64) -> (f64, f64, Option<StopReason>) {
     let settings = settings(CyclicMode::Position, OnStale::Hold);
     let limits = Limits { written, ..settings.limits };
@@ -49,5 +50,37 @@ fn an_axis_ahead_of_its_set_point_brakes_earlier() {
             assert!(beyond.abs() < 1e-6, "without a lead it reaches its limit: {beyond}");
             assert!(written != Written::default() || stopped.is_none());
         }
+    }
+}
+
+/// A lead that comes at once near a limit: no set-point brakes harder than a stop.
+#[test]
+fn a_sudden_lead_is_braked_no_harder_than_a_stop() {
+    for side in [1.0, -1.0] {
+        let settings = Settings { following_error: None, ..settings(CyclicMode::Position, OnStale::Hold) };
+        let limit = if side > 0.0 { LIMITS.1 } else { LIMITS.0 };
+        let mut asked = limit - side * 0.5;
+        let mut seen = Seen { enabled: true, ..Seen::default() };
+        seen.feedback = AxisFeedback {
+            position: Radians(asked),
+            phase: AxisPhase::HoldingAt(Radians(asked)),
+            fresh: true,
+            ..AxisFeedback::default()
+        };
+        let mut supervisor = Supervisor::new(settings, PERIOD).unwrap();
+        let mut before = 0.0;
+        for cycle in 0..250 {
+            asked += side * 2.0 * PERIOD.0;
+            let asked = AxisSetpoint { position: Radians(asked), ..AxisSetpoint::default() };
+            let sent = supervisor.step(PERIOD, asked, &seen).setpoint;
+            let speed = side * sent.velocity.0;
+            assert!(before - speed <= DECELERATION * PERIOD.0 * 1.05, "{speed} rad/s in cycle {cycle}");
+            before = speed;
+            let lead = if cycle > 50 { 0.4 } else { 0.0 };
+            seen.feedback.phase = AxisPhase::Following;
+            seen.feedback.velocity = sent.velocity;
+            seen.feedback.position = sent.position + Radians(side * lead);
+        }
+        assert!(before < 0.1, "it has come to rest: {before} rad/s");
     }
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// An axis that follows its set-points, in Operation enabled whatever request its drive gets.
+/// An axis that follows its set-points, and stays in Operation enabled for any request.
 struct Stubborn {
     supervisor: Supervisor,
     feedback: AxisFeedback,
@@ -126,7 +126,7 @@ fn a_stopped_axis_keeps_its_torque_in_another_mode() {
     }
     axis.supervisor.change_mode(CyclicMode::Torque, &axis.feedback);
     assert_eq!(axis.go_on(0.0).intervention, Some(Intervention::Halt));
-    // Also where its position is not known, and a reset has let its drive be enabled.
+    // Also if its position is not known, and a reset has enabled its drive.
     let mut axis = Stubborn::new(settings(CyclicMode::Position, OnStale::Hold));
     axis.supervisor.unreference(StopReason::UnreferencedChange);
     axis.feedback.phase = AxisPhase::NotEnabled;

@@ -238,3 +238,49 @@ fn an_interlock_drops_no_load_that_is_held() {
         }
     }
 }
+
+/// An axis at -2 rad/s without quick stop and halt, which is asked for a quick stop.
+fn without_means(mode: AxisMode) -> (Supervisor, Seen) {
+    let settings = Settings { mode, following_error: None, ..settings(mode.cyclic(), OnStale::Hold) };
+    let means = StoppingMeans { halts: false, quick_stops: false, keeps_torque: false };
+    let mut supervisor = Supervisor::new(settings, PERIOD).unwrap().with_means(means);
+    let (phase, velocity) = (AxisPhase::Following, RadiansPerSecond(-2.0));
+    let feedback = AxisFeedback { phase, velocity, fresh: true, ..AxisFeedback::default() };
+    let mut seen = Seen { feedback, enabled: true, has_power: Some(true), asks: true, ..Seen::default() };
+    let asked = AxisSetpoint { velocity, ..AxisSetpoint::default() };
+    assert_eq!(supervisor.step(PERIOD, asked, &seen).intervention, None);
+    (seen.quick_stop, seen.asks) = (true, false);
+    (supervisor, seen)
+}
+
+#[test]
+fn a_drive_on_its_way_is_led_to_where_it_can_stop() {
+    let (mut supervisor, seen) = without_means(AxisMode::ProfilePosition);
+    let sent = supervisor.step(PERIOD, AxisSetpoint::default(), &seen);
+    assert_eq!(sent.intervention, Some(Intervention::Follow));
+    let way = sent.setpoint.position.0;
+    assert!((way + 2.0 * 2.0 / (2.0 * DECELERATION)).abs() < 1e-9, "{way} rad, in its direction");
+}
+
+#[test]
+fn no_step_enables_a_drive_that_shows_that_it_is_off() {
+    let (mut supervisor, mut seen) = without_means(AxisMode::CyclicVelocity);
+    let mut step = |seen: &Seen| supervisor.step(PERIOD, AxisSetpoint::default(), seen).intervention;
+    assert_eq!(step(&seen), Some(Intervention::Follow));
+    seen.enabled = false;
+    assert_eq!(step(&seen), Some(Intervention::QuickStop));
+}
+
+#[test]
+fn steps_of_an_axis_that_is_not_heard_of_end_with_its_torque() {
+    let (mut supervisor, mut seen) = without_means(AxisMode::CyclicVelocity);
+    let mut step = |seen: &Seen| supervisor.step(PERIOD, AxisSetpoint::default(), seen).intervention;
+    assert_eq!(step(&seen), Some(Intervention::Follow));
+    (seen.enabled, seen.has_power, seen.feedback.fresh) = (false, None, false);
+    for missed in 1..=BLIND_CYCLES {
+        seen.missed = missed;
+        assert_eq!(step(&seen), Some(Intervention::Follow), "{missed}");
+    }
+    seen.missed += 1;
+    assert_eq!(step(&seen), Some(Intervention::CutOff));
+}

@@ -1,4 +1,4 @@
-//! Axes that do not do as they are commanded, and those that only seem so.
+//! Axes that do not follow their commands, and axes that only seem so.
 
 use super::*;
 

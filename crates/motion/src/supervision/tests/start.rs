@@ -3,7 +3,7 @@
 use super::super::StopReason::{AwaitsStart, FollowingError, NotPermitted};
 use super::*;
 
-/// A drive that shows this, and a controller that asks for this.
+/// A drive that shows this state, and a controller with this request.
 struct Drive {
     supervisor: Supervisor,
     seen: Seen,

@@ -16,7 +16,7 @@ fn with_other(bench: &mut Bench, other: OtherAxis, asked: f64) -> Supervised {
     supervised
 }
 
-/// Holds where it is for so many cycles.
+/// Holds its position for `cycles`.
 fn hold(bench: &mut Bench, other: OtherAxis, cycles: usize) {
     for _ in 0..cycles {
         let here = bench.feedback.position.0;
@@ -25,7 +25,7 @@ fn hold(bench: &mut Bench, other: OtherAxis, cycles: usize) {
 }
 
 #[test]
-fn it_is_let_go_once_the_other_one_is_and_somebody_has_reset_it() {
+fn axis_is_released_once_the_other_is_and_after_a_reset() {
     for reset_first in [true, false] {
         let mut bench = Bench::position(OnStale::Hold);
         bench.cruise(2.0, 100);
@@ -49,7 +49,7 @@ fn it_is_let_go_once_the_other_one_is_and_somebody_has_reset_it() {
 }
 
 #[test]
-fn one_that_resumes_lets_it_go_by_itself_unless_it_was_stopped_for_good_meanwhile() {
+fn resuming_axis_releases_the_other_unless_it_is_latched() {
     for for_good in [false, true] {
         let mut bench = Bench::position(OnStale::Hold);
         bench.cruise(2.0, 100);
@@ -63,9 +63,9 @@ fn one_that_resumes_lets_it_go_by_itself_unless_it_was_stopped_for_good_meanwhil
     }
 }
 
-/// Its own stop says why it is stopped; the other one's is kept behind it.
+/// Its own stop gives the reason; the other axis's stop follows.
 #[test]
-fn a_stop_of_its_own_comes_first_and_a_stale_command_does_not() {
+fn own_stop_has_priority_and_stale_command_has_not() {
     let mut bench = Bench::position(OnStale::Ramp);
     bench.cruise(2.0, 100);
     bench.stale = true;
@@ -111,9 +111,9 @@ fn the_larger_of_both_following_errors_counts() {
 }
 
 proptest! {
-    /// Stopped with another axis at any moment and for any time, whatever is asked and however its command goes stale.
+    /// Stopped with another axis at any moment and for any time, with any command, also stale ones.
     #[test]
-    fn whenever_another_axis_stops_it_what_is_sent_keeps_within_the_limits(
+    fn stop_by_another_axis_keeps_set_points_within_limits(
         asked in wild(), absolute in any::<bool>(), stale_at in 0..600_usize, acknowledges in 1..50_usize,
         others in prop::collection::vec((1..80_usize, 0..3_usize), 1..20),
     ) {

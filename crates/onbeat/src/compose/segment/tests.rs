@@ -60,8 +60,8 @@ fn cable_in_a_missing_port_is_reported() {
         segment(&robot).map(|_| ()).map_err(|error| error.to_string())
     };
     assert_eq!(hangs("et1100"), Ok(()));
-    let sentence = "fork: SubDevice 4 \"last\" on port 3 of \"force\", whose ESC has no such port, expected one that it has: \
-                    correct port, or the esc of \"force\"";
+    let sentence = "fork: SubDevice 4 \"last\" on port 3 of \"force\", expected a port that the \
+        ESC of \"force\" has: correct port, or the esc of \"force\"";
     assert_eq!(hangs("ip_core").unwrap_err(), sentence);
 }
 

@@ -128,7 +128,7 @@ impl RecordingSettings {
             Ok(outcome) => outcome.map_err(at)?,
             Err(RecvTimeoutError::Timeout) => {
                 let told =
-                    format!("{}: it does not open yet; the run does not wait for it", path.display());
+                    format!("{}: it does not open yet; the run continues without it", path.display());
                 reporter.notice(&Notice::Recording(told));
             }
             Err(RecvTimeoutError::Disconnected) => return Err(failed(RecordingError::Panicked)),

@@ -69,7 +69,7 @@ pub(super) fn flow(
         initial: optional("initial", &entry.initial)?.unwrap_or(rest),
         on_stale: match &entry.on_stale {
             Some(value) if value.get_ref().as_str() == Some("hold") => Some(OnStale::Hold),
-            // Who commanded it is gone.
+            // The client that commanded it is gone.
             None if writer == Writer::Outside => Some(OnStale::Bits(rest)),
             other => optional("on_stale", other)?.map(OnStale::Bits),
         },
@@ -78,7 +78,7 @@ pub(super) fn flow(
     }))
 }
 
-/// Checks that the number of the cycle goes to a number that is nothing else.
+/// Checks that the signal of the cycle's number has no other behaviour, and moves no axis.
 fn number(entry: &NamedSignal, signal: &Signal, index: u16) -> Checked<()> {
     let refused = |place, found: String, expected, remedy| {
         let found = format!("{found} for the signal \"{}\" with writer = \"cycle\"", signal.name);
@@ -111,7 +111,7 @@ fn number(entry: &NamedSignal, signal: &Signal, index: u16) -> Checked<()> {
     }
 }
 
-/// Checks that no output is to be held where it cannot be.
+/// Checks that `hold` is not used where an output cannot be held.
 pub(super) fn never_held(entry: &NamedSignal) -> Checked<()> {
     let keys = [("initial", &entry.initial), ("on_stop", &entry.on_stop), ("on_return", &entry.on_return)];
     let held = keys.into_iter().find_map(|(key, value)| {
@@ -122,7 +122,7 @@ pub(super) fn never_held(entry: &NamedSignal) -> Checked<()> {
         let found = format!("{key} = \"hold\" for the signal \"{}\"", entry.name.get_ref());
         let remedy = match key {
             "on_stop" => "say what it is to be: Init clears it anyway",
-            "on_return" => "remove it: without it the output goes on as it was set",
+            "on_return" => "remove it: without it the output keeps its value",
             _ => "say what it is to be",
         };
         Err(Problem::new(value.span(), found, "\"zero\" or a value", remedy))

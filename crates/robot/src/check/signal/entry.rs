@@ -18,8 +18,9 @@ pub(super) struct Found<'a> {
     pub(super) field: PdoField,
 }
 
-/// Entries of all elements: one that is wider than a number is split into so many parts, else it and those behind it. One
-/// number may be several channels of one bit, as its type says.
+/// Entries of all elements: an entry that is wider than a number is split into this many parts,
+/// else it and the following entries. One number may be several channels of one bit, as its type
+/// says.
 pub(super) fn find_all<'a>(
     signal: &NamedSignal,
     count: usize,
@@ -75,7 +76,8 @@ pub(super) fn find_all<'a>(
     Err(Problem::new(signal.elements_place(), found, expected, "correct elements"))
 }
 
-/// Samples of a channel that is sampled several times a cycle, if `first` is one of them: it and those behind it.
+/// Samples of a channel that is sampled several times a cycle, if `first` is one of them: it and
+/// the following entries.
 fn sampled<'a>(
     signal: &NamedSignal,
     count: usize,
@@ -107,7 +109,8 @@ fn sampled<'a>(
     Ok(Some(behind.into_iter().take(count).map(found).collect()))
 }
 
-/// Channels in this direction: of an oversampling SubDevice those that are sampled, each by its first sample.
+/// Channels in this direction. An oversampling SubDevice has one for each sampled channel, by its
+/// first sample.
 fn channels(mapping: &PdoMapping, direction: Direction, samples: u8) -> Vec<(&PdoEntry, PdoField)> {
     let sampled = |direction| mapping.sampled_channels(direction, samples);
     match [direction, direction.other()].into_iter().all(|it| sampled(it).is_empty()) {
@@ -116,7 +119,7 @@ fn channels(mapping: &PdoMapping, direction: Direction, samples: u8) -> Vec<(&Pd
     }
 }
 
-/// Unsigned integer over this channel of one bit and those behind it, if its type is wider.
+/// Unsigned integer over this channel of one bit and the following ones, if its type is wider.
 fn joined<'a>(
     signal: &NamedSignal,
     count: usize,
@@ -140,9 +143,12 @@ fn joined<'a>(
             first.entry
         );
         let expected = match there {
-            1 => "bool: no other channel of one bit is beside it".to_owned(),
+            1 => "bool: it has no neighbouring channel of one bit".to_owned(),
             there => {
-                format!("bool, or at most uint{there}: so many channels of one bit are there side by side")
+                format!(
+                    "bool, or at most uint{there}: that is the number of neighbouring channels of \
+                     one bit"
+                )
             }
         };
         let at = signal.value_type.as_ref().map_or_else(|| signal.place(), Spanned::span);
@@ -241,5 +247,5 @@ fn ambiguous(signal: &NamedSignal) -> Problem {
     Problem::new(signal.place(), found, "direction = \"input\" or \"output\"", "add direction")
 }
 
-/// Entries shown where another was asked for.
+/// Entries shown where another was expected.
 const NEAR: usize = 4;

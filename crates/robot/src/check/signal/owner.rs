@@ -18,8 +18,8 @@ pub(super) struct Owners {
 type Owned = (usize, Range<usize>, String);
 
 impl Owners {
-    /// Those of `robot` in the process data that is known. Every object that moves an axis is the axis's, also one that it
-    /// leaves at zero, as an offset: past it no limit would hold.
+    /// Owners in the known process data of `robot`. Every object that moves an axis belongs to the
+    /// axis, even one that stays at zero, such as an offset: otherwise it would bypass the limits.
     pub(super) fn of<'a>(robot: &RobotConfig, mapping: impl Fn(usize) -> Option<&'a PdoMapping>) -> Self {
         let (mut writers, mut limits) = (Vec::new(), Vec::new());
         for axis in &robot.axes {
@@ -37,7 +37,7 @@ impl Owners {
             for (entry, field) in mapping.entries(Direction::Output) {
                 let number = object::axis_of(entry.index);
                 let whose = others().find(|other| number == Some(other.drive_axis));
-                // Objects of an axis that nobody drives are the first one's to keep at zero.
+                // The first axis keeps the objects of unused axes at zero.
                 if whose.or(others().next()).is_none_or(|whose| whose.name != axis.name) {
                     continue;
                 }
@@ -71,8 +71,8 @@ impl Owners {
     }
 }
 
-/// True of a drive's digital outputs (0x60FE:1) whose mask (0x60FE:2) is written at start-up without bit 0, the drive's own
-/// brake, and stays so.
+/// True for a drive's digital outputs (0x60FE:1) if their mask (0x60FE:2) is written at start-up
+/// without bit 0, the drive's own brake, and stays so.
 fn leaves_the_brake_alone(entry: &PdoEntry, mapping: &PdoMapping, startup: &[StartupSdo]) -> bool {
     let outputs = object::of_first_axis(entry.index) == object::DIGITAL_OUTPUTS && entry.sub_index == 1;
     let mask = startup.iter().rfind(|sdo| (sdo.index, sdo.sub_index) == (entry.index, 2));

@@ -12,8 +12,8 @@ use super::{Checked, Place, place_of};
 use crate::error::Problem;
 use crate::model::RobotConfig;
 
-/// Adds every entry that has no name in the file: by its own name if that is the only one in its SubDevice, else by its object;
-/// one that is wider than a number as its bytes, `[0]` and up.
+/// Adds every entry without a name in the file: by its own name if that is unique in its SubDevice,
+/// else by its object. An entry wider than a number is added as its bytes, `[0]` and up.
 pub(super) fn add<'a>(
     robot: &RobotConfig,
     mapping: &impl Fn(usize) -> Option<&'a PdoMapping>,
@@ -54,12 +54,7 @@ pub(super) fn add<'a>(
                             described.name
                         );
                         let remedy = "give it another name";
-                        return Err(Problem::new(
-                            place_of(robot, &name),
-                            found,
-                            "a name of its own",
-                            remedy,
-                        ));
+                        return Err(Problem::new(place_of(robot, &name), found, "a separate name", remedy));
                     }
                     if !names.insert(name.clone()) {
                         name = format!("{}.{object} ({direction}){element}", described.name);
@@ -87,7 +82,8 @@ pub(super) fn add<'a>(
     Ok(())
 }
 
-/// The entry as a number, with its type; one of more than 64 bits as its bytes, of which the last may be a part.
+/// The entry as a number, with its type; one of more than 64 bits as its bytes, of which the last
+/// may be a part.
 fn parts(entry: &PdoEntry, field: PdoField) -> Vec<(PdoField, Option<ValueType>)> {
     match field.bit_length {
         0 => Vec::new(),

@@ -26,7 +26,7 @@ pub(super) fn named_type(name: &Spanned<String>) -> Checked<ValueType> {
 const USUAL: [&str; 11] =
     ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float", "double"];
 
-/// Type the file gives, as wide as the entry, or else that of the entry.
+/// Type in the file, which must be as wide as the entry; else the type of the entry.
 pub(super) fn value_type(signal: &NamedSignal, found: &Found<'_>) -> Checked<ValueType> {
     let Found { entry, .. } = found;
     let name = signal.name.get_ref();
@@ -52,7 +52,8 @@ pub(super) fn value_type(signal: &NamedSignal, found: &Found<'_>) -> Checked<Val
 
 /// Type of an entry by its object, else by its width.
 pub(super) fn default_type(entry: &PdoEntry) -> ValueType {
-    // CiA 402-2: positions, velocities, torques, their offsets, those of touch probes, the following error, modes.
+    // CiA 402-2: positions, velocities, torques, their offsets, touch probe positions, the
+    // following error, modes.
     let of_drive = if entry.sub_index == 0 { object::of_first_axis(entry.index) } else { entry.index };
     let drives = matches!(
         of_drive,
@@ -72,7 +73,8 @@ pub(super) fn default_type(entry: &PdoEntry) -> ValueType {
     }
 }
 
-/// Type that the SII gives by its index in the object dictionary (ETG.1000.6, Table 64), if that is a number.
+/// Type that the SII gives by its index in the object dictionary (ETG.1000.6, Table 64), if that is
+/// a number.
 fn listed(data_type: u16) -> Option<ValueType> {
     Some(match data_type {
         0x02 => ValueType::Signed(8),

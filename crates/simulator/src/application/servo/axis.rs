@@ -38,7 +38,8 @@ pub struct ServoAxis {
     cascade: Cascade,
     activity: Activity,
     settings: Settings,
-    /// Changes of the dictionary, and the rest that the settings depend on, when they were read.
+    /// State that the settings depend on, when they were read: changes of the dictionary, and their
+    /// origin.
     read: Option<(u64, Origin)>,
     rest: Rest,
     scale: Scale,
@@ -58,7 +59,7 @@ pub struct ServoAxis {
     fault: Option<u16>,
     /// Safe torque off is active: Switch on disabled, without a fault.
     safe_torque_off: bool,
-    /// Error code that is to be shown and sent; 0 is the end of an error.
+    /// Error code to show and send; 0 is the end of an error.
     reported: Option<u16>,
     following_error_time: Duration,
     /// Place that is demanded of a shaft that follows positions, in position units.
@@ -80,12 +81,13 @@ pub struct ServoAxis {
     record: Option<ServoRecord>,
     /// Values in the dictionary, as they were shown last.
     shown: [Option<i64>; SHOWN],
-    /// Angle of the shaft in rad, for those that look at it.
+    /// Angle of the shaft in rad, for simulated encoders.
     shaft: Level,
     shaft_is_seen: bool,
 }
 
-/// Origin of the settings, beside set-points: changes of the dictionary, Op and a power stage that is off, SYNC0.
+/// Origin of the settings, without set-points: changes of the dictionary, Op and a power stage that
+/// is off, SYNC0.
 type Origin = (u64, [bool; 2], Option<Duration>);
 
 /// Axis that is neither moved nor commanded: it stays as it is until the dictionary changes.
@@ -107,7 +109,8 @@ const SET_BRAKE: u32 = 1 << 0;
 const FAULT_REACTION_LIMIT: Duration = Duration::from_secs(2);
 
 impl ServoAxis {
-    /// An axis at rest, powered up in Not ready to switch on. `number` is its place among those of the drive, from 0.
+    /// An axis at standstill, powered up in Not ready to switch on. `number` is its index in the
+    /// drive, from 0.
     ///
     /// # Errors
     /// The abort code of an object that `dictionary` lacks.
@@ -175,7 +178,8 @@ impl ServoAxis {
         &self.plant
     }
 
-    /// Digital outputs that are driven: 0x60FE:1 where the mask 0x60FE:2 has a bit. Bit 0 sets the brake.
+    /// Digital outputs that are driven: 0x60FE:1 where the mask 0x60FE:2 has a bit. Bit 0 sets the
+    /// brake.
     #[must_use]
     pub fn digital_outputs(&self) -> u32 {
         self.settings.outputs
@@ -202,7 +206,7 @@ impl ServoAxis {
         self.wake();
     }
 
-    /// Sets the encoder; [`Encoder::Unlimited`] is the one that it has at first.
+    /// Sets the encoder; the default is [`Encoder::Unlimited`].
     pub(super) fn set_encoder(&mut self, encoder: Encoder) {
         self.counter.encoder = encoder;
     }
@@ -239,13 +243,13 @@ impl ServoAxis {
         self.is_braked = brake.look(now).holds;
     }
 
-    /// Turns the shaft by hand, by so many turns of the motor.
+    /// Turns the shaft from outside, by `turns` of the motor.
     pub(super) fn displace(&mut self, turns: f64) {
         self.plant.displace(turns * TAU);
         self.wake();
     }
 
-    /// The dictionary alone does not say that something has changed.
+    /// The dictionary alone does not show this change.
     fn wake(&mut self) {
         (self.rest, self.read, self.shown) = (Rest::No, None, [None; SHOWN]);
         self.turn_shaft();
@@ -256,13 +260,13 @@ impl ServoAxis {
         self.turn_shaft();
     }
 
-    /// Shows the angle of the shaft to those that look at it.
+    /// Publishes the angle of the shaft to simulated encoders.
     pub(super) fn turn_shaft(&self) {
         self.shaft.set(self.plant.position());
     }
 
-    /// Restores what is not stored: origin and home are, and the encoder knows the position as far
-    /// as it can; the motor has coasted meanwhile.
+    /// Restores values that are not stored: origin and home are stored, and the encoder knows the
+    /// position as far as it can; the motor has coasted meanwhile.
     pub(super) fn power_on(&mut self, dictionary: &mut ObjectDictionary) {
         self.machine = StateMachine::new();
         self.cascade.reset();
@@ -274,8 +278,8 @@ impl ServoAxis {
         self.read_settings(dictionary);
     }
 
-    /// Ends the time without power, where there was one: what the encoder did not see of it is
-    /// missing in the count.
+    /// Ends the time without power, if any: motion that the encoder did not see is missing in the
+    /// count.
     pub(super) fn end_restart(&mut self) {
         if let Some(change) = self.counter.end_restart(self.plant.position()) {
             self.origin -= change * self.scale.units_per_radian;
@@ -310,7 +314,7 @@ impl ServoAxis {
         self.read_settings(dictionary);
     }
 
-    /// Takes the present commands, and shows what came of them.
+    /// Takes the present commands, and shows their results.
     pub(super) fn exchange(&mut self, dictionary: &mut ObjectDictionary) {
         self.read_settings(dictionary);
         if self.rest == Rest::Shown {
@@ -328,13 +332,15 @@ impl ServoAxis {
         self.rest != Rest::No
     }
 
-    /// True if nothing happens to the axis before its dictionary changes, all its values are shown, and they are not recorded.
+    /// True if nothing happens to the axis before its dictionary changes, all its values are shown,
+    /// and they are not recorded.
     pub(super) fn rests_unseen(&self, dictionary: &ObjectDictionary) -> bool {
         let is_read = self.read.is_some_and(|(changes, _)| changes == dictionary.changes());
         self.rest == Rest::Shown && is_read && self.record.is_none()
     }
 
-    /// True if nobody looks at the axis before SYNC0: all settings are read, no error is to be told, and no other turns with the shaft.
+    /// True if nothing reads the axis before SYNC0: all settings are read, no error is to be
+    /// reported, and no encoder follows the shaft.
     pub(super) fn waits(&self, dictionary: &ObjectDictionary) -> bool {
         let is_read = self.read.is_some_and(|(changes, _)| changes == dictionary.changes());
         is_read && self.reported.is_none() && !self.shaft_is_seen
@@ -499,7 +505,8 @@ impl ServoAxis {
         floor(self.plant.position() * self.scale.encoder_per_radian) / self.scale.encoder_per_radian
     }
 
-    /// Takes gear ratio and feed constant over, while the power stage is off; position 0 stays where it is.
+    /// Takes gear ratio and feed constant over, while the power stage is off; position 0 stays
+    /// where it is.
     fn read_scale(&mut self, dictionary: &ObjectDictionary) {
         if self.activity != Activity::Off {
             return;

@@ -12,7 +12,8 @@ pub(super) struct Demand {
     pub(super) torque: f64,
 }
 
-/// A position loop (P) over a velocity loop (PI), scaled by the inertia so that one tuning fits all plants.
+/// A position loop (P) over a velocity loop (PI), scaled by the inertia so that one tuning fits all
+/// plants.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Cascade {
     integral: f64,

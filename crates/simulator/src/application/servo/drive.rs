@@ -23,14 +23,14 @@ pub struct ServoDrive {
     /// At least one.
     axes: Vec<ServoAxis>,
     time: Option<Instant>,
-    /// True once an event of SYNC0 has come, where the drive is synchronised to it.
+    /// True once an event of SYNC0 has occurred, if the drive is synchronised to it.
     sync0: Option<bool>,
     /// Changes of the dictionary when the error history was looked at.
     history_seen: u64,
 }
 
 impl ServoDrive {
-    /// A drive at rest, powered up in Not ready to switch on.
+    /// A drive at standstill, powered up in Not ready to switch on.
     ///
     /// # Errors
     /// [`DescriptionError`] with the number or the mapped object that is invalid.
@@ -63,7 +63,8 @@ impl ServoDrive {
         Ok(Self { coe: CoeDevice::new(dictionary), axes, time: None, sync0: None, history_seen: 0 })
     }
 
-    /// Shows the angle of the shaft (rad) of its first axis as `shaft`, to encoders that turn with it.
+    /// Shows the angle of the shaft (rad) of its first axis as `shaft`, to encoders that turn with
+    /// it.
     #[must_use]
     pub fn with_shaft(mut self, shaft: Level) -> Self {
         self.axes[0].set_shaft(shaft);
@@ -87,16 +88,16 @@ impl ServoDrive {
         &self.axes
     }
 
-    /// Raises a fault of an axis with this error code, unless there is one already; 0 raises none, and so does an axis that is
-    /// not there.
+    /// Raises a fault of an axis with this error code, unless there is one already. 0 raises none;
+    /// a missing axis is ignored.
     pub fn raise_fault(&mut self, axis: usize, error_code: u16) {
         if let Some(axis) = self.axes.get(axis) {
             self.coe.dictionary_mut().set(axis.entries().raise_fault, error_code.into());
         }
     }
 
-    /// Reports an error code of an axis without a fault, as a drive with a late diagnosis does. Nothing
-    /// happens for an axis that is not there.
+    /// Reports an error code of an axis without a fault, as a drive with a late diagnosis does.
+    /// Nothing happens for an axis that is not there.
     pub fn report_error(&mut self, axis: usize, error_code: u16) {
         if axis < self.axes.len() {
             self.report(axis, error_code);
@@ -110,7 +111,8 @@ impl ServoDrive {
         }
     }
 
-    /// Makes safe torque off of an axis active: it is in Switch on disabled without a fault, and stays there.
+    /// Makes safe torque off of an axis active: it is in Switch on disabled without a fault, and
+    /// stays there.
     pub fn set_safe_torque_off(&mut self, axis: usize, is_active: bool) {
         if let Some(axis) = self.axes.get_mut(axis) {
             axis.set_safe_torque_off(is_active);
@@ -131,15 +133,16 @@ impl ServoDrive {
         }
     }
 
-    /// Sets the brake at the shaft of an axis; `is_powered`: by the drive, while its power stage is on.
+    /// Sets the brake at the shaft of an axis; `is_powered`: by the drive, while its power stage is
+    /// on.
     pub fn set_brake(&mut self, axis: usize, brake: ShaftBrake, is_powered: bool) {
         if let Some(axis) = self.axes.get_mut(axis) {
             axis.set_brake(brake, is_powered);
         }
     }
 
-    /// Makes an axis count from elsewhere, by so many turns of its motor; the shaft stays where it
-    /// is. Targets follow the new count.
+    /// Shifts the position count of an axis by `turns` of its motor; the shaft stays where it is.
+    /// Targets follow the new count.
     pub fn shift_count(&mut self, axis: usize, turns: f64) {
         if let Some(axis) = self.axes.get_mut(axis) {
             axis.shift_count(turns);
@@ -153,14 +156,15 @@ impl ServoDrive {
         }
     }
 
-    /// Turns the shaft of an axis by hand, by so many turns of its motor, with or without power.
+    /// Turns the shaft of an axis from outside, by `turns` of its motor, with or without power.
     pub fn displace(&mut self, axis: usize, turns: f64) {
         if let Some(axis) = self.axes.get_mut(axis) {
             axis.displace(turns);
         }
     }
 
-    /// Records the inputs of its first axis from now on, without end; a second call returns the same record.
+    /// Records the inputs of its first axis from now on, without end; a second call returns the
+    /// same record.
     pub fn record(&mut self) -> ServoRecord {
         self.axes[0].record()
     }
@@ -196,8 +200,9 @@ impl ServoDrive {
         self.axes.iter().for_each(ServoAxis::turn_shaft);
     }
 
-    /// Shows an error of an axis, or its end, in its 0x603F and in 0x1001, and sends the emergency. Its first byte of the
-    /// maker, and the upper half of an error in 0x1003, is the axis, counted from 0.
+    /// Shows an error of an axis, or its end, in its 0x603F and in 0x1001, and sends the emergency.
+    /// Its first byte of the maker, and the upper half of an error in 0x1003, is the axis, counted
+    /// from 0.
     fn report(&mut self, axis: usize, error_code: u16) {
         let shown = self.axes[axis].entries().error_code;
         self.coe.dictionary_mut().set(shown, error_code.into());

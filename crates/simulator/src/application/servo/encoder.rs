@@ -8,10 +8,10 @@ pub enum Encoder {
     /// Every position, however far the shaft has turned.
     #[default]
     Unlimited,
-    /// None: the drive continues with the count that it had when its power went.
+    /// No encoder memory: the drive continues with the count from before the loss of power.
     Incremental,
-    /// Positions within so many turns of the motor; above 0. After a restart the drive counts from
-    /// -1/2 to +1/2 of this range.
+    /// Positions within this many turns of the motor; above 0. After a restart the drive counts
+    /// from -1/2 to +1/2 of this range.
     Absolute {
         /// Turns that the encoder distinguishes.
         turns: f64,

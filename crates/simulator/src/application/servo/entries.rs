@@ -6,7 +6,7 @@ use ethercat::sdo_abort::AbortCode;
 use super::objects::{POSITION_ACTUAL_INTERNAL_VALUE, SIMULATION};
 use crate::coe::{EntryId, ObjectDictionary, common};
 
-/// Handles of the entries that an axis uses; those of 0x1001 and 0x1003 are of all axes.
+/// Handles of the entries that an axis uses; all axes share 0x1001 and 0x1003.
 #[derive(Clone, Debug)]
 pub(super) struct Entries {
     pub(super) error_register: EntryId,
@@ -154,7 +154,8 @@ impl Entries {
         })
     }
 
-    /// Objects that come with each cycle: [`super::settings::Settings::read_set_points`] reads them, or who samples the position.
+    /// Objects that change every cycle. [`super::settings::Settings::read_set_points`] or the
+    /// sampling of the position reads them.
     pub(super) fn set_points(&self) -> [EntryId; 6] {
         [
             self.target_position,

@@ -1,17 +1,23 @@
-//! Homing (IEC 61800-7-201, homing mode, homing methods): the drive turns the shaft by itself until it finds its home.
+//! Homing (IEC 61800-7-201, homing mode, homing methods): the drive turns the shaft by itself until
+//! it finds its home.
 //!
 //! | method | home |
 //! |---|---|
-//! | 1, 2 | the index pulse after the edge at which the negative, the positive limit switch releases the shaft |
-//! | 3 to 6 | the index pulse beside the edge of a home switch at one end: the positive one (3 outside, 4 inside), the negative one (5, 6) |
-//! | 7 to 14 | the index pulse beside an edge of a home switch between the ends: searched in the positive direction first (7 and 8 left edge, 9 and 10 right edge), or in the negative (11, 12 right edge, 13, 14 left edge) |
+//! | 1, 2 | index pulse after the edge at which the negative, positive limit switch releases |
+//! | 3, 4 | index pulse outside, inside the edge of a home switch at the positive end |
+//! | 5, 6 | index pulse outside, inside the edge of a home switch at the negative end |
+//! | 7, 8 | index pulse next to the left edge of a home switch between the ends |
+//! | 9, 10 | the same, next to its right edge; 7 to 10 search in the positive direction first |
+//! | 11, 12 | the same, next to its right edge |
+//! | 13, 14 | the same, next to its left edge; 11 to 14 search in the negative direction first |
 //! | 17 to 30 | the edge itself of method 1 to 14 |
 //! | 33, 34 | the next index pulse in the negative, in the positive direction |
 //! | 35, 37 | the present position of the shaft |
 //!
-//! The index pulse comes once each revolution, where the shaft's angle is 0. An edge counts when it is passed at the speed
-//! towards zero. A search that meets a limit switch turns round where the method says so, and fails otherwise; a switch that is
-//! missing is searched for until the start bit is cleared.
+//! The index pulse comes once each revolution, where the shaft's angle is 0. An edge counts when it
+//! is passed at the speed towards zero. A search that meets a limit switch turns round where the
+//! method says so, and fails otherwise; a switch that is missing is searched for until the start
+//! bit is cleared.
 
 use core::f64::consts::TAU;
 use core::time::Duration;
@@ -149,7 +155,7 @@ enum Stage {
     ToSwitch { search: Search, direction: f64, turned: bool },
     /// Leaves the switch at the side of the search.
     OffSwitch(Search),
-    /// Comes back onto it.
+    /// Returns onto it.
     OntoSwitch(Search),
     /// Moves in this direction, to the next index pulse.
     ToIndex(f64),
@@ -188,7 +194,7 @@ impl Stage {
         }
     }
 
-    /// Step of a stage that moves, whose shaft has turned from `before` to `position`.
+    /// Step of a moving stage; the shaft turned from `before` to `position`.
     fn step(self, switches: &Switches, before: f64, position: f64) -> Next {
         let Some((direction, _)) = self.motion() else { return Next::Stage(self) };
         let turns = (position - before) * direction > 0.0;
@@ -229,7 +235,8 @@ impl Stage {
 }
 
 impl Homing {
-    /// Homing of a shaft at this angle and speed, in rad and rad/s. `attained`: it has been homed before.
+    /// Homing of a shaft at this angle and speed, in rad and rad/s. `attained`: it has been homed
+    /// before.
     pub(super) fn at(position: f64, velocity: f64, attained: bool) -> Self {
         Self {
             stage: Stage::Waiting,
@@ -260,8 +267,8 @@ impl Homing {
             | bit(Statusword::HOMING_ERROR, self.failed)
     }
 
-    /// Runs one control period of `time`, with the shaft at `position`; returns the angle of the home, once
-    /// it is found.
+    /// Runs one control period of `time`, with the shaft at `position`; returns the angle of the
+    /// home, once it is found.
     pub(super) fn step(
         &mut self,
         start: bool,

@@ -16,9 +16,9 @@ use crate::application::sii::entry;
 use crate::coe::common;
 use crate::coe::{Allowed, DataType, Entry, Object, ObjectDictionary, READ_WRITE};
 
-/// Access of a master to the simulated world, in the range of manufacturer-specific objects: sub-index 1
-/// load torque (INTEGER32, mN m), 2 raises a fault with this error code (UNSIGNED16), 3 presence of main
-/// power (BOOLEAN). Of the first axis; those of others follow it.
+/// Lets a master access the simulated world, in the range of manufacturer-specific objects:
+/// sub-index 1 load torque (INTEGER32, mN m), 2 raises a fault with this error code (UNSIGNED16), 3
+/// presence of main power (BOOLEAN). For the first axis; the other axes follow it.
 pub const SIMULATION: u16 = 0x2F00;
 
 /// Position actual internal value, INTEGER32: 0x6064 in encoder counts.
@@ -269,14 +269,16 @@ const TORQUE_SLOPE_PER_MILLE: i64 = 10_000;
 /// Default following error window, in revolutions.
 const FOLLOWING_ERROR_REVOLUTIONS: f64 = 0.05;
 
-/// Quick stop option codes: the function disabled (0), slow-down ramp, quick-stop ramp, current limit, voltage limit, each to
-/// end in Switch on disabled (1 to 4) or to stay in Quick stop active (5 to 8).
+/// Quick stop option codes: the function disabled (0), slow-down ramp, quick-stop ramp, current
+/// limit, voltage limit, each to end in Switch on disabled (1 to 4) or to stay in Quick stop active
+/// (5 to 8).
 const QUICK_STOPS: OneOf = OneOf(&[0, 1, 2, 3, 4, 5, 6, 7, 8]);
 
 /// Shutdown and Disable operation: the function disabled, or after the slow-down ramp.
 const DISABLES: OneOf = OneOf(&[0, 1]);
 
-/// Halt: slow-down ramp, quick-stop ramp, current limit, voltage limit, all staying in Operation enabled.
+/// Halt: slow-down ramp, quick-stop ramp, current limit, voltage limit, all staying in Operation
+/// enabled.
 const HALTS: OneOf = OneOf(&[1, 2, 3, 4]);
 
 /// Fault reaction: the function disabled, or stopped as by [`HALTS`].
@@ -329,7 +331,7 @@ fn simulation(axis: u8) -> Object {
     Object::record(SIMULATION + u16::from(axis), "Simulation", 0, entries)
 }
 
-/// `mapping` with spare, unassigned PDOs after its own, for each of so many axes.
+/// `mapping` with spare, unassigned PDOs after its own, for each of `axes`.
 fn with_spare_pdos(mapping: &PdoMapping, axes: u8) -> PdoMapping {
     let spare = |pdos: &[Pdo], first: u16, name: &str| {
         let mut pdos = pdos.to_vec();
@@ -349,19 +351,21 @@ fn with_spare_pdos(mapping: &PdoMapping, axes: u8) -> PdoMapping {
     }
 }
 
-/// First PDO of an axis: 0x10 behind that of the one before it, as multi-axis drives number them.
+/// First PDO of an axis: 0x10 after the previous axis, as multi-axis drives number them.
 const fn pdo_of(first: u16, axis: u8) -> u16 {
     first + 0x10 * axis as u16
 }
 
-/// Default mapping of a drive with one axis, 12 bytes each way: controlword, target position, target velocity, target torque;
-/// statusword and the actual values of position, velocity and torque.
+/// Default mapping of a drive with one axis, 12 bytes each way: controlword, target position,
+/// target velocity, target torque; statusword and the actual values of position, velocity and
+/// torque.
 #[must_use]
 pub fn default_mapping() -> PdoMapping {
     default_mapping_of(1)
 }
 
-/// Default mapping of a drive with so many axes: for each a PDO each way, 0x10 behind that of the one before it.
+/// Default mapping of a drive with `axes` axes: for each a PDO in each direction, 0x10 after the
+/// previous axis.
 #[must_use]
 pub fn default_mapping_of(axes: u8) -> PdoMapping {
     let pdo = |first, sync_manager, axis: u8, name: &str, entries: [(u16, DataType, &str); 4]| Pdo {

@@ -1,7 +1,7 @@
 //! Limits of the drive itself, behind the MainDevice's: position (0x607D) and speed (0x607F).
 //!
-//! The drive follows no target beyond them: it goes to the limit and stays. A shaft that is beyond
-//! a position limit is not driven farther out. Homing and the stops do not know them.
+//! The drive follows no target beyond them: it moves to the limit and stays. A shaft that is beyond
+//! a position limit is not driven farther out. Homing and the stops ignore them.
 
 /// Limits in position units and seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]

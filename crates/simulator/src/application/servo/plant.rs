@@ -32,7 +32,7 @@ pub struct Plant {
 }
 
 impl Plant {
-    /// A plant at rest at `position` (rad).
+    /// A plant at standstill at `position` (rad).
     #[must_use]
     pub const fn new(parameters: PlantParameters, position: f64) -> Self {
         Self { parameters, position, velocity: 0.0, braked: false }
@@ -56,7 +56,7 @@ impl Plant {
         self.velocity
     }
 
-    /// Turns the shaft by `angle` (rad) by hand, at standstill.
+    /// Turns the shaft by `angle` (rad) from outside, at standstill.
     pub fn displace(&mut self, angle: f64) {
         self.position += angle;
         self.velocity = 0.0;
@@ -67,12 +67,12 @@ impl Plant {
         self.braked = braked;
     }
 
-    /// Turns for `time` under the motor's `torque` against `load_torque` (both N m; a positive load brakes
-    /// positive motion).
+    /// Turns for `time` under the motor's `torque` against `load_torque` (both N m; a positive load
+    /// brakes positive motion).
     ///
-    /// Symplectic Euler: the new velocity moves the position. Viscous friction is taken implicitly, and
-    /// Coulomb friction stops the shaft but never reverses it, so that the integration is stable at any
-    /// step.
+    /// Symplectic Euler: the new velocity moves the position. Viscous friction is taken implicitly,
+    /// and Coulomb friction stops the shaft but never reverses it, so that the integration is
+    /// stable at any step.
     pub fn advance(&mut self, torque: f64, load_torque: f64, time: Duration) {
         let PlantParameters { inertia, viscous_friction, coulomb_friction, torque_limit } = self.parameters;
         let time = time.as_secs_f64();

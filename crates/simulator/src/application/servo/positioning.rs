@@ -1,9 +1,11 @@
-//! Set-points of profile position mode and their handshake (IEC 61800-7-201, profile position mode, functional description).
+//! Set-points of profile position mode and their handshake (IEC 61800-7-201, profile position mode,
+//! functional description).
 //!
-//! A rising edge of bit 4 of the controlword hands over the target position 0x607A; bit 12 of the statusword acknowledges it,
-//! and falls once bit 4 is low again and another set-point can be taken. With bit 5 it replaces those before; without, one
-//! waits behind the one that runs. Bit 6 counts it from the target before. With bit 9 the running set-point is passed at
-//! profile velocity where another waits.
+//! A rising edge of bit 4 of the controlword hands over the target position 0x607A. Bit 12 of the
+//! statusword acknowledges it, and falls when bit 4 is low again and another set-point is accepted.
+//! With bit 5 the new set-point replaces the earlier ones; without it, one set-point waits behind
+//! the running one. Bit 6 makes it relative to the previous target. With bit 9 the axis passes the
+//! running set-point at profile velocity if another one waits.
 
 use core::time::Duration;
 
@@ -13,7 +15,7 @@ use super::CONTROL_PERIOD;
 use super::profile::{Bounds, Profile};
 use super::set_point::nearest;
 
-/// Set-points of a drive: the running one, and the one that waits.
+/// Set-points of a drive: the running one, and the waiting one.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct SetPoints {
     running: Option<f64>,
@@ -31,7 +33,8 @@ impl SetPoints {
         *self = Self { before: controlword.new_set_point(), ..Self::default() };
     }
 
-    /// Runs the handshake for one control period. `position` is where the axis is, in position units.
+    /// Runs the handshake for one control period. `position` is where the axis is, in position
+    /// units.
     pub(super) fn step(&mut self, controlword: Controlword, target: i32, position: f64) {
         let new = controlword.new_set_point();
         if new && !self.before {
@@ -53,7 +56,8 @@ impl SetPoints {
         self.acknowledged = true;
     }
 
-    /// Advances `profile` by a control period towards the running set-point; it stops where there is none.
+    /// Advances `profile` by a control period towards the running set-point; it stops where there
+    /// is none.
     pub(super) fn advance(
         &mut self,
         profile: &mut Profile,

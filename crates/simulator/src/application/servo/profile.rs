@@ -1,4 +1,5 @@
-//! Trapezoids: demands of bounded velocity and acceleration (IEC 61800-7-201, profile position and profile velocity mode).
+//! Trapezoids: demands of bounded velocity and acceleration (IEC 61800-7-201, profile position and
+//! profile velocity mode).
 
 use core::time::Duration;
 
@@ -37,8 +38,8 @@ impl Profile {
         self.position += self.velocity * seconds;
     }
 
-    /// Advances by `time` towards `target`, to be there at `end_velocity` (0 or more). Returns `true` once it is there: at
-    /// rest, or past it.
+    /// Advances by `time` towards `target`, to reach it at `end_velocity` (0 or more). Returns
+    /// `true` when it stopped there or passed it.
     pub(super) fn approach(
         &mut self,
         target: f64,

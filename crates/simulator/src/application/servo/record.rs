@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use ethercat::cia402::{Controlword, ModeOfOperation, State};
 use ethercat::time::Instant;
 
-/// Values of a drive at one application step: in Op from its outputs, in other states from its objects.
+/// Values of a drive at one application step: in Op from its outputs, in other states from its
+/// objects.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Taken {
     /// Instant of the step: every [`STEP`](crate::sub_device::STEP), or each SYNC0 where it runs.
@@ -28,7 +29,7 @@ pub struct Taken {
     pub state: State,
     /// Position of the shaft, as in 0x6064, in counts.
     pub position: i32,
-    /// True angle of the shaft, in rad, whatever the drive counts.
+    /// True angle of the shaft, in rad, independent of the drive's count.
     pub angle: f64,
     /// Speed of the shaft, in counts per second.
     pub velocity: f64,

@@ -4,8 +4,8 @@ use core::time::Duration;
 
 /// Target positions of CSP, joined by straight lines (CiA 402, interpolation time period 0x60C2).
 ///
-/// Positions are in counts that do not wrap; targets are the 32-bit values of 0x607A, which do: a target is
-/// taken to lie less than half their range away.
+/// Positions are in counts that do not wrap; targets are the 32-bit values of 0x607A, which do: a
+/// target is taken to lie less than half their range away.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Interpolation {
     target: i32,
@@ -17,7 +17,7 @@ pub(super) struct Interpolation {
 }
 
 impl Interpolation {
-    /// Interpolation at rest at `position`.
+    /// Interpolation at standstill at `position`.
     pub(super) fn at(position: f64) -> Self {
         Self {
             target: wrapped(position),
@@ -64,8 +64,8 @@ impl Interpolation {
         self.start + self.velocity * self.elapsed.as_secs_f64()
     }
 
-    /// Velocity to feed forward, in counts per second. It continues for a period after the end of the line,
-    /// so that a target that comes a little late does not look like a stop.
+    /// Velocity to feed forward, in counts per second. It continues for a period after the end of
+    /// the line, so that a target that comes a little late does not look like a stop.
     pub(super) fn velocity(&self) -> f64 {
         if self.elapsed < self.period.saturating_mul(2) { self.velocity } else { 0.0 }
     }
@@ -99,7 +99,8 @@ pub(super) fn wrapped(position: f64) -> i32 {
     floor(position) as i64 as i32
 }
 
-/// The next whole number below. Where the processor has no instruction of its own for that, `f64::floor` is a function of some forty.
+/// The next whole number below. Without a processor instruction, `f64::floor` is a function of some
+/// forty instructions.
 pub(super) fn floor(value: f64) -> f64 {
     const WHOLE: f64 = (1_u64 << 52) as f64;
     if value.abs() < WHOLE {
@@ -163,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn braking_ends_at_rest() {
+    fn braking_ends_at_standstill() {
         let mut braking = Braking { position: 0.0, velocity: -10.0 };
         for _ in 0..1000 {
             braking.advance(100.0, Duration::from_micros(125));

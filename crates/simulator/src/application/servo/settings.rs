@@ -12,8 +12,8 @@ use super::own_limits::OwnLimits;
 use super::profile::Bounds;
 use crate::coe::{EntryId, ObjectDictionary};
 
-/// Position units per radian of the motor shaft, by gear ratio and feed constant (IEC 61800-7-201, factor group): the feed of
-/// a motor revolution is the feed constant over the gear ratio.
+/// Position units per radian of the motor shaft, by gear ratio and feed constant (IEC 61800-7-201,
+/// factor group): the feed of a motor revolution is the feed constant over the gear ratio.
 pub(super) fn units_per_radian(dictionary: &ObjectDictionary, entries: &Entries) -> f64 {
     let get = |entry: EntryId| dictionary.get(entry) as f64;
     let feed = get(entries.feed) * get(entries.gear_shaft_revolutions);
@@ -60,7 +60,8 @@ pub(super) struct Settings {
     /// Distance from the target within which it is reached, and for how long: 0x6067, 0x6068.
     pub(super) position_window: f64,
     pub(super) position_window_time: Duration,
-    /// The same of velocities, in position units a second: 0x606D, 0x606E; of speed zero: 0x606F, 0x6070.
+    /// The same of velocities, in position units a second: 0x606D, 0x606E; of speed zero: 0x606F,
+    /// 0x6070.
     pub(super) velocity_window: f64,
     pub(super) velocity_window_time: Duration,
     pub(super) velocity_threshold: f64,
@@ -76,7 +77,7 @@ pub(super) struct Settings {
     pub(super) torque_offset: f64,
     pub(super) load_torque: f64,
     pub(super) power: bool,
-    /// Mode of operation; `None` for one that the drive does not support.
+    /// Mode of operation; `None` for an unsupported mode.
     pub(super) mode: Option<ModeOfOperation>,
     pub(super) homing: HomingSettings,
     /// Position of the home, in counts.
@@ -160,7 +161,8 @@ impl Settings {
         settings
     }
 
-    /// Reads the set-points alone, which come with each cycle; those of positions are taken when they are sampled.
+    /// Reads only the set-points, which change every cycle. Position set-points are read when they
+    /// are sampled.
     pub(super) fn read_set_points(
         &mut self,
         dictionary: &ObjectDictionary,
@@ -179,8 +181,9 @@ impl Settings {
     }
 }
 
-/// Deceleration of a stop by its option code; `None` for 0, the drive function disabled. Codes of the quick stop that hold
-/// (5 to 8) are those of 1 to 4 otherwise. The current and the voltage limit are one here, the torque of the motor.
+/// Deceleration of a stop by its option code; `None` for 0, the drive function disabled. Quick-stop
+/// codes 5 to 8 also hold the axis, and otherwise equal 1 to 4. The current limit and the voltage
+/// limit are one here: the torque of the motor.
 fn stop(option: i64, slow: f64, quick: f64, hardest: f64) -> Option<f64> {
     match option {
         0 => None,

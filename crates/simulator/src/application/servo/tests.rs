@@ -154,7 +154,7 @@ impl Bench {
 }
 
 #[test]
-fn the_drive_climbs_to_operation_enabled_in_its_own_time_and_does_not_move() {
+fn drive_reaches_operation_enabled_step_by_step_without_moving() {
     let description =
         ServoDescription { initial_position: 3.0, transition_time: 4 * MILLISECOND, ..description() };
     let mut bench = Bench::new(&description);
@@ -200,7 +200,7 @@ fn csp_follows_a_sine_within_bounds() {
         let next = start + (amplitude * (TAU * 0.5 * time).sin()) as i32;
         bench.outputs.position = next;
         let inputs = bench.cycle();
-        // The position at the end of this cycle is that of the target at its start, less the lag.
+        // The position at the end of this cycle equals the target at its start, less the lag.
         worst = worst.max((inputs.position - wanted).abs());
         farthest = farthest.max((inputs.position - start).abs());
         assert_eq!(inputs.state(), Some(State::OperationEnabled), "cycle {cycle}");
@@ -238,7 +238,7 @@ fn csv_reaches_its_velocity_under_load_and_cst_accelerates() {
 
 // feature(simulator): a far target at enabling is a fault, without a move
 #[test]
-fn enabling_with_a_far_target_is_a_following_error_without_a_move() {
+fn enabling_with_far_target_is_following_error_without_motion() {
     let mut bench = Bench::new(&ServoDescription { initial_position: 1.0, ..description() });
     let start = bench.cycles(5).position;
     for controlword in [0x06, 0x07, 0x0F] {
@@ -273,7 +273,7 @@ fn a_jump_in_operation_faults_stops_and_can_be_reset() {
 }
 
 #[test]
-fn quick_stop_decelerates_at_its_rate_and_ends_in_switch_on_disabled() {
+fn quick_stop_decelerates_at_its_rate_then_disables() {
     let mut bench = Bench::new(&description());
     bench.write(object::MODES_OF_OPERATION, 0, &[9]);
     let deceleration = 1000.0 * COUNTS;
@@ -316,7 +316,7 @@ fn quick_stop_option_6_holds_until_voltage_is_disabled() {
 }
 
 #[test]
-fn halt_stops_and_lets_go_on() {
+fn halt_stops_and_release_resumes() {
     let mut bench = Bench::new(&description());
     bench.write(object::MODES_OF_OPERATION, 0, &[9]);
     bench.enable();
@@ -334,7 +334,7 @@ fn halt_stops_and_lets_go_on() {
 }
 
 #[test]
-fn leaving_op_enabled_is_a_communication_fault_and_the_drive_brakes_by_itself() {
+fn leaving_op_while_enabled_is_communication_fault_and_brakes() {
     let mut bench = Bench::new(&description());
     bench.write(object::MODES_OF_OPERATION, 0, &[9]);
     bench.enable();
@@ -419,7 +419,7 @@ impl Bench {
 }
 
 #[test]
-fn a_mapping_of_its_own_is_used() {
+fn custom_mapping_is_used() {
     let mut description = description();
     let entry = |value| PdoEntry::from_mapping_value(value);
     description.mapping.outputs[0].entries =
@@ -467,7 +467,8 @@ fn a_description_that_cannot_be_is_refused() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
 
-    /// For any command and any jump of time, numbers stay finite and the shaft within the motor's limits.
+    /// For any command and any jump of time, numbers stay finite and the shaft within the motor's
+    /// limits.
     #[test]
     fn no_command_and_no_jump_in_time_makes_the_plant_unstable(
         cycles in proptest::collection::vec(

@@ -1,6 +1,8 @@
-//! Touch probes (IEC 61800-7-201, touch probe functionality): positions stored at the edges of an input, or at the index pulse.
+//! Touch probes (IEC 61800-7-201, touch probe functionality): positions stored at the edges of an
+//! input, or at the index pulse.
 //!
-//! The low byte of 0x60B8 belongs to probe 1, the high byte to probe 2; those of 0x60B9 show them. The source 0x60D0 is not there.
+//! The low byte of 0x60B8 belongs to probe 1, the high byte to probe 2; 0x60B9 reports their state
+//! in the same layout. The source 0x60D0 is not simulated.
 
 use super::homing::index_pulse;
 
@@ -106,7 +108,7 @@ mod tests {
     const BOTH: u8 = ENABLE | POSITIVE_EDGE | NEGATIVE_EDGE;
 
     #[test]
-    fn the_first_event_is_kept_until_the_probe_is_enabled_anew() {
+    fn first_event_is_kept_until_probe_is_enabled_again() {
         let mut probe = TouchProbe::new(Some((1.0, 2.0)));
         probe.step(0, 0.0, 1.5);
         assert_eq!((probe.status(), probe.take_stored()), (0, [None; 2]));
@@ -123,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn continuous_ones_store_every_event_and_only_edges_asked_for() {
+    fn continuous_probes_store_every_event_of_enabled_edges() {
         let mut probe = TouchProbe::new(Some((1.0, 2.0)));
         for (before, edge) in [(0.5, 1.0), (3.5, 2.0)] {
             probe.step(ENABLE | CONTINUOUS | POSITIVE_EDGE, before, 1.5);
@@ -134,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn the_index_pulse_is_a_source_of_its_own_and_the_others_give_nothing() {
+    fn index_pulse_is_a_source_and_other_sources_trigger_nothing() {
         let mut probe = TouchProbe::new(Some((1.0, 2.0)));
         probe.step(BOTH | INDEX_PULSE, 0.0, 1.5);
         assert_eq!(probe.take_stored(), [None; 2]);

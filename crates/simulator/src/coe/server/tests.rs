@@ -116,7 +116,7 @@ fn expedited_normal_and_segmented_uploads_at_every_mailbox_size() {
 }
 
 #[test]
-fn expedited_normal_and_segmented_downloads_at_every_mailbox_size() {
+fn expedited_normal_segmented_downloads_at_every_mailbox_size() {
     for limit in LIMITS {
         let mut server = server();
         assert_eq!(download(&mut server, (0x2000, 0, false), &[1, 2], limit), Ok(()));
@@ -139,7 +139,7 @@ fn expedited_normal_and_segmented_downloads_at_every_mailbox_size() {
 }
 
 #[test]
-fn an_expedited_download_without_a_size_takes_what_the_object_holds() {
+fn expedited_download_without_size_takes_object_length() {
     let mut server = server();
     let replies = raw_exchange(&mut server, &[0, 0x20, 0x22, 0x00, 0x20, 0, 0xCD, 0xAB, 0, 0], 10);
     assert!(matches!(response(&replies[0]), Ok(SdoResponse::InitiateDownload { .. })));

@@ -49,7 +49,7 @@ fn memory_ends_where_the_ram_size_says() {
 }
 
 #[test]
-fn process_data_passes_through_sync_managers_and_fmmus_in_one_read_write() {
+fn lrw_exchanges_process_data_through_sync_managers_and_fmmus() {
     let mut esc = esc();
     sync_manager(&mut esc, 2, SyncManager::CONTROL_OUTPUTS, 0x1100, 3);
     sync_manager(&mut esc, 3, SyncManager::CONTROL_INPUTS, 0x1180, 3);
@@ -175,7 +175,7 @@ fn res_in_turn_asks_for_a_restart() {
 
 // feature(simulator): write protection, of the registers and of the ESC
 #[test]
-fn protected_registers_are_written_only_in_a_frame_that_opens_them() {
+fn protected_registers_accept_writes_only_in_unlocking_frame() {
     let mut esc = esc();
     assert!(set(&mut esc, register::WRITE_REGISTER_PROTECTION, &[1]));
     assert!(!set(&mut esc, register::STATION_ADDRESS, &[1, 0]));

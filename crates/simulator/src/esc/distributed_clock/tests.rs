@@ -22,8 +22,8 @@ fn the_speed_counter_formula_and_its_inverse_agree() {
     assert!((deviation(4096.0, 3969.0) - 763e-6).abs() < 1e-6);
 }
 
-/// Distributes the true time to a clock every `interval` ns and returns the worst error in ns over the last tenth; the register shows no more at
-/// its end.
+/// Distributes the true time to a clock every `interval` ns and returns the worst error in ns over
+/// the last tenth; the register shows no more at its end.
 fn worst_error(drift_ppm: f64, interval: u64, writes: u64, bits_64: bool) -> u64 {
     let (mut clock, mut memory) = unit(drift_ppm, 123_456_789, bits_64);
     memory.store(dc::SYSTEM_TIME_OFFSET, &0_u64.wrapping_sub(123_456_789).to_le_bytes());
@@ -43,7 +43,8 @@ fn worst_error(drift_ppm: f64, interval: u64, writes: u64, bits_64: bool) -> u64
     worst
 }
 
-/// In a second of cycles the clock follows, by the time constant of the loop behind; how fast its crystal is it has learnt after many thousand.
+/// In a second of cycles the clock follows, by the time constant of the loop behind; how fast its
+/// crystal is it has learnt after many thousand.
 // feature(simulator): the control loop of a clock learns the rate of its crystal over writes (0x0935), as many as the filter depth says
 #[test]
 fn it_follows_within_a_second_and_learns_the_rate_over_writes() {
@@ -61,7 +62,7 @@ fn it_follows_within_a_second_and_learns_the_rate_over_writes() {
 }
 
 #[test]
-fn it_converges_in_a_static_drift_phase_of_15_000_frames_whatever_their_period() {
+fn converges_in_15_000_static_drift_frames_at_any_period() {
     for drift in [-100.0, 100.0] {
         for interval in [25_000, 50_000, 250_000] {
             let worst = worst_error(drift, interval, 15_000, true);
@@ -141,9 +142,10 @@ fn a_leap_of_the_system_time_over_the_next_event_ends_them() {
     assert_eq!(clock.take_sync(&memory, SyncSignal::Sync0), None);
 }
 
-/// A frame that was on its way when a pulse came makes the system time leap: that pulse comes, and those that were leapt over do not.
+/// A frame on its way when a pulse is due makes the system time jump: that pulse occurs, pulses
+/// skipped by the jump do not.
 #[test]
-fn a_leap_behind_a_pulse_that_is_due_makes_up_for_none_that_it_leaps_over() {
+fn clock_jump_past_due_pulses_does_not_emit_them() {
     let (mut clock, mut memory) = unit(0.0, 0, true);
     activate(&mut clock, &mut memory, Instant::EPOCH, 1_000_000, 1_000_000);
     memory.store(dc::SYSTEM_TIME_OFFSET, &1_000_000_000_000_000_000_u64.to_le_bytes());
@@ -153,7 +155,7 @@ fn a_leap_behind_a_pulse_that_is_due_makes_up_for_none_that_it_leaps_over() {
 }
 
 #[test]
-fn a_start_time_at_the_end_of_the_counter_is_shown_beyond_its_wrap() {
+fn start_time_at_counter_end_is_shown_after_wrap() {
     let (mut clock, mut memory) = unit(0.0, u64::MAX - 1_000, true);
     activate(&mut clock, &mut memory, Instant::EPOCH, u64::MAX - 500, 1_000_000);
     clock.refresh(&mut memory, Instant::from_nanos(600));
@@ -201,7 +203,7 @@ fn sync1_depends_on_sync0() {
 }
 
 #[test]
-fn sync1_keeps_its_grid_over_a_leap_of_time_and_ends_with_its_bit() {
+fn sync1_keeps_its_grid_over_time_jump_and_ends_with_its_bit() {
     let (mut clock, mut memory) = unit(0.0, 0, true);
     memory.store(dc::SYNC1_CYCLE_TIME, &1_250_000_u32.to_le_bytes());
     memory.store(dc::START_TIME, &1_000_000_u64.to_le_bytes());
@@ -221,7 +223,7 @@ fn sync1_keeps_its_grid_over_a_leap_of_time_and_ends_with_its_bit() {
 }
 
 #[test]
-fn a_single_edge_is_held_until_its_time_is_read_and_of_many_the_newest_counts() {
+fn single_latch_holds_until_read_and_continuous_keeps_newest() {
     let at = Instant::from_nanos;
     let (mut clock, mut memory) = unit(0.0, 1_000, true);
     let time = |memory: &Memory, place: u16| memory.quad_word(dc::LATCH_TIMES + 8 * place);
@@ -235,7 +237,8 @@ fn a_single_edge_is_held_until_its_time_is_read_and_of_many_the_newest_counts() 
     assert_eq!([0, 1, 2, 3].map(|place| time(&memory, place)), [1_100, 1_400, 1_305, 1_405]);
     assert_eq!((status(&memory, 0), status(&memory, 1)), (0x01, 0x00), "only a single edge has a flag");
     assert!(DistributedClock::holds_edge(&memory));
-    // The time of another edge lets nothing go, nor does a read for inputs that are the application's.
+    // The time of another edge releases nothing, nor does a read for inputs that belong to the
+    // application.
     DistributedClock::latch_times_read(&mut memory, |register| register == dc::LATCH_TIMES + 8);
     memory.set_byte(dc::CYCLIC_UNIT_CONTROL, 0x10);
     assert!(!DistributedClock::holds_edge(&memory));
@@ -256,10 +259,11 @@ fn a_cycle_time_of_zero_is_one_event() {
     assert_eq!(clock.take_sync(&memory, SyncSignal::Sync0), None);
 }
 
-/// SYNC0 and latched times deviate by up to the jitter, either way, and alike in each run of a seed.
+/// SYNC0 and latched times deviate by up to the jitter, either way, and alike in each run of a
+/// seed.
 // feature(simulator): SYNC pulses and times of a clock with seeded jitter
 #[test]
-fn pulses_and_latched_times_jitter_as_far_as_they_are_told() {
+fn pulses_and_latched_times_jitter_as_configured() {
     const JITTER: u32 = 2_000;
     let deviations = |seed: u64| {
         let mut memory = Memory::up_to(0x1_0000);

@@ -1,4 +1,5 @@
-//! Changes of `onbeat doctor --fix` on a card, and their undoing by `--restore`: by its own words, and by the kernel's files.
+//! Changes of `onbeat doctor --fix` on a card, and their undoing by `--restore`: by its own words,
+//! and by the kernel's files.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +7,8 @@ use serde_json::Value;
 
 use super::super::guest::Results;
 
-/// Checks the three looks at the card of `driver`: all `mended` must have been better meanwhile, and all is as before.
+/// Checks the three looks at the card of `driver`: all `mended` must have been better meanwhile,
+/// and all is as before.
 ///
 /// # Errors
 /// The expected and the found result.
@@ -26,7 +28,7 @@ pub(super) fn judge(results: &Results, driver: &str, mended: &[&str]) -> Result<
         if !done || is_ok(was) != Some(false) || is_ok(is) != Some(true) {
             let all = &during.0["mended"];
             return Err(format!(
-                "{driver}: expected {name} to be mended, found {was:?}, then {is:?}: {all}"
+                "{driver}: expected {name} to be fixed, found {was:?}, then {is:?}: {all}"
             ));
         }
     }
@@ -43,12 +45,12 @@ pub(super) fn judge(results: &Results, driver: &str, mended: &[&str]) -> Result<
             said()
         ));
     }
-    println!("the doctor mended on {driver} and put back: {}", mended.join(", "));
+    println!("the doctor fixed on {driver} and restored: {}", mended.join(", "));
     Ok(())
 }
 
-/// True if a check finds the state from before. Errors are counted meanwhile; and of the CPUs that an interrupt may come to, which the
-/// settings show, the kernel chooses one anew.
+/// True if a check finds the state from before. Errors are counted meanwhile; and of the CPUs
+/// allowed for an interrupt, which the settings show, the kernel selects one again.
 fn is_back(name: &str, was: &Look<'_>, is: Option<&Look<'_>>) -> bool {
     match name {
         "nic-errors" => true,

@@ -109,7 +109,7 @@ pub(super) fn analyse(path: &Path, options: Options, json: bool) -> Result<(), F
     if found.holds() { Ok(()) } else { Err(Failure::silent(NOT_SCHEDULABLE)) }
 }
 
-/// An event's way through SubDevices that sample on their own, and through those with SYNC0.
+/// Path of an event through free-running SubDevices, and through SubDevices with SYNC0.
 fn ways(robot: &RobotConfig, network: &Network, computing_ns: u64) -> Vec<(&'static str, Way)> {
     let period_ns = nanoseconds(robot.cycle.period);
     let way = |sampling| network.way(period_ns, robot.cycle.frame_order, computing_ns, sampling);

@@ -1,4 +1,4 @@
-//! A picture of who runs when, as plain shapes.
+//! Gantt chart of the tasks, as plain shapes.
 
 use schedulability::TaskSet;
 use schedulability::timeline::Timeline;

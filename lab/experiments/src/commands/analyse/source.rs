@@ -34,7 +34,8 @@ fn is_recording(path: &Path) -> bool {
 /// First bytes of a recording.
 const RECORDING: &[u8; 18] = b"# onbeat recording";
 
-/// The cycle of a recorded run as a task: its longest execution time seen and a margin, its latest start as jitter.
+/// The cycle of a recorded run as a task: its longest execution time seen and a margin, its latest
+/// start as jitter.
 fn recorded(path: &Path, policy: Option<Policy>, margin: f64) -> Result<Source, Failure> {
     let file = path.display();
     let fail = |why: String| Failure::new(format!("{file}: {why}"));

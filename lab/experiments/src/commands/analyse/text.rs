@@ -64,9 +64,9 @@ fn steps(set: &TaskSet) -> String {
     let mut text = "Steps of W for the first job, from W = blocking + wcet on\n".to_owned();
     for (place, task) in set.tasks.iter().enumerate() {
         let steps = fixed_priority::steps(set, place);
-        let told: Vec<String> = steps.into_iter().map(time).collect();
-        let told = if told.is_empty() { "none: it cannot be preempted".into() } else { told.join(", ") };
-        let _ = writeln!(text, "{}: {told}", task.name);
+        let found: Vec<String> = steps.into_iter().map(time).collect();
+        let found = if found.is_empty() { "none: it cannot be preempted".into() } else { found.join(", ") };
+        let _ = writeln!(text, "{}: {found}", task.name);
     }
     text.push('\n');
     text
@@ -212,13 +212,13 @@ fn why(set: &TaskSet, found: &Analysis, miss: &Miss) -> String {
     let overloaded = found.tasks[miss.place].response == ResponseTime::Unbounded
         || processor.is_some_and(|processor| processor.feasibility == Some(Feasibility::Overloaded));
     if overloaded && miss.parts.is_empty() {
-        return format!("{name} {late} because cpu {} is asked for {full:.2} %", task.cpu);
+        return format!("{name} {late} because cpu {} has a utilisation of {full:.2} %", task.cpu);
     }
     if let (ResponseTime::AtLeast(_), true) = (found.tasks[miss.place].response, miss.parts.is_empty()) {
         return format!("{name} is not proven to meet its deadline: no bound was found in reasonable time");
     }
     let parts = miss.parts.iter().take(4).map(|&(part, ns)| match part {
-        Part::Own => format!("{} of its own", time(ns)),
+        Part::Own => format!("{} of execution", time(ns)),
         Part::Jitter => format!("{} of release jitter", time(ns)),
         Part::Blocking => format!("{} of blocking by lower priorities", time(ns)),
         Part::Task { place, jobs: 1 } => format!("{} of {}", time(ns), set.tasks[place].name),

@@ -1,4 +1,5 @@
-//! Data flow as `onbeat analyse` computes it: frames of the bus, order of frames, steps of the SubDevice.
+//! Data flow as `onbeat analyse` computes it: frames of the bus, order of frames, steps of the
+//! SubDevice.
 
 use control::stop::StopHandle;
 use ethercat::main_device::Configuration;
@@ -25,7 +26,7 @@ pub(super) fn latency(order: FrameOrder, configuration: Configuration) -> Result
     Ok(network.way(period_ns, order, COMPUTING_NS, sampling).latency())
 }
 
-/// Delay of a frame in the SubDevice, there and back: as `onbeat analyse` has it where nothing is said.
+/// Delay of a frame in the SubDevice, there and back: the default of `onbeat analyse`.
 const FORWARD_NS: u64 = 1_000;
 
 /// Computing time of the MainDevice in a cycle, likewise; a controller process's answer is within.
@@ -40,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn steps_of_the_subdevice_and_the_order_of_frames_make_the_difference() {
+    fn steps_of_the_subdevice_and_frame_order_differ() {
         let of = |order, milliseconds| {
             let period = Duration::from_millis(milliseconds);
             let configuration = Configuration { target: AlState::Op, period, ..Configuration::default() };

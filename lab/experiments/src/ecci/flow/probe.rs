@@ -1,4 +1,5 @@
-//! SubDevice that turns its inputs over and notes the reaction, and the controller in the cycle's thread that copies them.
+//! SubDevice that turns its inputs over and notes the reaction, and the controller in the cycle's
+//! thread that copies them.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -33,8 +34,8 @@ fn stamp(shared: &Shared, add: impl FnOnce(&mut Stamps)) {
     add(&mut shared.lock().unwrap_or_else(PoisonError::into_inner));
 }
 
-/// Copies the event to the reaction, in the cycle's thread. Its lock is one that nobody holds for long; it is no controller
-/// for a robot.
+/// Copies the event to the reaction, in the cycle's thread. Its lock is held only briefly; it is no
+/// controller for a robot.
 pub(super) struct Echo {
     shared: Shared,
     input: Option<Input<u8>>,

@@ -26,7 +26,7 @@ fn states(controllers: &Controllers) -> Vec<(&str, State)> {
 
 // feature(ros2): controllers are loaded, configured, activated, deactivated and unloaded as ros2_control does it, with its refusals
 #[test]
-fn a_controller_goes_through_the_states_of_ros2_control_one_by_one() {
+fn a_controller_passes_through_the_states_of_ros2_control() {
     let mut all = controllers();
     assert_eq!(states(&all), [("a", State::Active), ("b", State::Inactive), ("c", State::Unconfigured)]);
     assert_eq!(all.load("b").unwrap_err(), "controller `b` is loaded already");
@@ -116,7 +116,7 @@ fn robot_with_sensor() -> Description {
 
 // feature(ros2): `joint_state_broadcaster` and a broadcaster for each sensor by its name are among the controllers: spawned and unspawned beside another, they publish while they are active
 #[test]
-fn broadcasters_are_controllers_that_are_active_beside_another() {
+fn broadcasters_are_active_next_to_another_controller() {
     let robot = robot_with_sensor();
     let mut all = Controllers::new(&robot);
     all.refresh(0);

@@ -62,7 +62,7 @@ fn tell(bench: &mut Bench, report: Report) {
 }
 
 #[test]
-fn a_long_trajectory_passes_a_small_port_in_order_and_the_port_is_given_back() {
+fn a_long_trajectory_passes_a_small_port_and_returns_it() {
     let (mut bench, mut orders) = (Bench::new(POSITION), Orders::default());
     let id = orders.next_id();
     let wanted = trajectory(id, 500);
@@ -91,7 +91,7 @@ fn more_than_find_room_are_refused_and_ids_never_come_again() {
 }
 
 #[test]
-fn when_the_cycle_ends_whoever_waits_hears_of_it() {
+fn waiting_clients_are_notified_when_the_cycle_ends() {
     let (mut bench, mut orders) = (Bench::new(POSITION), Orders::default());
     let (taken, given) = (orders.next_id(), orders.next_id());
     for id in [taken, given] {

@@ -19,7 +19,7 @@ fn waiting(queue: &mut Receiver<Message>) -> VecDeque<Message> {
 }
 
 #[test]
-fn a_page_gets_the_newest_of_each_document_every_event_and_its_channels() {
+fn a_page_gets_newest_documents_all_events_and_its_channels() {
     let hub = Hub::default();
     let (page, mut queue) = hub.join().unwrap();
     hub.attach(1, 3);
@@ -44,7 +44,7 @@ fn a_page_gets_the_newest_of_each_document_every_event_and_its_channels() {
 
 // feature(program): a slow browser loses rows of `serve`, which are counted and told, and the newest documents wait for it in bounded memory
 #[test]
-fn a_page_that_takes_nothing_costs_a_bounded_queue_and_is_told_what_it_lost() {
+fn a_slow_page_has_a_bounded_queue_and_sees_its_losses() {
     let hub = Hub::default();
     let (page, mut queue) = hub.join().unwrap();
     hub.attach(1, 1);
@@ -79,7 +79,7 @@ fn a_page_that_takes_nothing_costs_a_bounded_queue_and_is_told_what_it_lost() {
 }
 
 #[test]
-fn wishes_that_cannot_be_are_refused_and_those_of_another_cycle_are_nobody_s() {
+fn impossible_wishes_are_refused_and_outdated_ones_ignored() {
     let hub = Hub::default();
     let (page, mut queue) = hub.join().unwrap();
     hub.attach(1, 3);

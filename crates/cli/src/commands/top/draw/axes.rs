@@ -46,18 +46,20 @@ pub(super) fn render(picture: &Picture, scroll: usize, area: Rect, buffer: &mut 
     table.render(inner, buffer);
 }
 
-/// Draws curves of the axes from the first one shown on, right of so many columns, and gives the place left of them.
+/// Draws curves of the axes from the first one shown on, right of so many columns, and gives the
+/// place left of them.
 fn render_curves(picture: &Picture, first: usize, left: u16, area: Rect, buffer: &mut Buffer) -> Rect {
     let [table, curves] = Layout::horizontal([Constraint::Length(left), Constraint::Min(0)]).areas(area);
-    Paragraph::new("over the last pictures, by the mode").style(faint()).render(curves, buffer);
+    Paragraph::new("latest values, in the unit of the mode").style(faint()).render(curves, buffer);
     for (axis, line) in (first..rows(picture)).zip(curves.rows().skip(1)) {
         curve(picture, axis, line, buffer);
     }
     table
 }
 
-/// Columns from left to right: head, side, least room in which it is shown, and width; those of the name and of the reason
-/// follow from what they show. [`cells`] has a row's in the same order.
+/// Columns from left to right: head, alignment, least space in which the column is shown, and
+/// width; widths of the name and of the reason follow from their contents. [`cells`] has a row's in
+/// the same order.
 const COLUMNS: [(&str, Alignment, Room, u16); 9] = [
     (NAME, Alignment::Left, Room::Small, 0),
     ("mode", Alignment::Left, Room::Wide, 4),
@@ -78,7 +80,7 @@ const NAME: &str = "";
 struct Columns {
     room: Room,
     name: u16,
-    /// Columns of the table, where curves find room beside it.
+    /// Columns of the table if curves fit next to it.
     curves: Option<u16>,
 }
 
@@ -131,7 +133,7 @@ impl Columns {
         self.lengths().into_iter().map(Constraint::Length).chain([Constraint::Min(0)]).collect()
     }
 
-    /// Those of a row's cells that are shown.
+    /// Cells of a row that are shown.
     fn shown<T>(self, cells: impl IntoIterator<Item = T>) -> Vec<T> {
         let all = COLUMNS.into_iter().zip(cells);
         all.filter(|&((_, _, from, _), _)| from <= self.room).map(|(_, cell)| cell).collect()
@@ -194,8 +196,9 @@ fn in_a_word(state: DriveState) -> &'static str {
     }
 }
 
-/// Names of all axes, in so many letters at most: of those that are longer a part is left out, the one that tells most of them apart. Where
-/// none does, what all names begin and end with is left out, too.
+/// Names of all axes, each at most `room` letters long. A longer name loses the part without which
+/// most names stay distinct. If no part does that, the common start and end of all names are left
+/// out, too.
 pub(super) fn told_apart(picture: &Picture, room: usize) -> Vec<String> {
     let names: Vec<&str> = (0..rows(picture)).map(|axis| picture.axis_name(axis)).collect();
     let cut = |names: &[&str], begin| names.iter().map(|name| shortened(name, begin, room)).collect();
@@ -342,10 +345,10 @@ const WIDE: u16 = 110;
 /// Columns from which all numbers are.
 const USUAL: u16 = 72;
 
-/// Columns between the table and the curves beside it.
+/// Columns between the table and the curves next to it.
 const GAP: u16 = 2;
 
-/// Columns below which a curve tells nothing.
+/// Least width of a readable curve, in columns.
 const LEAST_CURVE: u16 = 36;
 
 /// Letters of the reasons that are not cut.

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use super::super::picture::Picture;
 use super::details::{render_lines, table};
 
-/// Lines all of it takes; none where nothing was told.
+/// Lines of the whole bus part; 0 without a report on the bus.
 pub(super) fn rows(picture: &Picture) -> usize {
     lines(picture).len()
 }
@@ -72,7 +72,7 @@ fn cells(it: &SubDeviceDiagnosis) -> Vec<(String, String)> {
         ("proc", it.processing_unit_errors.to_string()),
         ("PDI", it.pdi_errors.to_string()),
     ];
-    // Behind the rest, and only where somebody has it: a narrow terminal shows the counters.
+    // Last column, and only if a SubDevice has a value: a narrow terminal shows the counters.
     let sync0 = it.sync0.map(|it| ("SYNC0 us", format!("{:.1}", it.frame_phase_ns as f64 / 1e3)));
     cells.into_iter().chain(sync0).map(|(head, cell)| (head.to_owned(), cell)).collect()
 }

@@ -1,7 +1,7 @@
-//! Diagnostics of the run besides the state: real-time tasks, channels, warnings.
+//! Diagnostics of the run in addition to the state: real-time tasks, channels, warnings.
 //!
-//! It is a JSON document whose parts this view does not prescribe: a list of objects becomes a table, a list of words
-//! lines, an object one line. Values of a newer run are shown, too.
+//! It is a JSON document with parts that this view does not prescribe: a list of objects becomes a
+//! table, a list of words lines, an object one line. Values of a newer run are shown, too.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -40,7 +40,7 @@ pub(super) fn render_lines(
 
 fn lines(picture: &Picture) -> Vec<Line<'static>> {
     let Some(diagnostics) = &picture.diagnostics else {
-        return vec![Line::styled(" nothing has been told yet", faint())];
+        return vec![Line::styled(" nothing has been reported yet", faint())];
     };
     let Value::Object(parts) = diagnostics else {
         return vec![Line::raw(format!(" {}", word(diagnostics)))];
@@ -51,12 +51,12 @@ fn lines(picture: &Picture) -> Vec<Line<'static>> {
     parts.into_iter().flat_map(|(name, part)| section(name, part)).collect()
 }
 
-/// Rank of a name in a list of those that come first; behind them all for one that is not in it.
+/// Rank of a name in a list of names that come first; names not in the list rank last.
 fn place(first: &[&str], name: &str) -> usize {
     first.iter().position(|it| *it == name).unwrap_or(first.len())
 }
 
-/// The number of the document, that of the process, and the bus, which has a page of its own.
+/// Parts not shown: number of the document, process number, and the bus, which has a separate page.
 const OF_NO_INTEREST: &[&str] = &["number", "process", "bus_diagnosis"];
 
 /// Names people look for, first: JSON objects have no order of their own.
@@ -161,8 +161,8 @@ pub(super) fn table(name: &str, rows: &[Vec<(String, String)>]) -> Vec<Line<'sta
     lines
 }
 
-/// An object's values by name, those of objects in it below both names. Nanoseconds, said in the name of the value or of
-/// the object around it, become microseconds.
+/// Values of an object by name; a nested value gets both names. Nanoseconds, marked in the name of
+/// the value or of the enclosing object, become microseconds.
 fn flat(above: &str, object: &Map<String, Value>) -> Vec<(String, String)> {
     let mut all = Vec::new();
     for (key, value) in object {

@@ -29,7 +29,7 @@ pub(super) fn height(picture: &Picture) -> u16 {
 /// Lines of the short one.
 pub(super) const SHORT: u16 = 2;
 
-/// Draws it; in a few lines where it finds no more room.
+/// Draws it, in fewer lines if the space is small.
 pub(super) fn render(picture: &Picture, paused: bool, area: Rect, buffer: &mut Buffer) {
     let mut lines = vec![title(picture, paused)];
     lines.extend(bus(picture));
@@ -109,13 +109,13 @@ fn bus(picture: &Picture) -> [Line<'static>; 2] {
     [row("bus", Span::styled(first, style)), row("", Span::raw(second))]
 }
 
-/// True on a bus with distributed clocks whose time has come.
+/// True on a bus with distributed clocks, once a value of them was received.
 fn has_clocks(picture: &Picture) -> bool {
     let (bus, clock) = (&picture.state.bus, &picture.state.clock);
     clock.fresh || clock.frame_phase_ns != 0 || bus.clock_difference_ns != 0
 }
 
-/// The cycle against the reference clock; `None` where its time never came.
+/// Offset of the cycle to the reference clock; `None` if its time was never received.
 fn clock(picture: &Picture) -> Option<Line<'static>> {
     let it = &picture.state.clock;
     let follows = it.lock != LockState::Off as u8;
@@ -165,7 +165,8 @@ fn time(name: &str, spread: &Spread, seen: &VecDeque<u64>, area: Rect, buffer: &
         micros(spread.maximum_ns)
     );
     Paragraph::new(text).render(numbers, buffer);
-    // Its heights are computed of eight times the value and the lines it has: whatever a cycle publishes must not overflow that.
+    // Its heights are computed of eight times the value and the lines it has: whatever a cycle
+    // publishes must not overflow that.
     let drawn = |&it: &u64| it.min(u64::MAX >> 19);
     let newest: Vec<u64> = seen.iter().rev().take(usize::from(line.width)).rev().map(drawn).collect();
     Sparkline::default().data(&newest).style(Style::new().fg(Color::Cyan)).render(line, buffer);
@@ -208,7 +209,7 @@ fn control(picture: &Picture) -> Line<'static> {
             format!("{}{other}", controller.name)
         },
     );
-    let enabled = if it.enabled { "drives asked to be enabled" } else { "drives not asked to be enabled" };
+    let enabled = if it.enabled { "drives commanded to enable" } else { "drives not commanded to enable" };
     let trajectory = match it.trajectory_status {
         TrajectoryStatus::None => String::new(),
         status => format!(

@@ -19,7 +19,7 @@ use super::super::picture::{Page, Picture, Standing, View};
 use super::{Screen, lines};
 use types::{BaseKind, ControllerKind, CyclicMode};
 
-/// A service robot that drives, whose second command was refused and whose caster's axis stopped.
+/// A driving service robot: its second command was refused, and the axis of its caster stopped.
 fn base() -> Picture {
     let axis = |name: &str, mode: CyclicMode| AxisDescription::new(name, mode, 20.0, 5.0);
     let description = Description {
@@ -170,7 +170,7 @@ fn a_driving_robot_at_80_by_24_is_the_golden_picture() {
 }
 
 #[test]
-fn a_tall_and_wide_terminal_shows_axes_and_details_and_the_whole_reason() {
+fn a_large_terminal_shows_axes_details_and_full_reasons() {
     let found = shown(&base(), View::default(), 120, 32);
     assert_eq!(found, include_str!("120x32.golden.txt"), "\n{found}");
 }
@@ -200,7 +200,7 @@ fn fifty_nine_axes_scroll_to_the_last() {
 
 // feature(ipc): `onbeat top` on small terminals: names told apart, axes first, what is beside the screen, help, curves of axes
 #[test]
-fn names_are_told_apart_and_reasons_are_not_cut_at_80_columns() {
+fn names_are_distinct_and_reasons_fit_80_columns() {
     let mut picture = humanoid();
     for (number, axis) in picture.description.axes.iter_mut().enumerate() {
         axis.name = format!("left-arm-shoulder-{number}");
@@ -215,7 +215,7 @@ fn names_are_told_apart_and_reasons_are_not_cut_at_80_columns() {
 
 /// Also where they differ in their middle only.
 #[test]
-fn what_is_left_of_long_names_tells_them_apart() {
+fn shortened_names_are_distinct() {
     let told = |names: &[&str], room| {
         let mut picture = base();
         let axis = picture.description.axes[0].clone();
@@ -245,12 +245,12 @@ fn what_is_left_of_long_names_tells_them_apart() {
 
 // feature(ipc): `onbeat top` at 200x50: axes with their whole names and their curves beside them, then bus, tasks, channels, warnings
 #[test]
-fn a_large_terminal_has_curves_beside_the_axes() {
+fn a_large_terminal_has_curves_next_to_the_axes() {
     let mut picture = base();
     picture.history.axes = vec![(0..200).map(f64::from).collect(); 3];
     let found = shown(&picture, View::default(), 200, 50);
     assert_eq!(found, include_str!("200x50.golden.txt"), "\n{found}");
-    // Of a picture that stands alone there is no curve.
+    // A single picture has no curve.
     picture.history.axes = vec![[1.0].into(); 3];
     let found = shown(&picture, View::default(), 200, 50);
     assert!(!found.contains("over the last pictures") && found.contains("head-of-the-robot"), "{found}");
@@ -274,9 +274,9 @@ fn a_low_terminal_shows_axes_and_one_that_is_too_small_says_so() {
 }
 
 #[test]
-fn help_is_shown_and_what_is_beside_the_screen_is_reached() {
+fn help_is_shown_and_hidden_parts_are_reachable() {
     let found = shown(&base(), View { help: true, ..View::default() }, 80, 24);
-    assert!(found.contains("what is beside the screen") && !found.contains("head-of"), "{found}");
+    assert!(found.contains("scroll sideways") && !found.contains("head-of"), "{found}");
     let mut view = View { page: Page::Details, ..View::default() };
     assert!(!shown(&base(), view, 80, 24).contains("opened"));
     view.move_across(32);
@@ -315,7 +315,7 @@ fn a_cycle_that_ended_says_so_and_keeps_its_last_picture() {
 
 /// Nothing is missed of one that need not be there, but its inputs are not fresh either.
 #[test]
-fn those_absent_are_counted_beside_the_inputs() {
+fn absent_inputs_are_counted() {
     let mut picture = base();
     picture.state.bus.absent = 2;
     let found = shown(&picture, View::default(), 80, 24);
@@ -328,7 +328,7 @@ fn those_absent_are_counted_beside_the_inputs() {
 /// A torque that the drive does not map is no zero.
 // feature(program): `run` and `top` tell no torque of a drive that does not map it
 #[test]
-fn a_torque_that_nobody_tells_is_a_dash() {
+fn unreported_torque_is_a_dash() {
     let mut picture = base();
     let of_left = |picture: &Picture| {
         let found = shown(picture, View::default(), 80, 24);
@@ -338,7 +338,7 @@ fn a_torque_that_nobody_tells_is_a_dash() {
     picture.description.axes[0].measures_effort = false;
     picture.state.axes[0].effort = 0.0;
     assert!(of_left(&picture).contains("3.951       -    3.937  -0.014"), "{}", of_left(&picture));
-    // Nor is the distance from a torque that is not told known.
+    // The distance to an unreported torque is not known either.
     picture.description.axes[0].mode = CyclicMode::Torque.into();
     assert!(of_left(&picture).contains("3.951       -    0.000       -"), "{}", of_left(&picture));
 }
@@ -439,7 +439,7 @@ fn the_page_of_the_bus_has_each_sub_device_with_its_counters() {
 }
 
 #[test]
-fn once_shows_every_axis_and_all_that_was_told() {
+fn once_shows_every_axis_and_all_reports() {
     let picture = humanoid();
     let text = Screen { picture: &picture, view: View::default(), keys: false }.text(100);
     assert!(

@@ -8,9 +8,9 @@ const COMPLETED: u16 = Statusword::TARGET_REACHED | Statusword::HOMING_ATTAINED;
 /// A drive that homes, in Operation enabled all the time.
 #[derive(Clone, Copy, Debug)]
 struct Finder {
-    /// Cycles until another mode that was asked for is shown.
+    /// Cycles until a newly requested mode is shown.
     lag: u32,
-    /// Cycles of the search; 0 is over before it can be seen.
+    /// Cycles of the search; with 0 it ends before a cycle sees it.
     cycles: u32,
     /// Outcome: it finds its home, or shows an error.
     finds: bool,
@@ -84,7 +84,7 @@ fn one_cycle(drive: &mut Drive, finder: &mut Finder, request: Request, target: i
     output
 }
 
-/// An enabled drive that has just been asked to home.
+/// An enabled drive after a request to home.
 fn asked(finder: &mut Finder) -> Drive {
     let mut drive = Drive::new(CyclicMode::Position, STEP);
     assert!(!drive.home(), "not before it is enabled");
@@ -111,7 +111,7 @@ fn until_over(drive: &mut Drive, finder: &mut Finder) -> u32 {
 }
 
 #[test]
-fn the_mode_is_shown_before_the_start_and_given_back_before_a_set_point() {
+fn homing_waits_for_its_mode_and_returns_the_cyclic_one() {
     let mut finder = Finder::new(2, 3, true, 0);
     let mut drive = asked(&mut finder);
     let mut seen = Vec::new();
@@ -138,14 +138,14 @@ fn the_mode_is_shown_before_the_start_and_given_back_before_a_set_point() {
 }
 
 #[test]
-fn what_an_earlier_homing_left_is_no_answer() {
+fn status_of_an_earlier_homing_is_no_answer() {
     for earlier in [COMPLETED, Statusword::HOMING_ERROR | Statusword::TARGET_REACHED] {
         let mut finder = Finder::new(1, 100, true, earlier);
         let mut drive = asked(&mut finder);
         assert!(until_over(&mut drive, &mut finder) > 100);
         assert_eq!(drive.homing(), HomingProgress::Attained);
     }
-    // A home that is where the axis stands: nothing ever changes.
+    // A home at the current position: nothing ever changes.
     let mut finder = Finder::new(1, 0, true, COMPLETED);
     let mut drive = asked(&mut finder);
     let cycles = until_over(&mut drive, &mut finder);
@@ -154,7 +154,7 @@ fn what_an_earlier_homing_left_is_no_answer() {
 }
 
 #[test]
-fn an_error_halts_the_axis_and_then_it_goes_on_where_it_stands() {
+fn homing_error_halts_the_axis_and_holds_its_position() {
     let mut finder = Finder::new(1, 20, false, 0);
     let mut drive = asked(&mut finder);
     let mut halted = 0;
@@ -186,7 +186,7 @@ fn every_other_request_interrupts_it_at_once() {
 }
 
 #[test]
-fn a_mode_that_never_comes_is_waited_for_until_somebody_calls_it_off() {
+fn homing_waits_for_its_mode_until_aborted() {
     let mut finder = Finder::new(u32::MAX, 0, true, 0);
     let mut drive = asked(&mut finder);
     for _ in 0..1_000 {
@@ -221,7 +221,7 @@ fn any_mode() -> impl Strategy<Value = Option<ModeOfOperation>> {
 proptest! {
     // feature(axes): homing by the drive (CiA 402 mode 6), without a step afterwards; errors, time-outs, called off
     #[test]
-    fn a_search_is_started_only_in_homing_mode_and_no_set_point_gets_in_between(
+    fn homing_starts_only_in_its_mode_without_set_points(
         cycles in prop::collection::vec((any_cycle(), any_mode(), any::<bool>(), 0..20_u8), 1..120),
     ) {
         let mut drive = Drive::new(CyclicMode::Position, STEP);
@@ -260,7 +260,7 @@ proptest! {
     }
 
     #[test]
-    fn a_drive_that_homes_is_homed_and_one_that_does_not_is_not_whatever_it_showed_before(
+    fn homing_outcome_ignores_earlier_status_bits(
         lag in 0..40_u32,
         cycles in 0..300_u32,
         finds in any::<bool>(),

@@ -16,7 +16,7 @@ fn to(target_position: i32) -> DriveCommand {
     DriveCommand { request: Request::Enable, target_position, ..DriveCommand::default() }
 }
 
-/// It stands at 100, enabled, and has been handed that.
+/// An enabled drive at standstill at 100, with 100 handed over.
 fn standing() -> Drive {
     let mut drive = Drive::in_mode(AxisMode::ProfilePosition, 1);
     drive.update(shown(100, false), to(0));
@@ -33,7 +33,7 @@ fn word(drive: &Drive) -> (u16, i32) {
 }
 
 #[test]
-fn a_destination_is_handed_over_wherever_it_lies_and_once() {
+fn destination_is_handed_over_once() {
     let mut drive = standing();
     assert_eq!(word(&drive), (0x0F, 100));
     drive.update(shown(100, false), to(1_000_000));
@@ -50,7 +50,7 @@ fn a_destination_is_handed_over_wherever_it_lies_and_once() {
 }
 
 #[test]
-fn a_halt_is_taken_back_with_the_set_point_that_follows_it() {
+fn halt_is_cleared_with_the_next_set_point() {
     let mut drive = standing();
     drive.update(shown(100, false), to(1_000_000));
     let halt = DriveCommand { request: Request::Halt, ..to(1_000_000) };
@@ -59,7 +59,7 @@ fn a_halt_is_taken_back_with_the_set_point_that_follows_it() {
         assert_eq!(word(&drive), (0x10F, position), "its own place, and no new set-point");
         assert_eq!(drive.phase(), Phase::Holding);
     }
-    // It still acknowledges the one of before.
+    // It still acknowledges the previous one.
     drive.update(shown(310, true), to(310));
     assert_eq!(word(&drive).0 & 0x110, 0x100, "halted until it can be handed over");
     drive.update(shown(310, false), to(310));
@@ -67,7 +67,7 @@ fn a_halt_is_taken_back_with_the_set_point_that_follows_it() {
 }
 
 #[test]
-fn without_an_input_no_set_point_is_handed_over_and_a_halt_is_passed_on() {
+fn missing_input_blocks_set_points_and_passes_halt_on() {
     let mut drive = standing();
     drive.update(shown(100, false), to(5_000));
     drive.update(shown(100, true), to(5_000));
@@ -77,13 +77,13 @@ fn without_an_input_no_set_point_is_handed_over_and_a_halt_is_passed_on() {
     }
     drive.update(None, DriveCommand { request: Request::Halt, ..to(9_000) });
     assert_eq!(word(&drive), (0x10F, 5_000));
-    // Heard of again: the way of before is over.
+    // Inputs are back: the previous motion has ended.
     drive.update(shown(400, false), to(400));
     assert_eq!(word(&drive), (0x3F, 400));
 }
 
 #[test]
-fn no_set_point_is_handed_over_before_the_mode_is_shown() {
+fn set_points_wait_for_the_mode_display() {
     let mut drive = Drive::in_mode(AxisMode::ProfilePosition, 1);
     assert_eq!(drive.mode_of_operation(), ModeOfOperation::ProfilePosition);
     let other = |position| {
@@ -126,7 +126,7 @@ fn a_mode_changes_from_and_to_a_profile_mode_under_a_halt() {
 const CSP: ModeOfOperation = ModeOfOperation::CyclicSynchronousPosition;
 
 #[test]
-fn the_other_profile_modes_are_velocities_and_torques_under_another_number() {
+fn profile_velocity_and_torque_work_like_csv_and_cst() {
     for (mode, number) in [(AxisMode::ProfileVelocity, 3), (AxisMode::ProfileTorque, 4)] {
         let mut drive = Drive::in_mode(mode, STEP);
         assert_eq!(drive.mode_of_operation().number(), number);

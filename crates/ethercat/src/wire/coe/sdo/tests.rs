@@ -105,7 +105,7 @@ fn padding_behind_a_normal_transfer_is_not_data() {
 }
 
 #[test]
-fn what_does_not_fit_into_the_first_message_is_left_for_segments() {
+fn data_beyond_the_first_message_goes_in_segments() {
     let data = [7; 100];
     let payload = SdoPayload::fitting(&data, 64);
     assert_eq!((payload.data().len(), payload.total_size()), (54, 100));

@@ -1,4 +1,5 @@
-//! Activity of the power stage: by the state, the mode and the controlword, a torque for every control period.
+//! Activity of the power stage: by the state, the mode and the controlword, a torque for every
+//! control period.
 
 use core::time::Duration;
 
@@ -20,7 +21,8 @@ pub(super) enum Activity {
     Off,
     /// Follows set-points: the cyclic modes, and interpolated position.
     Follow(Interpolation),
-    /// Makes its own way: profile position and profile velocity; interpolated position while it is not enabled.
+    /// Makes its own way: profile position and profile velocity; interpolated position while it is
+    /// not enabled.
     Profile(Profile),
     /// Profile torque: the demand, in N m.
     Torque(f64),
@@ -53,8 +55,8 @@ impl ServoAxis {
         }
     }
 
-    /// Deceleration before Operation enabled is left by Disable operation or Shutdown, where their option codes ask for it;
-    /// `None` once the axis rests.
+    /// Deceleration before Disable operation or Shutdown leaves Operation enabled, if their option
+    /// codes require it; `None` once the axis is at standstill.
     pub(super) fn departure(&self) -> Option<f64> {
         if self.machine.state() != State::OperationEnabled {
             return None;
@@ -89,7 +91,7 @@ impl ServoAxis {
         }
     }
 
-    /// True if the activity is that of the mode.
+    /// True if the activity belongs to the mode.
     fn works(&self) -> bool {
         use ModeOfOperation as M;
         let interpolates = self.settings.controlword.enables_interpolation();
@@ -169,7 +171,7 @@ impl ServoAxis {
         let settings = &self.settings;
         let limit = settings.torque_limit;
         let inertia = self.plant.parameters().inertia;
-        // Of the others nothing hangs on it.
+        // Only braking uses the task.
         let task = if matches!(self.activity, Activity::Brake(_)) { self.task() } else { Task::Nothing };
         let demand = match &mut self.activity {
             Activity::Off => return LimitedTorque::default(),
@@ -278,7 +280,7 @@ impl ServoAxis {
         }
     }
 
-    /// Sees whether the target of the mode is reached, and whether the shaft stands.
+    /// Checks whether the target of the mode is reached and the shaft is at standstill.
     pub(super) fn watch_target(&mut self) {
         let settings = &self.settings;
         let velocity = self.plant.velocity() * self.scale.units_per_radian;
@@ -331,7 +333,7 @@ impl ServoAxis {
         }
     }
 
-    /// Takes a set-point: at SYNC0, or when a new one has come.
+    /// Takes a set-point: at SYNC0, or when a new one arrives.
     pub(super) fn sample_target(&mut self, dictionary: &ObjectDictionary) {
         let (synchronised, period) = (self.sync0_cycle.is_some(), self.settings.set_point_period);
         let target = self.set_point(dictionary);

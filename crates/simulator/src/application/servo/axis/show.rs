@@ -38,7 +38,7 @@ impl ServoAxis {
             (entries.torque_demand, i64::from(torque)),
             (entries.torque, i64::from(torque)),
         ];
-        // Nobody else writes them: what stays as it was need not be looked up.
+        // Only this function writes them, so an unchanged value needs no lookup.
         for ((entry, value), shown) in values.into_iter().zip(&mut self.shown) {
             if shown.replace(value) != Some(value) {
                 dictionary.show(entry, value);

@@ -8,7 +8,7 @@ fn place(bench: &mut Bench) -> (f64, f64) {
     (bench.drive.axes()[0].plant().position() / TAU, count)
 }
 
-/// A restart of the drive, with the shaft turned by hand meanwhile.
+/// A restart of the drive; the shaft is turned meanwhile.
 fn restart(bench: &mut Bench, turns: f64) -> (f64, f64) {
     bench.now = bench.now + 500 * MILLISECOND;
     if turns != 0.0 {

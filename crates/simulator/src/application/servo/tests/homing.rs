@@ -78,7 +78,8 @@ fn every_method_finds_its_home_and_positions_count_from_there() {
     }
 }
 
-/// Home of a method 1 to 14 or 17 to 30 on an axis with these switches, as the pictures of the standard show it.
+/// Home of a method 1 to 14 or 17 to 30 on an axis with these switches, as the pictures of the
+/// standard show it.
 fn home(method: i8, limits: (f64, f64), switch: (f64, f64)) -> f64 {
     let index = method < 15;
     let right_of = |edge: f64| if index { (edge / TAU).ceil() * TAU } else { edge };
@@ -132,7 +133,7 @@ fn every_method_finds_the_home_of_its_picture_from_either_side() {
 }
 
 #[test]
-fn a_narrow_switch_passed_at_full_speed_is_found_at_its_own_edge() {
+fn narrow_switch_passed_at_full_speed_is_found_at_its_edge() {
     let mut bench = Bench::new(&ServoDescription { home_switch: Some((20.0, 20.02)), ..description() });
     bench.write(object::HOMING_METHOD, 0, &[24]);
     bench.enable();
@@ -146,7 +147,7 @@ fn a_narrow_switch_passed_at_full_speed_is_found_at_its_own_edge() {
 }
 
 #[test]
-fn a_home_switch_that_is_not_there_is_a_homing_error_at_the_last_limit_switch() {
+fn missing_home_switch_is_homing_error_at_last_limit_switch() {
     for (method, pressed) in [(4, 0b10), (6, 0b01), (8, 0b01), (12, 0b10)] {
         let mut bench = homing(method, Some((-1.0, 5.0)));
         bench.outputs.controlword = START;
@@ -156,7 +157,7 @@ fn a_home_switch_that_is_not_there_is_a_homing_error_at_the_last_limit_switch() 
 }
 
 #[test]
-fn a_limit_switch_in_the_way_is_a_homing_error_and_the_next_start_begins_anew() {
+fn limit_switch_in_the_way_is_homing_error_and_can_restart() {
     let mut bench = homing(34, Some((-1.0, 5.0)));
     bench.outputs.controlword = START;
     let inputs = until(&mut bench, Statusword::TARGET_REACHED | Statusword::HOMING_ERROR);

@@ -1,4 +1,5 @@
-//! Profile and interpolated modes: their handshakes, their profiles, and changes between modes while enabled.
+//! Profile and interpolated modes: their handshakes, their profiles, and changes between modes
+//! while enabled.
 
 use super::*;
 
@@ -55,7 +56,7 @@ fn near(inputs: Inputs, position: i32) -> bool {
 
 // feature(simulator): servo drive in profile position, velocity, torque, and interpolated position
 #[test]
-fn profile_position_acknowledges_a_set_point_and_goes_there_along_its_ramps() {
+fn profile_position_acknowledges_set_point_and_follows_ramps() {
     let mut bench = enabled(1);
     let start = bench.cycle();
     assert!(!acknowledged(start) && !reached(start));
@@ -65,7 +66,8 @@ fn profile_position_acknowledges_a_set_point_and_goes_there_along_its_ramps() {
     assert!(!acknowledged(bench.cycle()), "bit 4 is low, another one can be taken");
     let (cycles, inputs) = bench.until_reached();
     assert!(near(inputs, target), "{inputs:?}");
-    // A tenth of a second each for the ramps, half a revolution less each, the rest at full speed; less the window.
+    // A tenth of a second each for the ramps, half a revolution less each, the rest at full speed;
+    // less the window.
     assert!((1_050..1_110).contains(&cycles), "{cycles} ms");
     let later = bench.cycles(100);
     assert!((later.position - target).abs() < 30 && reached(later), "{later:?}");
@@ -98,7 +100,7 @@ fn a_second_set_point_waits_and_a_third_finds_no_room() {
 }
 
 #[test]
-fn at_once_replaces_relative_counts_on_and_an_end_velocity_passes() {
+fn at_once_replaces_relative_adds_and_end_velocity_passes() {
     let mut bench = enabled(1);
     let start = bench.cycle().position;
     let revolutions = |count: f64| (count * COUNTS) as i32;
@@ -117,7 +119,7 @@ fn at_once_replaces_relative_counts_on_and_an_end_velocity_passes() {
     for target in [0.75, 1.0] {
         bench.set_point(NEW | Controlword::CHANGE_ON_SET_POINT, start + revolutions(target));
         bench.outputs.controlword |= Controlword::CHANGE_ON_SET_POINT;
-        // Until there is room for another one.
+        // Until another set-point fits.
         bench.cycles(50);
     }
     let mut slowest = i32::MAX;
@@ -132,7 +134,7 @@ fn at_once_replaces_relative_counts_on_and_an_end_velocity_passes() {
 }
 
 #[test]
-fn a_halted_move_goes_on_and_a_disabled_one_does_not() {
+fn halted_move_resumes_and_disabled_move_does_not() {
     let mut bench = enabled(1);
     let start = bench.cycle().position;
     let target = start + COUNTS as i32;
@@ -155,7 +157,7 @@ fn a_halted_move_goes_on_and_a_disabled_one_does_not() {
 
 // feature(simulator): servo drive in profile position, velocity, torque, and interpolated position
 #[test]
-fn profile_velocity_ramps_and_says_when_it_is_there_and_when_it_stands() {
+fn profile_velocity_ramps_and_reports_target_and_standstill() {
     let mut bench = enabled(3);
     let standing = bench.cycles(5);
     assert!(reached(standing) && standing.statusword.0 & Statusword::SPEED_IS_ZERO != 0);
@@ -217,7 +219,7 @@ fn interpolated_position_follows_its_record_while_it_is_enabled() {
 
 // feature(simulator): modes change while the drive is enabled, from each to each
 #[test]
-fn every_mode_changes_to_every_other_while_enabled_without_a_move() {
+fn modes_change_while_enabled_without_motion() {
     let modes = [1, 3, 4, 6, 7, 8, 9, 10];
     for from in modes {
         for to in modes {

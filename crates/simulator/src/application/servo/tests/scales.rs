@@ -10,10 +10,11 @@ impl Bench {
 
 // feature(simulator): gear ratio and feed constant scale the positions of the servo drive
 #[test]
-fn gear_and_feed_scale_positions_and_velocities_once_the_power_is_off() {
+fn gear_and_feed_apply_once_power_stage_is_off() {
     let mut bench = Bench::new(&ServoDescription { initial_position: 3.0, ..description() });
     let before = bench.enable();
-    // Ten turns of the motor to one of the shaft, 36 000 units for two of those: 1 800 units a motor revolution.
+    // Ten motor turns for one shaft turn, 36 000 units for two shaft turns: 1 800 units a motor
+    // turn.
     bench.write_long(object::GEAR_RATIO, 1, 10);
     bench.write_long(object::FEED_CONSTANT, 1, 36_000);
     bench.write_long(object::FEED_CONSTANT, 2, 2);
@@ -36,7 +37,7 @@ fn gear_and_feed_scale_positions_and_velocities_once_the_power_is_off() {
 }
 
 #[test]
-fn position_0_stays_where_homing_has_put_it_when_the_scale_changes() {
+fn scale_change_keeps_home_position() {
     let mut bench = Bench::new(&ServoDescription { initial_position: 3.0, ..description() });
     bench.enable();
     bench.write(object::MODES_OF_OPERATION, 0, &[6]);

@@ -2,7 +2,8 @@
 
 use super::*;
 
-/// A drive that turns at five revolutions a second in CSV; ramps of 50 and 100 revolutions a second squared.
+/// A drive that turns at five revolutions a second in CSV; ramps of 50 and 100 revolutions a second
+/// squared.
 fn turning(index: u16, code: i16) -> Bench {
     let mut bench = Bench::new(&description());
     let rate = |revolutions: f64| ((revolutions * COUNTS) as u32).to_le_bytes();
@@ -143,7 +144,7 @@ fn errors_are_kept_newest_first_until_they_are_cleared() {
 
 // feature(simulator): digital outputs 0x60FE with their mask; bit 0 sets the brake
 #[test]
-fn outputs_are_driven_where_the_mask_allows_and_the_brake_holds_the_shaft() {
+fn mask_enables_outputs_and_brake_holds_shaft() {
     let mut bench = Bench::new(&description());
     bench.write(object::MODES_OF_OPERATION, 0, &[10]);
     bench.enable();

@@ -50,7 +50,7 @@ pub(super) fn text(file: &str, found: &Found) -> String {
     let spread = &found.spread;
     let _ = writeln!(
         text,
-        "somebody missing    {} bytes in {} frames ({}), shortest period {}\n",
+        "one missing         {} bytes in {} frames ({}), shortest period {}\n",
         spread.frames.iter().map(|&datagrams| frame_bytes(datagrams)).sum::<usize>(),
         spread.frames.len(),
         time(spread.occupied_ns()),
