@@ -163,6 +163,9 @@ pub struct AxisReport {
     /// The last command ended with all axes at standstill, as at the end of a jog: then a stop for
     /// [`StopReason::Stale`] is no failure.
     pub ended: bool,
+    /// Positions at the end of the last run and at the start of this one, where their difference is
+    /// the reason of its stop ([`StopReason::UnreferencedMoved`]).
+    pub moved: Option<[Radians; 2]>,
     /// System error that keeps its position memory from being written, while that holds its drive
     /// back from being enabled; 0 for none.
     pub memory_error: u8,

@@ -40,7 +40,7 @@ pub struct CycleEvent {
 }
 
 /// Cause of a stop, where it is known.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Cause {
     /// Interlock that stopped the axis, or keeps it from being enabled.
     pub interlock: Option<InterlockCause>,
@@ -50,14 +50,16 @@ pub struct Cause {
     pub stalled: u32,
     /// The last command ended at standstill, as at the end of a jog: no failure.
     pub ended: bool,
+    /// Positions at the end of the last run and at the start of this one, if they differ.
+    pub moved: Option<[Radians; 2]>,
 }
 
 impl Cause {
     /// Cause of the stop of an axis.
     #[must_use]
     pub fn of(report: &AxisReport) -> Self {
-        let AxisReport { interlock, brake, stalled, ended, .. } = *report;
-        Self { interlock, brake, stalled, ended }
+        let AxisReport { interlock, brake, stalled, ended, moved, .. } = *report;
+        Self { interlock, brake, stalled, ended, moved }
     }
 }
 

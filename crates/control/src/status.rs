@@ -221,6 +221,7 @@ mod tests {
                 .map(|&level| BrakeInputCause { place: number as usize % 3, level }),
             stalled: number as u32 % 23,
             ended: number % 29 == 0,
+            moved: None,
             memory_error: (number % 31) as u8,
             statusword: Statusword(number as u16),
             mode: (number % 19 != 0).then(|| ModeOfOperation::from_number(number as i8)),

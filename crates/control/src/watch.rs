@@ -27,6 +27,9 @@ pub struct Lost {
 pub(crate) struct BusWatch {
     /// Consecutive cycles for which each SubDevice was lost.
     lost_for: Vec<u64>,
+    /// Place of the first SubDevice on the way to each lost one that was lost too: frames end at
+    /// the cable to it.
+    breaks: Vec<usize>,
     quick_stops: Vec<Option<QuickStopStep>>,
     overshoots: Vec<Option<Radians>>,
     /// Stop of each axis that was reported, with the interlock that caused it.
@@ -53,6 +56,7 @@ impl BusWatch {
     pub(crate) fn new(sub_devices: usize, axes: usize, timeout: Option<Duration>) -> Self {
         Self {
             lost_for: vec![0; sub_devices],
+            breaks: (0..sub_devices).collect(),
             quick_stops: vec![None; axes],
             overshoots: vec![None; axes],
             stops: vec![(None, None); axes],
@@ -134,49 +138,58 @@ impl BusWatch {
         }
     }
 
-    /// Notes the status of the SubDevices; reports losses and returns while the bus is in Op.
+    /// Notes the status of the SubDevices; reports losses and returns while the bus is in Op, with
+    /// the place of the SubDevice at whose cable frames end.
     pub(crate) fn look_at_sub_devices(
         &mut self,
         now: Instant,
         main_device: &MainDevice,
         statuses: &mut [SubDeviceStatus],
-        tell: &mut impl FnMut(Happening),
+        tell: &mut impl FnMut(Happening, usize),
     ) {
         let in_op = main_device.phase() == BringUpPhase::Op;
         let (mut answers, mut silent) = (!in_op, false);
         // No frame comes back: SubDevices cannot be told apart.
         let nobody = main_device.working_counters().all(|it| it.received.is_none());
-        let sub_devices = main_device.sub_devices().iter().zip(statuses).zip(&mut self.lost_for);
-        for (position, ((sub_device, status), lost_for)) in sub_devices.enumerate() {
+        let sub_devices = main_device.sub_devices().iter().zip(statuses);
+        for (position, (sub_device, status)) in sub_devices.enumerate() {
             let has_process_data = sub_device.input_bytes() + sub_device.output_bytes() > 0;
             let exchanges = main_device.exchanged(position);
-            let before = *lost_for;
+            // A SubDevice with fresh process data answers: with a thousand of them, none is
+            // checked further in a cycle.
+            let is_unanswered =
+                !(exchanges && has_process_data) && main_device.does_not_answer(sub_device.position);
+            // A SubDevice without process data is lost, too, with all that is behind it.
+            let takes_part = exchanges && (has_process_data || !nobody && !is_unanswered);
+            let before = self.lost_for[position];
             let waits = main_device.waits_for_its_group(position);
             let absent = sub_device.is_absent() && !main_device.could_not_join(position);
-            *lost_for = match before {
-                _ if exchanges || !in_op => 0,
+            let lost_for = match before {
+                _ if takes_part || !in_op => 0,
                 // A SubDevice that was reported lost is reported back, if it returns.
                 _ if (absent || waits) && before < TOLD_AFTER => 0,
                 _ => before.saturating_add(1),
             };
+            self.lost_for[position] = lost_for;
             *status = SubDeviceStatus {
                 exchanges,
-                missed: if absent || waits { 0 } else { u32::try_from(*lost_for).unwrap_or(u32::MAX) },
+                missed: if absent || waits { 0 } else { u32::try_from(lost_for).unwrap_or(u32::MAX) },
                 absent,
                 waits,
-                // A SubDevice with fresh process data answers: with a thousand of them, none is
-                // checked further in a cycle.
-                gone: !(exchanges && has_process_data) && main_device.does_not_answer(sub_device.position)
-                    || nobody && *lost_for >= TOLD_AFTER,
+                gone: is_unanswered || nobody && lost_for >= TOLD_AFTER,
                 al_status: sub_device.al_status,
                 al_status_code: sub_device.al_status_code,
             };
             answers |= exchanges && has_process_data;
             silent |= !exchanges && !absent && !waits;
-            if *lost_for == TOLD_AFTER && before < TOLD_AFTER {
-                tell(Happening::SubDeviceLost { position });
-            } else if before >= TOLD_AFTER && exchanges {
-                tell(Happening::SubDeviceBack { position, after: before });
+            if lost_for == TOLD_AFTER && before < TOLD_AFTER {
+                let upstream = sub_device.cable().and_then(|it| it[0].position).map(usize::from);
+                let is_lost = |it: &usize| self.lost_for.get(*it).is_some_and(|&it| it >= TOLD_AFTER);
+                let place = upstream.filter(is_lost).map_or(position, |it| self.breaks[it]);
+                self.breaks[position] = place;
+                tell(Happening::SubDeviceLost { position }, place);
+            } else if before >= TOLD_AFTER && takes_part {
+                tell(Happening::SubDeviceBack { position, after: before }, self.breaks[position]);
             }
         }
         self.watch_silence(now, answers || !silent);

@@ -254,6 +254,9 @@ pub fn hindrance(place: usize, state: &State, description: &Description) -> Opti
             let waits = axis.stop == StopReason::NotPermitted as u8;
             let remedy = match (it.is_some_and(|it| it.permits), kind.map(|it| it.kind)) {
                 (true, _) => format!("type `{RESET}`"),
+                _ if it.is_some_and(|it| it.level == InputLevel::Lost as u8) => {
+                    format!("restore its process data, {reset}")
+                }
                 (false, Some(InterlockKind::Stop)) => format!("release it, {reset}"),
                 _ if waits => format!("make it permit, then `{ENABLE}`"),
                 _ => format!("make it permit, {reset}"),
@@ -432,6 +435,17 @@ pub fn without_set_points(place: usize, state: &State, description: &Description
 
 const RESET: &str = "onbeat control reset";
 const ENABLE: &str = "onbeat control enable";
+
+/// End of a [`hindrance`] whose remedy is this request.
+#[must_use]
+pub fn remedy_by(request: control::Action) -> Option<String> {
+    let command = match request {
+        control::Action::Enable => ENABLE,
+        control::Action::ResetFaults => RESET,
+        _ => return None,
+    };
+    Some(format!("; type `{command}`"))
+}
 
 /// A stall of the host as the cause of a stop.
 #[must_use]
@@ -696,6 +710,15 @@ mod tests {
         let expected =
             "x: interlock \"e-stop\" (inputs-1, channel 3) is high again; type `onbeat control reset`";
         assert_eq!(told(stop, true).as_deref(), Some(expected));
+        let mut lost = state(stop, false);
+        lost.interlocks[1].level = InputLevel::Lost as u8;
+        let told_lost = hindrance(0, &lost, &description).expect("a hindrance");
+        let expected = "; restore its process data, then `onbeat control reset`";
+        assert!(told_lost.ends_with(expected), "{told_lost}");
+        // While it waits, `enable` does not name itself as the remedy.
+        let off = Axis { drive_state: DriveState::SwitchOnDisabled as u8, ..Axis::default() };
+        let expected = remedy_by(control::Action::Enable).expect("a remedy");
+        assert!(told(off, true).is_some_and(|it| it.ends_with(&expected)));
         let fault = Axis { error_code: 0x7500, ..stopped(StopReason::Fault, None) };
         let expected =
             "x: the drive is in fault, error code 0x7500; correct that, then `onbeat control reset`";

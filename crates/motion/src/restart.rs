@@ -118,9 +118,13 @@ impl RestartRule {
         let allowed = self.allowed_change(RadiansPerSecond::ZERO);
         if self.sense.range.is_none() {
             let stayed = moved.abs() <= allowed;
-            return if stayed { Ok(Radians::ZERO) } else { Err(StopReason::UnreferencedMemory) };
+            return if stayed { Ok(Radians::ZERO) } else { Err(StopReason::UnreferencedMoved) };
         }
-        self.judge(moved, RadiansPerSecond::ZERO).map_err(|_| StopReason::UnreferencedMemory)
+        self.judge(moved, RadiansPerSecond::ZERO).map_err(|reason| match reason {
+            // The encoder reads alike at several positions within the limits.
+            StopReason::UnreferencedRestart => StopReason::UnreferencedStart,
+            _ => StopReason::UnreferencedMoved,
+        })
     }
 
     /// Evaluates the position that the drive reports at the start of a run, when the turn it counts
@@ -204,7 +208,7 @@ mod tests {
             (Some(TAU), f64::NAN, None),
             (None, f64::NAN, None),
         ] {
-            let judged = judged.map(Radians).ok_or(StopReason::UnreferencedMemory);
+            let judged = judged.map(Radians).ok_or(StopReason::UnreferencedMoved);
             assert_eq!(rule(range).judge_kept(Radians(moved)), judged, "{range:?} {moved}");
         }
     }

@@ -106,11 +106,18 @@ impl Controller for Holds {
     }
 }
 
+/// Reason that its axis is unreferenced, with the positions before and now.
+fn unreferenced(summary: &Summary) -> Option<(StopReason, Option<[f64; 2]>)> {
+    summary.findings.iter().find_map(|it| match *it {
+        Finding::AxisStopped { axis: 0, reason, because, .. } if reason.is_unreferenced() => {
+            Some((reason, because.moved.map(|it| it.map(|it| it.0))))
+        }
+        _ => None,
+    })
+}
+
 fn is_unreferenced(summary: &Summary) -> bool {
-    let by_memory = |it: &Finding| {
-        matches!(it, Finding::AxisStopped { axis: 0, reason: StopReason::UnreferencedMemory, .. })
-    };
-    summary.findings.iter().any(by_memory)
+    unreferenced(summary).is_some()
 }
 
 // feature(axes): `position_memory`: a position that was kept at rest is compared at the next start
@@ -184,21 +191,29 @@ fn a_memory_that_does_not_match_leaves_it_unreferenced() {
     };
     assert!(spoil(&|_| ()).went_well());
     type Change<'a> = &'a dyn Fn(&mut PositionMemory);
-    let changes: [(&str, Change<'_>); 6] = [
-        ("half a turn", &|it| it.at_rest = Some(counts / 2)),
-        ("one turn", &|it| it.at_rest = Some(counts)),
-        ("no flag", &|it| it.at_rest = None),
-        ("another serial number", &|it| it.drive[2] ^= 1),
-        ("another encoder", &|it| it.encoder = "single_turn".to_owned()),
-        ("another scale", &|it| it.scale = "0".repeat(64)),
+    use StopReason::{UnreferencedInUse, UnreferencedMemory, UnreferencedMoved};
+    let changes: [(&str, StopReason, Change<'_>); 6] = [
+        ("half a turn", UnreferencedMoved, &|it| it.at_rest = Some(counts / 2)),
+        ("one turn", UnreferencedMoved, &|it| it.at_rest = Some(counts)),
+        ("no flag", UnreferencedInUse, &|it| it.at_rest = None),
+        ("another serial number", UnreferencedMemory, &|it| it.drive[2] ^= 1),
+        ("another encoder", UnreferencedMemory, &|it| it.encoder = "single_turn".to_owned()),
+        ("another scale", UnreferencedMemory, &|it| it.scale = "0".repeat(64)),
     ];
-    for (what, change) in changes {
+    for (what, expected, change) in changes {
         let ran = spoil(change);
-        assert!(
-            is_unreferenced(&ran) && !ran.axis("shaft").unwrap().was_enabled,
-            "{what}: {:?}",
-            ran.findings
-        );
+        let (reason, moved) = unreferenced(&ran).unwrap_or_else(|| panic!("{what}: {:?}", ran.findings));
+        assert_eq!(reason, expected, "{what}");
+        assert!(!ran.axis("shaft").unwrap().was_enabled, "{what}");
+        let turns = match what {
+            "half a turn" => Some(0.5),
+            "one turn" => Some(1.0),
+            _ => None,
+        };
+        let before_and_now = moved.zip(turns).map(|([before, now], turns)| {
+            (before - turns * std::f64::consts::TAU).abs() < 0.01 && now.abs() < 0.01
+        });
+        assert_eq!(before_and_now, turns.map(|_| true), "{what}: {moved:?}");
     }
     // The file of the robot itself, with another gear and another offset.
     for (from, to) in [("gear_ratio = 1.0 ", "gear_ratio = 2.0 "), ("offset = 0.0", "offset = 0.1")] {

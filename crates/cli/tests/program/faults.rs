@@ -166,6 +166,7 @@ fn what_cannot_be_is_refused_in_a_sentence() {
         told.starts_with("onbeat: no simulator called `no-such-simulator` runs: no process answers in /"),
         "{told}"
     );
+    assert!(told.contains("start one with `onbeat run ROBOT.toml --control NAME`"), "{told}");
     assert_eq!(run(&["fault"]).code, Some(2));
     // The name may stand behind the fault, too.
     for arguments in [&["clear", "--of", "no-such-simulator"][..], &["clear", "--of=no-such-simulator"]] {

@@ -119,12 +119,13 @@ impl Robot {
     }
 
     /// The same for a run that ends with its axis stopped.
-    fn interrupt_stopped(self) {
+    fn interrupt_stopped(self) -> String {
         let number = self.running.id().to_string();
         let kill = std::process::Command::new("kill").args(["-INT", &number]).status();
         assert!(kill.expect("kill").success());
         let ran = self.running.finish();
         assert_eq!(ran.code, Some(3), "{}", ran.stderr);
+        ran.stderr
     }
 }
 
@@ -264,7 +265,8 @@ fn a_measured_position_makes_an_unreferenced_axis_ready() {
         assert!(code == Some(1) && text.contains(why), "{text}");
     };
     let (code, text) = control(&robot, &["home", "slide"]);
-    assert!(code == Some(1) && text.contains("`onbeat control set-position slide VALUE`"), "{text}");
+    assert!(code == Some(1) && text.contains("its absolute encoder gives its position"), "{text}");
+    assert!(!text.contains("set-position"), "{text}");
     let mut fault = onbeat();
     fault.args(["fault", "--of", &bus("measured"), "drive", "fault", "drive", "0x7305"]);
     assert_eq!(fault.status().unwrap().code(), Some(0));
@@ -288,6 +290,8 @@ fn a_measured_position_makes_an_unreferenced_axis_ready() {
     assert!(code == Some(1) && text.contains("not reset: slide: "), "{text}");
     let here = robot.until("unreferenced", |state| state.axes[0].fresh).axes[0].position;
     refused(&robot, f64::NAN, "no finite number");
+    let (_, text) = accept(&robot, f64::NAN);
+    assert!(!text.contains("Type the name"), "{text}");
     refused(&robot, here + 0.5, "differ by more than position_tolerance");
     let (code, text) = control(&robot, &["set-position", "slide", "0.5"]);
     assert!(code == Some(1) && text.contains("it is unreferenced; home it on a switch"), "{text}");
@@ -322,6 +326,7 @@ fn a_measured_position_makes_an_unreferenced_axis_ready() {
 fn each_refusal_says_that_an_axis_has_no_way_back() {
     let _shared = shared();
     let text = measured().replace("encoder = \"multi_turn\"\nencoder_range = 4096", "");
+    let text = format!("{text}\n[controller]\nkind = \"joint_trajectory\"\n");
     let mut robot = Robot::start("no-way-back", &text);
     let mut fault = onbeat();
     fault.args(["fault", "--of", &bus("no-way-back"), "drive", "fault", "drive", "0x7305"]);
@@ -336,12 +341,16 @@ fn each_refusal_says_that_an_axis_has_no_way_back() {
     };
     names(control(&robot, &["enable"]));
     names(control(&robot, &["home", "slide"]));
+    let (code, text) = control(&robot, &["move", "slide", "0.5"]);
+    let reset = text.contains("onbeat control reset");
+    assert!(code == Some(1) && text.contains(needs) && !reset, "{text}");
     assert_eq!(robot.ask(Action::Disable), Ok(()));
     let here = robot.until("disabled", |it| it.axes[0].drive_state == 2).axes[0].position;
     names(control(&robot, &["set-position", "slide", "0.5"]));
     let (code, text) = accept(&robot, here);
     assert!(code == Some(1) && text.contains(needs) && text.contains(until), "{text}");
-    robot.interrupt_stopped();
+    let stop = robot.interrupt_stopped();
+    assert!(stop.contains(needs) && !stop.contains("accept-position"), "the end of the run: {stop}");
 }
 
 // feature(axes): accept-position makes an unreferenced axis ready; set-position is for axes without homing

@@ -91,13 +91,27 @@ fn killed_runs_leave_a_memory_that_is_right() {
         let expected = if known { Some(0) } else { Some(3) };
         assert_eq!(next.code, expected, "{number}: {left}: {}", next.stderr);
         if !known {
-            assert!(next.stderr.contains("unreferenced"), "{}", next.stderr);
+            let why = "when the last run ended or was killed, its drive was enabled";
+            assert!(next.stderr.contains(why), "{}", next.stderr);
             accept(&state, name);
         }
     }
     assert!(in_use > 0, "none was killed while its drive was enabled");
     let not_ended = kinds(&state, name).iter().filter(|it| *it == "not_ended").count();
     assert!(not_ended >= in_use, "{not_ended} of {in_use}");
+}
+
+// feature(program): `run -q` names a state directory that cannot be used
+#[test]
+fn a_quiet_run_names_an_unusable_state_directory() {
+    let _shared = shared();
+    let directory = folder("quiet-state").join("in-the-way");
+    fs::write(&directory, "").expect("written");
+    let path = file("quiet-state.toml", &with_memory("quiet-state"));
+    let ran = finished(run(&path, &directory, &["-q", "--cycles", "300"]));
+    assert_eq!(ran.code, Some(3), "{}", ran.stderr);
+    let place = directory.to_str().expect("UTF-8");
+    assert!(ran.stderr.contains(place) && ran.stderr.contains("another --state"), "{}", ran.stderr);
 }
 
 // feature(program): `control enable` names a state directory that holds a drive back

@@ -1,13 +1,15 @@
 //! Robots moved by hand: `onbeat control move` and `jog`.
 
+use std::fs::File;
 use std::io::Write;
+use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use onbeat::ipc::state::State;
+use onbeat::ipc::state::{State, StopReason};
 
-use crate::common::{Ran, Running, finished, onbeat, shared};
+use crate::common::{Ran, Running, file, finished, onbeat, shared};
 use crate::robots::Robot;
 
 const ARM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/arm.toml");
@@ -92,6 +94,30 @@ fn a_shell_switches_an_axis_to_the_mode_of_another_controller() {
 }
 
 /// The commands of docs/first-drive.md, on the file written by hand.
+// feature(program): a jog that moves an axis outside its limits farther out ends with the reason
+#[test]
+fn a_jog_outwards_ends_with_the_reason() {
+    let _shared = shared();
+    let drive = include_str!("../../../../examples/first-drive.toml");
+    // The axis starts at 0, far outside its limits.
+    let limits = "encoder = \"incremental\"\nlimits = { position = [1.0, 2.0], velocity = 6.0,";
+    let drive = drive.replace("limits = { velocity = 6.0,", limits);
+    let path = file("jog-outwards.toml", &drive);
+    let robot = Robot::attached("jog-outwards", path.to_str().expect("UTF-8"), &SLOW);
+    robot.until("in Op", |state| state.bus.phase == 7);
+    asked(&robot, &["enable"]);
+    robot.until("enabled", |state| state.axes[0].drive_state == 5);
+    let Some(mut jog) = Jog::start(&robot, "shaft") else { return };
+    jog.hold(b"\x1b[D", &robot, "held by the jog", |state| state.axes[0].stop == StopReason::Jog as u8);
+    jog.keys.write_all(b"\x1b[Dq").expect("the terminal");
+    let (code, text) = jog.finish();
+    assert_eq!(code, Some(1), "{text}");
+    assert!(text.contains("1.0000 to 2.0000 rad: hold up or right to jog it inwards"), "{text}");
+    let state = robot.until("at rest", at_rest);
+    assert!(state.axes[0].position.abs() < 0.01, "{state:?}");
+    robot.end();
+}
+
 // feature(program): `onbeat control move`, `jog`
 #[test]
 fn the_first_drive_moves_as_its_page_says() {
@@ -274,6 +300,8 @@ fn a_motion_that_is_called_off_brings_its_axis_to_rest() {
 struct Jog {
     terminal: Child,
     keys: ChildStdin,
+    /// File with what it showed.
+    shown: PathBuf,
 }
 
 impl Jog {
@@ -288,14 +316,23 @@ impl Jog {
         let mut command = Command::new("script");
         command.args(["-q", "-e", "-f", "-c", &line, "/dev/null"]).env("TERM", "xterm");
         testkit::end_with_parent(&mut command);
+        let shown = robot.ipc.path().with_extension("jog");
         let mut terminal = command
             .stdin(Stdio::piped())
-            .stdout(Stdio::null())
+            .stdout(File::create(&shown).expect("a file"))
             .stderr(Stdio::null())
             .spawn()
             .expect("script");
         let keys = terminal.stdin.take().expect("a pipe");
-        Some(Self { terminal, keys })
+        Some(Self { terminal, keys, shown })
+    }
+
+    /// Exit code and output.
+    fn finish(self) -> (Option<i32>, String) {
+        let Self { mut terminal, keys, shown } = self;
+        let code = terminal.wait().expect("its end").code();
+        drop(keys);
+        (code, String::from_utf8_lossy(&std::fs::read(shown).expect("a file")).into_owned())
     }
 
     /// Holds a key until the state is so.

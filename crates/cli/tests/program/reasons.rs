@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use onbeat::ipc::state::State;
+use onbeat::ipc::state::{State, StopReason};
 
 use crate::common::{Ran, Running, file, finished, onbeat, shared};
 use crate::robots::Robot;
@@ -90,6 +90,38 @@ fn an_emergency_stop_is_named_at_the_start_and_in_motion() {
     let held = format!("axis \"shaft\" is held: {low}");
     assert!(end.stderr.matches(&held).count() >= 2, "at the start and in motion: {}", end.stderr);
     assert!(end.stderr.contains(&format!("supervision stopped axis \"shaft\": {low}")), "{}", end.stderr);
+}
+
+// feature(program): a SubDevice without process data that does not answer is named as the cause
+#[test]
+fn a_coupler_without_power_is_the_one_that_is_named() {
+    let _shared = shared();
+    let coupler = "[[bus.sub_device]]\nname = \"coupler\"\nsimulate = { kind = \"coupler\" }\n\n";
+    let text = with_emergency_stop().replace("[false]", "[true]");
+    let text = text.replacen("[[bus.sub_device]]", &format!("{coupler}[[bus.sub_device]]"), 1);
+    let text = text.replace("outage_time = \"10s\"", "outage_time = \"20ms\"");
+    let path = file("coupler-off.toml", &text);
+    let name = format!("coupler-off-{}", std::process::id());
+    let arguments = ["--period", "10ms", "--control", &name];
+    let robot = Robot::run("coupler-off", path.to_str().expect("UTF-8"), &arguments);
+    let mut command = onbeat();
+    command.args(["fault", "--of", &name, "power", "off", "coupler"]);
+    let ran = finished(command);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let lost = robot.until("lost", |state| state.axes[0].stop == StopReason::Outage as u8).cycle;
+    // `run` names a loss after 100 ms.
+    robot.until("some cycles later", |state| state.cycle > lost + 20);
+    let cable = "behind the cable between the network interface and SubDevice 0 \"coupler\" port 0";
+    let ran = asked(&robot, &["enable"]);
+    assert!(ran.code == Some(1) && ran.sentence().contains(cable), "{}", ran.stderr);
+    let end = robot.end();
+    assert_eq!(end.code, Some(4), "{}", end.stderr);
+    let all =
+        "no process data of SubDevice 0 \"coupler\", SubDevice 1 \"drive\", SubDevice 2 \"inputs-1\",";
+    let lost = end.stderr.lines().find(|it| it.contains(all));
+    assert!(lost.is_some_and(|it| it.contains(cable)), "{}", end.stderr);
+    let silent = "SubDevice 0 \"coupler\" did not answer in the last";
+    assert!(end.stderr.contains(silent), "{}", end.stderr);
 }
 
 // feature(program): `onbeat control reset` names the step that stopped an axis whose drive does not carry out a quick stop

@@ -70,6 +70,8 @@ pub(super) struct Axis {
     error_code: u16,
     /// To the thread that writes its position memory, where it has one.
     memory: Option<Arc<MemoryGate>>,
+    /// Positions at the end of the last run and at the start of this one, if they differ.
+    moved: Option<[Radians; 2]>,
     /// It waits for that thread before its drive is enabled.
     held_back: bool,
     /// The turn that its drive counts from is still to be found.
@@ -190,6 +192,7 @@ impl Axis {
             in_op: false,
             error_code: 0,
             memory: None,
+            moved: None,
             held_back: false,
             homed_by_hand: 0,
             turn_is_open: true,
@@ -222,11 +225,11 @@ impl Axis {
         }
         self.memory = Some(Arc::clone(&memory.gate));
         match memory.last {
-            Some(counts) => {
+            Ok(counts) => {
                 let (counts, speed) = (i64::from(counts), RadiansPerSecond::ZERO);
                 self.restarted = Some(Restarted { counts, speed, is_kept: true });
             }
-            None => self.unreference(StopReason::UnreferencedMemory),
+            Err(reason) => self.unreference(reason),
         }
     }
 
@@ -554,6 +557,7 @@ impl Axis {
             Some(_) if report.stop == Some(StopReason::AwaitsStart) => report.memory_error,
             _ => 0,
         };
+        report.moved = self.moved.filter(|_| report.stop == Some(StopReason::UnreferencedMoved));
         report.quick_stop = self.safety.quick_stop_step();
         report.overshoot = self.safety.overshoot();
         report.brake = self.safety.brake_cause();
@@ -709,7 +713,11 @@ impl Axis {
         let moved = self.position(counts) - self.position(before);
         match if is_kept { rule.judge_kept(moved) } else { rule.judge(moved, speed) } {
             Ok(ranges) => self.home.shift(ranges),
-            Err(reason) => self.unreference(reason),
+            Err(reason) => {
+                let positions = [self.position(before), self.position(counts)];
+                self.moved = is_kept.then_some(positions);
+                self.unreference(reason);
+            }
         }
         self.safety.anchor();
     }

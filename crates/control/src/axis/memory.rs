@@ -15,13 +15,16 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, AtomicU8, AtomicU64, Ordering};
 
+use motion::supervision::StopReason;
+
 /// Position memory of an axis at the start of a run.
 #[derive(Clone, Debug)]
 pub struct PositionMemory {
-    /// Counts of the drive when the axis was last at standstill with its drive disabled; `None` if
-    /// the memory is missing, or belongs to another drive, encoder or scale, or if the axis was in
-    /// use.
-    pub last: Option<i32>,
+    /// Counts of the drive when the axis was last at standstill with its drive disabled. Else the
+    /// reason that it is unreferenced: the memory is missing, or belongs to another drive, encoder
+    /// or scale ([`StopReason::UnreferencedMemory`]), or the axis was in use
+    /// ([`StopReason::UnreferencedInUse`]).
+    pub last: Result<i32, StopReason>,
     /// To the thread that writes the memory.
     pub gate: Arc<MemoryGate>,
 }

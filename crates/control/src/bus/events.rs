@@ -142,7 +142,7 @@ fn described(event: &CycleEvent, others: &[CycleEvent], names: &PartNames) -> Op
                 interlock: because.interlock.map(|it| it.interlock),
                 stalled: because.stalled,
             };
-            let why = stop_reason(reason, with, because, names);
+            let why = stop_reason(&all(axis), reason, with, because, names);
             let severity = if because.ended { Good } else { Error };
             (what, severity, format!("{} held: {why}", names.axes_are(&all(axis))))
         }
@@ -297,7 +297,8 @@ fn common_cable(event: &CycleEvent, others: &[CycleEvent]) -> Option<[CableEnd; 
     let is_one = |position| place(&event.what) == Some(position);
     let is_among = |position| is_one(position) || others.iter().any(|it| place(&it.what) == Some(position));
     let upstream = |it: &CycleEvent| it.cable.and_then(|ends| ends[0].position).map(usize::from);
-    others.iter().all(|it| upstream(it).is_some_and(is_among)).then_some(first)
+    let is_behind = |it: &CycleEvent| it.cable == event.cable || upstream(it).is_some_and(is_among);
+    others.iter().all(is_behind).then_some(first)
 }
 
 /// The cable behind which that is of which a sentence speaks.
@@ -429,11 +430,11 @@ fn of_bus(
                 error_register,
                 data: Bytes(manufacturer.into()),
             },
-            Error,
+            if code == 0 { Good } else { Error },
             format!(
                 "{} sends an emergency: {}, error register {error_register:#04x}, {manufacturer:02x?}",
                 who(position),
-                error_code(code)
+                if code == 0 { "its error is reset (0x0000)".to_owned() } else { error_code(code) }
             ),
         ),
         BusEvent::Mailbox(_) => return None,
@@ -472,14 +473,16 @@ pub fn other_main_device(source: MacAddress, frames: u64) -> String {
     )
 }
 
-/// Remedy for an unreferenced axis.
-const UNREFERENCED_REMEDY: &str =
-    "; home it on a switch, or measure its position and use `onbeat control accept-position`";
-
-/// Reason that an axis is stopped for, in words; `with`: place of the axis that it was stopped
-/// with.
+/// Reason that these axes are stopped for, in words; `with`: place of the axis that they were
+/// stopped with.
 #[must_use]
-pub fn stop_reason(reason: StopReason, with: Option<usize>, because: Cause, names: &PartNames) -> String {
+pub fn stop_reason(
+    axes: &[usize],
+    reason: StopReason,
+    with: Option<usize>,
+    because: Cause,
+    names: &PartNames,
+) -> String {
     match because {
         Cause { interlock: Some(InterlockCause { interlock, level, .. }), .. }
             if reason == StopReason::SetUp =>
@@ -509,13 +512,20 @@ pub fn stop_reason(reason: StopReason, with: Option<usize>, because: Cause, name
         _ => {
             let axis = |other| format!(" (axis \"{}\")", names.axis(other));
             let with = with.map_or_else(String::new, axis);
-            let remedy = match ipc::words::waits_for(reason, "AXIS") {
+            let name = match axes {
+                [one] => names.axis(*one),
+                _ => "AXIS",
+            };
+            let remedy = match ipc::words::waits_for(reason, name) {
                 Some(remedy) => format!("; {remedy}"),
-                None if reason.is_unreferenced() => UNREFERENCED_REMEDY.to_owned(),
+                None if reason.is_unreferenced() => format!("; {}", names.unreferenced(axes)),
                 None if reason == StopReason::AwaitsStart => "; type `onbeat control enable`".to_owned(),
                 None => String::new(),
             };
-            format!("{}{with}{remedy}", reason.words())
+            let moved = because.moved.map_or_else(String::new, |[before, now]| {
+                format!(", from {} to {} rad", Rounded(before.0), Rounded(now.0))
+            });
+            format!("{}{moved}{with}{remedy}", reason.words())
         }
     }
 }
@@ -539,6 +549,7 @@ mod tests {
     use ethercat::main_device::BringUpPhase;
     use ethercat::sii::Identity;
     use ethercat::time::Instant;
+    use ipc::description::Referencing;
     use motion::supervision::StopReason;
     use types::Value;
 
@@ -584,6 +595,11 @@ mod tests {
         let expected =
             "SubDevice 1 \"drive-2\" does not answer any more: check its power and the cable to it";
         assert_eq!((told.severity, told.sentence.as_str()), (Error, expected));
+        let (error_register, manufacturer) = (0, [0; 5]);
+        let reset = BusEvent::Emergency { position: 1, error_code: 0, error_register, manufacturer };
+        let told = of(Happening::Bus(reset));
+        let expected = "SubDevice 1 \"drive-2\" sends an emergency: its error is reset (0x0000), ";
+        assert!(told.severity == Good && told.sentence.starts_with(expected), "{}", told.sentence);
         let told = of(Happening::DriveFault { axis: 0, position: 0, code: 0x2310 });
         let start = "axis \"drive-1\" at SubDevice 0 \"drive-1\" is in fault: 0x2310: ";
         assert!(told.sentence.starts_with(start), "{}", told.sentence);
@@ -591,6 +607,25 @@ mod tests {
         let told = of(Happening::SetpointIgnored { axis: 1, what });
         let expected = "axis \"drive-2\" does not move: its controller sets a position and no more, and in csv it takes a velocity";
         assert_eq!((told.severity, told.sentence.as_str()), (Warning, expected));
+    }
+
+    // feature(program): `run` and `events` name only remedies that an unreferenced axis has
+    #[test]
+    fn an_unreferenced_axis_is_sent_only_where_it_has_a_way() {
+        let way = |by_switch, by_measurement| Referencing { by_switch, by_measurement };
+        let referencing = vec![way(true, false), way(false, true), way(false, false)];
+        let names = PartNames { referencing, ..names() };
+        let why = |axes: &[usize]| {
+            stop_reason(axes, StopReason::UnreferencedRestart, None, Cause::default(), &names)
+        };
+        assert!(why(&[0]).ends_with("; home it on a switch"), "{}", why(&[0]));
+        assert!(why(&[1]).ends_with("`onbeat control accept-position`"), "{}", why(&[1]));
+        assert!(!why(&[1]).contains("switch"), "{}", why(&[1]));
+        assert!(why(&[2]).contains("add `homing` with a switch"), "{}", why(&[2]));
+        assert!(!why(&[2]).contains("accept-position"), "{}", why(&[2]));
+        assert!(why(&[0, 1]).contains("home it on a switch, or"), "{}", why(&[0, 1]));
+        let homed = stop_reason(&[1], StopReason::NotHomed, None, Cause::default(), &names);
+        assert!(homed.contains("`onbeat control home drive-2`"), "{homed}");
     }
 
     /// A force and its end have the signal, the value, the client and the reason.

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use ipc::bus::CableEnd;
+use ipc::description::Referencing;
 use types::state::BrakeInput;
 use types::time::span;
 use types::{FeedbackInput, Interlock};
@@ -17,6 +18,8 @@ pub struct PartNames {
     pub sub_devices: Vec<String>,
     /// Names of the axes.
     pub axes: Vec<String>,
+    /// Ways to make an unreferenced axis ready, in the order of the axes.
+    pub referencing: Vec<Referencing>,
     /// Interlocks.
     pub interlocks: Vec<Interlock>,
     /// Inputs of the brakes, in the order of the axes.
@@ -64,6 +67,13 @@ impl PartNames {
     #[must_use]
     pub fn axis(&self, axis: usize) -> &str {
         self.axes.get(axis).map_or("?", String::as_str)
+    }
+
+    /// Remedy for these axes while they are unreferenced.
+    pub(super) fn unreferenced(&self, axes: &[usize]) -> &'static str {
+        let mut ways = axes.iter().map(|&it| self.referencing.get(it).copied());
+        let first = ways.next().flatten();
+        ipc::words::unreferenced(first.filter(|&it| ways.all(|other| other == Some(it))))
     }
 
     /// The axes at these places, with their verb.

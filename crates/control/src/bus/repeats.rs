@@ -89,7 +89,7 @@ struct Counted {
 }
 
 /// Begin of a pair: of which axis, SubDevice or part, and why.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 enum Begin {
     /// `because` without the length of a stall.
     Axis {

@@ -70,7 +70,10 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         let (at, now) = (self.now(), self.bus_now());
         let publisher = &mut self.publisher;
         let main_device = &self.main_device;
-        let mut tell = |what| publisher.event(happened(cycle, at, what, main_device));
+        let mut tell = |what, place: usize| {
+            let cable = main_device.sub_devices().get(place).and_then(SubDevice::cable);
+            publisher.event(CycleEvent { cycle, at, cable, what });
+        };
         self.watch.look_at_sub_devices(now, main_device, &mut self.status.sub_devices, &mut tell);
     }
 
@@ -105,7 +108,6 @@ impl<L: Link, C: Clock> Cycle<L, C> {
 /// An event with the cable that it is about.
 fn happened(cycle: u64, at: Instant, what: Happening, main_device: &MainDevice) -> CycleEvent {
     let position = match what {
-        Happening::SubDeviceLost { position } | Happening::SubDeviceBack { position, .. } => Some(position),
         Happening::Bus(
             Event::StateChanged { position, .. }
             | Event::SyncMissed { position, .. }
@@ -115,7 +117,7 @@ fn happened(cycle: u64, at: Instant, what: Happening, main_device: &MainDevice) 
             | Event::Reconfiguring { position }
             | Event::Recovered { position, .. }
             | Event::NotRecovered { position, .. },
-        ) => Some(position.into()),
+        ) => Some(usize::from(position)),
         _ => None,
     };
     let sub_device = position.and_then(|position| main_device.sub_devices().get(position));

@@ -56,6 +56,7 @@ pub(crate) fn report(axis: &state::Axis, drive: &Drive) -> AxisReport {
         },
         homed: axis.homed,
         homed_by_hand: 0,
+        moved: None,
         ended: axis.ended,
         homing,
         stop: StopReason::from_code(axis.stop),

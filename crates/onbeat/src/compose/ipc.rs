@@ -7,7 +7,7 @@ use ipc::channel::{Kind, Port};
 use ipc::controller::CycleEnd;
 use ipc::description::{
     ArmDescription, AxisDescription, BaseDescription, BrakeInputDescription, ControllerDescription,
-    Description, InterlockDescription, Referencing,
+    Description, InterlockDescription,
 };
 use ipc::message::{control as requests, trajectory};
 use ipc::server::Builder;
@@ -187,10 +187,7 @@ fn axis_description(robot: &RobotConfig, index: usize) -> AxisDescription {
         measures_effort: true,
         takes: None,
         sub_device: Some(axis.sub_device),
-        referencing: Some(Referencing {
-            by_switch: axis.position_sense.homes_on_a_switch,
-            by_measurement: axis.position_sense.range.is_some(),
-        }),
+        referencing: Some(super::names::referencing(axis)),
     }
 }
 

@@ -12,8 +12,11 @@ use super::{FaultHandle, Listing, Targets, Timed};
 use crate::run::{Name, name};
 
 /// Simulators, among the programs that answer text requests.
-pub const SIMULATOR: Kind =
-    Kind { suffix: "faults", name: "simulator", start: "`onbeat simulate ROBOT.toml --iface NIC`" };
+pub const SIMULATOR: Kind = Kind {
+    suffix: "faults",
+    name: "simulator",
+    start: "`onbeat run ROBOT.toml --control NAME` or `onbeat simulate ROBOT.toml --iface NIC`",
+};
 
 /// Request for the lasting and the planned faults.
 pub const LIST: &str = "list";

@@ -79,7 +79,8 @@ impl Settings {
 pub(super) fn forget(robot: &RobotConfig, axes: &mut [AxisConfiguration]) {
     for (_, configuration) in robot.axes.iter().zip(axes).filter(|(axis, _)| axis.position_memory) {
         let gate = Arc::new(MemoryGate::without_writer());
-        configuration.memory = Some(control::axis::memory::PositionMemory { last: None, gate });
+        configuration.memory =
+            Some(control::axis::memory::PositionMemory { last: Err(StopReason::UnreferencedMemory), gate });
     }
 }
 

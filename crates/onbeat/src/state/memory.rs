@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use control::axis::memory::{self, MemoryGate, Place};
+use motion::supervision::StopReason;
 use serde::{Deserialize, Serialize};
 
 use super::folder::{Folder, StateError, file_name};
@@ -25,9 +26,12 @@ pub struct PositionMemory {
 
 impl PositionMemory {
     /// Position of the axis at standstill in the previous run, if its drive, encoder and scale are
-    /// the same as in `now`.
-    fn position_in(self, now: &Self) -> Option<i32> {
-        self.at_rest.filter(|_| !AxisMemory::differs(&self, now))
+    /// the same as in `now`; else the reason that the position is not known.
+    fn position_in(&self, now: &Self) -> Result<i32, StopReason> {
+        match AxisMemory::differs(self, now) {
+            true => Err(StopReason::UnreferencedMemory),
+            false => self.at_rest.ok_or(StopReason::UnreferencedInUse),
+        }
     }
 }
 
@@ -62,9 +66,9 @@ impl AxisMemory {
             Err(error) => (None, Some(error)),
         };
         let is_new = kept.as_ref().is_none_or(|it| Self::differs(it, &now));
-        let last = kept.and_then(|it| it.position_in(&now));
+        let last = kept.as_ref().map_or(Err(StopReason::UnreferencedMemory), |it| it.position_in(&now));
         let gate = Arc::new(MemoryGate::default());
-        let at_rest = last;
+        let at_rest = last.ok();
         let axis = Self {
             file,
             now: PositionMemory { at_rest, ..now },

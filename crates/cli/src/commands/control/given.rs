@@ -4,7 +4,7 @@ use std::io::{self, BufRead, IsTerminal, Write};
 
 use clap::Args;
 use ipc::client::Client;
-use ipc::reference::{Given, Purpose};
+use ipc::reference::{Given, Purpose, Refusal};
 use types::number::Rounded;
 
 use super::place;
@@ -40,6 +40,9 @@ pub(super) struct SetPosition {
 impl AcceptPosition {
     pub(super) fn execute(&self, cycle: &Client) -> Result<(), Failure> {
         let axis = find(cycle, &self.axis)?;
+        if !self.value.is_finite() {
+            return Err(Failure::new(format!("axis \"{}\": {}", self.axis, Refusal::NotFinite)));
+        }
         if !io::stdin().is_terminal() {
             return Err(Failure::new(
                 "accept-position needs a terminal: a person measures the position and types the name of the axis",

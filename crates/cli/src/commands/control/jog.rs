@@ -78,6 +78,7 @@ impl Jog {
             nanoseconds => Duration::from_nanos(nanoseconds).min(HELD),
         };
         let mut held_since: Option<Instant> = None;
+        let mut blocked = None;
         let (mut refused, mut refused_since) = (before.command.refused, None::<Instant>);
         let ended = loop {
             let Ok(Some(keys)) = keyboard.keys(lasts / 5) else { break Ok(()) };
@@ -100,6 +101,10 @@ impl Jog {
             // An axis that is not quite at standstill, after another jog, is waited for.
             let may_pass = waits && refused_since.is_some_and(|since| since.elapsed() <= PASSING);
             if is_refused && !may_pass {
+                let switch = refused_jog(&moved, description, &state);
+                if let Some(why) = switch.filter(|_| refusal == Some(Refusal::JogNotPermitted)) {
+                    break Err(Failure::new(why));
+                }
                 let why = words::last_refusal(&state.command, description).unwrap_or_default();
                 // The state of the axis says more than the refusal.
                 let cause =
@@ -114,15 +119,20 @@ impl Jog {
             if let Some(why) = powerless(axes, description, &state).or(stays) {
                 break Err(Failure::new(why));
             }
+            if held.wanted != [0.0; 3] {
+                blocked = moved.outwards(&held, &state, description);
+            }
             // A terminal that is gone is noticed at the keyboard.
             let _ = write!(screen, "\r{}\x1b[K", output::shown(&moved.line(&held, &state, description)));
             let _ = screen.flush();
         };
         let _ = write!(screen, "\r\n");
-        drop(screen);
         held.wanted = [0.0; 3];
         let at_rest = rest(&mut writer, &moved.command(&held, lasts), &moved, cycle, lasts);
-        ended.and(at_rest)
+        // Keys that are still held are neither shown nor left to the shell.
+        while keyboard.keys(Duration::ZERO).is_ok_and(|keys| keys.is_some_and(|it| !it.is_empty())) {}
+        drop(screen);
+        ended.and(blocked.map_or(Ok(()), |why| Err(Failure::new(why)))).and(at_rest)
     }
 
     fn moved<'a>(&'a self, description: &'a Description, state: &State) -> Result<Moved<'a>, Failure> {
@@ -255,7 +265,10 @@ impl Moved<'_> {
                 let axis = &state.axes[index];
                 let why = words::why_stopped(axis, state, description);
                 let why = why.filter(|_| axis.stop != StopReason::Jog as u8);
-                let stopped = why.map_or(String::new(), |why| format!("  stopped: {why}"));
+                let stopped = match self.outwards(held, state, description) {
+                    Some(why) => format!("  {why}"),
+                    None => why.map_or(String::new(), |why| format!("  stopped: {why}")),
+                };
                 format!(
                     "speed {share:.0} %  {:+.3} rad/s  at {:.4} rad{stopped}",
                     axis.velocity, axis.position
@@ -272,6 +285,23 @@ impl Moved<'_> {
             }
             Self::Axis { index, .. } => std::slice::from_ref(index),
         }
+    }
+
+    /// Reason for which an axis outside its position limits does not follow the keys.
+    fn outwards(&self, held: &Held, state: &State, description: &Description) -> Option<String> {
+        let Self::Axis { index, name, jogs: true, .. } = *self else { return None };
+        let (lowest, highest) = description.axes[index].position_limits?;
+        let ([ahead, _, turn], position) = (held.wanted, state.axes[index].position);
+        let direction = ahead - turn;
+        let inwards = match direction {
+            1.0 if position > highest => "down or left",
+            -1.0 if position < lowest => "up or right",
+            _ => return None,
+        };
+        Some(format!(
+            "{name} is not moved farther outside its position limits, {lowest:.4} to {highest:.4} rad: \
+             hold {inwards} to jog it inwards"
+        ))
     }
 
     /// Share of its velocity at the start.

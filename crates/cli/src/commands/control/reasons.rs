@@ -48,14 +48,17 @@ impl<'a> Progress<'a> {
             Action::Enable | Action::ResetFaults => {
                 let all = 0..description.axes.len();
                 let waits = all.filter_map(|axis| hindrance(self.cycle, axis, state)).take(MOST);
-                let waits: Vec<String> = waits.collect();
+                // This request is the remedy.
+                let own = words::remedy_by(self.what).unwrap_or_default();
+                let waits: Vec<String> = waits.map(|it| it.replace(&own, "")).collect();
                 (!waits.is_empty()).then(|| format!("waiting: {}", waits.join("; ")))
             }
             Action::Home(axis) => {
                 let axis = axis as usize;
                 let (name, at) = (&description.axes.get(axis)?.name, state.axes.get(axis)?);
-                hindrance(self.cycle, axis, state)
-                    .or_else(|| Some(format!("{name}: homing, at {:.4} rad", at.position)))
+                let is_homing = StopReason::from_code(at.stop).is_some_and(StopReason::lets_home);
+                let why = (!is_homing).then(|| hindrance(self.cycle, axis, state)).flatten();
+                why.or_else(|| Some(format!("{name}: homing, at {:.4} rad", at.position)))
             }
             _ => None,
         }
@@ -118,6 +121,13 @@ fn without_homing(axis: u32, state: &State, description: &Description) -> Failur
         let remedy = words::unreferenced(described.and_then(|it| it.referencing));
         return Failure::new(format!(
             "axis \"{name}\" is unreferenced, and has no homing in the robot file: {remedy}"
+        ));
+    }
+    let limited = described.filter(|it| it.position_limits.is_some());
+    if limited.and_then(|it| it.referencing).is_some_and(|it| it.by_measurement) {
+        return Failure::new(format!(
+            "axis \"{name}\" needs no homing: its absolute encoder gives its position; correct homing.offset in the \
+             robot file if that position is wrong"
         ));
     }
     Failure::new(format!(

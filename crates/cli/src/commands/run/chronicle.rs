@@ -215,9 +215,15 @@ impl Chronicle {
 
     /// Names newly lost SubDevices, in one line for each cause: a cable cut affects many.
     fn tell_lost(&mut self, status: &Status, now: Instant) {
-        let newly = |it: &Option<Lost>| it.is_some_and(|lost| !lost.reported && lost.is_long(now));
-        let mut positions: Vec<usize> =
-            (0..self.lost.len()).filter(|&position| newly(&self.lost[position])).collect();
+        let is_new = |it: &&Lost| !it.reported;
+        let mut new = self.lost.iter().flatten().filter(is_new);
+        if !new.any(|it| it.is_long(now)) {
+            return;
+        }
+        // One without process data is found to be lost later than those behind it.
+        let mut positions: Vec<usize> = (0..self.lost.len())
+            .filter(|&position| self.lost[position].as_ref().is_some_and(|it| is_new(&it)))
+            .collect();
         while let Some(&first) = positions.first() {
             let state = |position: usize| {
                 status.sub_devices.get(position).map(|it| (it.al_status, it.al_status_code))
@@ -238,9 +244,12 @@ impl Chronicle {
             }
         }
         let why = match state {
-            Some((state, code)) if state != AlStatus::in_state(AlState::Op) => {
-                format!("left Op for {state}, AL status code {code}")
-            }
+            Some((state, code)) if state != AlStatus::in_state(AlState::Op) => match code {
+                AlStatusCode::NO_ERROR => {
+                    format!("in {state} without an AL status code, as after a loss of power")
+                }
+                code => format!("left Op for {state}, AL status code {code}"),
+            },
             _ => self.interface.look(None).unwrap_or("check power and cables").to_owned(),
         };
         let event = |&position: &usize| {

@@ -225,7 +225,7 @@ impl<'a> Outcome<'a> {
                 state: if standing.drive_answers(number) { state(report) } else { "no answer".to_owned() },
                 stop: report.stop.filter(|_| !report.ended).map(|reason| {
                     let because = Cause::of(report);
-                    control::bus::stop_reason(reason, report.stopped_with, because, &names)
+                    control::bus::stop_reason(&[number], reason, report.stopped_with, because, &names)
                 }),
                 stopped_with: with,
                 not_enabled: standing.not_enabled(number),

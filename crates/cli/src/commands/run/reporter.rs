@@ -104,11 +104,11 @@ fn severity(notice: &Notice) -> Severity {
         | Notice::NoIpc(_)
         | Notice::NoTrace(_)
         | Notice::Recording(_)
-        | Notice::State(_)
         | Notice::Fault { .. }
         | Notice::WrongAnswer { .. }
         | Notice::HoldsLoad(..)
         | Notice::NotPutBack(_) => Severity::Warning,
+        Notice::State(_) => Severity::Error,
         _ => Severity::Ok,
     }
 }

@@ -108,7 +108,7 @@ impl Standing<'_> {
             ),
             Finding::AxisStopped { axis, reason, with, because } => {
                 let names = part_names(self.robot, None);
-                let why = control::bus::stop_reason(reason, with, because, &names);
+                let why = control::bus::stop_reason(&[axis], reason, with, because, &names);
                 let quick_stop = self.status.axes[axis].quick_stop;
                 let also = quick_stop.map_or(String::new(), |step| format!("; {}", step.sentence()));
                 format!("supervision stopped axis \"{}\": {why}{also}", self.robot.axes[axis].name)
@@ -164,7 +164,7 @@ impl Standing<'_> {
         match (why, because.interlock) {
             (KeptOff::NotPermitted, Some(_)) => {
                 let names = part_names(self.robot, None);
-                control::bus::stop_reason(StopReason::NotPermitted, None, because, &names)
+                control::bus::stop_reason(&[axis], StopReason::NotPermitted, None, because, &names)
             }
             _ => kept_off_words(why).to_owned(),
         }

@@ -274,7 +274,9 @@ fn stopped(axis: &Axis, picture: &Picture) -> String {
             | StopReason::UnreferencedCount
             | StopReason::UnreferencedSensor
             | StopReason::UnreferencedMemory
-            | StopReason::UnreferencedStart,
+            | StopReason::UnreferencedStart
+            | StopReason::UnreferencedInUse
+            | StopReason::UnreferencedMoved,
         ) => "unreferenced",
         Some(StopReason::Jog) => "jog",
         Some(StopReason::JogTorque) => "jog torque",
