@@ -209,8 +209,8 @@ codes! {
         /// Power, safe torque off, main power or a permission took its torque; its return moves
         /// nothing without a start request.
         AwaitsStart = 22, "power, STO or a permission was missing: the axis waits for a start request";
-        /// Unreferenced at the start of the run: its position memory is missing (first start), or is
-        /// of another drive, encoder or scale.
+        /// Unreferenced at the start of the run: its position memory is missing (first start), or
+        /// is of another drive, encoder or scale.
         UnreferencedMemory = 23, "unreferenced: its position memory is missing, or of another drive, encoder or scale";
         /// In csv and cst the axis moved against its command, or faster than it: no torque at once.
         Runaway = 24, "the axis moved against its command, or faster than it (runaway): its torque was taken off";
@@ -220,8 +220,8 @@ codes! {
         BrakeNotClosed = 26, "its brake is not closed, as its feedback shows";
         /// Unreferenced at the start of the run: no position that reads alike is within the limits.
         UnreferencedStart = 27, "unreferenced: the position that its drive reports at the start may be beyond either of its limits";
-        /// Unreferenced at the start of the run: its position memory says that the drive was enabled,
-        /// or the position not known, when the last run ended or was killed.
+        /// Unreferenced at the start of the run: its position memory says that the drive was
+        /// enabled, or the position not known, when the last run ended or was killed.
         UnreferencedInUse = 28, "unreferenced: when the last run ended or was killed, its drive was enabled or its position not known";
         /// Unreferenced at the start of the run: its position is not the one of its memory.
         UnreferencedMoved = 29, "unreferenced: its position has changed since the last run";

@@ -100,7 +100,9 @@ struct Metrics {
 
 impl Metrics {
     fn start() -> Self {
-        let socket = std::env::temp_dir().join(format!("onbeat-metrics-{}.sock", std::process::id()));
+        let folder = std::env::temp_dir().join(format!("onbeat-metrics-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        let socket = folder.join("run.sock");
         let mut command = onbeat();
         command.args(["run", "examples/io-station.toml", "--period", "2ms", "--json", "--profile", "none"]);
         command.arg("--ipc").arg(&socket);

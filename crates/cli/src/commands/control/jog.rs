@@ -32,8 +32,8 @@ pub(super) struct Jog {
     /// Axis (in PV and IP an axis of the active `joint_velocity` controller); default: the base
     axis: Option<String>,
 
-    /// Velocity at the start; + and - change it. Of a jog as a share of its limit (100 %), else of the velocity
-    /// limit (10 %)
+    /// Velocity at the start; + and - change it. Of a jog as a share of its limit (100 %), else of
+    /// the velocity limit (10 %)
     #[arg(long, value_name = "SHARE", value_parser = some_share)]
     speed: Option<f64>,
 }
