@@ -103,7 +103,7 @@ fn a_second_stop_disables_an_axis_that_only_holds_its_load() {
 
 // feature(program): a brake that does not close at the end of the run is named, and its load is held until the second stop
 #[test]
-fn a_second_stop_disables_an_axis_whose_brake_does_not_close() {
+fn second_stop_disables_an_axis_with_an_open_brake() {
     let _shared = shared();
     let robot = file("stuck-at-the-end.toml", &with_brake());
     let script = file("stuck-at-the-end.txt", "500ms drive load drive 0.5Nm\n1s brake stuck-open drive\n");

@@ -43,7 +43,7 @@ impl Ended {
 }
 
 #[test]
-fn an_axis_that_is_slowed_down_and_goes_on_is_stopped_later() {
+fn slowed_axis_that_continues_is_stopped_later() {
     let mut axis = Ended::moving(2.0);
     axis.seen.ending = Ending::Asked;
     let heeded = (HEED_TIME.0 / PERIOD.0) as usize;
@@ -53,7 +53,7 @@ fn an_axis_that_is_slowed_down_and_goes_on_is_stopped_later() {
 }
 
 #[test]
-fn a_controller_whose_drive_brakes_has_time_to_rest() {
+fn braking_drive_has_time_to_reach_standstill() {
     let mut axis = Ended::moving(2.0);
     (axis.seen.ending, axis.seen.braking) = (Ending::Asked, true);
     let heeded = (HEED_TIME.0 / PERIOD.0) as usize;

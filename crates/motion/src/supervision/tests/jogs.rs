@@ -373,7 +373,7 @@ fn profile_mode_axis_is_not_jogged() {
 }
 
 #[test]
-fn limits_of_a_jog_are_never_beyond_those_of_the_axis() {
+fn jog_limits_are_within_axis_limits() {
     let it = Jogged::new(CyclicMode::Position).supervisor;
     let wide = JogLimits { velocity: RadiansPerSecond(100.0), torque: NewtonMetres(100.0) };
     let limits = it.with_jog(wide).unwrap().jog_limits();

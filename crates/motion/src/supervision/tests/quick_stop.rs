@@ -272,7 +272,7 @@ fn no_step_enables_a_drive_that_shows_that_it_is_off() {
 }
 
 #[test]
-fn steps_of_an_axis_that_is_not_heard_of_end_with_its_torque() {
+fn steps_of_an_unconnected_axis_end_with_its_torque() {
     let (mut supervisor, mut seen) = without_means(AxisMode::CyclicVelocity);
     let mut step = |seen: &Seen| supervisor.step(PERIOD, AxisSetpoint::default(), seen).intervention;
     assert_eq!(step(&seen), Some(Intervention::Follow));

@@ -159,7 +159,7 @@ fn no_axis_homes_in_set_up_mode_nor_after_it() {
 }
 
 #[test]
-fn who_lost_its_torque_stops_others_until_a_reset() {
+fn axis_without_torque_stops_others_until_a_reset() {
     let mut axis = Axis::off();
     axis.seen.feedback.fresh = false;
     axis.seen.missed = 100;

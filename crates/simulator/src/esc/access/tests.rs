@@ -72,7 +72,7 @@ fn lrw_exchanges_process_data_through_sync_managers_and_fmmus() {
 
 // feature(simulator): FMMUs bit by bit
 #[test]
-fn a_write_over_all_fmmus_changes_those_that_exist() {
+fn write_over_all_fmmus_changes_existing_ones() {
     let mut esc =
         Esc::new(EscDescription { fmmus: 2, ..EscDescription::default() }, Vec::new(), Instant::EPOCH);
     let mapping = Fmmu::bytes(0x1_0000, 0x1100, 3, FmmuDirection::Read).emit();
