@@ -423,6 +423,19 @@ fn the_end_of_a_run_finds_a_brake_that_stays_open() {
     }
 }
 
+// feature(axes): an axis is not enabled while its brake shows that it is not closed (brake.feedback)
+#[test]
+fn an_axis_whose_brake_is_open_at_the_start_is_never_enabled() {
+    let open = Play { troubles: vec![(0, Trouble::StuckOpen)], ..Play::of(Trouble::None) };
+    let out = play(open);
+    let enabled = |it: &&Taken| it.state == State::OperationEnabled;
+    assert!(out.taken.iter().find(enabled).is_none(), "{:?}", out.seen.last());
+    let last = out.seen.last().unwrap().2;
+    let wanted = (Some(StopReason::BrakeNotClosed), Some(State::SwitchOnDisabled));
+    assert_eq!((last.stop, last.state), wanted);
+    assert_eq!(out.exit_code(), AXIS, "{:?}", out.findings);
+}
+
 #[test]
 fn a_brake_that_opens_by_itself_is_reported_without_torque() {
     let opens = Play { troubles: vec![(TROUBLE + 300, Trouble::StuckOpen)], ..Play::of(Trouble::None) };

@@ -115,6 +115,13 @@ impl Brake {
         self.times.engage + Seconds(2.0 * lasts + f64::from(FEEDBACK_CYCLES) * period.0)
     }
 
+    /// True once its feedback has shown that it closes, or a fault. Before that its axis is not
+    /// enabled.
+    #[must_use]
+    pub const fn has_shown(&self) -> bool {
+        self.watch.has_shown()
+    }
+
     /// True while its feedback may still show that it does not close without torque.
     #[must_use]
     pub fn is_pending(&self) -> bool {

@@ -270,10 +270,15 @@ impl Axis {
     /// Its controller is lost: a drive that has no torque is not enabled. The last request stays,
     /// so that the return of the controller is no rising request, and does not lapse.
     pub(super) fn keep_off(&mut self) {
+        self.keep_disabled(false);
+    }
+
+    /// A drive without torque does not get the request to enable it, which lapses or not.
+    fn keep_disabled(&mut self, lapses: bool) {
         let has_torque = self.state().is_none_or(State::is_powered);
         if matches!(self.command.request, Request::Enable | Request::Halt) && !has_torque {
             self.command.request = Request::Disable;
-            self.safety.hold_back(false);
+            self.safety.hold_back(lapses);
         }
     }
 
@@ -551,6 +556,10 @@ impl Axis {
         let before = report.stop;
         (self.command, report.stop) = self.safety.step(elapsed);
         self.wait_for_memory();
+        if !self.safety.has_shown_brake() {
+            // A brake that is open at the start is a fault after its time to close.
+            self.keep_disabled(true);
+        }
         report.memory_error = match &self.memory {
             Some(memory) if self.held_back => memory.error(),
             // The request has lapsed because of it.

@@ -102,6 +102,12 @@ impl AxisSafety {
         self.brake.as_ref().is_none_or(|it| it.reading.is_read())
     }
 
+    /// True once the feedback of its brake has shown that it is closed, or a fault, where it has
+    /// some.
+    pub(super) fn has_shown_brake(&self) -> bool {
+        self.brake.as_ref().is_none_or(|it| it.brake.has_shown())
+    }
+
     /// Input that shows the fault of its brake.
     pub(super) fn brake_cause(&self) -> Option<BrakeInputCause> {
         self.brake.as_ref()?.cause()

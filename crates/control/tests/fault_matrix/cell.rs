@@ -32,6 +32,11 @@ impl Cell {
         matches!(self.phase, Phase::Op | Phase::Homing | Phase::Profile)
     }
 
+    /// True if the fault begins before the bus is in Op.
+    pub(crate) fn is_on_the_way_up(self) -> bool {
+        !self.is_in_op() && self.phase != Phase::Shutdown
+    }
+
     /// Faults of parts that a SubDevice in Op does not need; each comes with a fall out of Op.
     pub(crate) fn falls(self) -> Option<Fall> {
         match self.fault {

@@ -139,7 +139,8 @@ fn check_unreferenced(cell: Cell, taken: &[Vec<Taken>], reports: &[Report]) {
 const RESTS: u32 = 150;
 
 /// A brake that sticks is found. Closed: its axis does not move after that. Open: its drive holds
-/// the load until the second request to stop; one that powers its brake is not enabled after that.
+/// the load until the second request to stop. A drive that powers its brake is not enabled after
+/// that, and a drive whose brake is open on the way up is never enabled.
 pub(crate) fn check_sticking_brake(cell: Cell, taken: &[Vec<Taken>], reports: &[Report]) {
     let Some(sticking) = cell.fault.sticks() else { return };
     let is_open = sticking == Sticking::Open;
@@ -147,8 +148,10 @@ pub(crate) fn check_sticking_brake(cell: Cell, taken: &[Vec<Taken>], reports: &[
     let found = reports.iter().find(|it| it.axes[SECOND].stop == Some(reason)).map(|it| it.now);
     let found = found.unwrap_or_else(|| panic!("the brake is not found {cell:?}"));
     let after: Vec<_> = taken[SECOND].iter().filter(|it| it.now > found + PERIOD * RESTS).collect();
-    if cell.fault.drive_powers_brake() {
-        let enabled = after.iter().find(|it| it.state == State::OperationEnabled);
+    if is_open && (cell.fault.drive_powers_brake() || cell.is_on_the_way_up()) {
+        let from = if cell.is_on_the_way_up() { Instant::from_nanos(0) } else { found + PERIOD * RESTS };
+        let is_enabled = |it: &&Taken| it.now > from && it.state == State::OperationEnabled;
+        let enabled = taken[SECOND].iter().find(is_enabled);
         assert!(enabled.is_none(), "it is enabled with an open brake: {enabled:?} {cell:?}");
     } else if is_open {
         let stopping = reports.iter().find(|it| it.stopping).map(|it| it.now).unwrap();

@@ -106,6 +106,8 @@ pub(super) struct FeedbackWatch {
     agrees_for: Seconds,
     /// True while it is unknown whether the brake closes without torque.
     is_pending: bool,
+    /// It has shown a brake that is closed as commanded.
+    was_closed: bool,
     fault: Option<BrakeFault>,
 }
 
@@ -134,6 +136,7 @@ impl FeedbackWatch {
         });
         let is_closed = expected == Some(false) && cause.is_none();
         self.is_pending = reading.shows() && !is_closed;
+        self.was_closed |= commanded == Some(false) && reading.not_closed().is_none();
         let Some((open, cause)) = expected.zip(cause) else {
             (self.contradicts_for, self.cycles) = (Seconds::ZERO, 0);
             return;
@@ -163,6 +166,11 @@ impl FeedbackWatch {
     /// True while the feedback may still show that the brake does not close without torque.
     pub(super) fn is_pending(&self) -> bool {
         self.is_pending && self.fault.is_none_or(|it| it.reason != StopReason::BrakeNotClosed)
+    }
+
+    /// True once it has shown that the brake closes, or that something is wrong.
+    pub(super) const fn has_shown(&self) -> bool {
+        self.was_closed || self.fault.is_some()
     }
 
     pub(super) const fn fault(&self) -> Option<BrakeFault> {

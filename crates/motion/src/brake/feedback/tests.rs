@@ -192,6 +192,51 @@ fn a_brake_of_the_drive_closes_once_it_is_disabled() {
 }
 
 #[test]
+fn feedback_is_pending_until_it_shows_a_closed_brake_or_a_fault() {
+    for (closes, by_drive) in [(true, true), (false, true), (true, false), (false, false)] {
+        let mut bench = Bench::open();
+        if by_drive {
+            bench.brake = bench.brake.by_drive();
+        }
+        bench.seen = BrakeSeen { torque: false, powered: false, wanted: false, ..bench.seen };
+        assert!(bench.brake.is_pending());
+        bench.cycles(45);
+        assert!(bench.brake.is_pending(), "it still has time");
+        if closes {
+            bench.show(Low, High);
+        }
+        let left = (0..SOON).position(|_| {
+            bench.cycle();
+            !bench.brake.is_pending()
+        });
+        let left = (45 + left.unwrap()) as f64 * CYCLE.0;
+        assert!(left <= bench.brake.time_to_show(CYCLE).0, "{left}");
+        assert_eq!(bench.brake.fault().is_none(), closes);
+    }
+}
+
+#[test]
+fn a_brake_has_shown_nothing_until_it_is_closed_or_at_fault() {
+    let off = BrakeSeen { is_reached: true, ..BrakeSeen::default() };
+    let mut bench = Bench { seen: off, ..Bench::new() };
+    bench.show(Unknown, Unknown);
+    bench.cycles(SOON);
+    assert!(!bench.brake.has_shown() && !bench.brake.is_pending());
+    bench.show(High, Low);
+    bench.cycle();
+    assert!(!bench.brake.has_shown());
+    bench.show(Low, High);
+    bench.cycle();
+    assert!(bench.brake.has_shown());
+    let mut open = Bench { seen: off, ..Bench::new() };
+    open.show(High, Low);
+    open.cycles(60);
+    assert!(!open.brake.has_shown());
+    open.cycles(20);
+    assert!(open.brake.has_shown() && open.brake.fault().is_some());
+}
+
+#[test]
 fn an_inverted_input_is_on_while_it_is_low() {
     let reading =
         |level| BrakeReading { released: Some(InputReading { level, inverted: true }), closed: None };
