@@ -20,10 +20,13 @@ const PERIOD: Duration = Duration::from_millis(500);
 /// Time for a signal to be delivered before a restart, which would lose it.
 const SIGNALS: Duration = Duration::from_millis(50);
 
-/// Looks without progress of a thread after which it hangs, 3 s: the threads of RustDDS wake every
-/// 2 s and oftener, the node's own every 0.1 s. Looks are counted, not time: while the process is
-/// suspended, there are none.
+/// Looks without progress of a thread of RustDDS after which it hangs, 3 s: these threads wake every
+/// 2 s and oftener. Looks are counted, not time: while the process is suspended, there are none.
 const PATIENT_LOOKS: u32 = 6;
+
+/// The same of the node's own thread, 20 s: it waits up to 5 s for each answer of a cycle that is
+/// suspended.
+const PATIENT_LOOKS_OF_NODE: u32 = 40;
 
 /// Resident memory above which others have filled RustDDS, bytes: five times the need with a robot
 /// of 60 axes, and half of the limit at which an allocation fails.
@@ -158,15 +161,16 @@ impl Watch {
                 MOST_RESIDENT >> 20
             ));
         }
-        let own = ("node".to_owned(), self.before.turns == look.turns);
+        let own = ("node".to_owned(), self.before.turns == look.turns, PATIENT_LOOKS_OF_NODE);
         let of_dds = look.threads.iter().map(|(thread, switches)| {
-            (format!("{} of DDS", thread.1), self.before.threads.get(thread) == Some(switches))
+            let is_idle = self.before.threads.get(thread) == Some(switches);
+            (format!("{} of DDS", thread.1), is_idle, PATIENT_LOOKS)
         });
         let mut hangs = None;
-        for (name, is_idle) in std::iter::once(own).chain(of_dds) {
+        for (name, is_idle, patience) in std::iter::once(own).chain(of_dds) {
             let looks = self.idle.entry(name.clone()).or_default();
             *looks = if is_idle { *looks + 1 } else { 0 };
-            if *looks >= PATIENT_LOOKS {
+            if *looks >= patience {
                 hangs = Some(format!("the thread `{name}` hangs"));
             }
         }
@@ -233,15 +237,15 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_hangs_is_noticed_after_three_seconds() {
+    fn a_thread_that_hangs_is_noticed() {
         let hangs = |at: fn(u64) -> Look| {
             let mut watch = Watch::default();
-            (0..20).find_map(|number| Some((number, watch.judge(at(number))?)))
+            (0..50).find_map(|number| Some((number, watch.judge(at(number))?)))
         };
         let of_dds = hangs(|number| look([number, 7], number)).unwrap();
         assert_eq!(of_dds, (6, "the thread `RustDDS Partici of DDS` hangs".to_owned()));
         let own = hangs(|number| look([number, number], 7)).unwrap();
-        assert_eq!(own, (6, "the thread `node` hangs".to_owned()));
+        assert_eq!(own, (40, "the thread `node` hangs".to_owned()));
     }
 
     #[test]

@@ -150,7 +150,8 @@ impl BusWatch {
         let in_op = main_device.phase() == BringUpPhase::Op;
         let (mut answers, mut silent) = (!in_op, false);
         // No frame comes back: SubDevices cannot be told apart.
-        let nobody = main_device.working_counters().all(|it| it.received.is_none());
+        let mut counters = main_device.working_counters().peekable();
+        let nobody = counters.peek().is_some() && counters.all(|it| it.received.is_none());
         let sub_devices = main_device.sub_devices().iter().zip(statuses);
         for (position, (sub_device, status)) in sub_devices.enumerate() {
             let has_process_data = sub_device.input_bytes() + sub_device.output_bytes() > 0;

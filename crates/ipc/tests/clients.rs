@@ -122,7 +122,7 @@ fn force_needs_no_lease_and_may_be_refused() {
     let closed = Client::open(&folder.socket("closed")).unwrap();
     let error = closed.force(1, Value::Bool(true), time).unwrap_err();
     assert!(
-        matches!(&error, ForceError::NotPermitted { why } if why.contains("lets nobody force")),
+        matches!(&error, ForceError::NotPermitted { why } if why.contains("does not permit forced signals")),
         "{error}"
     );
 }

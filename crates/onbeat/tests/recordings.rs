@@ -346,7 +346,7 @@ fn slow_disk_drops_signals_but_keeps_timing() {
     assert_eq!(empty, without, "all of a row or nothing");
     let Err(Error::Recording { source, .. }) = &summary.files[0] else { panic!("{:?}", summary.files) };
     let told = format!(
-        "it was too slow; {CYCLES} cycles are in it ({without} without signals and axes), 0 are not"
+        "it was too slow; {CYCLES} cycles are in it ({without} without signals and axes), 0 are missing"
     );
     assert!(source.to_string().starts_with(&told), "{source}");
 }

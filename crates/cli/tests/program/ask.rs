@@ -67,7 +67,7 @@ impl Robot {
 fn said(ran: &Ran) -> &str {
     assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
     let line = ran.stderr.trim_end();
-    assert!(line.contains("through the running cycle") && !line.contains('\n'), "{line}");
+    assert!(line.contains("using the running cycle") && !line.contains('\n'), "{line}");
     line
 }
 
@@ -75,7 +75,7 @@ fn said(ran: &Ran) -> &str {
 fn refused(ran: &Ran) -> &str {
     assert_eq!(ran.code, Some(1), "{}{}", ran.stdout, ran.stderr);
     let mut lines = ran.stderr.lines();
-    assert!(lines.next().is_some_and(|line| line.contains("through the running cycle")), "{}", ran.stderr);
+    assert!(lines.next().is_some_and(|line| line.contains("using the running cycle")), "{}", ran.stderr);
     let sentence = lines.next().unwrap();
     assert_eq!(lines.next(), None, "{}", ran.stderr);
     sentence

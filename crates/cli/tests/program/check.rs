@@ -52,10 +52,10 @@ fn check_reports_all_errors_and_exits_3_on_doubtful_values() {
     let lines: Vec<&str> = ran.stderr.lines().collect();
     assert!(lines.len() == 2 && lines.iter().all(|line| line.starts_with("onbeat: ")), "{lines:?}");
     assert!(ran.stderr.contains("\"profil\"") && ran.stderr.contains("\"jump\""), "{}", ran.stderr);
-    let path = six_axis_with("fast.toml", "velocity = ", "velocity = 9999");
+    let path = six_axis_with("fast.toml", "velocity = ", "velocity = 99");
     let ran = run(&["check", path.to_str().unwrap()]);
     assert!(
-        ran.code == Some(3) && ran.stdout.contains("doubtful: axis \"axis-1\": limits.velocity = 9999"),
+        ran.code == Some(3) && ran.stdout.contains("doubtful: axis \"axis-1\": limits.velocity = 99"),
         "{}{}",
         ran.stdout,
         ran.stderr

@@ -11,15 +11,16 @@ use crate::wire::{SIX_AXIS, Wire};
 /// A run on the wire that the machine did not hold up for so long that axes were stopped for that
 /// alone.
 fn undisturbed(mut run: impl FnMut() -> Ran) -> Ran {
+    let mut last = String::new();
     for _ in 0..5 {
         let ran = run();
         if !["(outage)", "this computer stalled"].iter().any(|it| ran.stderr.contains(it)) {
             return ran;
         }
-        eprintln!("the machine stood still: once more");
+        last = ran.stderr;
         testkit::await_calm(Duration::from_secs(60));
     }
-    panic!("the machine stands still all the time");
+    panic!("the host stalls in every run: {last}");
 }
 
 // feature(program): exit codes, from one verdict for program and fault matrix

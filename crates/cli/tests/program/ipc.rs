@@ -289,7 +289,7 @@ fn a_killed_writer_stops_its_axes_and_the_next_takes_over() {
     assert!(stale.axes[0].stop == StopReason::Stale as u8, "{stale:?}");
     // The axes got no command since then: the run counts as failed.
     let ran = run.end();
-    let sentence = "onbeat: the command went stale while axes followed it";
+    let sentence = "onbeat: the command expired while axes followed it";
     assert!(ran.code == Some(3) && ran.stderr.contains(sentence), "{:?} {}", ran.code, ran.stderr);
     let end: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
     assert!(end["cycles"].as_u64().unwrap() > 0);

@@ -130,7 +130,7 @@ fn a_renamed_interface_is_reported_by_its_new_name() {
     line(&ran, "interface later: no carrier; plug the cable");
     let sentence = ran.stderr.lines().find(|line| line.contains("the bus ended lost after "));
     assert!(sentence.is_some_and(|it| it.contains(": interface later: no carrier; ")), "{}", ran.stderr);
-    assert!(!ran.stderr.contains("it is gone"), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("it was removed"), "{}", ran.stderr);
 }
 
 // feature(program): an interface that is down, without carrier, renamed or deleted, and SubDevices that left Op, are told as the cause
@@ -139,11 +139,11 @@ fn a_deleted_interface_ends_the_run_and_is_named() {
     by_every_link(|wire, link| {
         // A lost bus would be given 10 s.
         let ran = run(wire, &[SIX_AXIS, "--link", link], 4, |_| ip(wire, Side::Near, &["delete", "near"]));
-        line(&ran, "interface near: it is gone; ");
+        line(&ran, "interface near: it was removed; ");
         let sentence = ran.stderr.lines().find(|line| line.starts_with("onbeat: the bus ended lost "));
         let sentence = sentence.unwrap_or_else(|| panic!("{}", ran.stderr));
         assert!(
-            sentence.ends_with("interface near: it is gone; plug it in again, or name another"),
+            sentence.ends_with("interface near: it was removed; plug it in again, or name another"),
             "{sentence}"
         );
         let unit = sentence.split_once("after ").and_then(|(_, after)| after.split(' ').nth(1));

@@ -138,7 +138,7 @@ fn the_service_robot_follows_a_twist_and_stops_without_commands() {
     let chord = 2.0 * ((left + right) / 2.0 / yaw) * (yaw / 2.0).sin();
     assert!((x.hypot(y) - chord).abs() < 0.02 && y > 0.05, "{x} {y}, chord {chord}");
     let ran = robot.end();
-    assert!(ran.code == Some(3) && ran.stderr.contains("the command went stale"), "{}", ran.stderr);
+    assert!(ran.code == Some(3) && ran.stderr.contains("the command expired"), "{}", ran.stderr);
 }
 
 #[test]

@@ -340,7 +340,7 @@ fn the_end_of_a_cycle_is_reported_and_the_next_one_found() {
     played.server = None;
     let ended = page.until(|it| it["state"] == "ended");
     assert_eq!(ended["name"], "played");
-    assert!(ended["why"].as_str().is_some_and(|it| it.contains("gone or has closed its IPC")), "{ended}");
+    assert!(ended["why"].as_str().is_some_and(|it| it.contains("has ended or closed its IPC")), "{ended}");
     let mut next = Played::within(folder);
     let attached = page.until(|it| it["state"] == "attached");
     assert!(attached["attached"].as_u64() > ended["attached"].as_u64(), "{attached} after {ended}");

@@ -112,6 +112,6 @@ fn signals_that_end_programs_bring_the_axes_to_rest_first() {
         // An axis that does not come to rest, or keeps its torque, ends it with 3.
         let Ran { code, stdout, stderr } = run.running.finish();
         assert_eq!(code, Some(0), "{signal:?}: {stdout}{stderr}");
-        assert!(stderr.contains("stopping: the axes come to rest"), "{signal:?}: {stderr}");
+        assert!(stderr.contains("stopping: the axes stop"), "{signal:?}: {stderr}");
     }
 }

@@ -268,10 +268,14 @@ impl ControllerManager {
                 // Stops and faults that came later have not been acknowledged.
                 let later = late_enough(job.cycles) && !self.acknowledges.contains(&true);
                 let stays = job.since > FAULT_TIME;
+                let faulted = reports.iter().any(is_in_fault);
                 match settled {
                     true if all == 0 && !forbidden => Some(Ok(())),
-                    true if forbidden && (all == kept || job.since > HELD) => Some(Err(Refusal::Interlock)),
-                    _ if (later || stays) && reports.iter().any(is_in_fault) => Some(Err(Refusal::Fault)),
+                    // A drive may still be on its way out of its fault.
+                    true if forbidden && (all == kept || job.since > HELD && (stays || !faulted)) => {
+                        Some(Err(Refusal::Interlock))
+                    }
+                    _ if (later || stays) && faulted => Some(Err(Refusal::Fault)),
                     _ if held || later => Some(Err(Refusal::Held)),
                     _ => None,
                 }

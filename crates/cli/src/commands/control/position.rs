@@ -54,7 +54,7 @@ impl Leg {
     /// True of a position that is not the end of this motion.
     fn misses(&self, position: f64) -> bool {
         let distance = (self.to - position).abs();
-        distance.is_nan() || distance > NEAR.max(NEAR_SHARE * (self.to - self.from).abs())
+        distance.is_nan() || distance > NEAR.min((self.to - self.from).abs() / 2.0)
     }
 }
 
@@ -325,10 +325,9 @@ const LONGEST: Duration = Duration::from_secs(3600);
 /// Time in which an axis reaches its last set-point.
 const ARRIVAL: Duration = Duration::from_secs(2);
 
-/// Distance from the target, rad, that counts as arrived, and the same as a share of the motion:
-/// the loop of a drive may leave an error under load.
-const NEAR: f64 = 0.01;
-const NEAR_SHARE: f64 = 0.05;
+/// Distance from the target, rad, that counts as arrived; of a short motion its half. The loop of a
+/// drive may leave an error under load.
+const NEAR: f64 = 0.02;
 
 /// Longest time for axes to stop.
 const REST: Duration = Duration::from_secs(10);

@@ -158,7 +158,7 @@ pub(super) fn remaining(cycle: &Client, what: Action) -> Result<(), Failure> {
     let (begin, description) = (Instant::now(), cycle.description());
     let all = 0..description.axes.len();
     let (state, without) = loop {
-        let Ok(state) = cycle.state().read() else { return Ok(()) };
+        let state = cycle.state().read().map_err(Failure::new)?;
         let without: Vec<String> =
             all.clone().filter_map(|axis| words::without_set_points(axis, &state, description)).collect();
         if without.is_empty() || begin.elapsed() >= RETURN {

@@ -78,7 +78,7 @@ pub(super) fn serve(
         .with_state(server);
     listener.set_nonblocking(true)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
-    runtime.block_on(async {
+    let served = runtime.block_on(async {
         let listener = tokio::net::TcpListener::from_std(listener)?;
         let places = Places::new(CONNECTIONS);
         let mut looks = interval(STOP);
@@ -103,7 +103,10 @@ pub(super) fn serve(
             }
         }
         Ok(())
-    })
+    });
+    // A page of metrics may wait for a cycle that is suspended.
+    runtime.shutdown_timeout(STOP);
+    served
 }
 
 async fn answer(stream: TcpStream, place: Place, router: Router) {
@@ -197,8 +200,13 @@ static PAGE: LazyLock<String> = LazyLock::new(|| {
 
 /// Metrics of the cycle as they are now; it is attached to for each page.
 async fn figures(State(server): State<Server>) -> Response {
-    let _turn = server.turn.lock().await;
-    let made = spawn_blocking(move || metrics::page(server.which.as_deref())).await;
+    let turn = server.turn.lock_owned().await;
+    let made = spawn_blocking(move || {
+        // Also held if the client has gone meanwhile.
+        let _turn = turn;
+        metrics::page(server.which.as_deref())
+    })
+    .await;
     match made.unwrap_or_else(|error| Err(error.to_string())) {
         Ok(text) => ([(header::CONTENT_TYPE, exposition::MEDIA_TYPE)], text).into_response(),
         Err(why) => (StatusCode::SERVICE_UNAVAILABLE, why + "\n").into_response(),
