@@ -93,7 +93,7 @@ fn a_drive_without_main_power_is_named() {
     let Some(wire) = Wire::with(SIX_AXIS) else { return };
     assert_eq!(wire.onbeat(&["sdo", "write", "3", "0x2f00:3", "false"]).code, Some(0));
     let ran = undisturbed(|| wire.onbeat(&["run", SIX_AXIS, "--cycles", "3000", "--no-ipc"]));
-    let expected = "axis \"axis-4\" at SubDevice 3 \"drive-4\" stays in Ready to switch on: its drive has no main power";
+    let expected = "axis \"axis-4\" at SubDevice 3 \"drive-4\" remains in Ready to switch on: its drive has no main power";
     assert!(ran.stderr.contains(expected), "{}", ran.stderr);
     assert_eq!(ran.code, Some(3), "{}", ran.stderr);
     let expected = "onbeat: axis \"axis-4\" was not enabled: its drive has no main power";

@@ -142,7 +142,7 @@ fn an_experiment_resumes_with_the_missing_cells() {
     assert!(folder.join("M-none-interrupted-1.onbeat").exists(), "what was recorded of the other, too");
     assert_eq!(ran.json()["values"]["cells"].as_array().map(Vec::len), Some(2));
     let ran = again(&["--duration", "1s"]);
-    assert!(ran.code == Some(1) && ran.stderr.contains("--duration: with --continue"), "{}", ran.stderr);
+    assert!(ran.code == Some(1) && ran.stderr.contains("--duration: --continue uses"), "{}", ran.stderr);
 }
 
 // feature(measure): `servo` of a robot whose cycle follows the reference clock tells its lock, end to end
