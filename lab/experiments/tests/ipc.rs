@@ -17,7 +17,7 @@ fn every_mechanism_is_measured_alone_and_between_threads() {
     let experiment = Ipc { samples: 80, interval, rounds: 2, within, messages: 100, ..Ipc::default() };
     let report = conduct(&folder, |context| experiment.run(context));
 
-    let calls = table(&report, "A call that nobody waits for");
+    let calls = table(&report, "A call without a waiting thread");
     assert_eq!(calls.rows.len(), 12, "seven mechanisms, five of our own");
     assert_in_order(calls);
     for caption in ["both threads at priority 80", "80 asks, 90 answers"] {
@@ -69,7 +69,7 @@ fn the_peers_are_there_or_it_is_said_why_not() {
     let (within, interval) = (Duration::from_millis(5), Duration::from_micros(500));
     let experiment = Ipc { samples: 50, interval, rounds: 1, within, messages: 2, ..Ipc::default() };
     let report = conduct(&folder, |context| experiment.run(context));
-    let beside = table(&report, "beside rt-tests");
+    let beside = table(&report, "next to rt-tests");
     for program in ["ptsematest", "pmqtest"] {
         let row = beside.rows.iter().find(|row| row.name.starts_with(program));
         let warned = report.warnings.iter().any(|warning| warning.starts_with(program));

@@ -121,14 +121,14 @@ fn a_node_that_was_flooded_and_suspended_comes_back_by_itself() {
     let drive = |peer: &Peer| {
         let mut odometry = peer.reader::<Odometry>("rt/odom", "nav_msgs::msg::dds_::Odometry_");
         let velocity = peer.writer::<Twist>("rt/cmd_vel", "geometry_msgs::msg::dds_::Twist_");
-        let mut first = None;
+        let mut speed = || Some(odometry.take_next_sample().ok().flatten()?.value().twist[0]);
+        // Read before a command: the node may need longer to find the reader than the writer.
+        let first = until("odometry", &mut speed);
         until("the base drives", || {
             velocity.write(Twist([0.5, 0.0, 0.0, 0.0, 0.0, 0.0]), None).unwrap();
-            let speed = odometry.take_next_sample().ok().flatten()?.value().twist[0];
-            first.get_or_insert(speed);
-            (speed > 0.0).then_some(())
+            speed().filter(|&speed| speed > 0.0)
         });
-        first.unwrap()
+        first
     };
     drive(&Peer::join(domain));
     forge_participants(domain, FORGED);

@@ -209,7 +209,7 @@ pub(crate) const ROWS: &[Row] = &[
         tree.file(&format!("{CPU}/cpuidle/state2/disable"), "0\n");
         tree.remove("/dev/cpu_dma_latency");
     }),
-    row("sleep-states", Ok, "holds them off", |tree| {
+    row("sleep-states", Ok, "prevents them", |tree| {
         tree.file(&format!("{CPU}/cpuidle/state2/disable"), "0\n");
         tree.file("/dev/cpu_dma_latency", [0, 0, 0, 0]);
     }),
