@@ -24,7 +24,7 @@ def address(tmp_path: Path) -> Iterator[str]:
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"
     robot = patient(ROOT / "examples/six-axis.toml", tmp_path, "10ms")
-    socket_path = tmp_path / "metrics.socket"
+    socket_path = tmp_path / "metrics.sock"
 
     def start(*arguments: str | Path) -> subprocess.Popen[bytes]:
         nothing = subprocess.DEVNULL
