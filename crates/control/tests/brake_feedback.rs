@@ -425,7 +425,7 @@ fn the_end_of_a_run_finds_a_brake_that_stays_open() {
 
 // feature(axes): an axis is not enabled while its brake shows that it is not closed (brake.feedback)
 #[test]
-fn an_axis_whose_brake_is_open_at_the_start_is_never_enabled() {
+fn axis_with_an_open_brake_at_the_start_is_never_enabled() {
     let open = Play { troubles: vec![(0, Trouble::StuckOpen)], ..Play::of(Trouble::None) };
     let out = play(open);
     let enabled = |it: &&Taken| it.state == State::OperationEnabled;
