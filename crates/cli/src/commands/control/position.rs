@@ -360,8 +360,12 @@ mod tests {
     #[test]
     fn an_axis_that_did_not_move_misses_its_target() {
         let leg = Leg { axis: 0, from: 0.0, to: 0.5 };
-        assert!(!leg.misses(0.499) && !leg.misses(0.52));
-        assert!(leg.misses(0.0) && leg.misses(0.4) && leg.misses(f64::NAN));
+        assert!(!leg.misses(0.499) && !leg.misses(0.515));
+        assert!(leg.misses(0.0) && leg.misses(0.47) && leg.misses(f64::NAN));
+        let short = Leg { axis: 0, from: 0.1, to: 0.109 };
+        assert!(short.misses(0.1) && !short.misses(0.108));
+        let long = Leg { axis: 0, from: 0.0, to: 20.0 };
+        assert!(long.misses(19.9));
     }
 
     #[test]
