@@ -276,7 +276,14 @@ fn a_urdf_that_is_no_arm_is_refused_with_its_reason() {
             joint("revolute", &format!(r#"<origin rpy="0 0"/>{limit}"#)),
             "line 2, <origin> has rpy=\"0 0\", expected three numbers",
         ),
-        (joint("revolute", r#"<limit lower="low"/>"#), "<limit> has lower=\"low\", expected a number"),
+        (
+            joint("revolute", r#"<limit lower="low"/>"#),
+            "<limit> has lower=\"low\", expected a finite number",
+        ),
+        (
+            joint("prismatic", r#"<limit upper="1e600"/>"#),
+            "<limit> has upper=\"1e600\", expected a finite number",
+        ),
         (joint("fixed", "").replace(r#" link="a""#, ""), "line 1, <parent> lacks link"),
         (joint("fixed", "").replace(r#"<parent link="a"/>"#, ""), "line 1, <joint> lacks <parent>"),
     ] {

@@ -80,7 +80,8 @@ fn triple(node: Node<'_, '_>, key: &str, otherwise: [f64; 3]) -> Result<[f64; 3]
 }
 
 fn number(node: Node<'_, '_>, key: &str, text: &str) -> Result<f64, ArmError> {
-    f64::from_str(text.trim()).map_err(|_| wrong(node, key, text, "a number"))
+    let number = f64::from_str(text.trim()).ok().filter(|it| it.is_finite());
+    number.ok_or_else(|| wrong(node, key, text, "a finite number"))
 }
 
 fn lacks(node: Node<'_, '_>, part: &str) -> ArmError {
