@@ -118,8 +118,8 @@ impl Drop for Stop {
 
 const STOPPING: &str = "stopping: the axes stop, then the bus goes to Init; a second signal brakes \
     as fast as the limits allow and disables a drive that only holds its load, a third ends at once";
-const HURRYING: &str = "hurrying: the run ends within 2 s, or when the slowest brake holds; a \
-    third signal ends at once, and the drives stop by their watchdogs";
+const HURRYING: &str = "hurrying: the run ends within 2 s, or when the slowest brake \
+    shows that it is closed; a third signal ends at once, and the drives stop by their watchdogs";
 const SUSPENDING: &str = "not suspended: a suspended cycle sends its axes no commands, and the \
     watchdogs of their drives would expire; Ctrl-C ends the run cleanly";
 

@@ -149,9 +149,9 @@ impl BusWatch {
     ) {
         let in_op = main_device.phase() == BringUpPhase::Op;
         let (mut answers, mut silent) = (!in_op, false);
-        // No frame comes back: SubDevices cannot be told apart.
+        // No frame comes back: no SubDevice can be distinguished.
         let mut counters = main_device.working_counters().peekable();
-        let nobody = counters.peek().is_some() && counters.all(|it| it.received.is_none());
+        let all_silent = counters.peek().is_some() && counters.all(|it| it.received.is_none());
         let sub_devices = main_device.sub_devices().iter().zip(statuses);
         for (position, (sub_device, status)) in sub_devices.enumerate() {
             let has_process_data = sub_device.input_bytes() + sub_device.output_bytes() > 0;
@@ -161,7 +161,7 @@ impl BusWatch {
             let is_unanswered =
                 !(exchanges && has_process_data) && main_device.does_not_answer(sub_device.position);
             // A SubDevice without process data is lost, too, with all that is behind it.
-            let takes_part = exchanges && (has_process_data || !nobody && !is_unanswered);
+            let takes_part = exchanges && (has_process_data || !all_silent && !is_unanswered);
             let before = self.lost_for[position];
             let waits = main_device.waits_for_its_group(position);
             let absent = sub_device.is_absent() && !main_device.could_not_join(position);
@@ -177,7 +177,7 @@ impl BusWatch {
                 missed: if absent || waits { 0 } else { u32::try_from(lost_for).unwrap_or(u32::MAX) },
                 absent,
                 waits,
-                gone: is_unanswered || nobody && lost_for >= TOLD_AFTER,
+                gone: is_unanswered || all_silent && lost_for >= TOLD_AFTER,
                 al_status: sub_device.al_status,
                 al_status_code: sub_device.al_status_code,
             };

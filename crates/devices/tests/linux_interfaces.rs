@@ -262,7 +262,7 @@ fn an_echo_is_measured_by_the_kernels_edges_near_and_far() {
 #[test]
 fn a_strip_behind_the_kernels_spi_takes_frame_after_frame() {
     let Some(bus) = std::env::var_os("ONBEAT_TEST_SPI").map(PathBuf::from) else {
-        return testkit::skip!("needs an SPI bus nobody listens on (ONBEAT_TEST_SPI=/dev/spidevB.C)");
+        return testkit::skip!("needs an SPI bus without a device (ONBEAT_TEST_SPI=/dev/spidevB.C)");
     };
     let strip =
         Kind::LedStrip { spi: Some(bus.clone()), chip: types::LedChip::Apa102, leds: 30, brightness: 8 };
@@ -285,7 +285,7 @@ fn a_strip_behind_the_kernels_spi_takes_frame_after_frame() {
 #[test]
 fn kernel_spi_carries_words_and_no_encoder_means_no_motion() {
     let Some(bus) = std::env::var_os("ONBEAT_TEST_SPI").map(PathBuf::from) else {
-        return testkit::skip!("needs an SPI bus nobody listens on (ONBEAT_TEST_SPI=/dev/spidevB.C)");
+        return testkit::skip!("needs an SPI bus without a device (ONBEAT_TEST_SPI=/dev/spidevB.C)");
     };
     let mut wire = Spi::new(&bus);
     wire.open(mcp49x2::SPEED, Mode::RestsLow).unwrap();

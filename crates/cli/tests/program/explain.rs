@@ -159,7 +159,7 @@ fn the_trace_instance_of_a_killed_run_is_removed() {
         return;
     }
     if !there() {
-        testkit::skip!("somebody else has removed the instance of the killed run already");
+        testkit::skip!("another process has removed the instance of the killed run");
         return;
     }
     let mut next = onbeat();

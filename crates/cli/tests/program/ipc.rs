@@ -127,7 +127,7 @@ fn runs_print_their_ipc_and_same_robots_get_two_names() {
         program = env!("CARGO_BIN_EXE_onbeat"),
     );
     if as_nobody(&folder, &script).is_none() {
-        return testkit::skip!("it needs a user that is not root (runuser, and a user nobody)");
+        return testkit::skip!("needs runuser, and the user `nobody`");
     }
     let said = ["first", "second"].map(|name| std::fs::read_to_string(folder.join(name)).unwrap());
     let ipcs = said.iter().flat_map(|said| said.lines()).filter(|line| line.starts_with("ipc "));

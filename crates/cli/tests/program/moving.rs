@@ -113,7 +113,7 @@ fn a_jog_outwards_ends_with_the_reason() {
     let (code, text) = jog.finish();
     assert_eq!(code, Some(1), "{text}");
     assert!(text.contains("1.0000 to 2.0000 rad: hold up or right to jog it inwards"), "{text}");
-    let state = robot.until("at rest", at_rest);
+    let state = robot.until("at standstill", at_rest);
     assert!(state.axes[0].position.abs() < 0.01, "{state:?}");
     robot.end();
 }

@@ -135,7 +135,7 @@ fn check_unreferenced(cell: Cell, taken: &[Vec<Taken>], reports: &[Report]) {
     }
 }
 
-/// Cycles in which an axis comes to rest after its brake is found to stick.
+/// Cycles in which an axis stops after its brake is found to stick.
 const RESTS: u32 = 150;
 
 /// A brake that sticks is found. Closed: its axis does not move after that. Open: its drive holds

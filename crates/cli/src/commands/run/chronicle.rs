@@ -90,7 +90,7 @@ impl Chronicle {
             self.voice.tell(
                 Severity::Warning,
                 "not all SubDevices exchange process data: the axes of the others stop; a second \
-                 signal ends the run within 2 s, or when the slowest brake holds",
+                 signal ends the run within 2 s, or when the slowest brake shows that it is closed",
             );
         }
     }

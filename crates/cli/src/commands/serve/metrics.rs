@@ -68,25 +68,25 @@ fn cycle(page: &mut Page, description: &Description, state: &State, figures: &Fi
     let period = seconds(description.period_ns);
     page.gauge("onbeat_period_seconds", "Period of the cycle.").sample(&[], period);
     page.gauge("onbeat_cycle", "Number of the newest cycle.").sample(&[], state.cycle);
-    let counts = [
-        ("onbeat_cycles_total", "Cycles measured, in Op.", figures.cycles),
-        ("onbeat_overruns_total", "Cycles that ended after the next release.", figures.overruns),
-        ("onbeat_skipped_releases_total", "Releases without a cycle.", figures.skipped_releases),
-        ("onbeat_lost_frames_total", "Frames that did not come back in time.", figures.lost_frames),
-        (
-            "onbeat_working_counter_errors_total",
-            "Cycles with a wrong working counter.",
-            figures.working_counter_errors,
-        ),
-        (
-            "onbeat_dropped_records_total",
-            "Cycles that ran and are missing in these figures.",
-            figures.dropped_records,
-        ),
-    ];
-    for (name, help, value) in counts {
-        count(page, name, help, value);
-    }
+    counts(
+        page,
+        [
+            ("onbeat_cycles_total", "Cycles measured, in Op.", figures.cycles),
+            ("onbeat_overruns_total", "Cycles that ended after the next release.", figures.overruns),
+            ("onbeat_skipped_releases_total", "Releases without a cycle.", figures.skipped_releases),
+            ("onbeat_lost_frames_total", "Frames that did not come back in time.", figures.lost_frames),
+            (
+                "onbeat_working_counter_errors_total",
+                "Cycles with a wrong working counter.",
+                figures.working_counter_errors,
+            ),
+            (
+                "onbeat_dropped_records_total",
+                "Cycles that ran and are missing in these figures.",
+                figures.dropped_records,
+            ),
+        ],
+    );
     let times = [
         (
             "onbeat_release_jitter_seconds",
@@ -118,19 +118,19 @@ fn bus(page: &mut Page, state: &State, figures: &Figures) {
     }
     let help = "1 while the bus is in Op and axes wait to be enabled by a person.";
     page.gauge("onbeat_waits_for_enable", help).sample(&[], u8::from(figures.waits_for_enable));
-    let counts = [
-        ("onbeat_frames_sent_total", "Frames sent, of all kinds.", it.frames_sent),
-        ("onbeat_frames_answered_total", "Frames that came back.", it.frames_accepted),
-        ("onbeat_frames_given_up_total", "Frames that did not come back in time.", it.frames_lost),
-        (
-            "onbeat_link_errors_total",
-            "Frames that the operating system did not take or give.",
-            it.link_errors,
-        ),
-    ];
-    for (name, help, value) in counts {
-        count(page, name, help, value);
-    }
+    counts(
+        page,
+        [
+            ("onbeat_frames_sent_total", "Frames sent, of all kinds.", it.frames_sent),
+            ("onbeat_frames_answered_total", "Frames that came back.", it.frames_accepted),
+            ("onbeat_frames_given_up_total", "Frames that did not come back in time.", it.frames_lost),
+            (
+                "onbeat_link_errors_total",
+                "Frames that the operating system did not take or give.",
+                it.link_errors,
+            ),
+        ],
+    );
     if let Some(closed) = figures.ring_closed {
         page.gauge("onbeat_ring_closed", "1 while the ring of SubDevices is closed.")
             .sample(&[], u8::from(closed));
@@ -325,6 +325,12 @@ fn signals(page: &mut Page, description: &Description, state: &State) {
     }
     let forced = state.signals.iter().filter(|signal| signal.forced).count();
     page.gauge("onbeat_signals_forced", "Signals that are forced.").sample(&[], forced);
+}
+
+fn counts<const N: usize>(page: &mut Page, counts: [(&'static str, &str, u64); N]) {
+    for (name, help, value) in counts {
+        count(page, name, help, value);
+    }
 }
 
 fn count(page: &mut Page, name: &'static str, help: &str, value: u64) {

@@ -389,7 +389,7 @@ fn what_ends_a_jog_ends_it_until_its_next_request() {
         ("a missed cycle", |seen, on| seen.missed = on.into()),
         ("a homing", |seen, on| seen.homing = on),
         ("a halt", |seen, on| seen.braking = on),
-        ("no torque asked for", |seen, on| seen.disables = on),
+        ("no torque requested", |seen, on| seen.disables = on),
         ("a quick stop", |seen, on| seen.quick_stop = on),
     ];
     for (name, end) in ends {

@@ -239,7 +239,7 @@ fn an_interlock_drops_no_load_that_is_held() {
     }
 }
 
-/// An axis at -2 rad/s without quick stop and halt, which is asked for a quick stop.
+/// An axis at -2 rad/s without quick stop and halt, which gets a request for a quick stop.
 fn without_means(mode: AxisMode) -> (Supervisor, Seen) {
     let settings = Settings { mode, following_error: None, ..settings(mode.cyclic(), OnStale::Hold) };
     let means = StoppingMeans { halts: false, quick_stops: false, keeps_torque: false };
