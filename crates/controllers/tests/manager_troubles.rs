@@ -141,6 +141,23 @@ fn a_missing_permission_refuses_the_reset() {
     assert_eq!(bench.reply(reset), Some(Ok(())), "it permits");
 }
 
+#[test]
+fn a_missing_permission_leaves_a_slow_drive_its_time_to_reset() {
+    let mut bench = bench();
+    bench.troubles = vec![Trouble::Latched, Trouble::Broken];
+    bench.reports[0].stop = Some(StopReason::NotPermitted);
+    bench.reports[0].interlock =
+        Some(InterlockCause { interlock: 0, level: InputLevel::Low, permits: false });
+    bench.run(10);
+    let reset = bench.request(Action::ResetFaults);
+    bench.run(1_000);
+    assert_eq!((bench.reply(reset), bench.commands[1].request), (None, Request::FaultReset));
+    bench.troubles[1] = Trouble::Fault;
+    bench.run(50);
+    assert_eq!(bench.reply(reset), Some(Err(Refusal::Interlock)));
+    assert_ne!(bench.reports[1].state, Some(State::Fault));
+}
+
 // feature(axes): a reset enables no drive of an unreferenced axis, and leaves one that is enabled as it is
 #[test]
 fn a_reset_leaves_the_drive_of_an_unreferenced_axis_off() {
