@@ -42,6 +42,17 @@ fn the_help_lists_the_exit_codes() {
     );
 }
 
+#[test]
+fn a_bus_without_process_data_ends_well() {
+    let coupler = "name = \"coupler\"\n[cycle]\nperiod = \"2ms\"\n[[bus.sub_device]]\nname = \"a\"\n\
+                   identity = { vendor_id = 2, product_code = 0x044c2c52 }\n\
+                   simulate = { kind = \"coupler\" }\n";
+    let path = file("coupler.toml", coupler);
+    let ran = run(&["run", path.to_str().unwrap(), "--cycles", "100", "--no-ipc", "--profile", "none"]);
+    assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
+    assert!(!ran.stderr.contains("SubDevice 0"), "{}", ran.stderr);
+}
+
 // feature(program): exit codes, from one verdict for program and fault matrix
 #[test]
 fn an_axis_that_supervision_stopped_is_3_and_says_why() {
