@@ -29,7 +29,6 @@ pub use force::ReleaseReason;
 pub use handle::{Handle, Input, Output, SignalValue};
 pub use io::Io;
 pub use near::Near;
-pub(crate) use sample::{FORCED, FRESH};
 
 /// All signals of a robot, with their values.
 #[derive(Debug, Default)]
