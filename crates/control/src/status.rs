@@ -5,9 +5,10 @@ use std::time::Duration;
 use ethercat::al::{AlState, AlStatus};
 use ethercat::al_status_code::AlStatusCode;
 use ethercat::cia402::State;
-use ethercat::main_device::{BringUpPhase, CableEnd, CycleReport, ReceptionCounters};
+use ethercat::main_device::{BringUpPhase, CycleReport, ReceptionCounters};
 use ipc::state::{Rows, decode_axes};
 use motion::supervision::StopReason;
+use types::RingStatus;
 
 use crate::clock_lock::{LockReport, ReferenceReport};
 use crate::controller::AxisReport;
@@ -41,15 +42,6 @@ pub struct Status {
     pub sub_devices: Vec<SubDeviceStatus>,
     /// Reports of the axes, in their order.
     pub axes: Vec<AxisReport>,
-}
-
-/// Ring of SubDevices.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RingStatus {
-    /// Both ends of the cable at which it is open; `None` where it is closed.
-    pub open: Option<[CableEnd; 2]>,
-    /// Cycle since which it is so.
-    pub since: u64,
 }
 
 /// Status of a SubDevice.
