@@ -5,8 +5,9 @@ use std::time::Duration;
 use ethercat::al::{AlState, AlStatus};
 use ethercat::al_status_code::AlStatusCode;
 use ethercat::cia402::State;
-use ethercat::main_device::{BringUpPhase, CableEnd, CycleReport, ReceptionCounters};
+use ethercat::main_device::{BringUpPhase, CycleReport, ReceptionCounters};
 use motion::supervision::StopReason;
+use types::RingStatus;
 
 use crate::clock_lock::{LockReport, ReferenceReport};
 use crate::controller::AxisReport;
@@ -39,15 +40,6 @@ pub struct Status {
     pub sub_devices: Vec<SubDeviceStatus>,
     /// Reports of the axes, in their order.
     pub axes: Vec<AxisReport>,
-}
-
-/// Ring of SubDevices.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RingStatus {
-    /// Both ends of the cable at which it is open; `None` where it is closed.
-    pub open: Option<[CableEnd; 2]>,
-    /// Cycle since which it is so.
-    pub since: u64,
 }
 
 /// Status of a SubDevice.

@@ -8,10 +8,11 @@ use ethercat::redundancy::Ring;
 use ethercat::time::Instant;
 use motion::Radians;
 use motion::supervision::{QuickStopStep, StopReason};
+use types::RingStatus;
 
 use crate::controller::{AxisReport, IgnoredSetpoint, InterlockCause};
 use crate::observer::{Cause, Happening};
-use crate::status::{RingStatus, SubDeviceStatus};
+use crate::status::SubDeviceStatus;
 
 /// A bus that stayed lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,10 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::late::{CycleTimes, Kind, LateCycle, Time, grouped};
+use types::late::ShortTime;
+use types::number::grouped;
+
+use crate::late::{CycleTimes, Kind, LateCycle};
 use crate::trace::TraceEvent;
 
 /// Explanation of a run's late cycles.
@@ -138,7 +141,7 @@ const SUMMED: usize = 12;
 
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let above = Time(self.late_above_ns);
+        let above = ShortTime(self.late_above_ns);
         if self.late_cycles == 0 {
             writeln!(f, "no cycle was later than {above}")?;
         } else {
@@ -150,7 +153,7 @@ impl fmt::Display for Explanation {
             writeln!(f, "good is no late cycle; next best is a culprit that can be moved to another CPU")?;
         }
         if self.steal_ns > 0 {
-            writeln!(f, "the kernel counted {} as stolen by the hypervisor", Time(self.steal_ns))?;
+            writeln!(f, "the kernel counted {} as stolen by the hypervisor", ShortTime(self.steal_ns))?;
         }
         self.notes.iter().try_for_each(|note| writeln!(f, "note: {note}"))
     }
@@ -171,14 +174,14 @@ impl Explanation {
         for total in shown {
             let share = format!("{:.1} %", total.ns as f64 * 100.0 / all.max(1) as f64);
             let name = title(total.kind, &total.name);
-            let (sum, largest) = (Time(total.ns), Time(total.largest_ns));
+            let (sum, largest) = (ShortTime(total.ns), ShortTime(total.largest_ns));
             writeln!(f, "{name:<width$}{:>10}{share:>10}{sum:>12}{largest:>12}", total.cycles)?;
         }
         match self.by_cause.len() - shown.len() {
             0 => Ok(()),
             more => {
                 let ns: u64 = self.by_cause.iter().skip(SUMMED).map(|total| total.ns).sum();
-                writeln!(f, "and {more} more, {}", Time(ns))
+                writeln!(f, "and {more} more, {}", ShortTime(ns))
             }
         }
     }

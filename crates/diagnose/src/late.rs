@@ -1,11 +1,8 @@
-//! Late cycles: their records as attribution needs them, their causes once they are known, and the
-//! sentence of both.
-
-use std::fmt;
+//! Records of late cycles as attribution needs them, and the sum of their causes.
 
 use record::{CycleRecord, Phase};
-use serde::Serialize;
 pub use types::cause::Kind;
+pub use types::late::{Cause, Late, LateCycle};
 
 /// Cycle with the end of the previous one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,16 +17,6 @@ pub struct CycleTimes {
     pub thread: i32,
     /// True if the cycle transmits first and waits for the reply.
     pub waits_for_reply: bool,
-}
-
-/// Late event of a cycle.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Late {
-    /// The start, by the wake-up latency.
-    Start,
-    /// The end, by the time since the next release.
-    End,
 }
 
 impl CycleTimes {
@@ -91,124 +78,6 @@ pub fn phase_name(phase: Phase) -> &'static str {
         Phase::Transmit => "transmit",
         Phase::Wait => "wait for the reply",
         Phase::Publish => "publish",
-    }
-}
-
-/// Late cycle.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct LateCycle {
-    /// Number of the cycle.
-    pub cycle: u64,
-    /// Lateness, ns.
-    pub late_ns: u64,
-    /// Late event: its start, or its end.
-    pub late: Late,
-    /// Release, ns of `CLOCK_MONOTONIC`.
-    pub release_ns: u64,
-    /// Start, likewise.
-    pub start_ns: u64,
-    /// End, likewise.
-    pub end_ns: u64,
-    /// Causes, the largest first; they add up to `late_ns`.
-    pub causes: Vec<Cause>,
-}
-
-impl Ord for LateCycle {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        (self.late_ns, self.cycle).cmp(&(other.late_ns, other.cycle))
-    }
-}
-
-impl PartialOrd for LateCycle {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl fmt::Display for LateCycle {
-    /// Writes for example "cycle 48 213 started 183 us late: kworker/1:2 ran 120 us, irq 24 eth0 61
-    /// us".
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let what = match self.late {
-            Late::Start => "started",
-            Late::End => "ended",
-        };
-        write!(f, "cycle {} {what} {} late", grouped(self.cycle), Time(self.late_ns))?;
-        // Causes of less than a hundredth are left out.
-        let matters = |ns: u64| ns.saturating_mul(100) >= self.late_ns;
-        let named = self.causes.iter().filter(|cause| matters(cause.ns)).take(NAMED).count();
-        for (number, cause) in self.causes.iter().take(named).enumerate() {
-            write!(f, "{} {cause}", if number == 0 { ":" } else { "," })?;
-        }
-        let rest: u64 = self.causes.iter().skip(named).map(|cause| cause.ns).sum();
-        if rest > 0 { write!(f, ", others {}", Time(rest)) } else { Ok(()) }
-    }
-}
-
-/// Most causes named in one line; the rest is summed up.
-const NAMED: usize = 5;
-
-/// Number with grouped digits: 48213 as "48 213".
-#[must_use]
-pub fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place) % 3 == 0 {
-            text.push(' ');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-/// Share of a cycle's lateness.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Cause {
-    /// Kind of the cause.
-    pub kind: Kind,
-    /// Name: of the thread, number and name of the interrupt, or phase of the cycle.
-    pub name: String,
-    /// Share, ns.
-    pub ns: u64,
-}
-
-impl fmt::Display for Cause {
-    /// Writes for example "kworker/1:2 ran 120 us".
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (name, time) = (&self.name, Time(self.ns));
-        match self.kind {
-            Kind::Task => write!(f, "{name} ran {time}"),
-            Kind::Irq => write!(f, "irq {name} {time}"),
-            Kind::Softirq => write!(f, "softirq {name} {time}"),
-            Kind::Timer => write!(f, "timer {name} {time}"),
-            Kind::Steal => write!(f, "asleep in the hypervisor {time}: steal"),
-            Kind::Own => write!(f, "our own {name} took {time}"),
-            Kind::Unknown => write!(f, "{name} {time}: unknown"),
-            // Of threads that are watched; no trace of a late cycle shows them.
-            watched @ (Kind::Sleep
-            | Kind::MinorFault
-            | Kind::MajorFault
-            | Kind::SystemCall
-            | Kind::BlockingCall) => write!(f, "{watched} {name} {time}"),
-        }
-    }
-}
-
-/// Duration for people: "183 us", "3.4 ms", "0.4 us".
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Time(pub u64);
-
-impl fmt::Display for Time {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ns = self.0 as f64;
-        let text = match self.0 {
-            0..=9_949 => format!("{:.1} us", ns / 1e3),
-            9_950..=999_499 => format!("{:.0} us", ns / 1e3),
-            999_500..=999_949_999 => format!("{:.1} ms", ns / 1e6),
-            _ => format!("{:.1} s", ns / 1e9),
-        };
-        f.pad(&text)
     }
 }
 

@@ -29,11 +29,13 @@ pub use client::{BusClient, BusError, Events};
 pub use history::EVENTS_KEPT;
 pub use message::{
     BusStatus, ClockStatus, Event, Happening, LatchEdge, LatchInput, Outcome, PortLink, Reply, Request,
-    RingStatus, Service, Severity, SubDeviceStatus, SyncStatus, WorkingCounterHistory,
+    Service, Severity, SubDeviceStatus, SyncStatus, WorkingCounterHistory,
 };
 pub use server::{Backend, Counters, Guests, Publisher, Server, Ticket};
 pub use session::{LONGEST_LINE, MOST_UNDER_WAY};
-pub use types::{CableEnd, ErrorCounters, PortErrorCounters, WorkingCounter, WorkingCounterChange};
+pub use types::{
+    CableEnd, ErrorCounters, PortErrorCounters, RingStatus, WorkingCounter, WorkingCounterChange,
+};
 
 /// Longest object that is read or written, bytes.
 pub const LONGEST_OBJECT: usize = 65_536;

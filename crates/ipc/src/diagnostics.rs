@@ -17,14 +17,13 @@ use crate::sys::mapping::Use;
 
 pub use bus::{BusDiagnosis, MOST_TOLD, PortDiagnosis, SubDeviceDiagnosis};
 pub use document::{
-    Conditions, Diagnostics, DisturbanceCounts, LateCycle, LateCycles, SpreadNs, TaskDiagnostics,
-    WatchDiagnostics,
+    Conditions, Diagnostics, DisturbanceCounts, LateCycles, SpreadNs, TaskDiagnostics, WatchDiagnostics,
 };
 pub use figures::{BOUNDS, EventCounts, Figures, Histogram};
 pub use watched::Watched;
 
 /// Longest document, bytes.
-pub const LONGEST: usize = 72 * 1024;
+pub const LONGEST: usize = 80 * 1024;
 
 /// Writer of diagnostics, for an ordinary thread.
 #[derive(Debug)]

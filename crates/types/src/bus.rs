@@ -106,6 +106,16 @@ pub struct WorkingCounterChange {
     pub received: Option<u16>,
 }
 
+/// Ring of SubDevices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
+pub struct RingStatus {
+    /// Both ends of the cable at which it is open; `None` where it is closed.
+    pub open: Option<[CableEnd; 2]>,
+    /// Cycle since which it is so.
+    pub since: u64,
+}
+
 /// One end of a cable, or a SubDevice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]

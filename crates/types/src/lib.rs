@@ -9,6 +9,7 @@
 //! | [`conditions`] | [`Conditions`] that every measurement has, by their names |
 //! | [`kind`] | kinds of controllers, bases, sensors, ports and peripherals |
 //! | [`cycle`] | choices of a cycle |
+//! | [`late`] | late cycles with their causes |
 //! | [`object`] | values of CoE objects as text |
 //! | [`profile`] | [`RealTimeProfile`]: requests to the operating system, and their letters |
 //! | [`schedule`] | [`Policy`], [`Protocol`]: rules by which tasks share a processor |
@@ -30,6 +31,7 @@ pub mod command;
 pub mod conditions;
 pub mod cycle;
 pub mod kind;
+pub mod late;
 mod named;
 pub mod number;
 pub mod object;
@@ -46,7 +48,9 @@ pub use axis::{
     AxisMode, BrakeFeedback, CyclicMode, DigitalOutput, Encoder, EncoderSide, FeedbackInput, Interlock,
     InterlockKind, OnStale,
 };
-pub use bus::{CableEnd, ErrorCounters, PortErrorCounters, WorkingCounter, WorkingCounterChange};
+pub use bus::{
+    CableEnd, ErrorCounters, PortErrorCounters, RingStatus, WorkingCounter, WorkingCounterChange,
+};
 pub use command::{AxisTarget, ExternalCommand, Freshness, Takes, ToolPose, Twist};
 pub use conditions::Conditions;
 pub use cycle::{AfterOutage, CycleClock, FrameOrder, LockState, OverrunPolicy};

@@ -1,6 +1,7 @@
 //! Numbers in messages.
 
 use alloc::format;
+use alloc::string::{String, ToString};
 use core::fmt;
 
 /// A number of at most six significant digits; very large and very small ones with an exponent.
@@ -26,6 +27,20 @@ impl fmt::Display for Rounded {
     }
 }
 
+/// Number with grouped digits: 48213 as "48 213".
+#[must_use]
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place) % 3 == 0 {
+            text.push(' ');
+        }
+        text.push(digit);
+    }
+    text
+}
+
 /// Without zeros at its end.
 fn trimmed(text: &str) -> &str {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { text }
@@ -35,8 +50,6 @@ const DIGITS: usize = 6;
 
 #[cfg(test)]
 mod tests {
-    use alloc::string::ToString;
-
     use super::*;
 
     #[test]

@@ -11,8 +11,8 @@ use ethercat::main_device::{
 use ethercat::register::DlStatus;
 use ethercat::wire::coe::{ListType, ValueInfo};
 use ipc::bus::{
-    Backend, BusStatus, Bytes, ClockStatus, LONGEST_OBJECT, LatchInput, Outcome, PortLink, RingStatus,
-    Service, SubDeviceStatus, SyncStatus, Ticket, WorkingCounterHistory,
+    Backend, BusStatus, Bytes, ClockStatus, LONGEST_OBJECT, LatchInput, Outcome, PortLink, Service,
+    SubDeviceStatus, SyncStatus, Ticket, WorkingCounterHistory,
 };
 use rtrb::{Consumer, Producer};
 use serde_json::Value;
@@ -383,7 +383,7 @@ pub(super) fn bus_status(status: &Status, picture: &Picture) -> BusStatus {
         },
         reference_clock: picture.reference_clock,
         clock: clock(status),
-        ring: status.ring.map(|it| RingStatus { open: it.open, since: it.since }),
+        ring: status.ring,
         sub_devices: status
             .sub_devices
             .iter()

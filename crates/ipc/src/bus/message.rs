@@ -1,7 +1,7 @@
 //! Messages of a connection to the bus, a line of JSON each.
 
 use serde::{Deserialize, Serialize};
-use types::{CableEnd, ErrorCounters, Value, WorkingCounter, WorkingCounterChange};
+use types::{CableEnd, ErrorCounters, RingStatus, Value, WorkingCounter, WorkingCounterChange};
 
 use super::Bytes;
 
@@ -206,15 +206,6 @@ pub struct ClockStatus {
     pub outliers: u64,
     /// Times the lock was lost.
     pub losses: u64,
-}
-
-/// Ring of SubDevices.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RingStatus {
-    /// Both ends of the cable at which it is open; none where it is closed.
-    pub open: Option<[CableEnd; 2]>,
-    /// Cycle since which it is so.
-    pub since: u64,
 }
 
 /// Working counters since all first took part.

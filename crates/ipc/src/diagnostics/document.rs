@@ -1,6 +1,7 @@
 //! Contents of the diagnostics document.
 
 use serde::{Deserialize, Serialize};
+use types::late::LateCycle;
 
 use super::bus::BusDiagnosis;
 use super::figures::Figures;
@@ -52,22 +53,8 @@ pub struct LateCycles {
     pub above_ns: u64,
     /// Late cycles so far.
     pub count: u64,
-    /// The newest of them, oldest first.
+    /// The newest of them, oldest first, each with its largest causes.
     pub newest: Vec<LateCycle>,
-}
-
-/// Late cycle with its causes.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct LateCycle {
-    /// Number of the cycle.
-    pub cycle: u64,
-    /// Its release, CLOCK_MONOTONIC.
-    pub release_ns: u64,
-    /// Lateness.
-    pub late_ns: u64,
-    /// The cycle and its causes in words.
-    pub sentence: String,
 }
 
 /// Diagnostics of a real-time thread.
@@ -157,6 +144,9 @@ pub struct Conditions {
 
 #[cfg(test)]
 mod tests {
+    use types::cause::Kind;
+    use types::late::Cause;
+
     use super::*;
 
     #[test]
@@ -168,5 +158,24 @@ mod tests {
         assert_eq!((read.number, read.tasks[0].name.as_str()), (7, "cycle"));
         let document = serde_json::to_string(&read).unwrap();
         assert_eq!(serde_json::from_str::<Diagnostics>(&document).unwrap(), read);
+    }
+
+    /// Readers get the kinds of the causes, and make the sentence. A newer kind is unknown.
+    // feature(explain): a late cycle keeps its typed causes up to the reader
+    #[test]
+    fn a_late_cycle_keeps_its_typed_causes() {
+        let cause = Cause { kind: Kind::Irq, name: "24 eth0".to_owned(), ns: 61_000 };
+        let late =
+            LateCycle { cycle: 48_213, late_ns: 61_000, causes: vec![cause], ..LateCycle::default() };
+        let json = serde_json::json!({
+            "cycle": 48_213, "late_ns": 61_000, "late": "start", "release_ns": 0, "start_ns": 0, "end_ns": 0,
+            "causes": [{ "kind": "irq", "name": "24 eth0", "ns": 61_000 }],
+        });
+        assert_eq!(serde_json::to_value(&late).unwrap(), json);
+        let read: LateCycle = serde_json::from_value(json.clone()).unwrap();
+        assert_eq!(read.to_string(), "cycle 48 213 started 61 us late: irq 24 eth0 61 us");
+        let mut newer = json;
+        newer["causes"][0]["kind"] = "black_hole".into();
+        assert_eq!(serde_json::from_value::<LateCycle>(newer).unwrap().causes[0].kind, Kind::Unknown);
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use diagnose::disturbance::{CycleWatch, Detail, Disturbances};
 use diagnose::{Explainer, Explanation};
-use ipc::diagnostics::{LateCycle, LateCycles, Watched};
+use ipc::diagnostics::{LateCycles, Watched};
 use machine::cpus::Cpus;
 use machine::task;
 use onbeat_ethercat_linux::link::{PacketLink, SIMULATED_SYSTEM_CALLS};
@@ -13,6 +13,7 @@ use record::CycleRecord;
 use robot::{ControllerKind, RobotConfig};
 use rt::profile::{self, Grants};
 use rt::task::Subject;
+use types::late::LateCycle;
 use types::time::nanoseconds;
 
 use crate::compose::link::SimulatedTime;
@@ -134,7 +135,7 @@ impl Diagnostician {
         Some(LateCycles {
             above_ns: explainer.late_above_ns(),
             count: explainer.late_cycles(),
-            newest: self.late_behind(None),
+            newest: self.late_behind(None).into_iter().map(LateCycle::with_largest_causes).collect(),
         })
     }
 
@@ -142,13 +143,7 @@ impl Diagnostician {
     pub(super) fn late_behind(&self, last: Option<u64>) -> Vec<LateCycle> {
         let newest = self.explainer.iter().flat_map(Explainer::newest);
         let behind = newest.filter(|it| last.is_none_or(|last| it.cycle > last));
-        let told = |it: &diagnose::LateCycle| LateCycle {
-            cycle: it.cycle,
-            release_ns: it.release_ns,
-            late_ns: it.late_ns,
-            sentence: it.to_string(),
-        };
-        behind.map(told).collect()
+        behind.cloned().collect()
     }
 
     /// Results, after the end of the cycle.

@@ -19,7 +19,6 @@ use control::bus::{PartNames, sentence};
 use control::observer::CycleEvent;
 use control::sampling::Samples;
 use ipc::bus::Severity;
-use ipc::diagnostics::LateCycle;
 use ipc::ring;
 use machine::usage::Usage;
 use record::recording::{Facts, Header, REALTIME_OFFSET, is_recording};
@@ -28,6 +27,7 @@ use rt::clock::{Clock, MonotonicClock};
 use rt::output::{OutputThread, Taken, Unfinished};
 use rustix::fs::{Access, FlockOperation, access, flock};
 use serde_json::Value;
+use types::late::LateCycle;
 
 use asked::Kept;
 use flight::Flight;
@@ -164,9 +164,10 @@ impl Recorder {
 
     /// Has late cycles written: `newer` returns the late cycles after a given one, in their order.
     pub(super) fn late(&mut self, newer: impl FnOnce(Option<u64>) -> Vec<LateCycle>) {
-        for LateCycle { cycle, release_ns: at_ns, late_ns, sentence } in newer(self.last_late) {
+        for late in newer(self.last_late) {
+            let LateCycle { cycle, release_ns: at_ns, late_ns, .. } = late;
             self.last_late = Some(cycle);
-            self.mark(Mark::Late { cycle, at_ns, late_ns, sentence });
+            self.mark(Mark::Late { cycle, at_ns, late_ns, sentence: late.to_string() });
         }
     }
 

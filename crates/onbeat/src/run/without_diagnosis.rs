@@ -1,10 +1,11 @@
 //! In place of diagnosis, for a program without it: no run can request any.
 
-use ipc::diagnostics::{LateCycle, LateCycles, Watched};
+use ipc::diagnostics::{LateCycles, Watched};
 use record::CycleRecord;
 use robot::RobotConfig;
 use rt::profile::Grants;
 use rt::task::Subject;
+use types::late::LateCycle;
 
 use crate::robot::Settings;
 use crate::{Error, Reporter};

@@ -5,12 +5,12 @@ use std::time::Duration;
 use control::bus::PartNames;
 use control::cycle::Cycle;
 use control::observer::CycleEvent;
-use ipc::diagnostics::LateCycle;
 use onbeat_ethercat_linux::link::Link;
 use record::{CycleRecord, RunConditions, RunSummary};
 use robot::RobotConfig;
 use rt::clock::Clock;
 use types::Signal;
+use types::late::LateCycle;
 
 use crate::{Error, Reporter};
 

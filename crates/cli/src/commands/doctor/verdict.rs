@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use diagnose::late::grouped;
 use machine::check::{Finding, Severity};
+use types::number::grouped;
 
 use super::probe::Probed;
 

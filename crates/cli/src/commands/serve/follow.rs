@@ -209,7 +209,7 @@ impl<'h> Followed<'h> {
     fn timing(&self) {
         let document = self.client.diagnostics().ok();
         let diagnostics: Option<Value> = document.and_then(|it| serde_json::from_str(&it).ok());
-        let it = self.times.json(self.attached, self.start_ns, diagnostics.as_ref());
+        let it = self.times.json(self.attached, self.start_ns, diagnostics);
         self.hub.set(self.attached, Slot::Timing, &it);
     }
 }

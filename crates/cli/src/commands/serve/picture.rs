@@ -5,7 +5,9 @@ use ipc::description::Description;
 use ipc::state::{Spread, State};
 use ipc::words;
 use record::statistics::Statistics;
+use serde::Deserialize;
 use serde_json::{Value, json};
+use types::late::LateCycle;
 
 use super::channels::Channels;
 use crate::words::{axes, signals};
@@ -160,7 +162,8 @@ impl Times {
     }
 
     /// Histograms, late cycles, and the other diagnostics of the run.
-    pub(super) fn json(&self, attached: u64, start_ns: u64, diagnostics: Option<&Value>) -> Value {
+    pub(super) fn json(&self, attached: u64, start_ns: u64, mut diagnostics: Option<Value>) -> Value {
+        diagnostics.iter_mut().for_each(add_sentences);
         let histogram = |name: &str, it: &Statistics| {
             let up_to = it.up_to(BOUNDS);
             let below = std::iter::once(0).chain(up_to);
@@ -187,6 +190,16 @@ impl Times {
     }
 }
 
+/// Adds the sentence of each late cycle, for the page.
+fn add_sentences(diagnostics: &mut Value) {
+    let newest = diagnostics.pointer_mut("/late/newest").and_then(Value::as_array_mut);
+    for late in newest.into_iter().flatten() {
+        if let Ok(read) = LateCycle::deserialize(&*late) {
+            late["sentence"] = read.to_string().into();
+        }
+    }
+}
+
 /// Bounds of the histograms, ns: ten to a decade from a microsecond to 10 ms.
 const BOUNDS: [u64; 41] = {
     let decade = [1000, 1259, 1585, 1995, 2512, 3162, 3981, 5012, 6310, 7943];
@@ -198,3 +211,21 @@ const BOUNDS: [u64; 41] = {
     }
     bounds
 };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn late_cycles_of_the_page_have_a_sentence() {
+        let late = json!({ "cycle": 7, "late_ns": 61_000, "late": "start",
+            "causes": [{ "kind": "task", "name": "backup", "ns": 61_000 }] });
+        let mut diagnostics = json!({ "number": 1, "late": { "count": 1, "newest": [late] } });
+        add_sentences(&mut diagnostics);
+        let sentence = &diagnostics["late"]["newest"][0]["sentence"];
+        assert_eq!(sentence, "cycle 7 started 61 us late: backup ran 61 us");
+        let mut without = json!({ "number": 1 });
+        add_sentences(&mut without);
+        assert_eq!(without, json!({ "number": 1 }));
+    }
+}
