@@ -4,12 +4,10 @@
 //! | module | contents |
 //! |---|---|
 //! | [`record`] | [`CycleRecord`]: duration of each phase of one cycle |
-//! | [`recording`] | [`Recording`]: raw data in a file, with its conditions |
+//! | `recording` | `Recording`: raw data in an MCAP file, with its conditions (feature `recording`) |
 //! | [`lowest`] | the lowest per cents of samples |
-//! | [`cycles`] | cycle records as a recording |
-//! | `format` | formats of a recording's file (feature `mcap`) |
+//! | `cycles` | cycle records as a recording (feature `recording`) |
 //! | [`mark`] | [`Mark`]: events and late cycles in addition to the rows |
-//! | `mcap` | a recording as an MCAP file (feature `mcap`) |
 //! | [`process_data`] | signals and axes of each cycle in the rows |
 //! | [`statistics`] | [`Statistics`]: the one statistics type, constant memory, percentiles |
 //! | [`summary`] | [`RunSummary`]: the statistics of a whole run, gathered record by record |
@@ -20,27 +18,22 @@
 #![forbid(unsafe_code)]
 
 pub mod conditions;
+#[cfg(feature = "recording")]
 pub mod cycles;
-#[cfg(feature = "mcap")]
-pub mod format;
 pub mod lowest;
 pub mod mark;
-#[cfg(feature = "mcap")]
-pub mod mcap;
 pub mod process_data;
 pub mod record;
+#[cfg(feature = "recording")]
 pub mod recording;
 pub mod statistics;
 pub mod summary;
 pub mod table;
 
-#[cfg(feature = "mcap")]
-pub use crate::format::{Format, FormatWriter};
 pub use crate::mark::Mark;
-#[cfg(feature = "mcap")]
-pub use crate::mcap::McapWriter;
 pub use conditions::{RequestedAndGranted, RunConditions};
 pub use record::{CycleRecord, Phase};
+#[cfg(feature = "recording")]
 pub use recording::{Facts, Recording, RecordingReader, RecordingWriter};
 pub use statistics::{Statistics, Summary};
 pub use summary::{Occurrences, RunSummary};
