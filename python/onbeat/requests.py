@@ -12,16 +12,19 @@ class Requests:
     """The port of requests, open: one program's at a time. Leaving the ``with`` closes it.
 
     Each request waits until it is done: RequestRefusedError says why not, TimeoutError that it took longer than
-    ``timeout`` seconds.
+    ``timeout`` seconds. ``enable`` and ``reset_faults`` fail if an axis is still stopped 1 s after them.
     """
 
     def __init__(self, port: _native.ControlPort, description: Description) -> None:
         self._port = port
         self._description = description
 
-    def enable(self, *, timeout: float | None = None) -> None:
-        """All drives enabled."""
-        self._port.request("enable", timeout=timeout)
+    def enable(self, *, timeout: float | None = None) -> list[str]:
+        """All drives enabled.
+
+        Returns a sentence on each axis that waits for another request, as for its homing.
+        """
+        return self._port.request("enable", timeout=timeout)
 
     def disable(self, *, timeout: float | None = None) -> None:
         """All axes brought to rest, then all drives disabled."""
@@ -30,7 +33,8 @@ class Requests:
     def reset_faults(self, *, timeout: float | None = None) -> list[str]:
         """Faults of drives and stops by supervision put back.
 
-        Returns a sentence on each axis whose drive did not carry out a quick stop: the step that stopped it.
+        Returns a sentence on each axis whose drive did not carry out a quick stop: the step that stopped it. And a
+        sentence on each axis that waits for another request, as for the start of its drive.
         """
         return self._port.request("reset_faults", timeout=timeout)
 

@@ -13,6 +13,7 @@ use ipc::message::trajectory::{
 };
 use ipc::message::{self, MOST_AXES, Rows};
 use ipc::state::Reader;
+use ipc::{request, words};
 use pyo3::exceptions::{PyTimeoutError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -173,18 +174,44 @@ impl ControlPort {
     }
 
     /// A refusal with the cause at each axis, and what to do.
-    fn refused(&self, what: Action, refusal: Refusal) -> String {
+    fn refused(&self, py: Python<'_>, what: Action, refusal: Refusal) -> String {
+        py.detach(|| std::thread::sleep(request::FIRST_LOOK));
         match self.state.read() {
-            Ok(state) => ipc::words::refused(refusal, what, &state, &self.description),
+            Ok(state) => words::refused(refusal, what, &state, &self.description),
             Err(_) => refusal.to_string(),
         }
     }
+
+    /// Sentences on the axes that wait for another request after this one was carried out.
+    ///
+    /// # Errors
+    /// An axis that this request did not make ready.
+    fn remaining(&self, py: Python<'_>, what: Action) -> PyResult<Vec<String>> {
+        let begin = std::time::Instant::now();
+        let look = |slice: Duration| {
+            std::thread::sleep(slice.min(LOOK));
+            let state = match self.state.read() {
+                Ok(state) => state,
+                Err(error) => return Ok(Some(Err(error.to_string()))),
+            };
+            let found = request::remaining(what, begin.elapsed(), &state, &self.description);
+            let sentences = |axes: Vec<usize>| {
+                axes.into_iter().filter_map(|it| words::hindrance(it, &state, &self.description)).collect()
+            };
+            Ok(found.map(|it| it.map(sentences)))
+        };
+        let found = wait::until(py, None, look)?.unwrap_or_else(|| Ok(Vec::new()));
+        found.map_err(RequestRefusedError::new_err)
+    }
 }
+
+/// Time between two looks at the state of the axes.
+const LOOK: Duration = Duration::from_millis(20);
 
 #[pymethods]
 impl ControlPort {
-    /// Asks, and waits until it is done. Of a reset: sentences on the axes whose drives did not
-    /// carry out a quick stop.
+    /// Asks, and waits until it is done. Returns sentences on axes that wait for another request,
+    /// and after a reset on the axes whose drives did not carry out a quick stop.
     #[pyo3(signature = (action, number = 0, *, timeout = None))]
     fn request(
         &self,
@@ -204,9 +231,9 @@ impl ControlPort {
             "deactivate" => Action::Deactivate,
             _ => return Err(PyValueError::new_err(format!("there is no request `{action}`"))),
         };
-        let notes = match self.state.read() {
+        let mut notes = match self.state.read() {
             Ok(state) if what == Action::ResetFaults => {
-                ipc::words::ignored_quick_stops(&state, &self.description)
+                words::ignored_quick_stops(&state, &self.description)
             }
             _ => Vec::new(),
         };
@@ -228,10 +255,12 @@ impl ControlPort {
             let reply = Reply::decode(&bytes).map_err(of_message)?;
             // What was given up waiting for may still be answered.
             if reply.id == id {
-                return reply.outcome.map(|()| notes).map_err(|refusal| {
-                    let why = self.refused(what, refusal);
+                reply.outcome.map_err(|refusal| {
+                    let why = self.refused(py, what, refusal);
                     RequestRefusedError::new_err(format!("`{action}` was refused: {why}"))
-                });
+                })?;
+                notes.extend(self.remaining(py, what)?);
+                return Ok(notes);
             }
         }
     }

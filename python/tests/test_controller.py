@@ -33,6 +33,23 @@ def test_a_refused_priority_or_cpu_is_named(start: Start, robot: str) -> None:
         run.cycle.controller(cpu=1000)
 
 
+def test_enable_and_reset_fail_after_the_end_of_the_controller_process(start: Start, robot: str) -> None:
+    run = start(robot)
+    with run.cycle.controller() as controller:
+        end = time.monotonic() + TIMEOUT
+        for request in controller:
+            here: list[onbeat.Target | None] = [Position(axis.target_position) for axis in request.axes[:4]]
+            controller.answer(drives="enable", axes=[*here, Velocity(0.0), Velocity(0.0)])
+            assert time.monotonic() < end, f"{request.axes}"
+            if all(axis.phase == "following" for axis in request.axes):
+                break
+    run.until(lambda state: all(axis.phase != "following" for axis in state.axes))
+    with run.cycle.requests() as requests:
+        for ask, done in ((requests.enable, "enabled"), (requests.reset_faults, "reset")):
+            with pytest.raises(onbeat.RequestRefusedError, match=f"^{done}, but not ready: .*controller process"):
+                ask(timeout=TIMEOUT)
+
+
 def test_a_controller_process_moves_the_axes_until_it_gives_the_role_back(start: Start, robot: str) -> None:
     run = start(robot)
     with run.cycle.controller() as controller:

@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use std::{env, fs, io, process, thread};
@@ -35,6 +35,9 @@ const MOST_RESIDENT: u64 = 512 << 20;
 /// Restarts in a row, each within [`SOON`] of the one before, after which the supervisor decides.
 const MOST_RESTARTS: u32 = 5;
 const SOON: Duration = Duration::from_secs(10);
+
+/// Longest wait for a message to be written: nothing reads a full pipe.
+const MESSAGE: Duration = Duration::from_millis(200);
 
 /// Exit status when restarting does not help.
 const GIVEN_UP: i32 = 102;
@@ -189,16 +192,33 @@ fn next_restart(before: u32, since_start: Duration) -> Option<u32> {
 fn start_again(why: &str, started: Instant) -> ! {
     let before = env::var(RESTARTS).ok().and_then(|number| number.parse().ok()).unwrap_or(0);
     let Some(number) = next_restart(before, started.elapsed()) else {
-        eprintln!(
-            "onbeat-ros2: {why}, after {MOST_RESTARTS} restarts in a row: ends with status {GIVEN_UP}"
-        );
+        say(format!("{why}, after {MOST_RESTARTS} restarts in a row: ends with status {GIVEN_UP}"));
         process::exit(GIVEN_UP);
     };
-    eprintln!("onbeat-ros2: {why}: starts again");
+    say(format!("{why}: starts again"));
     let arguments: Vec<OsString> = env::args_os().skip(1).collect();
     let error = Command::new(program()).args(arguments).env(RESTARTS, number.to_string()).exec();
-    eprintln!("onbeat-ros2: cannot start again: {error}");
+    say(format!("cannot start again: {error}"));
     process::exit(GIVEN_UP);
+}
+
+/// Writes a message, unless the standard error is full or another thread waits in it: then the
+/// message is dropped.
+fn say(message: String) {
+    at_most(MESSAGE, move || eprintln!("onbeat-ros2: {message}"));
+}
+
+/// Runs `write` in another thread, and leaves it there after this time.
+fn at_most(time: Duration, write: impl FnOnce() + Send + 'static) {
+    let (done, written) = mpsc::channel();
+    let writer = thread::Builder::new().name("message".into()).spawn(move || {
+        write();
+        let _ = done.send(());
+    });
+    if writer.is_ok() {
+        // An end without a message, by a panic, ends the wait as well.
+        let _ = written.recv_timeout(time);
+    }
 }
 
 /// This program's file; an update may have taken its name away.
@@ -263,6 +283,22 @@ mod tests {
         assert_eq!(next_restart(4, soon), Some(5));
         assert_eq!(next_restart(5, soon), None);
         assert_eq!(next_restart(5, SOON), Some(1));
+    }
+
+    #[test]
+    fn a_full_pipe_does_not_hold_up_a_restart() {
+        let (room, full) = mpsc::channel::<()>();
+        let (wrote, written) = mpsc::channel();
+        at_most(Duration::from_millis(1), move || {
+            let _ = full.recv();
+            let _ = wrote.send(());
+        });
+        assert!(written.try_recv().is_err(), "it waited for the write");
+        room.send(()).unwrap();
+        written.recv().unwrap();
+        let (wrote, written) = mpsc::channel();
+        at_most(Duration::MAX, move || wrote.send(()).unwrap());
+        assert!(written.try_recv().is_ok(), "a message that can be written is written before the restart");
     }
 
     #[test]

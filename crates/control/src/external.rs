@@ -22,13 +22,13 @@ mod settings;
 use std::time::Duration;
 
 use ethercat::time::Instant;
-use ipc::controller::{Answer, ControllerCounters, CycleEnd, Drive, Received, Request, Wrong};
+use ipc::controller::{Answer, ControllerCounters, CycleEnd, Received, Request, Wrong};
 use ipc::state;
 use motion::base::{Pose, Twist};
 use motion::{Metres, Radians};
 use types::{Value, ValueKind};
 
-use crate::controller::{AxisReport, Controller, ControllerOutput, CycleInfo, ExternalCommand};
+use crate::controller::{Controller, ControllerOutput, CycleInfo, ExternalCommand};
 use crate::signal::{Io, SignalError, SignalState, Signals};
 use axis::AxisTrack;
 use rt::clock::{Clock, MonotonicClock};
@@ -306,9 +306,6 @@ impl<R: Remote> External<R> {
         {
             *axis = track.shown(info.cycle, report, command, enters, settings.as_ref());
         }
-        for (drive, report) in request.drives.iter_mut().zip(io.axes()) {
-            *drive = shown_drive(report);
-        }
         for (signal, SignalState { value, fresh, forced }) in request.signals.iter_mut().zip(io.signals()) {
             *signal = state::Signal { word: value.word(), fresh, forced };
         }
@@ -405,11 +402,6 @@ impl<R: Remote> Controller for External<R> {
         let lost = self.has_served && !self.is_fresh;
         ControllerOutput { lost, left_in_use: lost && self.has_axes_in_use(), ..self.output }
     }
-}
-
-fn shown_drive(report: &AxisReport) -> Drive {
-    let AxisReport { statusword, error_code, homing, was_enabled, missed, waits, counts, .. } = *report;
-    Drive { statusword: statusword.0, error_code, homing, was_enabled, missed, waits, counts }
 }
 
 fn value(word: u64, kind: ValueKind) -> Value {

@@ -304,7 +304,7 @@ mod tests {
 
     // feature(axes): a stop is kept by supervision, in time and within the limits; hurried within two seconds
     #[test]
-    fn whoever_hurries_waits_two_seconds_at_most() {
+    fn a_hurried_stop_waits_two_seconds_at_most() {
         let hurried = Situation { requested: true, hurried: true, ..CALM };
         let ramping = ShutdownPhase::Running.step(at(0), Situation { requested: true, ..CALM });
         assert_eq!(ramping.ending(), Ending::Asked);

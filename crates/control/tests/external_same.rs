@@ -9,10 +9,9 @@ use std::time::Duration;
 
 use ethercat::cia402::{CyclicMode, Request as DriveRequest};
 use ethercat::sii::Identity;
-use ethercat::time::Instant;
 use ethercat_linux::link::DirectLink;
 use ipc::command::{AxisTarget, Command, Writer};
-use ipc::controller::{Answer, AxisAnswer, ControllerCounters, Drive, ExternalCommand, Received, Request};
+use ipc::controller::ExternalCommand;
 use ipc::description::{AxisDescription, ControllerDescription, Description, OUTSIDE, SignalDescription};
 use ipc::state::{self, Clamped, Limit, State};
 use motion::base::{Pose, Twist};
@@ -20,7 +19,7 @@ use motion::{AxisPhase, Metres, MetresPerSecond, Radians, RadiansPerSecond};
 use onbeat_control::axis::AxisConfiguration;
 use onbeat_control::controller::{AxisReport, Controller, ControllerOutput, CycleInfo, Freshness};
 use onbeat_control::cycle::{CycleConfiguration, FrameOrder};
-use onbeat_control::external::{ControllerProcess, External, ExternalAxis, ProcessError, Remote, Settings};
+use onbeat_control::external::{ControllerProcess, External, ExternalAxis, ProcessError, Settings};
 use onbeat_control::signal::{Counters, Input, Io, Output, SignalError, Signals};
 use onbeat_control::stop::StopHandle;
 use rt::clock::{Clock, MonotonicClock, VirtualClock};
@@ -31,6 +30,7 @@ use simulator::application::servo::{ServoDescription, ServoDrive, default_mappin
 use simulator::application::sii::{digital_inputs, digital_outputs, with_coe};
 use simulator::coe::DeviceDescription;
 use simulator::{EscDescription, Segment, SubDevice};
+use support::direct::Direct;
 use support::{IpcFolder, PERIOD, cycle_of, ipc_with, rules, supervised};
 use types::signal::{Flow, OutputBehaviour, Scaling, Writer as Setter};
 use types::{Signal, ValueType};
@@ -256,59 +256,6 @@ fn untimed(state: &State) -> State {
     state
 }
 
-/// A process that answers at once.
-struct Direct {
-    process: ControllerProcess<Busy>,
-    clock: VirtualClock,
-    answer: Option<Answer>,
-}
-
-impl Remote for Direct {
-    fn blank_request(&self) -> Request {
-        Request {
-            axes: vec![state::Axis::default(); 2],
-            drives: vec![Drive::default(); 2],
-            signals: vec![state::Signal::default(); signals().len()],
-            command: ExternalCommand { axes: vec![None; 2], ..ExternalCommand::default() },
-            ..Request::default()
-        }
-    }
-
-    fn blank_answer(&self) -> Answer {
-        Answer {
-            axes: vec![AxisAnswer::default(); 2],
-            outputs: vec![None; signals().len()],
-            ..Answer::default()
-        }
-    }
-
-    fn newest(&mut self, answer: &mut Answer) -> Received {
-        let Some(found) = self.answer.take() else { return Received::Nothing };
-        *answer = found;
-        Received::Answer
-    }
-
-    fn holder(&self) -> Option<u64> {
-        Some(1)
-    }
-
-    fn ask(&mut self, request: &Request) {
-        let mut answer = self.blank_answer();
-        self.process.answer(request, false, &mut answer);
-        self.answer = Some(answer);
-    }
-
-    fn wait(&mut self, deadline: Instant) {
-        panic!("the answer is there, long before {deadline:?}");
-    }
-
-    fn now(&self) -> Instant {
-        self.clock.now()
-    }
-
-    fn count(&self, _: &ControllerCounters) {}
-}
-
 fn play(order: FrameOrder, outside: bool) -> Vec<Seen> {
     let folder = IpcFolder::new(&format!("same-{order:?}-{outside}"));
     let clock = VirtualClock::default();
@@ -327,10 +274,9 @@ fn play(order: FrameOrder, outside: bool) -> Vec<Seen> {
         seen,
     };
     let controller: Box<dyn Controller> = if outside {
-        let process = ControllerProcess::new(&description(), controller).unwrap();
         let axes = MODES.map(|mode| Some(ExternalAxis { mode: mode.into(), position: None })).to_vec();
         let settings = Settings { deadline: Duration::from_micros(700), max_late: 3, axes };
-        Box::new(External::new(Direct { process, clock: clock.clone(), answer: None }, settings))
+        Box::new(External::new(Direct::new(&description(), controller, clock.clone()), settings))
     } else {
         Box::new(controller)
     };

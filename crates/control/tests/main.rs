@@ -24,6 +24,7 @@ mod power_loss;
 mod quick_stop;
 mod ring;
 mod runaway;
+mod same_report;
 mod several_axes;
 mod signals;
 mod start_requests;

@@ -45,7 +45,7 @@ pub use types::ExternalCommand;
 pub use types::state::DriveRequest;
 
 /// Version of requests, answers and their order. A process of another version is refused.
-pub const VERSION: u16 = 5;
+pub const VERSION: u16 = 6;
 
 /// Inputs of a cycle for the controller process.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -66,32 +66,10 @@ pub struct Request {
     /// set-points begin at its target position; otherwise targets are the targets of the previous
     /// cycle.
     pub axes: Vec<Axis>,
-    /// Drives of the axes, in the same order.
-    pub drives: Vec<Drive>,
     /// Signals, in the order of the description.
     pub signals: Vec<Signal>,
     /// Command from outside.
     pub command: ExternalCommand,
-}
-
-/// State of the drive of an axis.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Drive {
-    /// Statusword 0x6041.
-    pub statusword: u16,
-    /// Error code 0x603F of a drive in fault; 0 for none known.
-    pub error_code: u16,
-    /// True while its drive homes.
-    pub homing: bool,
-    /// True if it was enabled before.
-    pub was_enabled: bool,
-    /// Consecutive cycles without an exchange of process data.
-    pub missed: u32,
-    /// Consecutive cycles in which it was requested to be enabled and was not.
-    pub waits: u32,
-    /// Position as the drive counts it, and counts in a radian of the axis; `None` before its first
-    /// inputs.
-    pub counts: Option<(i32, f64)>,
 }
 
 /// Answer to the request of a cycle.

@@ -9,6 +9,7 @@
 //! | [`controller`] | controller process: a request per cycle, an answer before its deadline |
 //! | [`force`] | signals held at a value until a time has expired |
 //! | [`message`] | the messages of the ports `control` and `trajectory` |
+//! | [`request`] | state of the axes after a request that was carried out |
 //! | [`words`] | texts for the codes of a state |
 //! | [`sensor`] | messages of device tasks: IMU, scans, sonar, LED strip |
 //! | [`channel`] | datagram channels: named, bounded ports, of messages or streams |
@@ -41,6 +42,7 @@ pub mod message;
 mod place;
 pub mod reference;
 mod region;
+pub mod request;
 pub mod ring;
 pub mod sensor;
 pub mod server;

@@ -6,7 +6,7 @@ use types::codes;
 
 pub use region::{ReadError, Reader, Writer};
 pub use types::state::{BringUpPhase, DrivePhase, DriveState, InputLevel, QuickStopStep, StopReason};
-pub use types::{Freshness, LockState, Spread, Value, ValueKind};
+pub use types::{AxisMode, CyclicMode, Freshness, LockState, Spread, Value, ValueKind};
 
 /// State at the end of one cycle. A missing value is never NaN: flags such as `fresh`, codes of 0,
 /// and counters tell which values are valid.
@@ -320,6 +320,52 @@ pub struct Axis {
     pub target_velocity: f64,
     /// Target torque sent to the drive, N m.
     pub target_effort: f64,
+    /// Rest of its report, which a controller process needs.
+    pub details: AxisDetails,
+}
+
+/// Details of an axis and its drive: with its [`Axis`] they are the report that a controller in the
+/// cycle gets.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct AxisDetails {
+    /// Statusword 0x6041 as it came in last.
+    pub statusword: u16,
+    /// True if the mode of operation in [`Axis::mode`] is known, which may be mode 0.
+    pub is_mode_known: bool,
+    /// True if the drive maps its torque (0x6077).
+    pub measures_torque: bool,
+    /// True if the drive is not on the bus, and need not be.
+    pub is_absent: bool,
+    /// True while the drive homes.
+    pub is_homing: bool,
+    /// True if the drive was enabled before.
+    pub was_enabled: bool,
+    /// Number of times in this run that the place of the axis was taken as its home.
+    pub homed_by_hand: u32,
+    /// Consecutive cycles without an exchange of process data.
+    pub missed: u32,
+    /// Consecutive cycles in which it was requested to be enabled and was not.
+    pub waits: u32,
+    /// Consecutive cycles in which it was stopped though it exchanged process data.
+    pub held: u32,
+    /// Position as the drive counts it, and counts in a radian of the axis; `None` before its first
+    /// inputs.
+    pub counts: Option<(i32, f64)>,
+    /// Position at which it is held, rad, in [`DrivePhase::Holding`].
+    pub holds_at: f64,
+    /// Distance beyond a position limit at which it stopped, in a torque mode, rad.
+    pub overshoot: Option<f64>,
+    /// Positions at the end of the last run and at the start of this one, rad, where their
+    /// difference is the reason of its stop.
+    pub moved: Option<[f64; 2]>,
+    /// Level of the input of the interlock [`Axis::interlock`] while that did not permit, a code of
+    /// [`InputLevel`].
+    pub interlock_level: u8,
+    /// True if that interlock permits again.
+    pub interlock_permits: bool,
+    /// Mode of the axis, and of the set-point that its controller gives it for some time instead of
+    /// one of that mode: the axis does not move.
+    pub ignored: Option<(AxisMode, CyclicMode)>,
 }
 
 /// State of a signal.

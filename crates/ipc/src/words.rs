@@ -280,6 +280,15 @@ pub fn hindrance(place: usize, state: &State, description: &Description) -> Opti
             (why, waits_for(reason, name).unwrap_or_default())
         }
         (Some(_), Some(why)) if has_stalled(axis) => (why, format!("type `{RESET}`")),
+        (Some(StopReason::Outage), Some(why)) => match described.sub_device {
+            None => (why, format!("correct that, {reset}")),
+            Some(at) => {
+                let name = description.sub_devices.get(at).map_or("", |it| it);
+                let remedy =
+                    format!("check the power of SubDevice {at} \"{name}\" and its cables, {reset}");
+                (why, remedy)
+            }
+        },
         (_, Some(why)) => (why, format!("correct that, {reset}")),
         _ if is_enabled => return None,
         _ => (format!("its drive is in {}", drive_state(axis.drive_state)), format!("type `{ENABLE}`")),
@@ -358,6 +367,9 @@ pub fn refused(
                     let (why, remedy) = in_fault(it);
                     Some(format!("{}: {why}; {remedy}", description.axes.get(axis)?.name))
                 }
+                // A request to enable is no remedy for itself.
+                _ if refusal == Refusal::TimedOut => without_set_points(axis, state, description)
+                    .or_else(|| hindrance(axis, state, description)),
                 _ => hindrance(axis, state, description),
             };
             axes.filter_map(why).collect()
@@ -664,6 +676,16 @@ mod tests {
         let off = told(ControllerKind::JointPosition, off, StopReason::Stale).unwrap();
         assert!(off.ends_with("; its drive is enabled with the next command"), "{off}");
         assert_eq!(told(ControllerKind::External, on, StopReason::NotHomed), None);
+        let description = Description {
+            axes: vec![AxisDescription::new("x", CyclicMode::Position, 1.0, 1.0)],
+            controllers: vec![controller(ControllerKind::External)],
+            ..Description::default()
+        };
+        let axis = Axis { stop: StopReason::Stale as u8, drive_state: 2, ..Axis::default() };
+        let mut state = State { axes: vec![axis], ..State::default() };
+        (state.control.enabled, state.control.active) = (true, 0);
+        let why = refused(control::Refusal::TimedOut, control::Action::Enable, &state, &description);
+        assert!(why.ends_with("start the controller process again, or look at its messages"), "{why}");
     }
 
     #[test]
@@ -740,6 +762,12 @@ mod tests {
         let expected = "x: the drive is in fault, error code 0x7500: this computer stalled for 150 cycles, 150 ms \
                         (`onbeat doctor` says why); type `onbeat control reset`";
         assert_eq!(told(starved, true).as_deref(), Some(expected));
+        let mut of_drive = description.clone();
+        (of_drive.axes[0].sub_device, of_drive.sub_devices) = (Some(0), vec!["drive-1".to_owned()]);
+        let lost = Axis { stalled: 0, ..stalled };
+        let expected = "x: no process data of the axis (outage); check the power of SubDevice 0 \"drive-1\" and its \
+                        cables, then `onbeat control reset`";
+        assert_eq!(hindrance(0, &state(lost, true), &of_drive).as_deref(), Some(expected));
         let other = Axis { error_code: 0x8611, ..starved };
         assert!(told(other, true).is_some_and(|it| !it.contains("stalled")));
         assert_eq!(hindrance(1, &state(door, false), &description), None);

@@ -7,8 +7,7 @@ use types::Conditions;
 pub const SIMULATED: &str = "simulated";
 
 /// Note on lost frames of such a run, so that users do not look for a cable fault.
-pub const LATE_REPLIES: &str = "a frame counts as lost when its reply is not there in time: on a simulated bus this machine held up the \
-                                thread that answers; `onbeat doctor` says what to do";
+pub const LATE_REPLIES: &str = "On a simulated bus frames are lost if this computer stalls and the reply comes too late: see `onbeat doctor`.";
 
 /// Value requested and value granted: a run without a privilege still runs, and its report shows
 /// the difference.

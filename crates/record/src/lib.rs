@@ -14,7 +14,7 @@
 //! | [`statistics`] | [`Statistics`]: the one statistics type, constant memory, percentiles |
 //! | [`summary`] | [`RunSummary`]: the statistics of a whole run, gathered record by record |
 //! | [`conditions`] | [`RunConditions`]: the conditions under which a run was measured |
-//! | [`table`] | [`RunTable`]: both as text, in the form of the servo papers |
+//! | [`table`] | [`RunTable`]: the statistics as text |
 //!
 //! Times are nanoseconds in `u64`, with the suffix `_ns` where a field leaves the process.
 #![forbid(unsafe_code)]

@@ -1,153 +1,63 @@
-//! Text of a run: its conditions, the servo paper's table, percentiles, and the health of the bus.
+//! Text of a run: its times, the health of the bus, and its conditions.
 
 use std::fmt;
 
 use crate::conditions::RunConditions;
-use crate::statistics::Statistics;
 use crate::summary::{Occurrences, RunSummary};
 
-/// A run as text, to be printed.
+/// The times and counts of a run as text, to be printed: at most 80 columns.
 #[derive(Clone, Copy, Debug)]
-pub struct RunTable<'a> {
-    /// Conditions of the run.
-    pub conditions: &'a RunConditions,
-    /// Statistics of the run.
-    pub summary: &'a RunSummary,
-}
-
-/// Definitions, for readers without the papers.
-const MEASURED: &str =
-    "start to start (T_period), how far that is off the period (T_jitter), work without waiting (T_exec)";
-const GOOD: &str =
-    "maxima of T_jitter and response time far below the period; nothing lost, overrun or skipped";
+pub struct RunTable<'a>(pub &'a RunSummary);
 
 impl fmt::Display for RunTable<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.write_conditions(f)?;
-        writeln!(f)?;
-        self.write_servo_table(f)?;
-        writeln!(f)?;
-        self.write_percentiles(f)?;
+        self.write_times(f)?;
+        f.write_str(DEFINITIONS)?;
         writeln!(f)?;
         self.write_bus_health(f)
     }
 }
 
+/// Definitions, for readers without the papers.
+const DEFINITIONS: &str = "\
+T_period: start to start. T_jitter: its distance from the period. T_exec: work
+without waiting. Response time: from the release to the end of the work.
+";
+
 impl RunTable<'_> {
-    fn write_conditions(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let it = self.conditions;
-        let mut line = |label: &str, text: &str| writeln!(f, "{label:<13}{text}");
-        line("run", &format!("{} on {}, onbeat {}", it.common.began, it.common.host, it.common.version))?;
-        let file = it.common.robot_file_sha256.as_deref().and_then(|digest| digest.get(..SHORT_DIGEST));
-        let file = file.map(|digest| format!(", robot file sha256 {digest}...")).unwrap_or_default();
-        line("robot", &format!("{}{file}", it.common.robot.as_deref().unwrap_or("-")))?;
-        line("kernel", &it.common.kernel)?;
-        let mut machine = format!("{} x {}", it.common.cpus, it.common.cpu_model);
-        for (label, value) in [("governor", &it.common.governor), ("clock source", &it.common.clock_source)]
-        {
-            if let Some(value) = value {
-                machine += &format!(", {label} {value}");
-            }
-        }
-        line("processor", &machine)?;
-        line("profile", &granted(it.profile.requested.clone(), it.profile.granted.clone()))?;
-        if let Some(shield) = &it.shield {
-            line("shield", shield)?;
-        }
-        let cpu = |cpu: Option<usize>| cpu.map_or_else(|| "any".to_owned(), |cpu| cpu.to_string());
-        line("CPU", &granted(cpu(it.cpu.requested), cpu(it.cpu.granted)))?;
-        let policy = |priority: Option<u8>, runtime: Option<u64>| match (priority, runtime) {
-            (_, Some(runtime)) => {
-                format!(
-                    "SCHED_DEADLINE {} us in every period",
-                    runtime as f64 / NANOSECONDS_PER_MICROSECOND
-                )
-            }
-            (Some(priority), None) => format!("SCHED_FIFO {priority}"),
-            (None, None) => "SCHED_OTHER".to_owned(),
-        };
-        let (priority, runtime) = (it.priority, it.deadline_runtime_ns);
-        let (asked, got) =
-            (policy(priority.requested, runtime.requested), policy(priority.granted, runtime.granted));
-        line("scheduling", &granted(asked, got))?;
-        let locked = |locked: bool| if locked { "locked" } else { "not locked" }.to_owned();
-        line("memory", &granted(locked(it.memory_lock.requested), locked(it.memory_lock.granted)))?;
-        let (out, into) = (it.output_bytes, it.input_bytes);
-        let plural = if it.sub_devices == 1 { "" } else { "s" };
-        line("bus", &format!("{} SubDevice{plural}, {out} bytes out, {into} bytes in", it.sub_devices))?;
-        line("link", &format!("{}, {}", it.link, it.frame_order))?;
-        if let Some(nic) = &it.nic {
-            line("interface", nic)?;
-        }
-        let period = self.summary.period_ns() as f64 / NANOSECONDS_PER_MILLISECOND;
-        line("period", &format!("{period} ms, {} samples", self.summary.cycles()))?;
-        it.warnings.iter().try_for_each(|warning| line("warning", warning))?;
-        line("measured", MEASURED)?;
-        line("good", GOOD)
-    }
-
-    fn write_servo_table(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let columns = [
-            (&self.summary.actual_period, NANOSECONDS_PER_MILLISECOND, 6),
-            (&self.summary.release_jitter, NANOSECONDS_PER_MICROSECOND, 3),
-            (&self.summary.execution_time, NANOSECONDS_PER_MICROSECOND, 3),
-        ];
-        writeln!(f, "{:<20}{:>15}{:>15}{:>15}", "", "T_period (ms)", "T_jitter (us)", "T_exec (us)")?;
-        let rows: [(&str, Figure); 4] = [
-            ("average", Statistics::average),
-            ("maximum", |it| it.maximum().map(|value| value as f64)),
-            ("minimum", |it| it.minimum().map(|value| value as f64)),
-            ("standard deviation", Statistics::standard_deviation),
-        ];
-        for (label, of) in rows {
-            write!(f, "{label:<20}")?;
-            for (statistics, unit, digits) in columns {
-                write!(f, "{:>15}", number(of(statistics), unit, digits))?;
-            }
-            writeln!(f)?;
-        }
-        Ok(())
-    }
-
-    fn write_percentiles(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // 80 columns, as terminals have.
-        write!(f, "{:<15}", "us")?;
+    fn write_times(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:<14}{:>8}", "us", "average")?;
         for (label, _) in PERCENTILES {
-            write!(f, "{label:>9}")?;
+            write!(f, "{label:>8}")?;
         }
-        writeln!(f, "{:>11} at cycle", "maximum")?;
+        writeln!(f, "{:>9} at cycle", "maximum")?;
+        let it = self.0;
         let rows = [
-            ("T_jitter", &self.summary.release_jitter),
-            ("T_exec", &self.summary.execution_time),
-            ("wakeup latency", &self.summary.wakeup_latency),
-            ("response time", &self.summary.response_time),
+            ("T_period", &it.actual_period),
+            ("T_jitter", &it.release_jitter),
+            ("T_exec", &it.execution_time),
+            ("wakeup latency", &it.wakeup_latency),
+            ("response time", &it.response_time),
         ];
-        let simulation = ("simulation", &self.summary.simulation_time);
+        let simulation = ("simulation", &it.simulation_time);
         let simulated = (simulation.1.count() > 0).then_some(simulation);
         for (label, statistics) in rows.into_iter().chain(simulated) {
-            write!(f, "{label:<15}")?;
+            write!(f, "{label:<14}{:>8}", microseconds(statistics.average()))?;
             for (_, quantile) in PERCENTILES {
                 // A percentile with fewer samples than it needs would only repeat the maximum.
                 let known = statistics.count() as f64 * (1.0 - quantile) >= 1.0 - 1e-9;
                 let value = statistics.percentile(quantile).filter(|_| known);
-                // From 10 ms on a digit less keeps it from the column before.
-                let digits = if value.is_some_and(|value| value >= 10_000_000) { 0 } else { 3 };
-                let value = value.map(|value| value as f64);
-                write!(f, "{:>9}", number(value, NANOSECONDS_PER_MICROSECOND, digits))?;
+                write!(f, "{:>8}", microseconds(value.map(|value| value as f64)))?;
             }
             let maximum = statistics.maximum().map(|value| value as f64);
-            write!(f, "{:>11}", number(maximum, NANOSECONDS_PER_MICROSECOND, 3))?;
-            writeln!(
-                f,
-                " {}",
-                statistics.maximum_cycle().map_or_else(|| "-".to_owned(), |cycle| cycle.to_string())
-            )?;
+            let at = statistics.maximum_cycle().map_or_else(|| "-".to_owned(), |cycle| cycle.to_string());
+            writeln!(f, "{:>9} {at}", microseconds(maximum))?;
         }
         Ok(())
     }
 
     fn write_bus_health(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let it = self.summary;
+        let it = self.0;
         let lines = [
             ("working-counter errors", it.working_counter_errors, true),
             ("lost frames", it.lost_frames, true),
@@ -164,12 +74,83 @@ impl RunTable<'_> {
     }
 }
 
+/// The conditions as text: a line each, the warnings last. Lines may be longer than 80 columns.
+impl fmt::Display for RunConditions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut line = |label: &str, text: &str| writeln!(f, "{label:<13}{text}");
+        let it = &self.common;
+        line("measured", &format!("{} on {}, onbeat {}", it.began, it.host, it.version))?;
+        let mut machine = format!("kernel {}, {} x {}", it.kernel, it.cpus, it.cpu_model);
+        for (label, value) in [("governor", &it.governor), ("clock source", &it.clock_source)] {
+            if let Some(value) = value {
+                machine += &format!(", {label} {value}");
+            }
+        }
+        line("computer", &machine)?;
+        if let Some(digest) = it.robot_file_sha256.as_deref().and_then(|digest| digest.get(..SHORT_DIGEST))
+        {
+            line("robot file", &format!("sha256 {digest}..."))?;
+        }
+        line("profile", &self.profile_and_grants())?;
+        if let Some(shield) = &self.shield {
+            line("shield", shield)?;
+        }
+        let (out, into) = (self.output_bytes, self.input_bytes);
+        let plural = if self.sub_devices == 1 { "" } else { "s" };
+        let bus = format!("{} SubDevice{plural}, {out} bytes out, {into} bytes in", self.sub_devices);
+        line("bus", &format!("{bus}, {}", self.frame_order))?;
+        if let Some(nic) = &self.nic {
+            line("interface", nic)?;
+        }
+        self.warnings.iter().try_for_each(|warning| line("warning", warning))
+    }
+}
+
+impl RunConditions {
+    /// The letters of the profile, and the grants of the system.
+    fn profile_and_grants(&self) -> String {
+        let cpu = |cpu: Option<usize>| cpu.map_or_else(|| "any CPU".to_owned(), |cpu| format!("CPU {cpu}"));
+        let policy = |priority: Option<u8>, runtime: Option<u64>| match (priority, runtime) {
+            (_, Some(runtime)) => {
+                format!(
+                    "SCHED_DEADLINE {} us in every period",
+                    runtime as f64 / NANOSECONDS_PER_MICROSECOND
+                )
+            }
+            (Some(priority), None) => format!("SCHED_FIFO {priority}"),
+            (None, None) => "SCHED_OTHER".to_owned(),
+        };
+        let locked = |locked: bool| if locked { "memory locked" } else { "memory not locked" }.to_owned();
+        let (priority, runtime) = (self.priority, self.deadline_runtime_ns);
+        let scheduling = granted(
+            policy(priority.requested, runtime.requested),
+            policy(priority.granted, runtime.granted),
+        );
+        format!(
+            "{}: {scheduling}, {}, {}",
+            granted(self.profile.requested.clone(), self.profile.granted.clone()),
+            granted(cpu(self.cpu.requested), cpu(self.cpu.granted)),
+            granted(locked(self.memory_lock.requested), locked(self.memory_lock.granted))
+        )
+    }
+}
+
 fn granted(asked: String, granted: String) -> String {
     if asked == granted { granted } else { format!("{granted} (requested {asked})") }
 }
 
-fn number(nanoseconds: Option<f64>, unit: f64, digits: usize) -> String {
-    nanoseconds.map_or_else(|| "-".to_owned(), |value| format!("{:.digits$}", value / unit))
+/// Microseconds in at most seven letters below ten seconds.
+fn microseconds(nanoseconds: Option<f64>) -> String {
+    let Some(value) = nanoseconds.map(|value| value / NANOSECONDS_PER_MICROSECOND) else {
+        return "-".to_owned();
+    };
+    let digits = match value {
+        ..100.0 => 3,
+        ..1_000.0 => 2,
+        ..10_000.0 => 1,
+        _ => 0,
+    };
+    format!("{value:.digits$}")
 }
 
 fn happened(it: Occurrences) -> String {
@@ -182,16 +163,12 @@ fn happened(it: Occurrences) -> String {
     }
 }
 
-/// Picks one number of a statistics.
-type Figure = fn(&Statistics) -> Option<f64>;
-
 /// Digits of the digest that fit into a line.
 const SHORT_DIGEST: usize = 12;
-const NANOSECONDS_PER_MILLISECOND: f64 = 1e6;
 const NANOSECONDS_PER_MICROSECOND: f64 = 1e3;
 
 const PERCENTILES: [(&str, f64); 5] =
-    [("50 %", 0.5), ("99 %", 0.99), ("99.9 %", 0.999), ("99.99 %", 0.9999), ("99.999 %", 0.99999)];
+    [("50%", 0.5), ("99%", 0.99), ("99.9%", 0.999), ("99.99%", 0.9999), ("99.999%", 0.99999)];
 
 #[cfg(test)]
 mod tests {
@@ -248,17 +225,33 @@ mod tests {
         summary
     }
 
-    // feature(cycle): the servo paper's table
+    // feature(cycle): average, percentiles and maximum of each time, with the cycle of the maximum
     #[test]
     fn a_run_prints_as_the_golden_table() {
-        let text = RunTable { conditions: &conditions(), summary: &thousand_cycles() }.to_string();
+        let text = format!("{}\n{}", RunTable(&thousand_cycles()), conditions());
         assert_eq!(text, include_str!("table.golden.txt"), "\n{text}");
     }
 
     #[test]
     fn a_run_without_a_cycle_prints_dashes() {
-        let text = RunTable { conditions: &conditions(), summary: &RunSummary::new(250_000) }.to_string();
-        assert!(text.contains("0.25 ms, 0 samples"), "{text}");
-        assert!(text.lines().any(|line| line.split_whitespace().eq(["average", "-", "-", "-"])), "{text}");
+        let text = RunTable(&RunSummary::new(250_000)).to_string();
+        let dashes = ["T_exec", "-", "-", "-", "-", "-", "-", "-", "-"];
+        assert!(text.lines().any(|line| line.split_whitespace().eq(dashes)), "{text}");
+    }
+
+    #[test]
+    fn times_of_seconds_keep_the_table_in_80_columns() {
+        let mut summary = RunSummary::new(1_000_000_000);
+        for cycle in 0..200_000_u64 {
+            let release = cycle * 1_000_000_000;
+            let mut record = CycleRecord::begin(cycle, release, release + cycle % 2 * 999_999_999);
+            record.finish(Phase::Receive, release + 1_999_999_999);
+            record.simulation_ns = 999_999_999;
+            summary.record(&record);
+        }
+        let text = RunTable(&summary).to_string();
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        let columns = text.lines().map(|line| line.split_whitespace().count());
+        assert!(columns.skip(1).take(6).all(|columns| columns >= 9), "{text}");
     }
 }

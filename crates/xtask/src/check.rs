@@ -1,7 +1,8 @@
 //! Checks of formatting, lints, documentation, and of a target without an operating system.
 
-use std::path::Path;
+mod house;
 
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
@@ -18,7 +19,13 @@ pub(crate) fn all(root: &Path, report: &mut Report) {
     clippy(root, report);
     documentation(root, report);
     licences(root, report);
+    rules(root, report);
     report.step("Rust versions", || rust_versions(root).map_or_else(Outcome::Failed, |()| Outcome::Passed));
+}
+
+/// Compares the figures of the repository, such as lengths and circles, with their limits.
+pub(crate) fn rules(root: &Path, report: &mut Report) {
+    house::all(root, report);
 }
 
 /// Checks that no library needs a newer Rust than the manifest of its workspace declares.

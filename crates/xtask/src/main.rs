@@ -47,7 +47,8 @@ const USAGE: &str = "\
 cargo xtask test                           everything CI runs; installs and reports what it needs
 cargo xtask test NAME...                   the tests whose names contain one of these words
 cargo xtask quick [CRATE...]               format, lints and unit tests of what changed; a few minutes
-cargo xtask check                          formatting, lints, documentation
+cargo xtask check                          formatting, lints, documentation, rules of the repository
+cargo xtask check rules                    the rules alone: sizes, circles, edges, names and prose; seconds
 cargo xtask features                       target/features.md: each feature and its tests
 cargo xtask fuzz [--seconds N] [TARGET]    the fuzz targets, or one of them (default: 60 s each)
 cargo xtask fuzz --keep TARGET FILE...     keeps inputs in fuzz/seeds/TARGET.tar
@@ -82,6 +83,7 @@ fn main() -> ExitCode {
         ["test", names @ ..] => tests::named(&root, names, &mut report),
         ["quick", crates @ ..] => quick::run(&root, crates, &mut report),
         ["check"] => check::all(&root, &mut report),
+        ["check", "rules"] => check::rules(&root, &mut report),
         ["features"] => report.step("target/features.md", || features::write(&root)),
         ["dissect", capture] => judges::tshark::file(Path::new(capture), &mut report),
         ["judges", only @ ..] if only.len() < 2 && only.iter().all(|name| judges::NAMES.contains(name)) => {

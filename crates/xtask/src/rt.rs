@@ -9,7 +9,7 @@
 //! | [`kernel`] | the kernel package: resolved, fetched, unpacked, not installed |
 //! | [`program`] | our programs, linked statically |
 //! | [`archive`] | the initramfs, a cpio archive |
-//! | [`mod@arm`] | Debian's kernel for 64-bit ARM: robot on a cable, tasks, GPIO edges, lock-free code |
+//! | [`mod@arm`] | Debian's kernel for 64-bit ARM: robot, tasks, GPIO edges, lock-free code |
 //! | [`guest`] | guest machine that boots, runs a script, and returns its results |
 //! | [`cards`] | our links, and a ring, on emulated network cards |
 //! | [`qmp`] | qemu's monitor, which pulls their cables |

@@ -1,4 +1,4 @@
-//! Texts that a person can read, messages and help, have no word of the list `PRIVATE`.
+//! Texts that a person can read, messages and help, have no word of `words.txt`.
 //! `ONBEAT_MESSAGES=write cargo test -p xtask --test messages` writes them all to
 //! `target/messages.txt`.
 
@@ -7,14 +7,8 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Words and phrases that have a term of the field, or that hide who does something.
-const PRIVATE: &str = "\
-    told, tells, who, whose, whom, whoever, those, nobody, somebody, anybody, everybody, \
-    beside, asked for, asks for, stands, stood, goes on, go on, judge, judges, judged, let go, \
-    lets go, heard, hears, anew, comes to rest, come to rest, at rest, to rest, mend, mends, \
-    mended, is over, of its own, of one's own, believed, belief, becomes of, befell, borne, in \
-    vain, good-bye, stranger, visitor, guest, deaf, tape, chronicle, voice, doorbell, called \
-    off, given up, gives up, a look, of theirs";
+/// Words and phrases that hide an actor or have a term of the field: a line each.
+const PRIVATE: &str = include_str!("../words.txt");
 
 /// Texts with such a word that stay: part of the text, and the reason.
 const ALLOWED: [(&str, &str); 2] = [
@@ -214,7 +208,7 @@ fn private_word(text: &str) -> Option<&'static str> {
         }
     }
     words.push(' ');
-    PRIVATE.split(", ").find(|word| words.contains(&format!(" {word} ")))
+    PRIVATE.lines().find(|word| words.contains(&format!(" {word} ")))
 }
 
 /// Folder of the repository.

@@ -74,6 +74,7 @@ fn plots(report: &Report) -> usize {
     report.sections.iter().filter(|it| !matches!(it, Section::Text(_) | Section::Table(_))).count()
 }
 
+// feature(cycle): the servo paper's table
 #[test]
 fn a_run_has_the_servo_table_its_conditions_and_its_plots() {
     let report = report(&cycle()).unwrap();

@@ -222,10 +222,16 @@ fn axis(
     enabled: bool,
 ) -> DiagnosticStatus {
     let drive = words::drive_state(axis.drive_state);
+    let reason = StopReason::from_code(axis.stop);
+    let waits_for = reason.and_then(|it| words::waits_for(it, name));
     let (level, message) = if axis.drive_state == FAULT || axis.drive_state == FAULT_REACTION {
         (Level::Error, format!("its drive is in {drive}"))
     } else if axis.stop == StopReason::Stale as u8 {
         (Level::Ok, "at rest: the last command is over".to_owned())
+    } else if reason == Some(StopReason::Jog) {
+        (Level::Ok, StopReason::Jog.words().to_owned())
+    } else if let Some((why, remedy)) = words::why_stopped(axis, state, description).zip(waits_for) {
+        (Level::Warn, format!("{why}; {remedy}"))
     } else if let Some(why) = words::why_stopped(axis, state, description) {
         (Level::Error, format!("stopped: {why}"))
     } else if !axis.fresh {
@@ -416,6 +422,25 @@ mod tests {
         assert_eq!(level(Axis { phase: 0, ..good }), Level::Warn as u8);
         assert_eq!(words::drive_state(FAULT), "Fault", "the number is that of the state");
         assert_eq!(words::bus_phase(OP), "Op");
+    }
+
+    // feature(ros2): /diagnostics shows no error of an axis that a jog moves, or that waits for its homing
+    #[test]
+    fn a_jog_and_an_axis_that_waits_are_no_errors() {
+        let status = |stop: StopReason| {
+            let axis = Axis { drive_state: 5, phase: 1, fresh: true, stop: stop as u8, ..Axis::default() };
+            super::axis("a", &axis, &State::default(), &two_axes(), true)
+        };
+        let jog = status(StopReason::Jog);
+        assert_eq!((jog.level, jog.message.as_str()), (Level::Ok as u8, "a jog moves it"));
+        let waiting = [StopReason::NotHomed, StopReason::OutsideLimits, StopReason::SetUp];
+        for stop in waiting.into_iter().chain([StopReason::AfterSetUp, StopReason::Chain]) {
+            assert_eq!(status(stop).level, Level::Warn as u8, "{stop}");
+        }
+        assert!(status(StopReason::NotHomed).message.contains("`onbeat control home a`"));
+        for stop in [StopReason::JogTorque, StopReason::Interlock, StopReason::UnreferencedChange] {
+            assert_eq!(status(stop).level, Level::Error as u8, "{stop}");
+        }
     }
 
     #[test]

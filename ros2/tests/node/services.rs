@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use ipc::bus::{Bytes, CableEnd, Event, Happening, Severity};
+use ipc::state::{Axis, DriveState, StopReason};
 
 use super::support::{Cycle, Folder, Node, Peer, until};
 use super::{Header, domain};
@@ -49,6 +50,31 @@ fn services_read_and_write_objects_and_report_states() {
     asks.write(((7, 5), 0), None).unwrap();
     let states = until("states", || told.take_next_sample().ok().flatten());
     assert_eq!(states.into_value(), ((7, 5), true, "drive: Op".into()));
+}
+
+// feature(ros2): enable and reset name each axis that is still stopped, and are no success then
+#[test]
+fn services_report_an_axis_that_stays_stopped() {
+    let fault = Axis { drive_state: DriveState::Fault as u8, error_code: 0x7305, ..Axis::default() };
+    let enabled = Axis { drive_state: DriveState::OperationEnabled as u8, ..Axis::default() };
+    let not_homed = Axis { stop: StopReason::NotHomed as u8, ..enabled };
+    let faulted = "right: its drive is in Fault, error code 0x7305";
+    for (number, after, succeeds, part) in [(0, fault, false, faulted), (1, not_homed, true, "right: ")] {
+        let (folder, domain) = (Folder::new("stopped"), domain(18 + number));
+        let cycle = Cycle::with_axis(&folder.0, after);
+        let _node = Node::start(&folder.0, cycle.path(), domain);
+        let peer = Peer::join(domain);
+        let kind = |part: &str| format!("std_srvs::srv::dds_::Trigger_{part}_");
+        for name in ["enable", "reset_faults"] {
+            let asks = peer.client::<(Header, u8)>(&format!("rq/onbeat/{name}Request"), &kind("Request"));
+            let reply = format!("rr/onbeat/{name}Reply");
+            let mut told = peer.reader::<(Header, bool, String)>(&reply, &kind("Response"));
+            asks.write(((7, 1), 0), None).unwrap();
+            let (_, success, message) = until(name, || told.take_next_sample().ok().flatten()).into_value();
+            assert_eq!(success, succeeds, "{name}: {message}");
+            assert!(message.contains(part), "{name}: {message}");
+        }
+    }
 }
 
 // feature(ros2): `~/sdo_information`, `~/bus_status` of the running bus

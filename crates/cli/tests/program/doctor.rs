@@ -132,7 +132,7 @@ fn the_probe_has_the_requested_profile() {
 /// compared.
 // feature(doctor): `--fix` mends, `--restore` puts back
 #[test]
-fn what_is_mended_is_put_back() {
+fn what_is_fixed_is_put_back() {
     if !rustix::process::geteuid().is_root() {
         return testkit::skip!("changing the machine needs root");
     }
@@ -353,7 +353,7 @@ fn other_users_of_an_interface_are_seen() {
 /// Without the program that looks at them here.
 // feature(doctor): `--fix` mends, `--restore` puts back
 #[test]
-fn an_interface_is_mended_and_put_back() {
+fn an_interface_is_fixed_and_put_back() {
     let (_turn, _alone) = (Turn::take().expect("a turn"), common::alone());
     let testbed = match Testbed::new() {
         Ok(testbed) => testbed,

@@ -176,12 +176,32 @@ fn stuck_fifos_do_not_delay_a_simulator() {
 // feature(program): small limits of the process, pipes and FIFOs that nobody reads, a table of 80 columns
 #[test]
 fn the_table_of_a_run_fits_a_terminal_of_80_columns() {
-    // Axes with names of up to ten letters.
-    for robot in ["examples/six-axis.toml", "examples/io-station.toml"] {
-        let ran = run(&["run", robot, "--cycles", "50", "--no-ipc"]);
-        assert!(matches!(ran.code, Some(0 | 3)), "{}", ran.stderr);
+    let long_names =
+        [("name = \"axis-{}\"", "name = \"left-leg-joint-{}\""), ("\"drive-{}\"", "\"left-leg-drive-{}\"")];
+    let mut text = include_str!("../../../../examples/six-axis.toml").to_owned();
+    for (name, long) in long_names {
+        assert!(text.contains(name), "{name}");
+        text = text.replace(name, long);
+    }
+    let long_names = file("long-names.toml", &text);
+    let faults = "100ms drive fault left-leg-drive-2 0x7500\n200ms power off left-leg-drive-5\n";
+    let faults = file("long-names.faults", faults);
+    let path = |path: &PathBuf| path.to_str().expect("UTF-8").to_owned();
+    for (robot, faults) in [
+        ("examples/six-axis.toml".to_owned(), None),
+        ("examples/io-station.toml".to_owned(), None),
+        (path(&long_names), None),
+        (path(&long_names), Some(path(&faults))),
+    ] {
+        let mut arguments = vec!["run", &robot, "--cycles", "500", "--no-ipc", "--watch"];
+        arguments.extend(faults.iter().flat_map(|faults| ["--faults", faults]));
+        let ran = run(&arguments);
+        let codes = if faults.is_some() { [4, 4] } else { [0, 3] };
+        assert!(ran.code.is_some_and(|code| codes.contains(&code)), "{:?} {}", ran.code, ran.stderr);
         let long: Vec<&str> = ran.stdout.lines().filter(|line| line.chars().count() > 80).collect();
-        assert!(long.is_empty() && ran.stdout.contains("velocity (rad/s)"), "{robot}: {long:#?}");
+        assert!(long.is_empty() && ran.stdout.contains(" velocity "), "{robot}: {long:#?}");
+        assert!(ran.stdout.contains("preempted"), "{}", ran.stdout);
+        assert_eq!(faults.is_some(), ran.stdout.contains("no answer"), "{}", ran.stdout);
     }
 }
 

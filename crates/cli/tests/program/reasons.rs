@@ -143,7 +143,8 @@ fn a_reset_names_the_step_that_replaced_the_quick_stop() {
     robot.until("stopped by set-points", |state| state.axes[0].quick_stop == 1);
     let step = "its drive does not carry out the quick stop, it was stopped by set-points to standstill";
     let ran = asked(&robot, &["enable"]);
-    let expected = format!("(outage); {step}; correct that, then `onbeat control reset`");
+    let remedy = "check the power of SubDevice 0 \"drive\" and its cables, then `onbeat control reset`";
+    let expected = format!("(outage); {step}; {remedy}");
     assert!(ran.code == Some(1) && ran.sentence().contains(&expected), "{}", ran.stderr);
     let ran = asked(&robot, &["reset"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "done\n"), "{}", ran.stderr);

@@ -44,6 +44,33 @@ fn the_table_has_the_papers_rows_and_the_conditions() {
     for expected in ["T_period", "T_jitter", "T_exec", "average", "maximum", "Operation enabled"] {
         assert!(ran.stdout.contains(expected), "{expected}: {}", ran.stdout);
     }
+    assert!(
+        ran.stdout.contains("\nprofile ") && ran.stdout.contains("\ncomputer     kernel "),
+        "{}",
+        ran.stdout
+    );
+}
+
+// feature(program): the end of `run` begins with a verdict on the timing
+#[test]
+fn the_end_begins_with_a_verdict_on_the_timing() {
+    let ran = run(&["run", "--cycles", "200", "--no-ipc"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let lines: Vec<&str> = ran.stdout.lines().collect();
+    assert_eq!(lines[0], "six-axis: 6 axes, 200 cycles of 1ms, simulated. No failures.");
+    let verdicts =
+        ["good", "tight", "not good"].map(|word| format!("Timing: {word} for 1ms on this computer: "));
+    assert!(verdicts.iter().any(|verdict| lines[1].starts_with(verdict)), "{}", ran.stdout);
+    assert!(lines[2].starts_with("Next: ") && lines[3].is_empty(), "{}", ran.stdout);
+
+    let fault = file("verdict.faults", "100ms drive fault drive-3 0x7500\n");
+    let fault = fault.to_str().expect("UTF-8");
+    let ran = run(&["run", "--cycles", "500", "--no-ipc", "--time", "fast", "--faults", fault]);
+    assert_eq!(ran.code, Some(3), "{}", ran.stderr);
+    let begin = "six-axis: 6 axes, 500 cycles of 1ms, simulated, with faults. 1 failure.\n\
+                 Timing: not measured, `--time fast` does not wait between cycles.\n\
+                 Next: the last lines name each failure and its remedy.\n\nus  ";
+    assert!(ran.stdout.starts_with(begin), "{}", ran.stdout);
 }
 
 /// A torque that the drive does not map is `-` in the table and null in JSON, in `top`, too.

@@ -58,11 +58,7 @@ impl<C: Controller> ControllerProcess<C> {
             controller,
             signals,
             modes,
-            reports: description
-                .axes
-                .iter()
-                .map(|it| AxisReport { measures_torque: it.measures_effort, ..AxisReport::default() })
-                .collect(),
+            reports: vec![AxisReport::default(); axes],
             commands: vec![AxisCommand::default(); axes],
             ignored: vec![Ignored::default(); axes],
             first: None,
@@ -77,9 +73,8 @@ impl<C: Controller> ControllerProcess<C> {
         let info = self.info(request, stopping);
         let Self { controller, signals, modes, ignored, reports, commands, .. } = self;
         signals.show(&request.signals, request.command.freshness);
-        for ((shown, axis), drive) in reports.iter_mut().zip(&request.axes).zip(&request.drives) {
-            let AxisReport { measures_torque, ignored, .. } = *shown;
-            *shown = AxisReport { measures_torque, ignored, ..report(axis, drive) };
+        for (shown, axis) in reports.iter_mut().zip(&request.axes) {
+            *shown = report(axis);
         }
         controller.command(&request.command);
         controller.update(info, &mut Io::new(signals, reports, commands));
@@ -93,12 +88,12 @@ impl<C: Controller> ControllerProcess<C> {
         };
         let axes = answer.axes.iter_mut().zip(reports).zip(commands);
         for (((axis, report), command), (mode, ignored)) in axes.zip(modes.iter().zip(ignored)) {
-            report.ignored = mode.and_then(|mode| ignored.look(mode, &report.feedback, command));
+            let elsewhere = mode.and_then(|mode| ignored.look(mode, &report.feedback, command));
             *axis = mode.map_or_else(AxisAnswer::default, |mode| AxisAnswer {
                 request: Some(command.request),
                 home: std::mem::take(&mut command.home),
                 target: Some(target(mode.cyclic(), &command.setpoint)),
-                ignored: report.ignored.map(|it| it.given),
+                ignored: elsewhere.map(|it| it.given),
             });
         }
         for (output, value) in answer.outputs.iter_mut().zip(signals.answers()) {

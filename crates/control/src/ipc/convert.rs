@@ -1,11 +1,10 @@
 //! Axes as other processes see them, and the other way round.
 
 use ethercat::cia402::{ModeOfOperation, Statusword};
-use ipc::controller::Drive;
-use ipc::state::{self, DrivePhase, DriveState, QuickStopStep, StopReason};
+use ipc::state::{self, AxisDetails, DrivePhase, DriveState, InputLevel, QuickStopStep, StopReason};
 use motion::{AxisFeedback, AxisPhase, AxisSetpoint, NewtonMetres, Radians, RadiansPerSecond};
 
-use crate::controller::AxisReport;
+use crate::controller::{AxisReport, BrakeInputCause, IgnoredSetpoint, InterlockCause};
 
 /// An axis as readers see it.
 pub(crate) fn shown(report: &AxisReport, sent: AxisSetpoint) -> state::Axis {
@@ -35,12 +34,40 @@ pub(crate) fn shown(report: &AxisReport, sent: AxisSetpoint) -> state::Axis {
         target_position: sent.position.0,
         target_velocity: sent.velocity.0,
         target_effort: sent.torque.0,
+        details: details(report),
     }
 }
 
-/// Report of an axis for a controller process, with the torque of its drive.
-pub(crate) fn report(axis: &state::Axis, drive: &Drive) -> AxisReport {
-    let Drive { statusword, error_code, homing, was_enabled, missed, waits, counts } = *drive;
+/// The part of a report that its other words lack.
+fn details(report: &AxisReport) -> AxisDetails {
+    AxisDetails {
+        statusword: report.statusword.0,
+        is_mode_known: report.mode.is_some(),
+        measures_torque: report.measures_torque,
+        is_absent: report.absent,
+        is_homing: report.homing,
+        was_enabled: report.was_enabled,
+        homed_by_hand: report.homed_by_hand,
+        missed: report.missed,
+        waits: report.waits,
+        held: report.held,
+        counts: report.counts,
+        holds_at: match report.feedback.phase {
+            AxisPhase::HoldingAt(position) => position.0,
+            AxisPhase::NotEnabled | AxisPhase::Following => 0.0,
+        },
+        overshoot: report.overshoot.map(|it| it.0),
+        moved: report.moved.map(|it| it.map(|it| it.0)),
+        interlock_level: report.interlock.map_or(0, |it| it.level as u8),
+        interlock_permits: report.interlock.is_some_and(|it| it.permits),
+        ignored: report.ignored.map(|it| (it.mode, it.given)),
+    }
+}
+
+/// Report of an axis as its state has it: the same as before [`shown`].
+pub(crate) fn report(axis: &state::Axis) -> AxisReport {
+    let details = &axis.details;
+    let level = |code| InputLevel::from_code(code).unwrap_or(InputLevel::Unknown);
     AxisReport {
         state: DriveState::from_code(axis.drive_state),
         feedback: AxisFeedback {
@@ -48,36 +75,41 @@ pub(crate) fn report(axis: &state::Axis, drive: &Drive) -> AxisReport {
             velocity: RadiansPerSecond(axis.velocity),
             torque: NewtonMetres(axis.effort),
             phase: match DrivePhase::from_code(axis.phase) {
-                Some(DrivePhase::Holding) => AxisPhase::HoldingAt(Radians(axis.target_position)),
+                Some(DrivePhase::Holding) => AxisPhase::HoldingAt(Radians(details.holds_at)),
                 Some(DrivePhase::Following) => AxisPhase::Following,
                 Some(DrivePhase::NotEnabled) | None => AxisPhase::NotEnabled,
             },
             fresh: axis.fresh,
         },
+        measures_torque: details.measures_torque,
         homed: axis.homed,
-        homed_by_hand: 0,
-        moved: None,
-        ended: axis.ended,
-        homing,
+        homed_by_hand: details.homed_by_hand,
+        homing: details.is_homing,
         stop: StopReason::from_code(axis.stop),
-        quick_stop: QuickStopStep::from_code(axis.quick_stop),
-        overshoot: None,
-        held: 0,
         stopped_with: axis.stopped_with.map(usize::from),
-        // Its level is the cycle's: a controller needs the reason alone.
-        interlock: None,
-        brake: None,
+        held: details.held,
+        quick_stop: QuickStopStep::from_code(axis.quick_stop),
+        overshoot: details.overshoot.map(Radians),
+        interlock: axis.interlock.map(|interlock| InterlockCause {
+            interlock: interlock.into(),
+            level: level(details.interlock_level),
+            permits: details.interlock_permits,
+        }),
+        brake: axis
+            .brake_input
+            .map(|place| BrakeInputCause { place: place.into(), level: level(axis.brake_level) }),
         stalled: axis.stalled,
-        memory_error: 0,
-        measures_torque: true,
-        mode: (axis.mode != 0).then(|| ModeOfOperation::from_number(axis.mode)),
-        statusword: Statusword(statusword),
-        error_code,
-        missed,
-        waits,
-        was_enabled,
-        counts,
-        absent: false,
-        ignored: None,
+        ended: axis.ended,
+        moved: details.moved.map(|it| it.map(Radians)),
+        memory_error: axis.memory_error,
+        statusword: Statusword(details.statusword),
+        mode: details.is_mode_known.then(|| ModeOfOperation::from_number(axis.mode)),
+        error_code: axis.error_code,
+        missed: details.missed,
+        waits: details.waits,
+        was_enabled: details.was_enabled,
+        counts: details.counts,
+        absent: details.is_absent,
+        ignored: details.ignored.map(|(mode, given)| IgnoredSetpoint { mode, given }),
     }
 }

@@ -38,7 +38,6 @@ impl<P: Process> Remote for Fake<P> {
     fn blank_request(&self) -> Question {
         Question {
             axes: vec![ipc::state::Axis::default(); DRIVES],
-            drives: vec![ipc::controller::Drive::default(); DRIVES],
             command: ipc::controller::ExternalCommand { axes: vec![None; DRIVES], ..Default::default() },
             ..Question::default()
         }

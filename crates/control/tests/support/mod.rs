@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 pub mod controller;
+pub mod direct;
 pub mod scripted;
 
 use std::sync::Arc;
@@ -105,13 +106,25 @@ pub fn cycle<L: Link, C: Clock>(
 
 /// The same with these axes.
 pub fn cycle_of<L: Link, C: Clock>(
+    link: L,
+    clock: C,
+    axes: &[AxisConfiguration],
+    controller: impl Controller + 'static,
+    configuration: CycleConfiguration,
+) -> (Cycle<L, C>, Observer) {
+    let main_device = main_device(configuration.period);
+    cycle_with(main_device, link, clock, axes, controller, configuration)
+}
+
+/// The same with this MainDevice.
+pub fn cycle_with<L: Link, C: Clock>(
+    mut main_device: MainDevice,
     mut link: L,
     clock: C,
     axes: &[AxisConfiguration],
     controller: impl Controller + 'static,
     configuration: CycleConfiguration,
 ) -> (Cycle<L, C>, Observer) {
-    let mut main_device = main_device(configuration.period);
     let stop = AtomicBool::new(false);
     Pump { main_device: &mut main_device, link: &mut link, clock: &clock, stop: &stop }
         .bring_up(Duration::from_secs(20), |_| ())

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
+use std::time::Duration;
 
 use super::message::{Event, Outcome, Reply, Request, Service};
 
@@ -34,6 +35,9 @@ pub enum BusError {
     /// The cycle has ended, or closed the connection.
     #[error("the cycle has ended before it had answered")]
     Ended,
+    /// The cycle did not answer within the time of [`BusClient::set_timeout`].
+    #[error("the cycle did not answer in time: is its process suspended?")]
+    TimedOut,
     /// The connection failed, or its server has another protocol.
     #[error("the connection to the bus failed: {0}")]
     Failed(#[from] std::io::Error),
@@ -44,6 +48,17 @@ types::debug_is_sentence!(BusError);
 impl BusClient {
     pub(crate) fn new(socket: OwnedFd) -> Self {
         Self { stream: BufReader::new(UnixStream::from(socket)), next: 1, early: VecDeque::new() }
+    }
+
+    /// Sets the longest wait for bytes of the cycle; `None`, the default, waits until it ends. A
+    /// request that has timed out leaves the connection unusable: open another one.
+    ///
+    /// # Errors
+    /// A time of zero.
+    pub fn set_timeout(&self, longest: Option<Duration>) -> Result<(), BusError> {
+        let stream = self.stream.get_ref();
+        stream.set_read_timeout(longest)?;
+        Ok(stream.set_write_timeout(longest)?)
     }
 
     /// Sends a request and returns its number; several may be under way.
@@ -141,9 +156,26 @@ impl Iterator for Events {
 }
 
 fn ended(error: std::io::Error) -> BusError {
-    use std::io::ErrorKind::{BrokenPipe, ConnectionReset};
+    use std::io::ErrorKind::{BrokenPipe, ConnectionReset, TimedOut, WouldBlock};
     match error.kind() {
         BrokenPipe | ConnectionReset => BusError::Ended,
+        TimedOut | WouldBlock => BusError::TimedOut,
         _ => BusError::Failed(error),
+    }
+}
+
+#[cfg(test)]
+#[cfg(not(miri))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_suspended_cycle_does_not_hold_up_a_client_with_a_timeout() {
+        let (socket, _suspended) = UnixStream::pair().unwrap();
+        let mut bus = BusClient::new(socket.into());
+        bus.set_timeout(Some(Duration::from_millis(1))).unwrap();
+        let found = bus.call(Service::Status { errors: false, receive_times: false });
+        assert!(matches!(found, Err(BusError::TimedOut)), "{found:?}");
+        assert!(bus.set_timeout(Some(Duration::ZERO)).is_err());
     }
 }

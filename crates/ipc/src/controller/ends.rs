@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use super::words::{self, Rows};
-use super::{Answer, AxisAnswer, Counters, Drive, ExternalCommand, Request, Wrong};
+use super::{Answer, AxisAnswer, Counters, ExternalCommand, Request, Wrong};
 use crate::cell::{self, Words, Writer};
 use crate::command::Read;
 use crate::command::lease::{self, Hearing, Leases};
@@ -58,7 +58,6 @@ impl CycleEnd {
         let Rows { axes, signals, .. } = self.rows;
         Request {
             axes: vec![Axis::default(); axes],
-            drives: vec![Drive::default(); axes],
             signals: vec![Signal::default(); signals],
             command: ExternalCommand { axes: vec![None; axes], ..ExternalCommand::default() },
             ..Request::default()

@@ -1,7 +1,7 @@
 //! Encoding of requests and answers in words. `docs/controller-process.md` has the tables for other
 //! languages.
 
-use super::{Answer, AxisAnswer, Drive, DriveRequest, ExternalCommand, Request, Wrong};
+use super::{Answer, AxisAnswer, DriveRequest, ExternalCommand, Request, Wrong};
 use crate::command;
 use crate::region::{Kind, magic};
 use crate::state::region as state;
@@ -50,8 +50,6 @@ pub(crate) fn encode_request(request: &Request, rows: Rows, words: &mut [u64]) {
     head[21..].fill(0);
     let (axes, rest) = rest.split_at_mut((rows.axes * state::AXIS).min(rest.len()));
     state::put(axes, &request.axes, state::axis_words);
-    let (drives, rest) = rest.split_at_mut((rows.axes * DRIVE).min(rest.len()));
-    state::put(drives, &request.drives, drive_words);
     let (commands, signals) = rest.split_at_mut((rows.axes * ROW).min(rest.len()));
     state::put(commands, targets, |target| command::target_words(*target));
     state::put(signals, &request.signals, state::signal_words);
@@ -70,38 +68,11 @@ pub(crate) fn decode_request(words: &[u64], rows: Rows, request: &mut Request) {
     let (axes, rest) = rest.split_at((rows.axes * state::AXIS).min(rest.len()));
     request.axes.clear();
     request.axes.extend(axes.chunks_exact(state::AXIS).map(state::axis));
-    let (drives, rest) = rest.split_at((rows.axes * DRIVE).min(rest.len()));
-    request.drives.clear();
-    request.drives.extend(drives.chunks_exact(DRIVE).map(drive));
     let (targets, signals) = rest.split_at((rows.axes * ROW).min(rest.len()));
     asked.axes.clear();
     asked.axes.extend(targets.chunks_exact(ROW).map(|row| command::target(row[0], row[1]).flatten()));
     request.signals.clear();
     request.signals.extend(signals.chunks_exact(state::SIGNAL).map(state::signal));
-}
-
-fn drive_words(drive: &Drive) -> [u64; DRIVE] {
-    let Drive { statusword, error_code, homing, was_enabled, missed, waits, counts } = *drive;
-    let flags = u64::from(homing) | u64::from(was_enabled) << 1 | u64::from(counts.is_some()) << 2;
-    let (position, per_radian) = counts.unwrap_or_default();
-    [
-        u64::from(statusword) | u64::from(error_code) << 16 | flags << 32,
-        u64::from(missed) | u64::from(waits) << 32,
-        u64::from(position as u32),
-        per_radian.to_bits(),
-    ]
-}
-
-fn drive(words: &[u64]) -> Drive {
-    Drive {
-        statusword: words[0] as u16,
-        error_code: (words[0] >> 16) as u16,
-        homing: words[0] >> 32 & 1 != 0,
-        was_enabled: words[0] >> 33 & 1 != 0,
-        missed: words[1] as u32,
-        waits: (words[1] >> 32) as u32,
-        counts: (words[0] >> 34 & 1 != 0).then(|| (words[2] as i32, f64::from_bits(words[3]))),
-    }
 }
 
 /// Encodes an answer into words of its length; missing rows are zeros.
@@ -214,11 +185,8 @@ fn axis(codes: u64, bits: u64) -> Result<AxisAnswer, Wrong> {
 /// Words before the axes of a request.
 const REQUEST_HEAD: usize = 24;
 
-/// Words of a drive in a request.
-const DRIVE: usize = 4;
-
-/// Words of an axis in a request: its state, its drive, its target of the command.
-const REQUEST_AXIS: usize = state::AXIS + DRIVE + ROW;
+/// Words of an axis in a request: its state, its target of the command.
+const REQUEST_AXIS: usize = state::AXIS + ROW;
 
 /// Words before the axes of an answer.
 const ANSWER_HEAD: usize = 16;
@@ -239,13 +207,12 @@ mod tests {
         let page = include_str!("../../../../docs/controller-process.md");
         let page = page.split_whitespace().collect::<Vec<_>>().join(" ");
         let version = crate::controller::VERSION;
-        let (axis, drive) = (state::AXIS, state::AXIS + DRIVE);
+        let axis = state::AXIS;
         let lines = [
             format!("then a u16: version {version} of this page"),
             format!("in word 0, version {version} in word 1, {} slots", REQUEST.slots),
             format!("| {REQUEST_HEAD} + {axis} i | axis i,"),
-            format!("| {REQUEST_HEAD} + {axis} A + {DRIVE} i | drive i:"),
-            format!("| {REQUEST_HEAD} + {drive} A + {ROW} i | command for axis i:"),
+            format!("| {REQUEST_HEAD} + {axis} A + {ROW} i | command for axis i:"),
             format!("| {REQUEST_HEAD} + {REQUEST_AXIS} A + {} i | signal i,", state::SIGNAL),
             format!("| {ANSWER_HEAD} + {ROW} i | axis i:"),
             format!("| {ANSWER_HEAD} + {ROW} A + {ROW} i | signal i:"),
@@ -315,17 +282,6 @@ mod tests {
             stopping: true,
             axes: (0..5)
                 .map(|axis| Axis { drive_state: axis, phase: 1, target_position: 6.5, ..Axis::default() })
-                .collect(),
-            drives: (0..5)
-                .map(|axis| Drive {
-                    statusword: 0xFFFF - axis,
-                    error_code: axis,
-                    homing: axis == 1,
-                    was_enabled: axis == 2,
-                    missed: u32::MAX - u32::from(axis),
-                    waits: axis.into(),
-                    counts: (axis > 2).then_some((i32::MIN + i32::from(axis), -0.5)),
-                })
                 .collect(),
             signals: (0..3).map(|word| Signal { word, fresh: word > 1, forced: word == 2 }).collect(),
             command: ExternalCommand {

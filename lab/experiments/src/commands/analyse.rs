@@ -3,7 +3,6 @@
 mod bus;
 mod gantt;
 mod json;
-mod png;
 mod source;
 mod svg;
 mod text;
@@ -33,7 +32,7 @@ pub(crate) struct Analyse {
     margin: f64,
 
     /// Draw the schedule of all tasks from the critical instant on
-    #[arg(long, value_name = "OUT.svg|OUT.png")]
+    #[arg(long, value_name = "OUT.svg")]
     gantt: Option<PathBuf>,
 
     /// Show the steps of each task's iteration, too
@@ -184,15 +183,12 @@ fn draw(set: &TaskSet, found: &schedulability::Analysis, path: &Path) -> Result<
     };
     let picture = gantt::picture(set, &timeline, cpu);
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
-    let bytes = match extension.to_ascii_lowercase().as_str() {
-        "svg" => svg::of(&picture).into_bytes(),
-        "png" => png::of(&picture).map_err(Failure::new)?,
-        _ => {
-            let file = path.display();
-            return Err(Failure::new(format!("--gantt {file}: expected a name that ends in .svg or .png")));
-        }
-    };
-    std::fs::write(path, bytes)
+    if !extension.eq_ignore_ascii_case("svg") {
+        let file = path.display();
+        let remedy = "for another format, convert it: rsvg-convert OUT.svg -o OUT.png";
+        return Err(Failure::new(format!("--gantt {file}: expected a name that ends in .svg; {remedy}")));
+    }
+    std::fs::write(path, svg::of(&picture))
         .map_err(|error| Failure::new(format!("{}: cannot be written ({error})", path.display())))
 }
 

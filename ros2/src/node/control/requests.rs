@@ -3,14 +3,16 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::io::{ErrorKind, Read, Write};
+use std::time::Duration;
 
 use ipc::channel::Channel;
 use ipc::message::control::{Action, Refusal, Reply, Request, SIZE};
-use ipc::words;
+use ipc::{request, words};
 
 use crate::clock::monotonic_ns;
 use crate::node::Moment;
 use crate::node::commands::attached;
+use crate::robot::Robot;
 
 /// Requests that the cycle has not answered yet, each with its sender.
 #[derive(Debug)]
@@ -18,6 +20,7 @@ pub(crate) struct Requests<F> {
     /// Ports by name, open while a request is pending: others may need them, too.
     channels: HashMap<&'static str, Channel>,
     waiting: HashMap<u64, Waiting<F>>,
+    replied: Vec<Replied<F>>,
     last_id: u64,
 }
 
@@ -30,6 +33,15 @@ struct Waiting<F> {
     until_ns: u64,
 }
 
+/// A request that the cycle has answered. Its state after the reply has the reason of a refusal, and
+/// axes that are still stopped although the request was carried out.
+#[derive(Debug)]
+struct Replied<F> {
+    waiting: Waiting<F>,
+    outcome: Result<(), Refusal>,
+    at_ns: u64,
+}
+
 /// Sender of a request, and its outcome: a text, or the reason for a refusal.
 pub(crate) type Answered<F> = (F, Result<String, String>);
 
@@ -38,7 +50,7 @@ const LONGEST_NS: u64 = 30_000_000_000;
 
 impl<F> Default for Requests<F> {
     fn default() -> Self {
-        Self { channels: HashMap::new(), waiting: HashMap::new(), last_id: 0 }
+        Self { channels: HashMap::new(), waiting: HashMap::new(), replied: Vec::new(), last_id: 0 }
     }
 }
 
@@ -80,7 +92,7 @@ impl<F> Requests<F> {
     }
 
     /// Requests that were answered meanwhile, or are given up.
-    pub(crate) fn answered(&mut self, moment: &Moment<'_>) -> Vec<Answered<F>> {
+    pub(crate) fn answered(&mut self, moment: &mut Moment<'_>) -> Vec<Answered<F>> {
         let mut replies = Vec::new();
         for (name, channel) in &mut self.channels {
             match replies_of(channel, name, moment) {
@@ -89,19 +101,32 @@ impl<F> Requests<F> {
             }
         }
         let mut answered = Vec::new();
-        for reply in replies {
-            if let Some(waiting) = self.waiting.remove(&reply.id) {
-                let refused = |refusal| refused(refusal, waiting.what, moment);
-                let outcome = reply.outcome.map(|()| waiting.note).map_err(refused);
-                answered.push((waiting.from, outcome));
-            }
-        }
         let now = monotonic_ns();
+        for Reply { id, outcome } in replies {
+            let waiting = self.waiting.remove(&id);
+            self.replied.extend(waiting.map(|waiting| Replied { waiting, outcome, at_ns: now }));
+        }
+        self.look(now, moment, &mut answered);
         for (_, waiting) in self.waiting.extract_if(|_, waiting| waiting.until_ns < now) {
             let why = format!("the cycle did not answer within {} s", LONGEST_NS / 1_000_000_000);
             answered.push((waiting.from, Err(why)));
         }
         answered
+    }
+
+    /// Answers the requests that were refused, and those with axes that are ready or stay stopped.
+    fn look(&mut self, now: u64, moment: &mut Moment<'_>, answered: &mut Vec<Answered<F>>) {
+        if self.replied.is_empty() {
+            return;
+        }
+        let Some(robot) = moment.robot.as_deref_mut() else { return };
+        robot.refresh();
+        for it in std::mem::take(&mut self.replied) {
+            match end(&it, now, robot) {
+                None => self.replied.push(it),
+                Some(outcome) => answered.push((it.waiting.from, outcome)),
+            }
+        }
     }
 
     /// Closes the ports where no request is pending.
@@ -114,7 +139,9 @@ impl<F> Requests<F> {
     /// Drops the pending requests, after the end of the cycle.
     pub(crate) fn lost(&mut self, why: &str) -> Vec<Answered<F>> {
         self.channels.clear();
-        self.waiting.drain().map(|(_, waiting)| (waiting.from, Err(why.to_owned()))).collect()
+        let waiting = self.waiting.drain().map(|(_, waiting)| waiting.from);
+        let replied = self.replied.drain(..).map(|it| it.waiting.from);
+        waiting.chain(replied).map(|from| (from, Err(why.to_owned()))).collect()
     }
 
     /// Ports that are open.
@@ -133,12 +160,21 @@ fn note(what: Action, moment: &Moment<'_>) -> String {
     }
 }
 
-/// A refusal with the cause at each axis, and what to do.
-fn refused(refusal: Refusal, what: Action, moment: &Moment<'_>) -> String {
-    moment.robot.as_ref().map_or_else(
-        || refusal.to_string(),
-        |robot| words::refused(refusal, what, robot.state(), robot.description()),
-    )
+/// Outcome of a request that the cycle has answered: a text, or the reason for the failure with the
+/// cause at each axis, and what to do. `None` while the state may still change it.
+fn end<F>(it: &Replied<F>, now: u64, robot: &Robot) -> Option<Result<String, String>> {
+    let (state, description) = (robot.state(), robot.description());
+    let since = Duration::from_nanos(now.saturating_sub(it.at_ns));
+    let Waiting { what, note, .. } = &it.waiting;
+    match it.outcome {
+        Err(_) if since < request::FIRST_LOOK => None,
+        Err(refusal) => Some(Err(words::refused(refusal, *what, state, description))),
+        Ok(()) => Some(request::remaining(*what, since, state, description)?.map(|axes| {
+            let waits = request::sentence(&axes, state, description);
+            let notes = [note.clone(), waits].into_iter().filter(|it| !it.is_empty());
+            notes.collect::<Vec<_>>().join("; ")
+        })),
+    }
 }
 
 /// Replies at a port; none where its cycle has ended.

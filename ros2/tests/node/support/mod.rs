@@ -21,7 +21,7 @@ use ipc::description::{
 };
 use ipc::message::control;
 use ipc::server::{Builder, Server};
-use ipc::state::{Axis, Freshness, NO_CONTROLLER, Signal, State};
+use ipc::state::{Axis, DriveState, Freshness, NO_CONTROLLER, Signal, State};
 use rustdds::no_key::{DataReaderCdr, DataWriterCdr};
 use rustdds::policy::{Durability, History, Reliability};
 use rustdds::{
@@ -114,6 +114,12 @@ impl Cycle {
 
     /// Starts the cycle, with its socket below `folder`.
     pub fn start(folder: &Path) -> Self {
+        let state = DriveState::OperationEnabled as u8;
+        Self::with_axis(folder, Axis { drive_state: state, ..Axis::default() })
+    }
+
+    /// Starts a cycle with a right axis that is in this state after each request.
+    pub fn with_axis(folder: &Path, after: Axis) -> Self {
         let mut ipc = Builder::new("base", &description());
         ipc.folder(folder);
         let kind = Kind::Message { size: control::SIZE, depth: 8 };
@@ -163,6 +169,12 @@ impl Cycle {
                         match asked.what {
                             control::Action::Deactivate => state.control.active = NO_CONTROLLER,
                             control::Action::SwitchController(index) => state.control.active = index as u16,
+                            control::Action::Enable => {
+                                state.control.enabled = true;
+                                state.axes[0].drive_state = DriveState::OperationEnabled as u8;
+                                state.axes[1] = after;
+                            }
+                            control::Action::ResetFaults => state.axes[1] = after,
                             _ => {}
                         }
                         let length = control::Reply { id: asked.id, outcome }.encode(&mut bytes).unwrap();

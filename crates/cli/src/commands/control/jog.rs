@@ -407,7 +407,7 @@ mod tests {
 
     // feature(program): `onbeat control move`, `jog`
     #[test]
-    fn keys_say_where_to_and_any_other_key_lets_go() {
+    fn keys_say_where_to_and_any_other_key_stops() {
         let mut held = Held::at(0.1);
         let base = Moved::Base { velocity: 2.0, yaw: 4.0, sideways: false };
         let mut twist = |key| {

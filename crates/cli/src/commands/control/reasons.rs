@@ -7,6 +7,7 @@ use ipc::bus::{Event, Happening};
 use ipc::client::Client;
 use ipc::description::Description;
 use ipc::message::control::{Action, Refusal};
+use ipc::request;
 use ipc::state::{Axis, DriveState, State, StopReason};
 use ipc::words;
 
@@ -147,32 +148,17 @@ pub(super) fn ignored_quick_stops(cycle: &Client) -> Vec<String> {
 /// Reports the axes that still cannot be moved after a request that was carried out.
 ///
 /// # Errors
-/// An axis that stays stopped until its controller sends set-points again.
+/// An axis that the request did not make ready.
 pub(super) fn remaining(cycle: &Client, what: Action) -> Result<(), Failure> {
-    let done = match what {
-        Action::Enable => "enabled",
-        Action::ResetFaults => "reset",
-        _ => return Ok(()),
-    };
-    thread::sleep(LOOK);
-    let (begin, description) = (Instant::now(), cycle.description());
-    let all = 0..description.axes.len();
-    let (state, without) = loop {
+    let begin = Instant::now();
+    let (state, waits) = loop {
         let state = cycle.state().read().map_err(Failure::new)?;
-        let without: Vec<String> =
-            all.clone().filter_map(|axis| words::without_set_points(axis, &state, description)).collect();
-        if without.is_empty() || begin.elapsed() >= RETURN {
-            break (state, without);
+        match request::remaining(what, begin.elapsed(), &state, cycle.description()) {
+            Some(found) => break (state, found.map_err(Failure::new)?),
+            None => thread::sleep(LOOK),
         }
-        thread::sleep(LOOK);
     };
-    if !without.is_empty() {
-        let without: Vec<String> = without.into_iter().take(MOST).collect();
-        return Err(Failure::new(format!("{done}, but not ready: {}", without.join("; "))));
-    }
-    let is_off = |it: &Axis| !state.control.enabled && it.drive_state != DriveState::OperationEnabled as u8;
-    let stopped = |axis: &usize| state.axes.get(*axis).is_some_and(|it| it.stop != 0 || is_off(it));
-    for why in all.filter(stopped).filter_map(|axis| hindrance(cycle, axis, &state)).take(MOST) {
+    for why in waits.into_iter().filter_map(|axis| hindrance(cycle, axis, &state)).take(MOST) {
         output::say_beside(why);
     }
     Ok(())
@@ -214,9 +200,6 @@ const FIRST: Duration = Duration::from_millis(500);
 
 /// Time between two lines.
 const BETWEEN: Duration = Duration::from_secs(1);
-
-/// Time in which set-points may return after a request, and drives are enabled again.
-const RETURN: Duration = Duration::from_secs(1);
 
 /// Axes that are named.
 const MOST: usize = 3;

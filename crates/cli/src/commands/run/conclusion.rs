@@ -2,9 +2,11 @@
 
 use control::cycle::{HostStalls, USUAL_WATCHDOG};
 use onbeat::Summary;
+use onbeat::compose::link::SimulatedTime;
 
 use super::Run;
-use super::outcome::Outcome;
+use super::headline::Headline;
+use super::outcome::{Outcome, wrapped};
 use super::trouble::Standing;
 use crate::failure::Failure;
 use crate::output;
@@ -23,9 +25,12 @@ impl Run {
     /// file is not whole.
     pub(super) fn conclude(&self, standing: &Standing<'_>, summary: &Summary) -> Result<Finished, Failure> {
         let outcome = Outcome::new(standing, summary);
-        let (table, json) = (outcome.table(), outcome.json()?);
+        let has_timing = self.time != Some(SimulatedTime::Fast);
+        let headline = Headline { robot: standing.robot, summary, has_timing }.to_string();
+        let table = format!("{}\n{}", wrapped(&headline, ""), outcome.table());
+        let json = outcome.json()?;
         let exported = summary.diagnosis.explanation.as_ref().map(|it| self.explain.export(it));
-        let stalls = summary.host_stalls.and_then(late_cycles);
+        let stalls = summary.host_stalls.filter(|_| self.json).and_then(late_cycles);
         let verdict = standing.verdict(&summary.findings);
         let mut written = Written { notes: stalls.into_iter().collect(), verdict };
         written.add(exported.transpose().map(Option::flatten));
@@ -36,7 +41,8 @@ impl Run {
     }
 }
 
-/// A sentence on cycles that the host ran late, where the bus waited for them.
+/// A sentence on cycles that the host ran late, where the bus waited for them: the headline has
+/// the same for people.
 fn late_cycles(stalls: HostStalls) -> Option<String> {
     let HostStalls { count, longest, beyond_watchdog } = stalls;
     let plural = |number| if number == 1 { "" } else { "s" };

@@ -8,8 +8,6 @@ use control::cycle::HostStalls;
 use control::observer::Cause;
 use control::signal::Counters;
 use diagnose::{Explanation, LateCycle};
-use ethercat::al::AlState;
-use ethercat::al_status_code::AlStatusCode;
 use ethercat::cia402::State;
 use ethercat::main_device::ReceptionCounters;
 use ipc::bus::{SubDeviceStatus, SyncStatus};
@@ -65,30 +63,30 @@ pub(super) struct Outcome<'a> {
 
 /// An axis in the last cycle before the stop.
 #[derive(Serialize)]
-struct AxisOutcome<'a> {
-    name: &'a str,
-    mode: &'static str,
+pub(super) struct AxisOutcome<'a> {
+    pub(super) name: &'a str,
+    pub(super) mode: &'static str,
     /// "no answer" of a drive that did not: only its past is known.
-    state: String,
+    pub(super) state: String,
     /// Reason that supervision has the axis.
-    stop: Option<String>,
+    pub(super) stop: Option<String>,
     /// Axis that it was stopped with.
     #[serde(skip_serializing_if = "Option::is_none")]
-    stopped_with: Option<&'a str>,
+    pub(super) stopped_with: Option<&'a str>,
     /// Reason that it is not enabled though its controller wants it to be.
-    not_enabled: Option<String>,
+    pub(super) not_enabled: Option<String>,
     /// Error code of a drive in fault, object 0x603F.
     #[serde(skip_serializing_if = "Option::is_none")]
-    error_code: Option<u16>,
+    pub(super) error_code: Option<u16>,
     /// The same in words.
     #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<String>,
+    pub(super) error: Option<String>,
     /// Rad.
-    position: f64,
+    pub(super) position: f64,
     /// Rad/s.
-    velocity: f64,
+    pub(super) velocity: f64,
     /// N m; none where its drive does not map it.
-    torque: Option<f64>,
+    pub(super) torque: Option<f64>,
 }
 
 /// Lock of the cycle to the reference clock, and that clock against this host's.
@@ -118,7 +116,7 @@ impl LockOutcome {
         let (error, drift) = (phase_error_ns as f64 / 1e3, drift_ppb as f64 / 1e3);
         (state != LockState::Off).then(|| {
             format!(
-                "{:<24}{}, phase error {error:.1} us, drift {drift:.2} ppm\n\n",
+                "{:<24}{}, phase error {error:.1} us, drift {drift:.2} ppm\n",
                 "reference clock",
                 state.name()
             )
@@ -162,20 +160,20 @@ struct SignalCounters {
 
 /// A SubDevice in the last cycle before the stop.
 #[derive(Serialize)]
-struct SubDeviceOutcome<'a> {
-    name: &'a str,
+pub(super) struct SubDeviceOutcome<'a> {
+    pub(super) name: &'a str,
     /// Its process data came and went, or it reported that it is not in Op.
-    answers: bool,
+    pub(super) answers: bool,
     /// AL state, as it was read last.
-    state: String,
+    pub(super) state: String,
     /// AL status code (ETG.1000.6, Table 11), read with it.
-    al_status_code: u16,
+    pub(super) al_status_code: u16,
     /// Its SYNC0, if it has one, and the cycle's frame against it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    sync0: Option<SyncStatus>,
+    pub(super) sync0: Option<SyncStatus>,
     /// The same of SYNC1.
     #[serde(skip_serializing_if = "Option::is_none")]
-    sync1: Option<SyncStatus>,
+    pub(super) sync1: Option<SyncStatus>,
 }
 
 /// One thing that went wrong.
@@ -293,87 +291,31 @@ impl<'a> Outcome<'a> {
     }
 
     pub(super) fn table(&self) -> String {
-        let table = RunTable { conditions: self.conditions, summary: self.summary };
-        let table = format!("{table}{}\n", self.overrun);
-        let (conditions, numbers) = table.split_once("\n\n").unwrap_or((&table, ""));
-        let mut text = format!("{}\n{numbers}", wrapped(conditions, BEHIND_LABEL));
+        let mut text = RunTable(self.summary).to_string();
         // A simulated bus has no other MainDevice: a foreign frame was altered on purpose.
         let others = words::owner::frames_of_others(self.frames.reception.other_main_device);
         if let Some(others) = others.filter(|_| !self.conditions.link.starts_with(SIMULATED)) {
-            let _ = writeln!(text, "{others}\n");
-        }
-        if self.summary.lost_frames.count > 0 && self.conditions.link == SIMULATED {
-            text += &wrapped(LATE_REPLIES, "");
-            text.push('\n');
+            let _ = writeln!(text, "{others}");
         }
         if self.frames.link_errors > 0 {
-            let _ = writeln!(text, "{:<24}{}\n", "frames refused by link", self.frames.link_errors);
+            let _ = writeln!(text, "{:<24}{}", "frames refused by link", self.frames.link_errors);
+        }
+        let _ = write!(text, "{}", self.overrun);
+        if self.summary.lost_frames.count > 0 && self.conditions.link == SIMULATED {
+            text += &wrapped(LATE_REPLIES, "");
         }
         text += &self.clock_lock.line().unwrap_or_default();
         text += &self.controller.map(super::controller::table).unwrap_or_default();
-        text += &self.axes_table();
-        text += &self.troubles();
+        text += &super::parts::axes_table(&self.axes);
+        text += &wrapped(&super::parts::troubles(&self.axes, &self.sub_devices), "    ");
         text += &super::tasks::table(self.tasks);
         if let Some(explanation) = self.explain {
             let _ = write!(text, "\n{explanation}");
         }
+        let _ = write!(text, "\n{}", wrapped(&self.conditions.to_string(), BEHIND_LABEL));
         text
-    }
-
-    fn axes_table(&self) -> String {
-        let mut text = String::new();
-        let states = self.axes.iter().map(|axis| axis.state.chars().count()).max().unwrap_or(0);
-        let width = self.axes.iter().map(|axis| axis.name.chars().count()).max().unwrap_or(0).max(4);
-        if !self.axes.is_empty() {
-            let _ = writeln!(
-                text,
-                "{:<width$}  mode  {:<states$}{:>15}{:>17}{:>13}",
-                "axis", "state", "position (rad)", "velocity (rad/s)", "torque (N m)"
-            );
-        }
-        for axis in &self.axes {
-            let AxisOutcome { name, mode, state, position, velocity, torque, .. } = axis;
-            let torque = torque.map_or_else(|| UNKNOWN.to_owned(), |torque| format!("{torque:.4}"));
-            let _ = writeln!(
-                text,
-                "{name:<width$}  {mode:<4}  {state:<states$}{position:>15.4}{velocity:>17.4}{torque:>13}"
-            );
-        }
-        text
-    }
-
-    /// A line for each that is not as it should be; nothing where all are.
-    fn troubles(&self) -> String {
-        let mut text = String::new();
-        for axis in &self.axes {
-            let not_enabled = axis.not_enabled.as_ref().map(|why| format!("not enabled: {why}"));
-            let why = [axis.error.as_deref(), axis.stop.as_deref(), not_enabled.as_deref()];
-            let why: Vec<&str> = why.into_iter().flatten().collect();
-            if !why.is_empty() {
-                let _ = writeln!(text, "{}: {}", axis.name, why.join("; "));
-            }
-        }
-        let op = AlState::Op.to_string();
-        for (position, it) in self.sub_devices.iter().enumerate() {
-            let place = control::bus::sub_device(position, it.name);
-            let _ = match it.answers {
-                false if it.state == SubDeviceStatus::ABSENT => {
-                    writeln!(text, "{place}: not on the bus, and need not be")
-                }
-                false => writeln!(text, "{place}: no answer"),
-                true if it.state != op => {
-                    let code = AlStatusCode(it.al_status_code);
-                    writeln!(text, "{place}: {}, AL status code {code}", it.state)
-                }
-                true => Ok(()),
-            };
-        }
-        if text.is_empty() { text } else { format!("\n{}", wrapped(&text, "    ")) }
     }
 }
-
-/// Number that is not known.
-const UNKNOWN: &str = "-";
 
 /// Letters of a line that every terminal has.
 const COLUMNS: usize = 80;
@@ -382,7 +324,7 @@ const COLUMNS: usize = 80;
 const BEHIND_LABEL: &str = "             ";
 
 /// The same in lines of that many letters, where no word is longer.
-fn wrapped(text: &str, indent: &str) -> String {
+pub(super) fn wrapped(text: &str, indent: &str) -> String {
     let options = textwrap::Options::new(COLUMNS).subsequent_indent(indent).break_words(false);
     let options = options.word_splitter(textwrap::WordSplitter::NoHyphenation);
     text.lines().map(|line| textwrap::fill(line, &options) + "\n").collect()
@@ -399,8 +341,8 @@ mod tests {
 
     #[test]
     fn last_column_wraps_and_lines_fit_the_terminal() {
-        let line = "measured     start to start (T_period), how far that is off the period (T_jitter), work without waiting";
-        let expected = "measured     start to start (T_period), how far that is off the period\n             (T_jitter), work without waiting\n";
+        let line = "bus          6 SubDevices, 72 bytes out, 72 bytes in, reply_of_last_cycle, and so on";
+        let expected = "bus          6 SubDevices, 72 bytes out, 72 bytes in, reply_of_last_cycle, and\n             so on\n";
         assert_eq!(wrapped(line, BEHIND_LABEL), expected);
         assert_eq!(wrapped("axis-1: not enabled", "    "), "axis-1: not enabled\n");
         assert!(wrapped(&"word ".repeat(90), "    ").lines().all(|line| line.len() <= COLUMNS));

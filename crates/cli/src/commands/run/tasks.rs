@@ -16,16 +16,18 @@ pub(super) fn table(tasks: &[TaskDiagnostics]) -> String {
         return String::new();
     }
     let width = watched.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0).max(4);
-    let mut text = format!(
-        "\n{:<width$}{:>13}{:>8}{:>14}{:>14}{:>14}{:>10}\n",
-        "task", "preemptions", "sleeps", "minor faults", "major faults", "system calls", "blocking"
-    );
+    let mut text = format!("\n{:<width$}", "task");
+    for title in ["preempted", "slept", "minor", "major", "system", "blocking"] {
+        let _ = write!(text, "{title:>10}");
+    }
+    let _ =
+        writeln!(text, "\n{:<width$}{:>30}{:>10}{:>10}{:>10}", "", "faults", "faults", "calls", "calls");
     for (name, it) in watched {
         // What the means cannot see is not zero.
         let calls = |count: u64| if it.means == "tracepoints" { count.to_string() } else { "-".to_owned() };
         let _ = writeln!(
             text,
-            "{name:<width$}{:>13}{:>8}{:>14}{:>14}{:>14}{:>10}",
+            "{name:<width$}{:>10}{:>10}{:>10}{:>10}{:>10}{:>10}",
             it.preemptions,
             it.sleeps,
             it.minor_faults,
@@ -90,7 +92,8 @@ mod tests {
         assert_eq!(table(std::slice::from_ref(&unwatched)), "");
         let text = table(&[task("cycle", "tracepoints"), unwatched, task("imu", "counters")]);
         let lines: Vec<Vec<&str>> =
-            text.lines().skip(2).map(|line| line.split_whitespace().collect()).collect();
+            text.lines().skip(3).map(|line| line.split_whitespace().collect()).collect();
+        assert!(text.lines().all(|line| line.chars().count() <= 76), "80 with names of 16 letters: {text}");
         assert_eq!(lines, [["cycle", "7", "0", "0", "0", "0", "5"], ["imu", "7", "0", "0", "0", "-", "-"]]);
     }
 }

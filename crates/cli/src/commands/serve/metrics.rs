@@ -2,6 +2,8 @@
 //!
 //! They come from the newest state, the diagnostics document and the state of the bus, on request.
 
+use std::time::Duration;
+
 use ipc::bus::{BusStatus, Outcome, PortErrorCounters, Service, SubDeviceStatus};
 use ipc::client::Client;
 use ipc::description::Description;
@@ -28,11 +30,15 @@ pub(super) fn page(which: Option<&str>) -> Result<String, String> {
 /// State of the SubDevices; none while the bus cannot be asked, as at its bring-up.
 fn bus_status(client: &Client) -> Option<BusStatus> {
     let mut bus = client.bus().ok()?;
+    bus.set_timeout(Some(LONGEST)).ok()?;
     match bus.call(Service::Status { errors: false, receive_times: false }) {
         Ok(Outcome::Status(status)) => Some(*status),
         _ => None,
     }
 }
+
+/// Longest wait for the state of the bus: each waiting request holds a thread of the server.
+const LONGEST: Duration = Duration::from_secs(2);
 
 fn text(
     description: &Description,

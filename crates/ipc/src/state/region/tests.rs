@@ -25,10 +25,29 @@ fn every_field() -> State {
         target_velocity: f64::from(n) + 0.5,
         target_effort: f64::from(n) + 0.6,
         interlock: Some(u16::from(n) + 4),
-        brake_input: None,
+        brake_input: Some(u16::from(n) + 7),
         brake_level: n % 6,
         error_code: u16::from(n) + 5,
         stalled: u32::from(n) + 6,
+        details: AxisDetails {
+            statusword: 0xFFFF - u16::from(n),
+            is_mode_known: n % 2 == 0,
+            measures_torque: n % 2 == 1,
+            is_absent: n % 3 == 0,
+            is_homing: n % 4 < 2,
+            was_enabled: n % 5 < 3,
+            homed_by_hand: u32::MAX - u32::from(n),
+            missed: u32::from(n) + 8,
+            waits: u32::MAX - u32::from(n) - 9,
+            held: u32::from(n) + 10,
+            counts: (n % 2 == 0).then_some((i32::MIN + i32::from(n), -0.5)),
+            holds_at: f64::from(n) + 0.7,
+            overshoot: (n % 2 == 1).then_some(f64::from(n) + 0.8),
+            moved: (n % 2 == 0).then_some([f64::from(n) + 0.9, f64::from(n) + 1.1]),
+            interlock_level: n % 6,
+            interlock_permits: n % 7 < 4,
+            ignored: AxisMode::ALL.get(usize::from(n) % 10).map(|&mode| (mode, CyclicMode::Torque)),
+        },
     };
     State {
         cycle: 1,
@@ -96,12 +115,17 @@ fn every_field() -> State {
 }
 
 #[test]
-fn the_input_of_a_brake_shares_the_place_of_an_interlock() {
-    let stop = StopReason::BrakeNotClosed as u8;
-    let axis = Axis { stop, brake_input: Some(7), brake_level: 3, ..Axis::default() };
-    assert_eq!(super::axis(&axis_words(&axis)), axis);
-    let axis = Axis { stop: StopReason::Interlock as u8, interlock: Some(7), ..Axis::default() };
-    assert_eq!(super::axis(&axis_words(&axis)), axis);
+fn every_ignored_set_point_comes_back() {
+    for mode in AxisMode::ALL {
+        for given in CyclicMode::ALL {
+            let details = AxisDetails { ignored: Some((mode, given)), ..AxisDetails::default() };
+            let axis = Axis { details, ..Axis::default() };
+            assert_eq!(super::axis(&axis_words(&axis)), axis);
+        }
+    }
+    let mut words = axis_words(&Axis::default());
+    words[8] |= 0xFF << 28;
+    assert_eq!(axis(&words).details.ignored, None, "codes of no mode");
 }
 
 #[test]
