@@ -6,6 +6,7 @@ mod control;
 mod diag;
 mod doctor;
 mod events;
+mod explain;
 mod export;
 mod fault;
 mod io;
@@ -46,6 +47,8 @@ pub(crate) enum Command {
     Io(io::Io),
     /// Print the events of a running cycle: states, emergencies, losses, returns, stopped axes
     Events(events::Events),
+    /// Ask a running cycle why it was late: late cycles, their causes, and the remedies
+    Explain(explain::Explain),
     /// Have the flight recorder of a running cycle keep a recording
     Record(record::Record),
     /// Write a recording as MCAP, for Foxglove, PlotJuggler and tools of ROS 2, or as CSV
@@ -85,6 +88,7 @@ impl Command {
             Self::Serve(serve) => serve.execute(),
             Self::Io(io) => io.execute(),
             Self::Events(events) => events.execute(),
+            Self::Explain(explain) => explain.execute(),
             Self::Record(record) => record.execute(),
             Self::Export(export) => export.execute(),
             Self::Control(control) => control.execute(),
