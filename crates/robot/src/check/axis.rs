@@ -11,8 +11,8 @@ use motion::{AxisScale, Radians};
 use types::AxisMode;
 
 use super::brake::Brakes;
-use super::repeat::{Repetition, repetitions};
-use super::{Checked, counts, encoder, homing, in_every_cycle, jog, stops, unknown_name, watchdog};
+use super::repeat::{Repetition, axis_sub_device, repetitions};
+use super::{Checked, counts, encoder, homing, in_every_cycle, jog, stops, watchdog};
 use crate::error::Problem;
 use crate::field::Number;
 use crate::model::{
@@ -39,7 +39,7 @@ pub(super) fn axes(axes: &mut Vec<Axis>, bus: &Bus, cycle: &Cycle, entries: Plac
         entry.homing = homing::homing(entry.homing_settings.as_mut(), &entry.limits, place.key("homing"))?;
         for (step, repetition) in repetitions(&entry.name, entry.count, entry.first, place)?.enumerate() {
             let drive = place.key("sub_device");
-            let sub_device = find(&entry.drive, &repetition, &positions, "", drive)?;
+            let sub_device = axis_sub_device(&entry.drive, &repetition, &positions, "", drive)?;
             let who = format!("axis \"{}\"", repetition.name);
             in_every_cycle(&who, &bus.sub_devices[sub_device], drive)?;
             watchdog::of_axis(&repetition.name, &bus.sub_devices[sub_device], drive)?;
@@ -83,22 +83,6 @@ pub(super) fn axes(axes: &mut Vec<Axis>, bus: &Bus, cycle: &Cycle, entries: Plac
         }
     }
     stops::stops(axes, |axis| entries.item(of_entry[axis]))
-}
-
-/// SubDevice of an axis, or `with` a part of it.
-pub(super) fn find(
-    wanted: &str,
-    repetition: &Repetition,
-    positions: &HashMap<&str, usize>,
-    with: &str,
-    place: Place<'_>,
-) -> Checked<usize> {
-    let name = repetition.fill(wanted);
-    positions.get(name.as_str()).copied().ok_or_else(|| {
-        let found = format!("axis \"{}\"{with} on the unknown SubDevice \"{name}\"", repetition.name);
-        let expected = "the name of a SubDevice on the bus";
-        unknown_name(place, found, expected, &name, positions.keys().copied(), "sub_device")
-    })
 }
 
 /// Axis of its drive, from 0. Axes of one entry on one SubDevice take its axes one by one. If each

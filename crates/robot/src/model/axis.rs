@@ -15,9 +15,9 @@ use types::{AxisMode, Encoder, EncoderSide, OnStale};
 
 use super::bus::{LARGEST_FIRST, MOST_SUB_DEVICES};
 use super::usual;
+use crate::error::{KEY, refused};
 use crate::field::{
-    KEY, LARGEST_LIMIT, Number, finite, limit, not_negative, not_zero, positive, refused, time_within, two,
-    whole,
+    LARGEST_LIMIT, Number, finite, limit, not_negative, not_zero, positive, time_within, two, whole,
 };
 
 /// `[[axis]]`: a servo drive and the scale of its numbers.
