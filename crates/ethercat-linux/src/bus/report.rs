@@ -62,7 +62,7 @@ impl RunReport {
         }
     }
 
-    /// What did not go well, the timing first; none after a good run.
+    /// Findings, of the timing first; none after a good run.
     pub fn findings(&self) -> impl Iterator<Item = RunFinding> {
         let late = RunFinding::Late { cycle: self.worst_cycle, lateness: self.worst_lateness };
         [
