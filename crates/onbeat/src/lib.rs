@@ -84,10 +84,8 @@
 //!     from_elsewhere.stop(); // orderly; hurry() brakes as fast as the limits allow
 //! });
 //! let summary = Robot::load("robot.toml")?.interface("enp3s0").profile(Profile::PMC).stop(&stop).run(Mine)?;
-//! println!("{summary}");
-//! for finding in &summary.findings {
-//!     eprintln!("{finding:?}");
-//! }
+//! println!("{summary}"); // counts, worst lateness, a sentence on each finding
+//! let bus_failed = summary.findings.iter().any(|it| matches!(it, onbeat::Finding::BusFailed { .. }));
 //! # Ok::<(), onbeat::Error>(())
 //! ```
 //!

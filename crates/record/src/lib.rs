@@ -1,6 +1,28 @@
 //! Measured time of cycles as numbers, from the record of one to the summary of a run: without I/O,
 //! without a clock.
 //!
+//! The times of three cycles of 1 ms, as a table:
+//!
+//! ```
+//! use onbeat_record::{CycleRecord, Phase, RunSummary, RunTable};
+//!
+//! let mut summary = RunSummary::new(1_000_000);
+//! for (cycle, lateness) in [(0, 4_000), (1, 9_000), (2, 5_000)] {
+//!     let release = cycle * 1_000_000;
+//!     let start = release + lateness;
+//!     let mut record = CycleRecord::begin(cycle, release, start);
+//!     record.finish(Phase::Receive, start + 10_000);
+//!     record.finish(Phase::Update, start + 30_000);
+//!     record.finish(Phase::Transmit, start + 50_000);
+//!     summary.record(&record);
+//! }
+//! assert_eq!(summary.wakeup_latency.maximum(), Some(9_000));
+//! assert_eq!(summary.wakeup_latency.maximum_cycle(), Some(1));
+//! assert_eq!(summary.response_time.maximum(), Some(59_000));
+//! assert_eq!(summary.overruns.count, 0);
+//! println!("{}", RunTable(&summary)); // average, percentiles and maximum of each time
+//! ```
+//!
 //! | module | contents |
 //! |---|---|
 //! | [`record`] | [`CycleRecord`]: duration of each phase of one cycle |

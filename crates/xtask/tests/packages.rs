@@ -17,6 +17,7 @@ const UNPUBLISHED: &[&str] = &["onbeat-experiments", "onbeat-ros2", "testkit", "
 const KEYWORDS: usize = 5;
 const LETTERS: usize = 20;
 
+// feature(library): every package has both licence files
 #[test]
 fn the_crates_to_publish_carry_what_crates_io_asks_for() {
     let wrong: Vec<_> = packages().iter().flat_map(faults).collect();
@@ -46,6 +47,7 @@ fn faults(package: &Value) -> Vec<String> {
         ("a license", has("license")),
         ("a repository", has("repository")),
         ("its page at docs.rs", package["documentation"] == format!("https://docs.rs/{name}")),
+        ("the texts of both licences", LICENCES.iter().all(|file| same_as_root(folder, file))),
         ("a readme that is there", has("readme") && folder.join(text(package, "readme")).is_file()),
         ("1 to 5 keywords", (1..=KEYWORDS).contains(&words("keywords").len())),
         ("keywords of 20 letters at most", words("keywords").iter().all(is_keyword)),
@@ -54,6 +56,15 @@ fn faults(package: &Value) -> Vec<String> {
     ];
     let missing = checks.iter().filter(|(_, holds)| !holds);
     missing.map(|(wanted, _)| format!("{name}: expected {wanted}")).collect()
+}
+
+/// Files of the licences, in each package and at the root.
+const LICENCES: [&str; 2] = ["LICENSE-APACHE", "LICENSE-MIT"];
+
+/// True if `file` in the package, a link, has the text of the file at the root.
+fn same_as_root(folder: &Path, file: &str) -> bool {
+    let root = fs::read(crates().join("..").join(file)).expect("a licence at the root");
+    fs::read(folder.join(file)).is_ok_and(|text| text == root)
 }
 
 /// True if crates of ours have a version, without which a package cannot be published. Crates that
@@ -76,12 +87,15 @@ fn a_package_holds_its_sources_and_nothing_else() {
         let files: Vec<_> = listed.lines().collect();
         let has = |wanted: &[&str]| files.iter().any(|file| wanted.contains(file));
         assert!(has(&["README.md"]) && has(&["src/lib.rs", "src/main.rs"]), "{name}: {files:?}");
+        assert!(has(&["LICENSE-APACHE"]) && has(&["LICENSE-MIT"]), "{name}: no licence file: {files:?}");
         let known = ["src/", "tests/", "examples/", "benches/", "robot.schema.json"];
         let tops = [
             "Cargo.toml",
             "Cargo.toml.orig",
             "Cargo.lock",
             "README.md",
+            "LICENSE-APACHE",
+            "LICENSE-MIT",
             "build.rs",
             ".cargo_vcs_info.json",
         ];

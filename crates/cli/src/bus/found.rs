@@ -10,7 +10,7 @@ use ethercat::wire::coe::AccessRights;
 use onbeat::sub_devices::{Described, PdoObject};
 use robot::draft::Found;
 
-use super::objects::{Entry, Unanswered, entry_service};
+use super::entry::{Entry, Unanswered, entry_service};
 use super::{OwnBus, ToolBus};
 use crate::failure::Failure;
 use crate::object_address::ObjectAddress;

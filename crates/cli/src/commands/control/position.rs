@@ -17,10 +17,10 @@ use types::ControllerKind;
 use super::reasons::hindrance;
 use super::{LOOK, active, held_axis, place, powerless};
 use crate::arguments::share;
-use crate::commands::first_state;
 use crate::failure::Failure;
 use crate::output;
 use crate::stop::Stop;
+use crate::target::first_state;
 
 /// Moves axes to positions in one smooth motion, all at the same time, and waits for its end.
 /// Ctrl-C stops them. A `joint_trajectory` controller of these axes must be active.
