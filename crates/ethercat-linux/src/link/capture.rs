@@ -55,6 +55,7 @@ pub struct Capture<L> {
 
 /// A capture that is whole, but for frames that came too fast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct CaptureSummary {
     /// Frames in the file.
     pub written: u64,
@@ -65,6 +66,7 @@ pub struct CaptureSummary {
 /// An incomplete capture: the frames in the file are complete.
 #[derive(Debug, Error)]
 #[error("{cause}; {written} frames are in it, {missing} are not")]
+#[non_exhaustive]
 pub struct CaptureError {
     /// The operating system's error about the file.
     pub cause: io::Error,
