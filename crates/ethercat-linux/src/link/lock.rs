@@ -35,7 +35,6 @@ pub(crate) struct InterfaceLock {
 
 /// A program that has an interface.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Owner {
     /// Its process; `None` if the kernel shows only the user.
     pub process: Option<u32>,
