@@ -55,7 +55,6 @@ pub struct Capture<L> {
 
 /// A capture that is whole, but for frames that came too fast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct CaptureSummary {
     /// Frames in the file.
     pub written: u64,
