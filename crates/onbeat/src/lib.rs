@@ -139,17 +139,6 @@ pub mod state;
 pub mod sub_devices;
 mod summary;
 
-/// Pages with Rust programs that are compiled as tests.
-#[cfg(doctest)]
-mod pages {
-    #[doc = include_str!("../../../README.md")]
-    mod readme {}
-    #[doc = include_str!("../../../docs/signals.md")]
-    mod signals {}
-    #[doc = include_str!("../../../docs/controller-process.md")]
-    mod controller_process {}
-}
-
 pub use ::robot::{FileError, Profile};
 pub use compose::link::SimulatedTime;
 pub use control::controller::{

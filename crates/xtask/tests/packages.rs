@@ -107,6 +107,38 @@ fn a_package_holds_its_sources_and_nothing_else() {
     }
 }
 
+// feature(library): the doc examples of a package need no file outside it
+#[test]
+fn doc_examples_reach_no_file_outside_their_package() {
+    let mut outside = Vec::new();
+    for package in packages().iter().filter(|it| !UNPUBLISHED.contains(&text(it, "name"))) {
+        let folder = Path::new(text(package, "manifest_path")).parent().expect("a folder");
+        for (path, line) in doc_includes(&folder.join("src")) {
+            let named = line.split('"').nth(1).expect("a path");
+            let file = path.parent().expect("a folder").join(named).canonicalize().expect("a file");
+            if !file.starts_with(folder.canonicalize().expect("a folder")) {
+                outside.push(format!("{}: {line}", path.display()));
+            }
+        }
+    }
+    assert!(outside.is_empty(), "move them to testkit, which is not published: {outside:#?}");
+}
+
+/// Lines of the sources below `folder` that take documentation from a file.
+fn doc_includes(folder: &Path) -> Vec<(PathBuf, String)> {
+    let mut found = Vec::new();
+    for path in fs::read_dir(folder).into_iter().flatten().flatten().map(|it| it.path()) {
+        if path.is_dir() {
+            found.extend(doc_includes(&path));
+        } else if path.extension().is_some_and(|it| it == "rs") {
+            let source = fs::read_to_string(&path).expect("UTF-8");
+            let lines = source.lines().filter(|line| line.trim_start().starts_with("#[doc = include_str!"));
+            found.extend(lines.map(|line| (path.clone(), line.trim().to_owned())));
+        }
+    }
+    found
+}
+
 /// Where tests are modules of one program, a file that it does not name would never run.
 #[test]
 fn every_file_of_tests_is_in_a_program() {

@@ -151,7 +151,7 @@ fn found(it: &SubDevice) -> Found {
 }
 
 /// A SubDevice as a running cycle describes it.
-fn told(Described { object: it, details }: &Described) -> Found {
+fn told(Described { object: it, details, .. }: &Described) -> Found {
     let identity = Identity {
         vendor_id: it.vendor_id,
         product_code: it.product_code,
