@@ -19,6 +19,7 @@ use crate::model::{
     ApplicationKind, Axis, Bus, CHANGE_OBJECTS, Cycle, ModeObject, SubDevice, mode_objects, profile_objects,
 };
 use crate::place::Place;
+use types::number::Rounded;
 
 /// Completes the axes, and puts each repetition of an entry in its place.
 pub(super) fn axes(axes: &mut Vec<Axis>, bus: &Bus, cycle: &Cycle, entries: Place<'_>) -> Checked<()> {
@@ -32,6 +33,7 @@ pub(super) fn axes(axes: &mut Vec<Axis>, bus: &Bus, cycle: &Cycle, entries: Plac
         entry.scale = scale(&entry, place)?;
         entry.limits.step = step(&entry, cycle, place.key("limits"))?;
         check_stop_deceleration(&entry, place.key("limits"))?;
+        check_slowest(&entry, place.key("limits"))?;
         check_feedback_velocity(&entry, place)?;
         entry.jog = Some(jog::limits(entry.jog_keys, &entry.limits, place.key("jog"))?);
         counts::check(&entry, place)?;
@@ -153,6 +155,22 @@ fn check_stop_deceleration(axis: &Axis, limits: Place<'_>) -> Checked<()> {
     let remedy = "raise it, lower acceleration, or leave it out";
     Err(Problem::new(limits.key("stop_deceleration"), found, expected, remedy))
 }
+
+/// Checks that the axis moves at its velocity limit: by a count of its encoder in a second, or by
+/// [`SLOWEST`].
+fn check_slowest(axis: &Axis, limits: Place<'_>) -> Checked<()> {
+    let least = SLOWEST.min(1.0 / axis.scale.counts_per_radian().abs());
+    let limit = axis.limits.velocity.0;
+    if limit >= least {
+        return Ok(());
+    }
+    let found = format!("velocity = {}", Number(limit));
+    let expected = format!("at least {} rad/s: slower axes do not move", Rounded(least));
+    Err(Problem::new(limits.key("velocity"), found, expected, "raise it"))
+}
+
+/// Velocity limit that every axis may have, rad/s: a turn in ten weeks.
+const SLOWEST: f64 = 1e-6;
 
 /// Checks that positions remain plausible at the velocity limit of the axis.
 fn check_feedback_velocity(axis: &Axis, entry: Place<'_>) -> Checked<()> {
