@@ -29,7 +29,6 @@ mod clock;
 mod cpus;
 mod irqs;
 mod kernel;
-mod kernel_config;
 mod logging;
 mod memory;
 mod nic;
@@ -37,7 +36,6 @@ mod nic_users;
 mod power;
 mod scheduling;
 mod subject;
-mod threads;
 mod virtualisation;
 
 use std::fmt;

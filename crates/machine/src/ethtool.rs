@@ -7,7 +7,7 @@ mod setting;
 
 use std::io;
 
-use crate::sys::ethtool::EthtoolSocket;
+use crate::sys::EthtoolSocket;
 
 pub use setting::{Setting, Value, read_settings, set_settings};
 

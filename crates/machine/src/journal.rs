@@ -27,16 +27,14 @@
 //! | `restore` | undoing the journals of dead processes |
 
 mod change;
-mod group;
-mod orphans;
+pub(crate) mod group;
 mod record;
 mod restore;
 
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
+use std::{fs, io};
 
 pub(crate) use change::Change;
 pub use change::{CpuFormat, Failure, Restored};

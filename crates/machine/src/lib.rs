@@ -10,18 +10,15 @@
 //! | [`journal`] | journal of changes, recorded before they are made, and undone from it |
 //! | [`shield`] | reservation of a CPU for one thread |
 //! | [`cpus`] | sets of CPUs in the kernel's formats |
-//! | [`capability`] | capabilities of a thread |
 //! | [`task`] | threads of the machine and their CPUs |
 //! | [`root`] | untrusted files below a root folder |
 #![deny(unsafe_code)]
 
-pub mod capability;
 pub mod check;
 pub mod conditions;
 pub mod cpus;
 pub mod ethtool;
 pub mod journal;
-mod mounts;
 pub mod nic;
 pub mod root;
 pub mod shield;

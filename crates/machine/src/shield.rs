@@ -15,18 +15,17 @@
 //! | `interrupts` | moving of interrupts, and of the kernel's unbound workers |
 
 mod cpuset;
-mod interrupts;
 mod masks;
 mod partition;
 
-use std::fmt;
-use std::io;
+use std::path::{Path, PathBuf};
+use std::{fmt, fs, io};
 
 use thiserror::Error;
 
 use crate::cpus::Cpus;
-use crate::journal::{self, Change, Failure, Journal};
-use crate::task;
+use crate::journal::{Change, CpuFormat, Failure, Journal};
+use crate::{journal, task};
 
 /// Reservation of a CPU for the thread that raised it, until it is dropped.
 #[derive(Debug)]
@@ -129,7 +128,7 @@ impl Shield {
         let _ = journal::restore_crashed();
         let before = masks::on(cpu);
         let (mut journal, method) = keep_threads_away(cpu, &online)?;
-        let interrupts = interrupts::move_away(&mut journal, cpu);
+        let interrupts = move_away(&mut journal, cpu);
         let after = masks::on(cpu);
         let mut left = masks::left(&after);
         left.extend(interrupts.left);
@@ -199,4 +198,80 @@ impl fmt::Display for Left {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.why, self.what.join(", "))
     }
+}
+
+/// Result of moving interrupts.
+struct Moved {
+    moved: usize,
+    left: Vec<Left>,
+}
+
+/// Removes `cpu` from the masks of all interrupts, of interrupts set up later, and of the kernel's
+/// unbound workers and watchdog.
+fn move_away(journal: &mut Journal, cpu: usize) -> Moved {
+    for (path, format) in [
+        ("/proc/irq/default_smp_affinity", CpuFormat::Mask),
+        ("/sys/devices/virtual/workqueue/cpumask", CpuFormat::Mask),
+        ("/proc/sys/kernel/watchdog_cpumask", CpuFormat::List),
+    ] {
+        // Not every kernel has each of them, and an unbound worker that stays is reported.
+        let _ = take(journal, Path::new(path), format, cpu);
+    }
+    for path in workqueues() {
+        let _ = take(journal, &path, CpuFormat::Mask, cpu);
+    }
+    let mut moved = 0;
+    let mut left = Vec::new();
+    for number in numbers() {
+        let path = PathBuf::from(format!("/proc/irq/{number}/smp_affinity_list"));
+        match take(journal, &path, CpuFormat::List, cpu) {
+            Taken::Moved => moved += 1,
+            Taken::NotThere => {}
+            Taken::Refused => left.push(name(number)),
+        }
+    }
+    let why = "interrupts that the kernel does not move".to_owned();
+    let left = if left.is_empty() { Vec::new() } else { vec![Left { what: left, why }] };
+    Moved { moved, left }
+}
+
+enum Taken {
+    Moved,
+    NotThere,
+    Refused,
+}
+
+fn take(journal: &mut Journal, path: &Path, format: CpuFormat, cpu: usize) -> Taken {
+    let Ok(now) = format.read(path) else { return Taken::NotThere };
+    if !now.contains(cpu) {
+        return Taken::NotThere;
+    }
+    let fewer = now.without(&Cpus::one(cpu));
+    let fewer = if fewer.is_empty() { Cpus::online().without(&Cpus::one(cpu)) } else { fewer };
+    match journal.set_cpus(path, format, &fewer) {
+        Ok(()) => Taken::Moved,
+        Err(_) => Taken::Refused,
+    }
+}
+
+/// Workqueues with a mask of their own.
+fn workqueues() -> Vec<PathBuf> {
+    let entries = fs::read_dir("/sys/devices/virtual/workqueue").into_iter().flatten().flatten();
+    entries.map(|entry| entry.path().join("cpumask")).filter(|path| path.is_file()).collect()
+}
+
+fn numbers() -> Vec<u32> {
+    let entries = fs::read_dir("/proc/irq").into_iter().flatten().flatten();
+    let mut numbers: Vec<_> =
+        entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    numbers.sort_unstable();
+    numbers
+}
+
+/// Number and handlers of an interrupt, such as `24 eth0`.
+fn name(number: u32) -> String {
+    let entries = fs::read_dir(format!("/proc/irq/{number}")).into_iter().flatten().flatten();
+    let handlers = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+    let names = handlers.filter_map(|entry| entry.file_name().into_string().ok());
+    std::iter::once(number.to_string()).chain(names).collect::<Vec<_>>().join(" ")
 }

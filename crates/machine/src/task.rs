@@ -1,8 +1,7 @@
 //! Threads of the machine, the CPUs they may use, and their scheduling.
 
-use std::fs;
-use std::io;
 use std::str::FromStr;
+use std::{fs, io};
 
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -211,7 +210,7 @@ impl Scheduling {
 /// # Errors
 /// ESRCH if there is no such thread.
 pub fn scheduling(tid: i32) -> io::Result<Scheduling> {
-    let (policy, priority) = sys::scheduling::scheduler(named(tid)?.as_raw_nonzero().get())?;
+    let (policy, priority) = sys::scheduler(named(tid)?.as_raw_nonzero().get())?;
     Ok(Scheduling { policy, priority })
 }
 
@@ -221,7 +220,7 @@ pub fn scheduling(tid: i32) -> io::Result<Scheduling> {
 /// ESRCH if there is no such thread, EPERM without CAP_SYS_NICE.
 pub fn set_scheduling(tid: i32, scheduling: Scheduling) -> io::Result<()> {
     let tid = named(tid)?.as_raw_nonzero().get();
-    sys::scheduling::set_scheduler(tid, scheduling.policy, scheduling.priority)
+    sys::set_scheduler(tid, scheduling.policy, scheduling.priority)
 }
 
 /// Id of the calling thread.
@@ -244,6 +243,20 @@ fn numbers(folder: &str) -> impl Iterator<Item = i32> + use<> {
 const PF_KTHREAD: u64 = 0x0020_0000;
 /// Flag of a thread with CPUs that user space may not change, same header.
 const PF_NO_SETAFFINITY: u64 = 0x0400_0000;
+
+/// Locks memory without limit; its number of linux/capability.h.
+pub const CAP_IPC_LOCK: u32 = 14;
+
+/// Changes policies of any thread, whatever limits it has.
+pub const CAP_SYS_NICE: u32 = 23;
+
+/// True if a capability is among the effective ones of a `/proc/PID/status`.
+#[must_use]
+pub fn is_effective(status: &str, capability: u32) -> bool {
+    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let effective = effective.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    effective.is_some_and(|mask| mask >> capability & 1 == 1)
+}
 
 #[cfg(test)]
 mod tests {

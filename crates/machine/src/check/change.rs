@@ -1,11 +1,10 @@
 //! Changes of checks, as data; they are made through a journal that can undo them.
 
-use std::fmt;
-use std::io;
 use std::path::Path;
 use std::process::Command;
+use std::{fmt, io};
 
-use super::threads::is_napi_of;
+use super::subject::is_napi_of;
 use crate::cpus::Cpus;
 use crate::ethtool::Value;
 use crate::journal::{CpuFormat, Journal};

@@ -1,6 +1,6 @@
 //! Checks of the cycle's CPU and its isolation.
 
-use super::threads::Thread;
+use super::subject::Thread;
 use super::{Area, Change, Check, Finding, Subject, some_of};
 use crate::cpus::Cpus;
 use crate::journal::CpuFormat;

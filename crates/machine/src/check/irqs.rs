@@ -1,6 +1,6 @@
 //! Checks of interrupts on the cycle's CPU.
 
-use super::threads::{Policy, Thread};
+use super::subject::{Policy, Thread};
 use super::{Area, Check, Finding, Subject, some_of};
 use crate::cpus::Cpus;
 use crate::journal::CpuFormat;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::threads::is_napi_of;
+use super::subject::is_napi_of;
 use super::{Area, Change, Check, Finding, Subject, irqs, some_of};
 use crate::cpus::Cpus;
 use crate::ethtool::{Coalescing, Setting};

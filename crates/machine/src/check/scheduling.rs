@@ -1,8 +1,9 @@
 //! Checks of rights, limits, and rival threads.
 
-use super::threads::{Policy, Thread};
+use super::subject::{Policy, Thread};
 use super::{Area, Check, Finding, Subject, some_of};
-use crate::capability::{self, CAP_IPC_LOCK, CAP_SYS_NICE};
+use crate::task;
+use crate::task::{CAP_IPC_LOCK, CAP_SYS_NICE};
 
 pub(super) const CHECKS: &[Check] = &[
     Check {
@@ -126,7 +127,7 @@ fn limit(subject: &Subject, name: &str) -> Option<Limit> {
 
 fn has_capability(subject: &Subject, bit: u32) -> bool {
     let status = subject.root.text("/proc/self/status").unwrap_or_default();
-    capability::is_effective(&status, bit)
+    task::is_effective(&status, bit)
 }
 
 fn group_scheduling(check: &Check, subject: &Subject) -> Finding {

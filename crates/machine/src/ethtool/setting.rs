@@ -1,12 +1,11 @@
 //! Changes of a driver's settings, each a word of a block that the ethtool ioctl reads and sets.
 
-use std::fmt;
-use std::io;
+use std::{fmt, io};
 
 use serde::{Deserialize, Serialize};
 
 use super::{FLAG_LRO, GET_CHANNELS, GET_COALESCE, GET_EEE, GET_FLAGS, GET_GRO, GET_PAUSE};
-use crate::sys::ethtool::EthtoolSocket;
+use crate::sys::EthtoolSocket;
 
 /// Setting of a driver that can be changed, named as by the program `ethtool`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,18 +1,15 @@
 //! Recorded change of the machine, and its undoing.
 
 use std::collections::BTreeMap;
-use std::fmt;
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::{fmt, fs, io};
 
 use serde::{Deserialize, Serialize};
 
 use super::group;
 use crate::cpus::Cpus;
 use crate::ethtool::{self, Value};
-use crate::mounts;
 use crate::task::{self, Scheduling, Task};
 
 /// Change with everything needed to undo it.
@@ -205,7 +202,7 @@ fn refused_affinity(task: &Task, then: &Cpus, error: io::Error) -> io::Error {
     if then.without(&Cpus::online()) == *then {
         return never(format!("no CPU of {then} is online"));
     }
-    match mounts::of(task.tid, Some("cpuset")).or_else(|| mounts::of(task.tid, None)) {
+    match group::of(task.tid, Some("cpuset")).or_else(|| group::of(task.tid, None)) {
         // That of another shield is lowered some day.
         Some(group) if group.contains("/onbeat-") => io::Error::new(
             io::ErrorKind::ResourceBusy,

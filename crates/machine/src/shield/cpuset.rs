@@ -4,18 +4,16 @@
 //! others. Groups made by other programs lose the CPU. Load balancing of the root is switched off,
 //! so that the scheduler of the CPU has no other CPU to balance with.
 
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use super::masks;
 use crate::cpus::Cpus;
-use crate::journal::{Change, CpuFormat, Journal, move_all};
-use crate::mounts;
+use crate::journal::{Change, CpuFormat, Journal, group, move_all};
 use crate::task;
 
 pub(super) fn raise(journal: &mut Journal, cpu: usize, online: &Cpus) -> io::Result<()> {
-    let root = mounts::mount(Some("cpuset")).ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
+    let root = group::mount(Some("cpuset")).ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
     let memory = fs::read_to_string(root.join("cpuset.mems"))?;
     let tasks = root.join("tasks");
     let here = task::current();
@@ -41,7 +39,7 @@ pub(super) fn raise(journal: &mut Journal, cpu: usize, online: &Cpus) -> io::Res
     journal.remember(Change::Moved { from: tasks.clone(), to: rest.join("tasks") })?;
     // The kernel refuses to move some of its own threads.
     let _ = move_all(&tasks, &rest.join("tasks"))?;
-    let before = root.join(mounts::own(Some("cpuset")).unwrap_or_default().trim_start_matches('/'));
+    let before = root.join(group::own(Some("cpuset")).unwrap_or_default().trim_start_matches('/'));
     journal.remember(Change::Moved { from: before.join("tasks"), to: own.join("tasks") })?;
     fs::write(own.join("tasks"), here.to_string())?;
     // Refused if groups of other programs overlap: the threads are moved away all the same.

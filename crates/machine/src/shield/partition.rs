@@ -5,18 +5,16 @@
 //! when it ends. The partition is a threaded group below the root, so that a single thread can be
 //! in it; its process has to be in the root for that, and is moved there.
 
-use std::fs;
-use std::io;
 use std::path::Path;
+use std::{fs, io};
 
 use super::masks;
 use crate::cpus::Cpus;
-use crate::journal::{Change, Journal};
-use crate::mounts;
+use crate::journal::{Change, Journal, group};
 use crate::task::{self, Task};
 
 pub(super) fn raise(journal: &mut Journal, cpu: usize, online: &Cpus) -> io::Result<()> {
-    let root = mounts::mount(None).ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
+    let root = group::mount(None).ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
     if !words(&root.join("cgroup.controllers"))?.iter().any(|name| name == "cpuset") {
         return Err(io::Error::from(io::ErrorKind::Unsupported));
     }
@@ -32,7 +30,7 @@ pub(super) fn raise(journal: &mut Journal, cpu: usize, online: &Cpus) -> io::Res
     fs::write(group.join("cgroup.type"), "threaded")?;
     fs::write(group.join("cpuset.cpus"), cpu.to_string())?;
     // A thread can only be in its process's group, here the root, and threaded groups below it.
-    let before = mounts::own(None).unwrap_or_default();
+    let before = group::own(None).unwrap_or_default();
     let process = std::process::id() as i32;
     if before != "/" {
         let from = root.join(before.trim_start_matches('/')).join("cgroup.procs");

@@ -7,7 +7,7 @@ use crate::scheduling::Attributes;
 use machine::shield::ShieldReport;
 use types::Profile;
 
-use super::answer::Grant;
+use super::refusal::Grant;
 use super::{Residency, Scheduling};
 use crate::always_on::AlwaysOn;
 

@@ -1,10 +1,9 @@
 //! Reasons for the system's refusals, and their remedies.
 
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
-use machine::{capability, task};
+use machine::task;
 
 use super::Scheduling;
 use crate::scheduling::priority_limit;
@@ -112,7 +111,7 @@ pub(super) fn cpu(error: &io::Error) -> String {
 /// True if the thread may change policies of others, independent of its limits: CAP_SYS_NICE.
 fn may_schedule() -> bool {
     let status = fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
-    capability::is_effective(&status, capability::CAP_SYS_NICE)
+    task::is_effective(&status, task::CAP_SYS_NICE)
 }
 
 fn symbol(error: &io::Error) -> String {
@@ -121,6 +120,58 @@ fn symbol(error: &io::Error) -> String {
         Some(libc::EPERM) => "EPERM".into(),
         Some(libc::EBUSY) => "EBUSY".into(),
         _ => error.to_string(),
+    }
+}
+
+/// One request and its answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Grant<T> {
+    /// Not requested.
+    NotRequested,
+    /// Requested and granted.
+    Granted(T),
+    /// Requested and refused.
+    Refused {
+        /// The request.
+        requested: T,
+        /// Reason of the refusal, and what to do.
+        reason: String,
+    },
+}
+
+impl<T: Copy> Grant<T> {
+    pub(crate) fn ask(requested: Option<T>, request: impl FnOnce(T) -> Result<(), String>) -> Self {
+        match requested {
+            None => Self::NotRequested,
+            Some(requested) => match request(requested) {
+                Ok(()) => Self::Granted(requested),
+                Err(reason) => Self::Refused { requested, reason },
+            },
+        }
+    }
+
+    /// True if it was requested and granted.
+    #[must_use]
+    pub fn is_granted(&self) -> bool {
+        matches!(self, Self::Granted(_))
+    }
+
+    /// The request, whether granted or not.
+    #[must_use]
+    pub fn requested(&self) -> Option<T> {
+        match self {
+            Self::NotRequested => None,
+            Self::Granted(requested) | Self::Refused { requested, .. } => Some(*requested),
+        }
+    }
+
+    /// Refusals and their reasons.
+    #[must_use]
+    pub fn refusal(&self) -> Option<(T, &str)> {
+        match self {
+            Self::Refused { requested, reason } => Some((*requested, reason)),
+            _ => None,
+        }
     }
 }
 

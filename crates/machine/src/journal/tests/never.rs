@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use testkit::Turn;
 
-use super::super::orphans::remove_below;
 use super::super::restore::left_behind_in;
 use super::*;
+use crate::journal::restore::remove_below;
 
 /// Journal of a process that was killed, with these changes.
 pub(super) fn killed(folder: &Folder, changes: &[Change]) {
@@ -184,7 +184,7 @@ impl Group {
     /// `None`, with the reason on standard error, where there are none to be had.
     fn new(name: &str) -> Option<Self> {
         let cpu = Cpus::online().last().filter(|&cpu| cpu > 0);
-        let root = crate::mounts::mount(Some("cpuset")).filter(|_| rustix::process::geteuid().is_root());
+        let root = group::mount(Some("cpuset")).filter(|_| rustix::process::geteuid().is_root());
         let (Some(cpu), Some(root)) = (cpu, root) else {
             testkit::skip!("needs root, two CPUs and cpusets of cgroup v1");
             return None;
@@ -237,7 +237,7 @@ fn threads_of_a_missing_group_go_to_its_parent() {
         killed(&folder, &changes);
         assert_eq!(restored(&folder), []);
         assert!(!group.path.exists());
-        assert_eq!(crate::mounts::of(sleeper.tid(), Some("cpuset")).as_deref(), Some("/"));
+        assert_eq!(group::of(sleeper.tid(), Some("cpuset")).as_deref(), Some("/"));
     }
 }
 
@@ -308,5 +308,5 @@ fn unlisted_groups_of_dead_shields_are_removed() {
         "{said}"
     );
     assert!(!own.exists() && !rest.path.exists());
-    assert_eq!(crate::mounts::of(sleeper.tid(), Some("cpuset")).as_deref(), Some("/"));
+    assert_eq!(group::of(sleeper.tid(), Some("cpuset")).as_deref(), Some("/"));
 }
