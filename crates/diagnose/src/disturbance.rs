@@ -32,11 +32,9 @@
 
 mod backtrace;
 mod classify;
-mod counters;
 mod of_cycle;
 mod probe;
 mod report;
-mod tracepoints;
 
 use std::collections::HashMap;
 use std::io;
@@ -47,10 +45,10 @@ use std::time::Duration;
 
 use self::backtrace::Regions;
 use self::classify::{Classifier, Event};
-use self::counters::Counted;
 use self::probe::Probe;
-use self::tracepoints::Tracepoints;
-use crate::sys::perf;
+use crate::sys;
+use of_cycle::Counted;
+use probe::Tracepoints;
 
 pub use of_cycle::CycleWatch;
 pub use report::{Counts, Disturbances, First, Frame, MOST_CAUSES, Means};
@@ -168,7 +166,7 @@ impl Watched {
                 None => missing.push(format!("this machine has no system call `{name}`")),
             }
         }
-        if detail == Detail::Backtraces && perf::REGISTER_COUNT == 0 {
+        if detail == Detail::Backtraces && sys::REGISTER_COUNT == 0 {
             missing.push("backtraces are there on x86-64 and aarch64 only".to_owned());
         }
         let classifier = Classifier::new(subject.window.clone(), expected.clone());
@@ -228,7 +226,7 @@ impl Watched {
             Eye::Counters(counted) => counted.look(subject, classifier.tally_mut()),
             Eye::Probe(probe) => {
                 let software = probe.means() == Means::SoftwareEvents;
-                let glimpse = software.then(|| counters::system_call(subject.tid)).flatten();
+                let glimpse = software.then(|| of_cycle::system_call(subject.tid)).flatten();
                 let mut regions = Regions::default();
                 let mut region = |address| regions.name(address);
                 probe.drain(|at, event| classifier.take(at, event, &mut region));

@@ -26,7 +26,6 @@ pub mod recent;
 mod steal;
 mod sys;
 pub mod timeline;
-mod totals;
 pub mod trace;
 
 pub use attribute::{Evidence, attribute};

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use types::late::{LateReport, LateSpan};
 
+use crate::explanation::Totals;
 use crate::late::LateCycle;
-use crate::totals::Totals;
 
 /// Seconds that are kept.
 pub const KEPT_SECONDS: u64 = 600;

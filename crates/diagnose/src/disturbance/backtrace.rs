@@ -5,8 +5,6 @@
 //! later, by the unwind tables that every Rust program has (`.eh_frame`), so that neither frame
 //! pointers nor debug information are needed; with debug information there are files and lines.
 
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-mod unwind;
 /// No stacks are requested from the kernel on other processors (`perf::REGISTER_COUNT`).
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod unwind {
@@ -15,11 +13,17 @@ mod unwind {
     }
 }
 
-use std::fs::{self, File};
+use std::borrow::Cow;
+use std::fs;
+use std::fs::File;
 use std::path::PathBuf;
 
+use framehop::{
+    CacheNative, ExplicitModuleSectionInfo, MayAllocateDuringUnwind, Module, UnwindRegsNative, Unwinder,
+    UnwinderNative,
+};
 use object::read::elf::ElfFile;
-use object::{NativeEndian, Object, ObjectSegment, ReadCache, SegmentFlags, elf};
+use object::{NativeEndian, Object, ObjectSection, ObjectSegment, ReadCache, SegmentFlags, elf};
 
 use super::classify::Stack;
 use super::report::Frame;
@@ -27,7 +31,7 @@ use super::report::Frame;
 /// The calls on `stack`, innermost first, of a thread of this process.
 pub(super) fn backtrace(stack: &Stack) -> Vec<Frame> {
     let modules = modules();
-    let addresses = unwind::unwind(stack, &modules);
+    let addresses = unwind(stack, &modules);
     addresses.into_iter().flat_map(|address| name(address, &modules)).take(MOST_FRAMES).collect()
 }
 
@@ -149,3 +153,62 @@ fn name(address: u64, modules: &[Loaded]) -> Vec<Frame> {
 }
 
 const MOST_FRAMES: usize = 64;
+
+/// Addresses of the calls on a stack, innermost first.
+fn unwind(stack: &Stack, modules: &[Loaded]) -> Vec<u64> {
+    let mut unwinder = UnwinderNative::<Vec<u8>, MayAllocateDuringUnwind>::new();
+    modules.iter().filter_map(unwind_tables).for_each(|module| unwinder.add_module(module));
+    let mut cache = CacheNative::<MayAllocateDuringUnwind>::new();
+    let Some((pointer, registers, lowest)) = registers(stack) else { return Vec::new() };
+    let mut read = |address: u64| {
+        let at = address.checked_sub(lowest).and_then(|at| usize::try_from(at).ok()).ok_or(())?;
+        let bytes = stack.bytes.get(at..at.checked_add(8).ok_or(())?).ok_or(())?;
+        Ok(u64::from_ne_bytes(bytes.try_into().map_err(|_| ())?))
+    };
+    let mut frames = unwinder.iter_frames(pointer, registers, &mut cache, &mut read);
+    let mut addresses = Vec::new();
+    while let Ok(Some(frame)) = frames.next() {
+        addresses.push(frame.address_for_lookup());
+        if addresses.len() == MOST_FRAMES {
+            break;
+        }
+    }
+    addresses
+}
+
+/// Instruction pointer, registers, and where the copy begins.
+#[cfg(target_arch = "x86_64")]
+fn registers(stack: &Stack) -> Option<(u64, UnwindRegsNative, u64)> {
+    let &[frame, top, pointer] = stack.registers.as_slice() else { return None };
+    Some((pointer, UnwindRegsNative::new(pointer, top, frame), top))
+}
+
+#[cfg(target_arch = "aarch64")]
+fn registers(stack: &Stack) -> Option<(u64, UnwindRegsNative, u64)> {
+    let &[frame, link, top, pointer] = stack.registers.as_slice() else { return None };
+    Some((pointer, UnwindRegsNative::new(link, top, frame), top))
+}
+
+fn unwind_tables(loaded: &Loaded) -> Option<Module<Vec<u8>>> {
+    let cache = ReadCache::new(File::open(&loaded.path).ok()?);
+    let file = NativeElf::parse(&cache).ok()?;
+    let range = |name| {
+        let section = file.section_by_name(name)?;
+        Some(section.address()..section.address() + section.size())
+    };
+    let bytes = |name| {
+        let data = file.section_by_name(name)?.uncompressed_data().ok()?;
+        Some(Cow::into_owned(data))
+    };
+    let sections = ExplicitModuleSectionInfo {
+        base_svma: 0,
+        text_svma: range(".text"),
+        eh_frame_svma: range(".eh_frame"),
+        eh_frame: bytes(".eh_frame"),
+        eh_frame_hdr_svma: range(".eh_frame_hdr"),
+        eh_frame_hdr: bytes(".eh_frame_hdr"),
+        ..ExplicitModuleSectionInfo::default()
+    };
+    let name = loaded.path.display().to_string();
+    Some(Module::new(name, loaded.start..loaded.end, loaded.bias, sections))
+}

@@ -8,8 +8,10 @@ use types::cause::Kind;
 
 use super::classify::{Event, Source, Stack};
 use super::report::Means;
-use super::tracepoints::Tracepoints;
-use crate::sys::perf::{self, Ring, Wanted};
+use crate::sys;
+use crate::sys::{Ring, Wanted};
+use crate::trace::format::EventFormat;
+use crate::trace::tracefs::Tracefs;
 
 /// Events of a thread, and the ring they fall into.
 #[derive(Debug)]
@@ -23,7 +25,7 @@ pub(super) struct Probe {
 #[derive(Debug)]
 struct Opened {
     role: Role,
-    event: perf::Event,
+    event: sys::Event,
     asked: Subscription,
     happened: libc::c_int,
 }
@@ -32,15 +34,15 @@ struct Opened {
 #[derive(Clone, Debug)]
 struct Subscription {
     tid: i32,
-    source: perf::Source,
+    source: sys::Source,
     wanted: Wanted,
     /// Empty for none.
     filter: String,
 }
 
 impl Subscription {
-    fn open(&self) -> io::Result<perf::Event> {
-        let event = perf::Event::open(self.tid, self.source, self.wanted)?;
+    fn open(&self) -> io::Result<sys::Event> {
+        let event = sys::Event::open(self.tid, self.source, self.wanted)?;
         if !self.filter.is_empty() {
             event.filter(&self.filter)?;
         }
@@ -63,7 +65,7 @@ impl Opened {
 
     /// Opens it again, into the ring of `first`. Linux 6.18 would leave a tracepoint that has
     /// switched itself off stopped.
-    fn again(&mut self, first: &perf::Event) -> io::Result<()> {
+    fn again(&mut self, first: &sys::Event) -> io::Result<()> {
         self.event = self.asked.open()?;
         self.happened = 0;
         self.event.redirect_to(first)?;
@@ -102,15 +104,15 @@ impl Probe {
                 .push(Opened::new(role, Subscription { tid, source, wanted, filter: filter.to_owned() })?);
             Ok(())
         };
-        let point = |id: u16| perf::Source::Tracepoint(id.into());
+        let point = |id: u16| sys::Source::Tracepoint(id.into());
         let sleep = super::WAIT;
         open(Role::Switch, point(tracepoints.switch.id), plain, "")?;
         open(Role::Enter, point(tracepoints.enter.id), plain, "")?;
         // The wait's own return is not worth an event in every period.
         open(Role::Exit, point(tracepoints.exit.id), plain, &format!("id != {sleep}"))?;
-        open(Role::Fault { major: false }, perf::Source::MinorFaults, bare, "")?;
-        open(Role::Fault { major: true }, perf::Source::MajorFaults, bare, "")?;
-        if stacks && perf::REGISTER_COUNT > 0 {
+        open(Role::Fault { major: false }, sys::Source::MinorFaults, bare, "")?;
+        open(Role::Fault { major: true }, sys::Source::MajorFaults, bare, "")?;
+        if stacks && sys::REGISTER_COUNT > 0 {
             let stack = Wanted { stack: STACK_BYTES, ..bare };
             let others: String = expected.iter().map(|call| format!(" && id != {call}")).collect();
             let filter = format!("id != {sleep}{others}");
@@ -125,7 +127,7 @@ impl Probe {
             open(Role::Stack(Source::Preemption), point(tracepoints.switch.id), stack, &filter)?;
             // Not a second event of the two above: Linux gives both records the id of one
             // (perf_swevent shares the sample).
-            open(Role::Stack(Source::Fault), perf::Source::Faults, stack, "")?;
+            open(Role::Stack(Source::Fault), sys::Source::Faults, stack, "")?;
         }
         Self::begin(events, if stacks { ORDER_WITH_STACKS } else { ORDER }, Some(tracepoints))
     }
@@ -138,9 +140,9 @@ impl Probe {
             Opened::new(role, Subscription { tid, source, wanted, filter: String::new() })
         };
         let events = vec![
-            open(Role::Carrier, perf::Source::Dummy, switches)?,
-            open(Role::Fault { major: false }, perf::Source::MinorFaults, wanted)?,
-            open(Role::Fault { major: true }, perf::Source::MajorFaults, wanted)?,
+            open(Role::Carrier, sys::Source::Dummy, switches)?,
+            open(Role::Fault { major: false }, sys::Source::MinorFaults, wanted)?,
+            open(Role::Fault { major: true }, sys::Source::MajorFaults, wanted)?,
         ];
         Self::begin(events, ORDER, None)
     }
@@ -180,9 +182,9 @@ impl Probe {
         let Self { events, ring, tracepoints } = self;
         ring.drain(|kind, misc, record| {
             let told = match kind {
-                perf::RECORD_SAMPLE => sample(events, tracepoints.as_ref(), record),
-                perf::RECORD_SWITCH => switch(misc, record),
-                perf::RECORD_LOST => lost(record),
+                sys::RECORD_SAMPLE => sample(events, tracepoints.as_ref(), record),
+                sys::RECORD_SWITCH => switch(misc, record),
+                sys::RECORD_LOST => lost(record),
                 _ => None,
             };
             if let Some((at, event)) = told {
@@ -199,7 +201,7 @@ fn sample(events: &mut [Opened], tracepoints: Option<&Tracepoints>, record: &[u8
     let opened = events.iter_mut().find(|opened| opened.event.id() == id)?;
     opened.happened = opened.happened.saturating_add(1);
     let at = word(record, 24)?;
-    let rest = record.get(perf::SAMPLE_BYTES..)?;
+    let rest = record.get(sys::SAMPLE_BYTES..)?;
     // A 32-bit length precedes the fields.
     let fields = rest.get(4..).unwrap_or_default();
     let event = match opened.role {
@@ -235,17 +237,17 @@ fn stack(bytes: &[u8]) -> Option<Stack> {
     if word(bytes, 0)? == 0 {
         return None;
     }
-    let registers: Option<Vec<u64>> = (0..perf::REGISTER_COUNT).map(|it| word(bytes, 8 + 8 * it)).collect();
-    let rest = bytes.get(8 + 8 * perf::REGISTER_COUNT..)?;
+    let registers: Option<Vec<u64>> = (0..sys::REGISTER_COUNT).map(|it| word(bytes, 8 + 8 * it)).collect();
+    let rest = bytes.get(8 + 8 * sys::REGISTER_COUNT..)?;
     let room = usize::try_from(word(rest, 0)?).ok()?;
     let filled = usize::try_from(word(rest, 8 + room)?).ok()?;
     Some(Stack { registers: registers?, bytes: rest.get(8..8 + filled.min(room))?.to_vec() })
 }
 
 fn switch(misc: u16, record: &[u8]) -> Option<(u64, Event)> {
-    let event = match misc & perf::MISC_SWITCH_OUT {
+    let event = match misc & sys::MISC_SWITCH_OUT {
         0 => Event::In,
-        _ => Event::Out { preempted: misc & perf::MISC_SWITCH_OUT_PREEMPT != 0 },
+        _ => Event::Out { preempted: misc & sys::MISC_SWITCH_OUT_PREEMPT != 0 },
     };
     Some((time_of(record)?, event))
 }
@@ -276,3 +278,42 @@ const STACK_BYTES: u32 = 24 << 10;
 const STATES: i64 = 0xFF;
 const INTERRUPTIBLE: i64 = 1;
 const PREEMPTED: i64 = 0x100;
+
+/// Formats of the tracepoints; their ids are what perf_event_open(2) knows them by.
+#[derive(Clone, Debug)]
+pub(super) struct Tracepoints {
+    /// The thread is switched out.
+    pub(super) switch: EventFormat,
+    /// It enters a system call.
+    pub(super) enter: EventFormat,
+    /// It comes back from one.
+    pub(super) exit: EventFormat,
+    /// It enters `clock_nanosleep`; a kernel without `CONFIG_FTRACE_SYSCALLS` has none.
+    pub(super) sleep: Option<EventFormat>,
+}
+
+impl Tracepoints {
+    /// Reads them.
+    ///
+    /// # Errors
+    /// tracefs cannot be opened, or a tracepoint is missing: a sentence.
+    pub(super) fn read() -> Result<Self, String> {
+        let tracefs = Tracefs::open().map_err(|error| error.to_string())?;
+        let read = |event: &str, fields: &[&str]| {
+            let text = tracefs.read(&format!("events/{event}/format"));
+            let text = text.map_err(|error| format!("the kernel's tracepoint {event}: {error}"))?;
+            let format = EventFormat::parse(&text);
+            let format = format.ok_or_else(|| format!("the format of {event} is not understood"))?;
+            match fields.iter().find(|name| format.field(name).is_none()) {
+                None => Ok(format),
+                Some(name) => Err(format!("tracepoint {event} has no field {name}")),
+            }
+        };
+        Ok(Self {
+            switch: read("sched/sched_switch", &["prev_state", "next_comm"])?,
+            enter: read("raw_syscalls/sys_enter", &["id", "args"])?,
+            exit: read("raw_syscalls/sys_exit", &["id"])?,
+            sleep: read("syscalls/sys_enter_clock_nanosleep", &[]).ok(),
+        })
+    }
+}
