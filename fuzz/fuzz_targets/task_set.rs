@@ -6,7 +6,7 @@ use libfuzzer_sys::fuzz_target;
 use robot::task_set::{Decided, parse};
 use schedulability::sensitivity::{Growing, slack};
 use schedulability::timeline::Timeline;
-use schedulability::verdict::meets_deadlines;
+use schedulability::sensitivity::meets_deadlines;
 use schedulability::{
     Effort, Policy, ResponseTime, TaskSet, assignment, earliest_deadline, fixed_priority,
 };

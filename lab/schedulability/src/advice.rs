@@ -2,11 +2,10 @@
 
 use crate::Policy;
 use crate::assignment::{audsley, deadline_monotonic};
-use crate::deadlines::meets_deadlines;
 use crate::earliest_deadline::Feasibility;
 use crate::effort::Effort;
 use crate::fixed_priority::{ResponseTime, late_window};
-use crate::sensitivity::largest_wcet;
+use crate::sensitivity::{largest_wcet, meets_deadlines};
 use crate::task::TaskSet;
 use crate::verdict::Analysis;
 

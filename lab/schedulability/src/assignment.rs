@@ -1,9 +1,9 @@
 //! Assignment of priorities and processors to tasks.
 
 use crate::Policy;
-use crate::deadlines::meets_deadlines;
 use crate::effort::Effort;
 use crate::fixed_priority::response_time;
+use crate::sensitivity::meets_deadlines;
 use crate::task::{Task, TaskSet};
 
 /// Gives higher priorities to shorter periods (Liu and Layland 1973): optimal when deadlines equal

@@ -4,11 +4,11 @@
 //! cent: at 25 all deadlines are still met at 1.25 times the execution time. Below 0 it is the cut
 //! that is needed.
 
-use crate::deadlines;
 use crate::effort::Effort;
 use crate::fixed_priority::Scale;
 use crate::task::TaskSet;
 use crate::utilisation::compare_with_one;
+use crate::{Policy, earliest_deadline, fixed_priority, utilisation};
 
 /// Tasks with growing execution times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -176,7 +176,7 @@ fn meets_when_scaled(
         return false;
     }
     let mut cpus = affected_processors(set, growing).into_iter();
-    cpus.all(|cpu| deadlines::meets_when_scaled(set, cpu, scale, effort))
+    cpus.all(|cpu| cpu_meets_when_scaled(set, cpu, scale, effort))
 }
 
 /// Processors with growing tasks.
@@ -198,6 +198,38 @@ const STEPS: u128 = 256;
 
 /// Utilisation at which MAST stops, as a fraction.
 const MAST_LIMIT: (u128, u128) = (9_975, 10_000);
+
+/// True if all tasks of a processor are proven to meet their deadlines.
+#[must_use]
+pub fn meets_deadlines(set: &TaskSet, cpu: usize, effort: &Effort) -> bool {
+    cpu_meets_when_scaled(set, cpu, &|_| Scale::ONE, effort)
+}
+
+/// True if they are proven to meet them with execution times scaled.
+pub(crate) fn cpu_meets_when_scaled(
+    set: &TaskSet,
+    cpu: usize,
+    scale: &impl Fn(usize) -> Scale,
+    effort: &Effort,
+) -> bool {
+    let here = || set.tasks.iter().enumerate().filter(|(_, task)| task.cpu == cpu);
+    match set.policy {
+        Policy::FixedPriority => here().all(|(place, _)| fixed_priority::meets(set, place, scale, effort)),
+        Policy::EarliestDeadline => earliest_deadline::meets(set, cpu, scale, effort),
+        Policy::Reservation => {
+            let (numerator, denominator) = utilisation::DEFAULT_LIMIT;
+            let shares: Vec<_> = here()
+                .map(|(place, task)| {
+                    let Scale { numerator: factor, denominator: unit } = scale(place);
+                    let cost = u128::from(task.wcet_ns) * factor * u128::from(denominator);
+                    (cost, u128::from(task.period_ns) * unit * u128::from(numerator))
+                })
+                .collect();
+            compare_with_one(shares.iter().copied()).is_some_and(std::cmp::Ordering::is_le)
+                && earliest_deadline::meets(set, cpu, scale, effort)
+        }
+    }
+}
 
 #[cfg(test)]
 mod tests {
@@ -226,7 +258,7 @@ mod tests {
         let tasks: Vec<_> = (0..5)
             .map(|n| Task::new(n.to_string(), 99 - n as u32, times[n].0 * 1_000_000, times[n].1 * 1_000))
             .collect();
-        let responses = crate::fixed_priority::response_times(&TaskSet::new(tasks.clone()));
+        let responses = fixed_priority::response_times(&TaskSet::new(tasks.clone()));
         let responses: Vec<_> = responses.into_iter().map(|response| response.ns().unwrap()).collect();
         assert_eq!(responses, [29_000, 461_000, 1_051_000, 1_511_000, 2_273_000]);
         // Printed with one digit.

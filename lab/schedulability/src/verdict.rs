@@ -1,14 +1,12 @@
 //! Complete analysis of a task set: [`analyse`].
 
-use crate::Policy;
 use crate::blocking::blocking;
-use crate::earliest_deadline;
 use crate::effort::Effort;
 use crate::fixed_priority::{self, ResponseTime};
-use crate::reservation;
 use crate::sensitivity::{self, Growing, Slack, affected_processors};
 use crate::task::{TaskError, TaskSet};
 use crate::utilisation::utilisation;
+use crate::{Policy, earliest_deadline, utilisation};
 
 /// Result of an analysis.
 #[derive(Clone, Debug, PartialEq)]
@@ -99,7 +97,7 @@ fn processor(set: &TaskSet, cpu: usize, effort: &Effort) -> Processor {
         tasks: tasks.len(),
         feasibility: by_deadline.then(|| earliest_deadline::feasibility(set, cpu, effort)),
         admitted: (set.policy == Policy::Reservation)
-            .then(|| reservation::is_admitted(&tasks, 1, reservation::DEFAULT_LIMIT)),
+            .then(|| utilisation::is_admitted(&tasks, 1, utilisation::DEFAULT_LIMIT)),
     }
 }
 
