@@ -3,10 +3,9 @@
 
 use std::fmt::Write as _;
 
-use crate::box_picture;
 use crate::boxes::Boxes;
 use crate::picture::{Kind, picture, printable};
-use crate::{Plot, Report, Section, Table};
+use crate::{Plot, Report, Section, Table, boxes};
 
 impl Report {
     /// The report as an HTML page, which is also well-formed XML.
@@ -89,7 +88,7 @@ fn write_boxes(page: &mut String, boxes: &Boxes) {
          circle at the farthest beyond, at the edge if it is farther away",
         boxes.caption
     );
-    write_figure(page, box_picture::picture(boxes), &caption);
+    write_figure(page, boxes::picture(boxes), &caption);
 }
 
 fn write_figure(page: &mut String, drawn: Result<Option<String>, String>, caption: &str) {

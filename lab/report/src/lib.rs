@@ -17,13 +17,10 @@
 //! | [`numbers`] | numbers as text |
 #![forbid(unsafe_code)]
 
-mod box_picture;
 pub mod boxes;
 pub mod compare;
 pub mod cycle;
 mod html;
-mod json;
-mod markdown;
 pub mod numbers;
 mod picture;
 pub mod plots;
@@ -32,8 +29,7 @@ mod recorded;
 mod save;
 mod text;
 
-pub use json::NotAReport;
-pub use save::{Saved, save};
+pub use save::{NotAReport, Saved, save};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
