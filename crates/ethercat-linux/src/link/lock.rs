@@ -11,8 +11,6 @@
 //! name, the list of sockets alone is the lock: a program that opens the interface has a socket in
 //! the list before it reads the list, so that of two in the same instant at most one continues.
 
-use std::fmt;
-use std::fs;
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
 use std::os::linux::net::SocketAddrExt;
@@ -20,11 +18,12 @@ use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
+use std::{fmt, fs};
 
 use rustix::net::{AddressFamily, Shutdown, SocketAddrUnix, SocketFlags, SocketType};
 
 use crate::sys::packet_socket::interface_index;
-use crate::sys::peer::peer;
+use crate::sys::peer;
 
 /// The interface is ours until this is dropped or the process ends.
 #[derive(Debug)]

@@ -3,16 +3,15 @@
 
 mod attach;
 
-use std::fmt;
-use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::time::Duration;
+use std::{fmt, io};
 
-use super::interface::Interface;
+use super::interface_link::Interface;
 use super::lock::Owner;
 use super::{Link, OpenError, copy};
 use crate::sys::bpf::Redirect;
-use crate::sys::poll::ppoll;
+use crate::sys::ppoll;
 use crate::sys::xdp_socket::XdpSocket;
 use rt::clock::{Clock, MonotonicClock};
 

@@ -1,13 +1,11 @@
 //! A raw socket for the EtherCAT frames of one interface (AF_PACKET, packet(7)).
 
 use std::ffi::{CStr, CString};
-use std::io;
-use std::mem;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
-use std::ptr;
 use std::time::Duration;
+use std::{io, mem, ptr};
 
-use super::poll::ppoll;
+use super::ppoll;
 
 /// EtherType of EtherCAT (ETG.1000.4, 5.1).
 pub(super) const ETHERTYPE: u16 = 0x88A4;

@@ -5,16 +5,14 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use rustix::io::Errno;
-use rustix::net::sockopt;
 use rustix::net::xdp::{
     SocketAddrXdp, SocketAddrXdpFlags, XDP_PGOFF_RX_RING, XDP_PGOFF_TX_RING,
     XDP_UMEM_PGOFF_COMPLETION_RING, XDP_UMEM_PGOFF_FILL_RING, XdpDesc, XdpDescOptions, XdpMmapOffsets,
     XdpOptionsFlags,
 };
-use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, sockopt};
 
-use super::xdp_memory::{Memory, PLACE, place, place_of};
-use super::xdp_ring::Ring;
+use super::xdp_ring::{Memory, PLACE, Ring, place, place_of};
 
 /// Frames received and not yet taken: beyond these the kernel drops, and counts.
 const RECEIVED: u32 = 128;
