@@ -42,8 +42,7 @@ use crate::fake::{self, scene::Scene};
 use crate::motor::WheelSettings;
 use crate::pair::ordinary::{self, Exchanges, Surroundings};
 use crate::pair::real_time::{LONGEST_RECEIVED, RealTimeTask};
-use crate::pair::status::Shared;
-use crate::pair::{Datagram, DeviceStatus, Driver, Work};
+use crate::pair::{Datagram, DeviceStatus, Driver, Shared, Work};
 use crate::peripheral::{Kind, Peripheral, WheelDrives};
 use crate::task::actuators::ActuatorsWork;
 use crate::task::imu::ImuWork;
@@ -244,7 +243,7 @@ impl Start<'_> {
                         self.join(pair, work, LedStrip::new(Spi::new(path), chip, brightness), None)
                     }
                     None => {
-                        let strip = fake::strip::Strip::default();
+                        let strip = fake::Strip::default();
                         self.join(pair, work, LedStrip::new(strip, chip, brightness), None)
                     }
                 }

@@ -15,7 +15,7 @@ use ipc::sensor::{Imu, Led, LedRequest, Pattern, Sonar, WheelRequest, Wheels};
 use onbeat_devices::driver::spi::{Mode, Spi, Wire};
 use onbeat_devices::imu::mpu6050::{ADDRESS, SET_UP, register};
 use onbeat_devices::imu::myahrs;
-use onbeat_devices::motor::{as5045, mcp49x2};
+use onbeat_devices::motor::{self, as5045};
 use onbeat_devices::pair::Stage;
 use onbeat_devices::task::actuators::WheelLimits;
 use onbeat_devices::{Kind, WheelDrives};
@@ -288,9 +288,9 @@ fn kernel_spi_carries_words_and_no_encoder_means_no_motion() {
         return testkit::skip!("needs an SPI bus without a device (ONBEAT_TEST_SPI=/dev/spidevB.C)");
     };
     let mut wire = Spi::new(&bus);
-    wire.open(mcp49x2::SPEED, Mode::RestsLow).unwrap();
+    wire.open(motor::MCP49X2_SPEED, Mode::RestsLow).unwrap();
     for channel in [0, 1] {
-        wire.send(&mcp49x2::word(types::DacChip::Mcp4912, channel, 0.0)).unwrap();
+        wire.send(&motor::mcp49x2_word(types::DacChip::Mcp4912, channel, 0.0)).unwrap();
     }
     let mut reading = [0x55; as5045::LENGTH];
     wire.receive(&mut reading).unwrap();

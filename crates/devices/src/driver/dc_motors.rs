@@ -11,7 +11,8 @@ use types::DacChip;
 
 use super::actuators::Drives;
 use super::spi::{Mode, Wire};
-use crate::motor::{Fault, Wheel, WheelSettings, as5045, mcp49x2};
+use crate::motor;
+use crate::motor::{Fault, Wheel, WheelSettings, as5045};
 use crate::pair::{DeviceError, Remarks};
 use crate::task::actuators::Feedback;
 
@@ -49,7 +50,7 @@ impl<W: Wire> DcMotors<W> {
     }
 
     fn set(&mut self, channel: usize, share: f64) -> Result<(), DeviceError> {
-        let word = mcp49x2::word(self.chip, channel, share);
+        let word = motor::mcp49x2_word(self.chip, channel, share);
         self.converter.send(&word).map_err(|error| DeviceError::new("the converter", error))
     }
 
@@ -119,7 +120,7 @@ impl<W: Wire> Drives for DcMotors<W> {
 
     fn open(&mut self) -> Result<String, DeviceError> {
         let wrong = |error| DeviceError::new("the converter", error);
-        self.converter.open(mcp49x2::SPEED, Mode::RestsLow).map_err(wrong)?;
+        self.converter.open(motor::MCP49X2_SPEED, Mode::RestsLow).map_err(wrong)?;
         self.held = true;
         self.stop()?;
         for (encoder, name) in self.encoders.iter_mut().zip(NAMES) {
@@ -299,9 +300,9 @@ mod tests {
         motors.misbehave(0, Broken::Low);
         // Remains of a killed process.
         let mut left = motors.converter();
-        left.open(mcp49x2::SPEED, Mode::RestsLow).unwrap();
+        left.open(motor::MCP49X2_SPEED, Mode::RestsLow).unwrap();
         for channel in [0, 1] {
-            left.send(&mcp49x2::word(DacChip::Mcp4912, channel, 0.5)).unwrap();
+            left.send(&motor::mcp49x2_word(DacChip::Mcp4912, channel, 0.5)).unwrap();
         }
         assert!(motors.outputs().iter().all(|output| *output > 0.4), "{:?}", motors.outputs());
         let error = driver.open().unwrap_err();

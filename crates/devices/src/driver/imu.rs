@@ -8,8 +8,7 @@ use i2cdev::linux::LinuxI2CDevice;
 use rt::clock::now_ns;
 
 use crate::imu::mpu6050::{IDENTITY, MEASURED, Raw, SET_UP, register};
-use crate::pair::datagram::Poke;
-use crate::pair::{DeviceError, Driver, Remarks};
+use crate::pair::{DeviceError, Driver, Poke, Remarks};
 use crate::task::imu::Sample;
 
 /// Interface between the driver and a bus: registers that are read and written in sequence.

@@ -7,8 +7,7 @@ use types::ImuOutput;
 
 use super::imu::Registers;
 use crate::imu::myahrs::{ATTITUDE, Attitude, IDENTITY, MOTION, READY, motion, register};
-use crate::pair::datagram::Poke;
-use crate::pair::{DeviceError, Driver, Remarks};
+use crate::pair::{DeviceError, Driver, Poke, Remarks};
 use crate::task::imu::Sample;
 
 /// Driver of a myAHRS+.

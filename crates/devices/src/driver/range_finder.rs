@@ -7,8 +7,7 @@ use ipc::sensor::MOST_POINTS;
 use rt::clock::now_ns;
 
 use super::serial::Serial;
-use crate::pair::datagram::Poke;
-use crate::pair::{DeviceError, Driver, Remarks};
+use crate::pair::{DeviceError, Driver, Poke, Remarks};
 use crate::scip::session::TIMEOUT;
 use crate::scip::{Event, Parameters, Session};
 use crate::task::range_finder::Sample;

@@ -7,8 +7,7 @@ use std::time::{Duration, Instant};
 use gpiocdev::Request;
 use gpiocdev::line::{EdgeDetection, EdgeKind, EventClock, Value};
 
-use crate::pair::datagram::Poke;
-use crate::pair::{DeviceError, Driver};
+use crate::pair::{DeviceError, Driver, Poke};
 use crate::sonar::{Edge, Listener, Outcome, TRIGGER};
 use crate::task::sonar::Sample;
 

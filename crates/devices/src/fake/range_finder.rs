@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use rt::clock::now_ns;
 
-use super::pty::Pty;
+use super::Pty;
 use super::scene::Scene;
 
 pub use sensor::Sensor;

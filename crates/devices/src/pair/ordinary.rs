@@ -10,8 +10,7 @@ use ipc::channel::Channel;
 use rt::clock::now_ns;
 use thiserror::Error;
 
-use super::Datagram;
-use super::status::{Shared, Stage};
+use super::{Datagram, Shared, Stage};
 
 /// Driver of a device. It may wait, allocate and make system calls, but must return within about
 /// the `timeout` it is given.

@@ -2,8 +2,7 @@
 
 use ipc::sensor::{Head, WheelRequest, Wheels};
 
-use crate::pair::datagram::{Put, Take};
-use crate::pair::{Datagram, Moment, Work};
+use crate::pair::{Datagram, Moment, Put, Take, Work};
 
 /// Commanded velocities of the wheels.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -4,8 +4,7 @@ use ipc::sensor::{Head, Imu};
 use types::ImuUnit;
 
 use crate::imu::{Motion, Orientation, mpu6050, myahrs};
-use crate::pair::datagram::{Poke, Put, Take};
-use crate::pair::{Datagram, Moment, Work};
+use crate::pair::{Datagram, Moment, Poke, Put, Take, Work};
 
 /// Measurement of the unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

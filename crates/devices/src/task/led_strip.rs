@@ -2,9 +2,9 @@
 
 use ipc::sensor::{Head, Led, LedRequest, Pattern};
 
-use crate::led::{Colour, MOST_LEDS, pattern};
-use crate::pair::datagram::{Put, Take};
-use crate::pair::{Datagram, Moment, Work};
+use crate::led;
+use crate::led::{Colour, MOST_LEDS};
+use crate::pair::{Datagram, Moment, Put, Take, Work};
 
 /// Colours of the strip.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -105,7 +105,7 @@ impl Work for LedStripWork {
     fn step(&mut self, moment: &Moment, request: &mut Frame) -> bool {
         request.count = self.leds;
         let elapsed_ns = moment.release_ns.saturating_sub(self.since_ns);
-        pattern::paint(&self.shows, elapsed_ns, &mut request.leds[..self.leds]);
+        led::paint(&self.shows, elapsed_ns, &mut request.leds[..self.leds]);
         true
     }
 

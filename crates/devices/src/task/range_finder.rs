@@ -2,8 +2,7 @@
 
 use ipc::sensor::{Head, MOST_POINTS, ScanHead};
 
-use crate::pair::datagram::{Poke, Put, Take};
-use crate::pair::{Datagram, Moment, Work};
+use crate::pair::{Datagram, Moment, Poke, Put, Take, Work};
 
 /// Scan as received from the device.
 #[derive(Clone, Debug, PartialEq, Eq)]

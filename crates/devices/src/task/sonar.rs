@@ -2,8 +2,7 @@
 
 use ipc::sensor::{Head, Sonar};
 
-use crate::pair::datagram::{Poke, Put, Take};
-use crate::pair::{Datagram, Moment, Work};
+use crate::pair::{Datagram, Moment, Poke, Put, Take, Work};
 use crate::sonar::{FIELD_OF_VIEW, LONGEST, Median, SHORTEST, metres};
 
 /// Outcome of a ping.

@@ -91,7 +91,7 @@ impl Subject {
                 let work = LedStripWork::new(leds);
                 match spi {
                     Some(path) => Self::of(work, LedStrip::new(Spi::new(path), chip, brightness)),
-                    None => Self::of(work, LedStrip::new(fake::strip::Strip::default(), chip, brightness)),
+                    None => Self::of(work, LedStrip::new(fake::Strip::default(), chip, brightness)),
                 }
             }
             Kind::Imu { unit, output, i2c } => {
