@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 
 use crate::Error;
-use crate::sys::network::own_network;
+use crate::sys::own_network;
 
 /// Both ends of a cable.
 #[derive(Debug)]

@@ -1,11 +1,13 @@
-//! Child process that is watched, stopped in order, and never left behind.
+//! Child process that is watched, stopped in order, and never left behind; the folder for its socket.
 
 use std::fmt::Write as _;
 use std::io::Read;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
-use std::thread::{self, JoinHandle};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -169,3 +171,27 @@ fn words(command: &Command) -> String {
 
 /// Longest wait for an orderly stop, also on a machine under load.
 const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Folder for a socket, removed on drop. The experiment's own folder may have a path too long for a
+/// socket.
+pub(crate) struct SocketFolder(pub(crate) PathBuf);
+
+impl SocketFolder {
+    /// Makes one, with the experiment's name in its own.
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub(crate) fn new(experiment: &str) -> Result<Self, Error> {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let (process, number) = (std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
+        let path = std::env::temp_dir().join(format!("onbeat-measure-{experiment}-{process}-{number}"));
+        std::fs::create_dir_all(&path).map_err(|error| Error::file(&path, error))?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for SocketFolder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}

@@ -1,26 +1,17 @@
 //! The experiments' command line, one file each.
 
 pub(crate) mod analyse;
-mod answer;
 mod continued;
-mod cost;
 mod culprit;
 mod devices;
 mod ecci;
 mod interference;
 mod interrupt;
 mod ipc;
-mod load;
 mod man;
 mod navigation;
-mod omni;
-mod pilot;
 pub(crate) mod report;
-mod servo;
-mod tasks;
 mod tuning;
-mod wakeup;
-mod xddp;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -40,15 +31,15 @@ pub(crate) enum Measure {
     /// Period jitter of the bus under load, seen by an independent observer at the other end of the cable
     Interference(interference::Interference),
     /// Two periodic tasks on one CPU beside their computed response times
-    Tasks(tasks::Tasks),
+    Tasks(devices::Tasks),
     /// Our pacer beside cyclictest: the same priority, CPU and period, in turns
-    Wakeup(wakeup::Wakeup),
+    Wakeup(interrupt::Wakeup),
     /// From an interrupt to user code: timers, frames, a GPIO line
     Interrupt(interrupt::Interrupt),
     /// Cost of semaphores, mutexes, queues, pipes, futexes, eventfds and our own shared-memory interface
     Ipc(ipc::Ipc),
     /// A message through a port: from a real-time task to an ordinary one, and back, with each way to wake it
-    Xddp(xddp::Xddp),
+    Xddp(ipc::Xddp),
     /// Cost to the cycle of sharing its state with 0, 1, 8 and 64 readers: our shared-memory interface beside mutexes
     Ecci(ecci::Ecci),
     /// The service robot's five devices, each a real-time task and an ordinary one: periods, responses, utilisation
@@ -56,20 +47,20 @@ pub(crate) enum Measure {
     /// A robot round an obstacle: the actuator's period in one ordinary process and through the IPC
     Navigation(navigation::Navigation),
     /// An omnidirectional robot on its path, by the convolution-based generator
-    Omni(omni::Omni),
+    Omni(navigation::Omni),
     /// Cost of a cycle by the number of its SubDevices, axes and signals
-    Cost(cost::Cost),
+    Cost(ipc::Cost),
     /// Six servo drives for a minute: T_period, T_jitter, T_exec
-    Servo(servo::Servo),
+    Servo(tuning::Servo),
     /// Put one of the experiments' loads on this machine until it is ended
     #[command(hide = true)]
-    Load(load::Load),
+    Load(culprit::Load),
     /// Drive a base along the course of `navigation`
     #[command(hide = true)]
-    Pilot(pilot::Pilot),
+    Pilot(navigation::Pilot),
     /// Answer a cycle of `ecci` as its controller process
     #[command(hide = true)]
-    Answer(answer::Answer),
+    Answer(ecci::Answer),
     /// Take a CPU from a cycle now and then, to try out `onbeat run --explain`
     Culprit(culprit::Culprit),
     /// Write the manual pages of `onbeat` and `onbeat-measure` into a folder

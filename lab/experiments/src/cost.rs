@@ -3,8 +3,6 @@
 
 mod bench;
 mod cases;
-mod exchange;
-mod fit;
 mod sweep;
 
 use std::io;

@@ -2,7 +2,6 @@
 //! channel: periods and response times of the real-time tasks (service robot paper, Table 1), and
 //! their schedulability.
 
-mod bounds;
 mod conduct;
 mod direct;
 mod response;
@@ -206,8 +205,8 @@ impl Devices {
         }
         Paper::ServiceRobot.append(&["Table 1", "utilisation", "Figures 5 and 6"], &mut report);
         let [executions, responses] = self.times(ran, waited);
-        report.sections.extend(bounds::sections(&self.peripherals, &executions, EXECUTIONS));
-        report.sections.extend(bounds::sections(&self.peripherals, &responses, RESPONSES));
+        report.sections.extend(world::sections(&self.peripherals, &executions, EXECUTIONS));
+        report.sections.extend(world::sections(&self.peripherals, &responses, RESPONSES));
         report.sections.push(ordinary(&self.peripherals, ran));
         let responses: Vec<Durations> = self
             .peripherals
@@ -222,9 +221,9 @@ impl Devices {
 
     /// Median and longest times of each task: of jobs that wait for nothing, and responses of
     /// devices alone.
-    fn times(&self, ran: &[Ran], waited: &Waited) -> [Vec<Option<bounds::Times>>; 2] {
-        let executions = ran.iter().map(|it| bounds::times(&it.executions())).collect();
-        let responses = waited.alone.iter().map(|it| bounds::times(&it.responses())).collect();
+    fn times(&self, ran: &[Ran], waited: &Waited) -> [Vec<Option<world::Times>>; 2] {
+        let executions = ran.iter().map(|it| world::times(&it.executions())).collect();
+        let responses = waited.alone.iter().map(|it| world::times(&it.responses())).collect();
         [executions, responses]
     }
 
@@ -266,8 +265,8 @@ impl Devices {
         };
         let mut values = facts([("tasks", self.peripherals.iter().zip(ran).map(task).collect())]);
         let [executions, responses] = self.times(ran, waited);
-        values.insert("bounds".into(), bounds::values(&self.peripherals, &executions));
-        values.insert("bounds_of_responses".into(), bounds::values(&self.peripherals, &responses));
+        values.insert("bounds".into(), world::values(&self.peripherals, &executions));
+        values.insert("bounds_of_responses".into(), world::values(&self.peripherals, &responses));
         values.extend(waited.values(&self.peripherals));
         values
     }

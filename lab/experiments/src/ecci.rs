@@ -8,7 +8,6 @@
 mod answer;
 mod flow;
 mod process;
-mod tables;
 mod turn;
 mod verdict;
 mod way;
@@ -172,7 +171,7 @@ impl Ecci {
                 self.samples
             ),
         );
-        tables::all(cells, &mut report);
+        verdict::all(cells, &mut report);
         report.values =
             facts([("axes", self.axes.into()), ("cells", cells.iter().map(Cell::value).collect())]);
         self.doubts(cells, &mut report);

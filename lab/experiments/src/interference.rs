@@ -12,7 +12,6 @@ mod edges;
 mod judge;
 mod sweep;
 mod tables;
-mod wave;
 
 use std::ffi::OsString;
 use std::fs;
@@ -27,7 +26,7 @@ use report::Report;
 
 pub use edges::{Edges, edges_of_file};
 pub use judge::{Judgement, judge_file, judge_stream};
-pub use wave::Wave;
+pub use sweep::Wave;
 
 use crate::cable::{Cable, FAR, NEAR};
 use crate::load::{HostMemory, Load};

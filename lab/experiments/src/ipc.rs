@@ -2,11 +2,9 @@
 
 mod cell;
 mod mechanism;
-mod port;
 mod round_trip;
 mod sender;
 mod tables;
-mod within;
 
 use std::io;
 use std::time::Duration;
@@ -15,11 +13,9 @@ use report::{Report, Row, Section, Table};
 use serde::{Deserialize, Serialize};
 
 use self::mechanism::{Mechanism, Parties};
-use self::port::WakingPort;
 use self::round_trip::{Taken, Turns, call_batches, take_turns};
 use self::sender::{Sending, Sent};
 use self::tables::{calls_table, halved, values};
-use self::within::Within;
 use crate::distribution::{self, Durations};
 use crate::paper::Paper;
 use crate::peers::hand_over::{HandOver, HandedOver};
@@ -28,6 +24,8 @@ use crate::surroundings::Surroundings;
 use crate::sys::mutex::Protocol;
 use crate::thread::{default_cpu, real_time};
 use crate::{Context, Error};
+use cell::Within;
+use mechanism::WakingPort;
 
 /// Settings of the experiment.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,7 +96,7 @@ impl Ipc {
         for raw in raws.into_iter().flatten() {
             raw.finish(facts([]))?;
         }
-        let within = || within::conduct(self.within, self.cpu, context);
+        let within = || cell::conduct(self.within, self.cpu, context);
         if let Some((shared, doubts)) = context.cell("two-tasks", within)? {
             found.within = shared;
             found.refused(doubts);
@@ -285,8 +283,8 @@ impl Ipc {
         report.sections.push(distribution::table(&caption, "mechanism", &higher));
         report.sections.push(self.peer_table(cells, found));
         report.sections.push(Section::Text(CALLS.into()));
-        report.sections.push(within::table(&found.within));
-        report.sections.push(Section::Text(within::REMARK.into()));
+        report.sections.push(cell::table(&found.within));
+        report.sections.push(Section::Text(cell::REMARK.into()));
         let priorities = format!("priorities {} and {}", self.higher, self.priority);
         report.sections.push(sender::table(&found.sent, &priorities));
         Paper::Controllers.append(&["Table 4", "Table 5"], report);

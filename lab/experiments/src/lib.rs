@@ -36,7 +36,6 @@
 pub mod beside;
 pub mod cable;
 pub mod child;
-mod clocks;
 pub mod convolution;
 pub mod cost;
 pub mod culprit;
@@ -60,7 +59,6 @@ pub mod progress;
 mod raw;
 pub mod runner;
 pub mod servo;
-mod socket_folder;
 pub mod surroundings;
 mod sys;
 pub mod tasks;

@@ -8,7 +8,6 @@ pub(crate) mod log;
 pub mod pilot;
 pub mod planner;
 mod ros2;
-mod stress;
 mod tables;
 
 use std::ffi::OsString;
@@ -184,7 +183,7 @@ impl Navigation {
         );
         report.condition("actuator task", format!("every {period_us} us: one cycle of the bus"));
         report.condition("planner", format!("a dynamic window every 50 ms; {}", self.planner.words()));
-        report.condition("load", stress::words());
+        report.condition("load", pilot::words());
         report.condition("duration", format!("{} s each", self.duration.as_secs_f64()));
         tables::sections(self, cells, &mut report)?;
         Ok(report)

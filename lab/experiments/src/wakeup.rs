@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::distribution::{self, Durations};
-use crate::peers::cyclictest::Cyclictest;
+use crate::peers::Cyclictest;
 use crate::raw::{Raw, facts};
 use crate::surroundings::Surroundings;
 use crate::thread::{default_cpu, real_time, spinning};

@@ -4,7 +4,6 @@ mod bus;
 mod gantt;
 mod json;
 mod source;
-mod svg;
 mod text;
 
 use std::path::{Path, PathBuf};
@@ -188,7 +187,7 @@ fn draw(set: &TaskSet, found: &schedulability::Analysis, path: &Path) -> Result<
         let remedy = "for another format, convert it: rsvg-convert OUT.svg -o OUT.png";
         return Err(Failure::new(format!("--gantt {file}: expected a name that ends in .svg; {remedy}")));
     }
-    std::fs::write(path, svg::of(&picture))
+    std::fs::write(path, gantt::of(&picture))
         .map_err(|error| Failure::new(format!("{}: cannot be written ({error})", path.display())))
 }
 

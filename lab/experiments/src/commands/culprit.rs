@@ -1,16 +1,19 @@
-//! `onbeat-measure culprit`: a culprit, to try out `onbeat run --explain`.
+//! Loads: `onbeat-measure culprit`, to try out `onbeat run --explain`, and `load`.
 
 use std::fs::File;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::Args;
-use onbeat_experiments::culprit::{self, Culprit as Settings};
-
-use super::{lasting, turn};
+use clap::builder::PossibleValuesParser;
 use cli::failure::Failure;
 use cli::output;
 use cli::stop::Stop;
+use onbeat_experiments::culprit;
+use onbeat_experiments::culprit::Culprit as Settings;
+use rustix::process::{Signal, set_parent_process_death_signal};
+
+use super::{lasting, turn};
 
 #[derive(Args, Debug)]
 pub(crate) struct Culprit {
@@ -75,5 +78,42 @@ impl Culprit {
             intervals.len(),
             culprit.busy
         ))
+    }
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Load {
+    /// The load
+    #[arg(value_name = "LOAD", value_parser = PossibleValuesParser::new(onbeat_experiments::load::Load::all().into_iter().map(onbeat_experiments::load::Load::name)))]
+    load: String,
+
+    /// Folder of its files; they never stay. Without it the system's folder for temporary files
+    #[arg(long, value_name = "DIR")]
+    directory: Option<PathBuf>,
+
+    /// Say which GPU there is, and end
+    #[arg(long)]
+    find: bool,
+
+    /// End when the process that started this one is gone
+    #[arg(long)]
+    with_parent: bool,
+}
+
+impl Load {
+    pub(crate) fn execute(self) -> Result<(), Failure> {
+        if self.find {
+            return output::print(format_args!("{}\n", onbeat_experiments::load::gpu::find()?));
+        }
+        if self.with_parent {
+            set_parent_process_death_signal(Some(Signal::KILL))?;
+        }
+        let stop = Stop::listen()?;
+        let load = onbeat_experiments::load::Load::named(&self.load)
+            .ok_or_else(|| Failure::new("no load of this name"))?;
+        let directory = self.directory.unwrap_or_else(std::env::temp_dir);
+        let begin = Instant::now();
+        let done = load.run(&directory, stop.flag())?;
+        output::print(format_args!("{} {} in {} s\n", done.count, done.what, begin.elapsed().as_secs_f64()))
     }
 }

@@ -1,11 +1,17 @@
-//! `onbeat measure ecci`.
+//! `onbeat measure ecci`, and its controller process, `onbeat-measure answer`.
 
+use std::fmt::Write as _;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use cli::failure::Failure;
+use cli::output;
+use cli::stop::Stop;
+use onbeat_experiments::ecci::{Answering, READY};
+use rustix::process::{Signal, set_parent_process_death_signal};
 
 use super::{Common, Thread, turn};
-use cli::failure::Failure;
 
 #[derive(Args, Debug)]
 pub(crate) struct Ecci {
@@ -43,5 +49,40 @@ impl Ecci {
             cpu: self.thread.cpu.number(),
         };
         self.common.conduct("ecci", |context| experiment.run(context))
+    }
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Answer {
+    /// Socket of the cycle
+    #[arg(value_name = "SOCKET")]
+    socket: PathBuf,
+
+    /// SCHED_FIFO priority; without it an ordinary process
+    #[arg(long, value_name = "1-99", value_parser = clap::value_parser!(u8).range(1..=99))]
+    priority: Option<u8>,
+
+    /// End when the process that started this one is gone
+    #[arg(long)]
+    with_parent: bool,
+}
+
+impl Answer {
+    pub(crate) fn execute(self) -> Result<(), Failure> {
+        if self.with_parent {
+            set_parent_process_death_signal(Some(Signal::KILL))?;
+        }
+        let stop = Stop::listen()?;
+        let answering = Answering::begin(&self.socket, self.priority)?;
+        let mut told = String::new();
+        for refusal in answering.refusals() {
+            let _ = writeln!(told, "{refusal}");
+        }
+        output::print(format!("{told}{READY}\n"))?;
+        let mut stamps = String::new();
+        for instant in answering.serve(stop.flag()) {
+            let _ = writeln!(stamps, "{}", instant.as_nanos());
+        }
+        output::print(stamps)
     }
 }

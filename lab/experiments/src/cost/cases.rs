@@ -13,8 +13,8 @@ use simulator::coe::DeviceDescription;
 use simulator::{EscDescription, Segment, SubDevice};
 use types::signal::{Flow, OutputBehaviour, Signal, ValueType};
 
+use super::bench;
 use super::bench::Bench;
-use super::exchange;
 use crate::Error;
 
 const IDENTITY: Identity =
@@ -66,7 +66,7 @@ impl Case {
             Self::Exchange(number, bytes) => (number, bytes),
             _ => (0, 0),
         };
-        let exchanging = (0..exchanging.0).map(|_| Ok(exchange::sub_device(IDENTITY, exchanging.1)));
+        let exchanging = (0..exchanging.0).map(|_| Ok(bench::sub_device(IDENTITY, exchanging.1)));
         let drives = (0..axes).map(|_| drive());
         let terminals = (0..terminals).map(terminal);
         let devices = drives.chain(terminals).chain(exchanging).collect::<Result<Vec<_>, _>>();

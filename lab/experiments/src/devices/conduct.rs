@@ -12,7 +12,7 @@ use rt::task::{Live, Task};
 
 use super::Devices;
 use super::world::World;
-use crate::socket_folder::SocketFolder;
+use crate::child::SocketFolder;
 use crate::{Context, Error};
 
 /// Results of one device's two tasks.

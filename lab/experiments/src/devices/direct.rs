@@ -14,9 +14,9 @@ use types::time::nanoseconds;
 use super::conduct::Ran;
 use super::subject::Subject;
 use super::{response, statistics};
-use crate::clocks::thread_time;
 use crate::distribution::heads;
-use crate::sys::usage::switches;
+use crate::sys::switches;
+use crate::thread::thread_time;
 use crate::{Context, Error};
 
 /// Jobs of one task that calls its driver.

@@ -18,7 +18,7 @@ use rt::task::{Periods, Settings};
 use types::time::nanoseconds;
 
 use super::subject::{Compute, Drive, Subject};
-use crate::socket_folder::SocketFolder;
+use crate::child::SocketFolder;
 use crate::{Context, Error};
 
 /// Instants of one command: its begin, computed, sent, read by the ordinary task, carried out by

@@ -5,7 +5,6 @@
 //! controller, in the cycle's thread or in a separate process, copies the byte. All stamp
 //! CLOCK_MONOTONIC, the SubDevice in steps of 250 us.
 
-mod computed;
 mod probe;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,7 +26,9 @@ use ipc::description::SignalDescription;
 use report::{Report, Row, Section, Table};
 use rt::clock::MonotonicClock;
 use rt::profile::Granted;
+use schedulability::bus::{Latency, LinkRate, Network, Sampling};
 use serde_json::json;
+use simulator::sub_device::STEP;
 use types::ValueKind;
 use types::time::nanoseconds;
 
@@ -36,7 +37,7 @@ use super::{Ecci, answer, way};
 use crate::cable::{Cable, FAR, NEAR};
 use crate::paper::Paper;
 use crate::thread::real_time;
-use crate::{Context, Error};
+use crate::{Context, Error, frames};
 
 /// Measures each order of frames with either place of the controller, and adds a table to the
 /// report.
@@ -48,7 +49,7 @@ pub(super) fn measure(ecci: &Ecci, context: &Context<'_>, report: &mut Report) -
         of_paper.map(|row| Row { name: format!("{}, {}", paper.name, row.name), ..row }).collect();
     let (mut computed, mut measured) = (Vec::new(), Vec::new());
     for order in [FrameOrder::ReplyOfLastCycle, FrameOrder::WaitForReply] {
-        let latency = computed::latency(order, bus())?;
+        let latency = latency(order, bus())?;
         let parts = [latency.sensor, latency.command, latency.total]
             .map(|(soonest, latest)| [soonest, latest].map(|ns| ns as f64 / nanoseconds(PERIOD) as f64));
         let [sensor, command, all] = parts;
@@ -204,3 +205,55 @@ const PERIOD: Duration = Duration::from_millis(4);
 
 /// Cycles after which a machine too busy to react is given up.
 const MOST_CYCLES: u64 = 10_000;
+
+/// Delays of the parts of an event's path, with this configuration of the bus.
+fn latency(order: FrameOrder, configuration: Configuration) -> Result<Latency, Error> {
+    let period_ns = nanoseconds(configuration.period);
+    let segment = probe::segment(&Shared::default(), 0, &StopHandle::new());
+    let network = Network {
+        rate: LinkRate::Mbit100,
+        frames: frames::of_a_cycle(segment, configuration)?.whole,
+        sub_devices: 1,
+        forward_ns: FORWARD_NS,
+        cables_ns: 0,
+    };
+    let step = nanoseconds(STEP);
+    let sampling = Sampling::Free { input_ns: step, output_ns: step };
+    Ok(network.way(period_ns, order, COMPUTING_NS, sampling).latency())
+}
+
+/// Delay of a frame in the SubDevice, there and back: the default of `onbeat analyse`.
+const FORWARD_NS: u64 = 1_000;
+
+/// Computing time of the MainDevice in a cycle, likewise; a controller process's answer is within.
+const COMPUTING_NS: u64 = 100_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ethercat::al::AlState;
+    use std::time::Duration;
+
+    #[test]
+    fn steps_of_the_subdevice_and_frame_order_differ() {
+        let of = |order, milliseconds| {
+            let period = Duration::from_millis(milliseconds);
+            let configuration = Configuration { target: AlState::Op, period, ..Configuration::default() };
+            latency(order, configuration).unwrap()
+        };
+        for period in [1, 4] {
+            let period_ns = period * 1_000_000;
+            let [last, wait] =
+                [FrameOrder::ReplyOfLastCycle, FrameOrder::WaitForReply].map(|it| of(it, period));
+            // Either takes from one to two periods, and two steps of the SubDevice at most.
+            for order in [last, wait] {
+                assert_eq!(order.total, (period_ns, 2 * period_ns + 500_000), "{order:?}");
+            }
+            // Inputs wait for a release, or outputs do.
+            assert_eq!(last.command, (COMPUTING_NS, COMPUTING_NS + 250_000), "{last:?}");
+            let (soonest, _) = wait.sensor;
+            assert!((FORWARD_NS..COMPUTING_NS).contains(&soonest), "the frame is on the wire: {wait:?}");
+            assert_eq!(wait.command.0 + soonest, period_ns, "{wait:?}");
+        }
+    }
+}

@@ -13,8 +13,7 @@ use ipc::state::{Axis, State};
 use ipc::units::Radians;
 use ipc::{command, controller, server, state};
 
-use crate::sys::cache::Cache;
-use crate::sys::mutex::Protocol;
+use crate::sys::mutex::{Cache, Protocol};
 use types::CyclicMode;
 
 /// Way to share the state.

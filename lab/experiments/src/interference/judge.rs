@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 
 use super::edges::Edges;
-use super::wave::{Wave, Waves};
+use super::sweep::{Wave, Waves};
 use crate::jitter::{Arrival, BusJitter, BusObserver, ByCounter, ByTime, WINDOW, jitter_of};
 use crate::runner::open;
 use record::recording::{Header, RecordingError};

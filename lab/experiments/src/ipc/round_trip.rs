@@ -1,10 +1,9 @@
 //! Timing of two threads that take turns.
 
-use std::io;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread;
 use std::time::Duration;
+use std::{io, thread};
 
 use rt::clock::{Clock, MonotonicClock};
 use rt::pacer::Pacer;
@@ -243,7 +242,7 @@ mod tests {
     }
 
     /// Fails after a while, like a queue that was removed.
-    struct Breaking(mechanism::ThereAndBack<crate::sys::semaphore::Semaphore>, AtomicU64);
+    struct Breaking(mechanism::ThereAndBack<crate::sys::message_queue::Semaphore>, AtomicU64);
 
     impl Mechanism for Breaking {
         fn calls(&self, times: u32) -> io::Result<()> {

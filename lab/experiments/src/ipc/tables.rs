@@ -3,7 +3,7 @@
 use report::{Row, Section, Table};
 use serde_json::{Map, Value, json};
 
-use super::{BATCH, Cell, Found, sender, within};
+use super::{BATCH, Cell, Found, cell, sender};
 use crate::distribution::{self, Durations};
 use crate::peers::hand_over::HandedOver;
 use crate::raw::facts;
@@ -63,7 +63,7 @@ pub(super) fn values(cells: &[Cell], found: &Found) -> Map<String, Value> {
         ("mechanisms", cells.iter().map(mechanism).collect()),
         ("ipc", found.ipc.iter().map(ipc).collect()),
         ("peers", found.peers.iter().map(peer).collect()),
-        ("within_two_tasks", within::values(&found.within)),
+        ("within_two_tasks", cell::values(&found.within)),
         ("periodic_sender", sender::values(&found.sent)),
     ])
 }

@@ -5,13 +5,12 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use record::CycleRecord;
-use record::cycles;
+use record::{CycleRecord, cycles};
 
 use super::course::Course;
 use super::log::{self, Row};
+use super::pilot::Stress;
 use super::ros2::{Commands, FIRST_COMMAND, Ros2};
-use super::stress::Stress;
 use super::{Navigation, Planner, pilot};
 use crate::child::ChildProcess;
 use crate::onbeat_run::OnbeatRun;

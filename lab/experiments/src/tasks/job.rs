@@ -10,7 +10,7 @@ use rt::task::{CreateError, Periods, Settings, Task};
 
 use super::outside::Output;
 use super::share::Shared;
-use crate::clocks::thread_time;
+use crate::thread::thread_time;
 use serde::{Deserialize, Serialize};
 
 /// Release, start and end of a job on the monotonic clock, and its processor time; all ns.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::sys::message_queue::Semaphore;
 use crate::sys::mutex::{PosixMutex, Protocol};
-use crate::sys::semaphore::Semaphore;
 
 /// Kind of the means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -16,8 +16,8 @@ use rt::profile::RealTimeProfile;
 use rt::task::{Periods, Settings};
 
 use crate::Error;
+use crate::child::SocketFolder;
 use crate::distribution::resident;
-use crate::socket_folder::SocketFolder;
 
 /// Bytes of a message: its number, and when it was sent, read and answered.
 pub(super) const MESSAGE: usize = 32;
