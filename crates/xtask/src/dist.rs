@@ -4,7 +4,6 @@
 //! | module | contents |
 //! |---|---|
 //! | [`target`] | machines, and the programs built for them |
-//! | [`pages`] | manual pages and completions, made by the programs |
 //! | [`licences`] | licences of the libraries in the programs |
 //! | [`archive`] | the archive |
 //! | [`debian`] | the Debian package |
@@ -16,19 +15,16 @@ mod booted;
 mod debian;
 pub(crate) mod installed;
 pub(crate) mod licences;
-mod pages;
 mod target;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::check;
-use crate::command;
 use crate::report::{Outcome, Report};
-use crate::{python, setup};
+use crate::{check, command, python, setup};
+use archive::Pages;
 use debian::Packed;
-use pages::Pages;
 use target::{Programs, TARGETS, Target};
 pub(crate) use target::{check as other_targets, install};
 

@@ -6,7 +6,6 @@ mod fastdds;
 pub(crate) mod peers;
 mod ros;
 mod simso;
-pub(crate) mod simulate;
 pub(crate) mod tshark;
 
 use std::path::Path;

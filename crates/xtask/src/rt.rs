@@ -4,11 +4,8 @@
 //! | module | contents |
 //! |---|---|
 //! | [`apt`] | packages of this machine's release of Debian, or of another |
-//! | [`trixie`] | Debian 13's qemu and kernel |
-//! | [`qemu`] | the emulator, this machine's or another |
 //! | [`kernel`] | the kernel package: resolved, fetched, unpacked, not installed |
 //! | [`program`] | our programs, linked statically |
-//! | [`archive`] | the initramfs, a cpio archive |
 //! | [`mod@arm`] | Debian's kernel for 64-bit ARM: robot, tasks, GPIO edges, lock-free code |
 //! | [`guest`] | guest machine that boots, runs a script, and returns its results |
 //! | [`cards`] | our links, and a ring, on emulated network cards |
@@ -21,7 +18,6 @@
 //! | [`mod@virtual_time`] | latencies on one CPU whose clock counts instructions |
 
 mod apt;
-mod archive;
 mod arm;
 mod cards;
 mod compare;
@@ -31,9 +27,7 @@ mod interfaces;
 mod kernel;
 mod lines;
 mod program;
-mod qemu;
 mod qmp;
-mod trixie;
 mod two_cpus;
 mod virtual_time;
 
@@ -42,7 +36,7 @@ use crate::report::{Outcome, Report, timed};
 use apt::Apt;
 use guest::Image;
 use kernel::Flavour;
-use qemu::{QEMU, Qemu};
+use qmp::{QEMU, Qemu};
 use std::path::{Path, PathBuf};
 
 /// Check of one guest.
@@ -99,7 +93,7 @@ pub(crate) fn all(root: &Path, wanted: impl Fn(&str) -> bool, report: &mut Repor
 fn with_newer_cards(image: &Image, report: &mut Report) -> Image {
     let mut newer = image.clone();
     let Some(lack) = cards::lack_of_igb(&image.qemu) else { return newer };
-    report.step("rt Debian 13", || match trixie::fetch(&image.folder) {
+    report.step("rt Debian 13", || match apt::fetch(&image.folder) {
         Ok((qemu, kernel)) => {
             println!("{}", kernel.package);
             newer = Image { qemu, kernel, ..image.clone() };
@@ -114,7 +108,7 @@ fn with_newer_cards(image: &Image, report: &mut Report) -> Image {
 pub(crate) fn fetch_ahead(root: &Path) {
     if possible().is_ok() && cards::lack_of_igb(&Qemu::Installed).is_some() {
         // A missing package is reported when it is needed.
-        let _ = trixie::fetch(&root.join(FOLDER));
+        let _ = apt::fetch(&root.join(FOLDER));
     }
 }
 

@@ -1,14 +1,16 @@
-//! Program under measurement: it starts on a separate cable, then runs rounds on request.
+//! Program under measurement: it starts on a separate cable, then runs rounds on request;
+//! the reflector at the far end, and SOEM.
 
+use std::fs;
 use std::io::{BufRead, BufReader, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use testkit::{Side, Testbed};
 
-use super::reflector::Reflector;
-use super::statistics::Sorted;
-use crate::judges::simulate::Simulate;
+use super::recorded::Sorted;
+use crate::judges::peers::Simulate;
+use crate::{command, setup};
 
 /// Program under measurement on its own cable, so that its packets wake no other program's socket.
 #[derive(Debug)]
@@ -127,4 +129,97 @@ pub(crate) struct Load {
     pub(crate) sub_devices: usize,
     /// Bytes of outputs of each, equal to its inputs.
     pub(crate) bytes_each: usize,
+}
+
+/// Fetches SOEM and compiles it with our loop around it, once.
+///
+/// # Errors
+/// Fetching or compiling failed.
+pub(crate) fn build(root: &Path) -> Result<PathBuf, String> {
+    let folder = root.join("peers/soem/target");
+    let program = folder.join("soem-wire");
+    let source = root.join("peers/soem/wire.c");
+    if is_newer(&program, &source) {
+        return Ok(program);
+    }
+    fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let soem = folder.join(format!("{PYSOEM}/soem"));
+    if !soem.exists() {
+        fetch(root, &folder)?;
+    }
+    let mut compile = Command::new("cc");
+    compile.args(["-O2", "-w", "-DEC_VER2", "-o"]).arg(&program).arg(&source);
+    for headers in ["soem", "osal", "osal/linux", "oshw/linux"] {
+        compile.arg("-I").arg(soem.join(headers));
+    }
+    for sources in ["soem", "osal/linux", "oshw/linux"] {
+        compile.args(c_files(&soem.join(sources))?);
+    }
+    command::output(compile.args(["-lpthread", "-lrt"]))?;
+    Ok(program)
+}
+
+const PYSOEM: &str = "pysoem-1.1.13";
+
+fn fetch(root: &Path, folder: &Path) -> Result<(), String> {
+    println!("fetching the sources of {PYSOEM}, which hold SOEM's");
+    let mut pip = Command::new(setup::python(root)?);
+    pip.args(["-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", ":all:"]);
+    command::output(pip.arg(PYSOEM.replacen('-', "==", 1)).current_dir(folder))?;
+    command::output(Command::new("tar").arg("xzf").arg(format!("{PYSOEM}.tar.gz")).current_dir(folder))
+        .map(drop)
+}
+
+fn c_files(folder: &Path) -> Result<Vec<PathBuf>, String> {
+    let entries = fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let paths = entries.flatten().map(|entry| entry.path());
+    Ok(paths.filter(|path| path.extension().is_some_and(|extension| extension == "c")).collect())
+}
+
+fn is_newer(program: &Path, source: &Path) -> bool {
+    let changed = |path: &Path| fs::metadata(path).and_then(|metadata| metadata.modified()).ok();
+    changed(program).zip(changed(source)).is_some_and(|(program, source)| program > source)
+}
+
+/// Compiled reflector for one number of SubDevices.
+#[derive(Debug)]
+pub(crate) struct Reflector {
+    object: PathBuf,
+}
+
+impl Reflector {
+    /// Compiles the reflector into `folder`.
+    ///
+    /// # Errors
+    /// The missing part, or the compiler's error.
+    pub(crate) fn compile(root: &Path, folder: &Path, sub_devices: usize) -> Result<Self, String> {
+        setup::bench_packages()?;
+        let clang = setup::clang().ok_or("no clang after installing it")?;
+        let object = folder.join(format!("reflector-{sub_devices}.o"));
+        let mut compile = Command::new(clang);
+        compile.args(["-O2", "-g", "-Wall", "-Werror", "-target", "bpf"]);
+        // Debian keeps <asm/types.h> in an architecture-specific folder, which `-target bpf` does
+        // not search.
+        compile.arg(format!("-I/usr/include/{}-linux-gnu", std::env::consts::ARCH));
+        compile.arg(format!("-DSUB_DEVICES={sub_devices}"));
+        compile.arg("-c").arg(root.join("peers/wire/reflector.bpf.c")).arg("-o").arg(&object);
+        command::output(&mut compile)?;
+        Ok(Self { object })
+    }
+
+    /// Attaches the reflector to the far end of `testbed`, in native mode, and its counterpart to
+    /// the near end, unless the near end already has a program.
+    ///
+    /// # Errors
+    /// The error of `ip`.
+    pub(crate) fn attach(&self, testbed: &Testbed, near_has_one: bool) -> Result<(), String> {
+        let ends = [(Side::Far, "xdp.reflect"), (Side::Near, "xdp.pass")];
+        for (side, section) in ends.into_iter().take(if near_has_one { 1 } else { 2 }) {
+            let namespace = testbed.namespace(side);
+            let mut ip = Command::new("ip");
+            ip.args(["-n", &namespace, "link", "set", "dev", side.interface(), "xdpdrv", "obj"]);
+            command::output(ip.arg(&self.object).args(["sec", section]))?;
+        }
+        Ok(())
+    }
 }

@@ -9,11 +9,9 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::conditions;
-use super::recorded::Recorded;
-use super::statistics::Sorted;
-use crate::command;
+use super::recorded::{Recorded, Sorted};
 use crate::report::{Outcome, Report};
+use crate::{bench, command};
 
 /// Cycles of a run: three seconds at one a millisecond.
 const CYCLES: &str = "3000";
@@ -22,8 +20,8 @@ const CYCLES: &str = "3000";
 pub(crate) fn measure(root: &Path, rounds: usize, report: &mut Report) {
     report.step("bench explain", || match compare(root, rounds) {
         Ok(table) => {
-            println!("{}{table}", conditions::describe());
-            conditions::doubts().iter().for_each(|doubt| println!("warning: {doubt}"));
+            println!("{}{table}", bench::describe());
+            bench::doubts().iter().for_each(|doubt| println!("warning: {doubt}"));
             Outcome::Passed
         }
         Err(why) => Outcome::Failed(why),

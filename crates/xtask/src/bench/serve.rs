@@ -5,19 +5,16 @@
 //! machine here, which it need not do.
 
 use std::fmt::Write as _;
-use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::thread;
 use std::time::Duration;
+use std::{fs, thread};
 
-use super::conditions;
-use super::recorded::Recorded;
-use super::statistics::Sorted;
-use crate::command;
+use super::recorded::{Recorded, Sorted};
 use crate::report::{Outcome, Report};
+use crate::{bench, command};
 
 /// Time of one turn; half a second at both its ends is left out.
 const TURN: Duration = Duration::from_secs(8);
@@ -29,8 +26,8 @@ const CHANNELS: usize = 60;
 pub(crate) fn measure(root: &Path, rounds: usize, report: &mut Report) {
     report.step("bench serve", || match compare(root, rounds) {
         Ok(table) => {
-            println!("{}{table}", conditions::describe());
-            conditions::doubts().iter().for_each(|doubt| println!("warning: {doubt}"));
+            println!("{}{table}", bench::describe());
+            bench::doubts().iter().for_each(|doubt| println!("warning: {doubt}"));
             Outcome::Passed
         }
         Err(why) => Outcome::Failed(why),

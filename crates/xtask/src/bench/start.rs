@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use testkit::{Side, Testbed};
 
-use super::statistics::Sorted;
+use super::recorded::Sorted;
 use crate::command;
-use crate::judges::simulate::Simulate;
+use crate::judges::peers::Simulate;
 use crate::report::{Outcome, Report};
 
 /// Numbers of SubDevices of the buses measured.

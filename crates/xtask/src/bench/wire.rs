@@ -13,12 +13,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::contestant::{Contestant, Load, Round};
-use super::reflector::Reflector;
-use super::statistics::Sorted;
-use super::{conditions, soem, start};
+use super::contestant::{Contestant, Load, Reflector, Round};
+use super::recorded::Sorted;
+use super::{contestant, start};
 use crate::report::{Outcome, Report};
-use crate::{command, setup};
+use crate::{bench, command, setup};
 
 /// Length of the measurement.
 #[derive(Debug)]
@@ -47,14 +46,14 @@ pub(crate) fn measure(root: &Path, options: &Options, report: &mut Report) {
     if let Err(why) = prepared.and_then(|()| build(root, &["peers/wire", "peers/ethercrab"])) {
         return report.step("bench wire", || Outcome::Skipped(why));
     }
-    let conditions = conditions::describe();
+    let conditions = bench::describe();
     let _ = fs::write(folder.join("conditions.txt"), &conditions);
     for load in LOADS {
         report.step(&format!("bench wire, {} B", load.frame_bytes), || {
             match measure_load(root, &folder, load, options) {
                 Ok(table) => {
                     println!("{conditions}{table}");
-                    conditions::doubts().iter().for_each(|doubt| println!("warning: {doubt}"));
+                    bench::doubts().iter().for_each(|doubt| println!("warning: {doubt}"));
                     Outcome::Passed
                 }
                 Err(why) => Outcome::Failed(why),
@@ -72,9 +71,9 @@ pub(crate) fn bring_up(root: &Path, report: &mut Report) {
     if let Err(why) = prepared.and_then(|()| build(root, &["peers/ethercrab"])) {
         return report.step("bench bring-up", || Outcome::Skipped(why));
     }
-    println!("{}", conditions::describe());
+    println!("{}", bench::describe());
     bring_ups(root, &folder, report);
-    conditions::doubts().iter().for_each(|doubt| println!("warning: {doubt}"));
+    bench::doubts().iter().for_each(|doubt| println!("warning: {doubt}"));
 }
 
 /// Measures the way up of a simulated bus, and of one over a veth pair.
@@ -188,7 +187,7 @@ fn programs(root: &Path) -> Vec<Program> {
         wire(LOOP_XDP, "xdp-riders"),
         wire("Onbeat's XdpLink", "xdp-link"),
         wire("Onbeat, AF_XDP", "xdp-onbeat"),
-        peer("SOEM", soem::build(root).map(Command::new)),
+        peer("SOEM", contestant::build(root).map(Command::new)),
         pysoem(root),
         peer("KickCAT python", script(root, "kickcat_wire.py")),
         ethercrab(root),

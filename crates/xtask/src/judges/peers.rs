@@ -3,12 +3,11 @@
 //! power.
 
 use std::path::Path;
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use testkit::{Side, Testbed};
 
-use super::simulate::Simulate;
 use crate::report::{Outcome, Report};
 use crate::{command, setup};
 
@@ -68,3 +67,50 @@ const PROCESSES: u32 = 2;
 
 /// Time limit; three times to Op and 3 000 cycles at 1 kHz take some 10 s.
 const LONGEST: Duration = Duration::from_secs(60);
+
+/// Running `onbeat simulate`; dropping it ends it.
+#[derive(Debug)]
+pub(crate) struct Simulate {
+    process: Child,
+    name: String,
+}
+
+impl Simulate {
+    /// Starts `onbeat simulate ROBOT --iface far`, which `onbeat fault` finds by [`Self::name`].
+    ///
+    /// # Errors
+    /// The program does not start.
+    pub(crate) fn start(testbed: &Testbed, onbeat: &Path, robot: &Path) -> Result<Self, String> {
+        let mut command = Command::new(onbeat);
+        let name = format!("judged-by-{}", std::process::id());
+        command.arg("simulate").arg(robot).args(["--iface", Side::Far.interface(), "--control", &name]);
+        let mut command = testbed.run_in(Side::Far, command);
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        let process = command.spawn().map_err(|error| format!("{}: {error}", onbeat.display()))?;
+        Ok(Self { process, name })
+    }
+
+    /// Name of its control socket.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Checks that it has not ended by itself.
+    ///
+    /// # Errors
+    /// Its exit status.
+    pub(crate) fn still_running(&mut self) -> Result<(), String> {
+        match self.process.try_wait() {
+            Ok(None) => Ok(()),
+            Ok(Some(status)) => Err(format!("`onbeat simulate` ended by itself with {status}")),
+            Err(error) => Err(format!("`onbeat simulate`: {error}")),
+        }
+    }
+}
+
+impl Drop for Simulate {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}

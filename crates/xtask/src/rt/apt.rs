@@ -1,10 +1,13 @@
-//! apt, with this machine's lists or with the lists of another release of Debian.
+//! apt, with this machine's lists or with the lists of another release of Debian;
+//! packages of Debian 13; and the cpio archive of an initial root.
 
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::{fs, io};
 
+use super::kernel;
+use super::kernel::{Flavour, Kernel};
+use super::qmp::Qemu;
 use crate::command;
 
 /// `apt-get` and `apt-cache`, which fetch packages and install none.
@@ -95,11 +98,128 @@ const MIRROR: &str = "http://deb.debian.org/debian";
 /// Keys that Debian signs its releases with: package debian-archive-keyring.
 const KEYS: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
+/// Release of Debian 13.
+const RELEASE: &str = "trixie";
+/// Package of qemu for x86.
+const PACKAGE: &str = "qemu-system-x86";
+
+/// Fetches both below `folder`, unless they are there.
+///
+/// # Errors
+/// One of them cannot be fetched, or does not start here.
+pub(super) fn fetch(folder: &Path) -> Result<(Qemu, Kernel), String> {
+    let folder = folder.join(RELEASE);
+    let apt = Apt::of_release(RELEASE, AMD64, &folder)?;
+    let qemu = fetch_qemu(&apt, &folder)?;
+    println!("{}, of Debian 13", qemu.version()?);
+    Ok((qemu, kernel::fetch(&apt, &folder, Flavour::RealTime)?))
+}
+
+/// Fetches one of its kernels alone below `folder`, unless it is there.
+///
+/// # Errors
+/// It cannot be fetched.
+pub(super) fn kernel(folder: &Path, flavour: Flavour) -> Result<Kernel, String> {
+    let folder = folder.join(RELEASE);
+    kernel::fetch(&Apt::of_release(RELEASE, AMD64, &folder)?, &folder, flavour)
+}
+
+fn fetch_qemu(apt: &Apt, folder: &Path) -> Result<Qemu, String> {
+    let (root, archives) = (folder.join("qemu"), folder.join("cache/archives"));
+    if !root.join("complete").exists() {
+        println!("fetching {PACKAGE} of Debian 13 (apt-get), not installing it");
+        let _ = fs::remove_dir_all(&root);
+        apt.fetch(|apt| {
+            let mut get = apt.command("apt-get");
+            command::output(get.args([
+                "-q",
+                "-y",
+                "--download-only",
+                "--no-install-recommends",
+                "install",
+                PACKAGE,
+            ]))
+        })?;
+        let place = |error| format!("{}: {error}", archives.display());
+        for package in fs::read_dir(&archives).map_err(place)?.flatten().map(|entry| entry.path()) {
+            if package.extension().is_some_and(|it| it == "deb") {
+                command::output(Command::new("dpkg-deb").arg("-x").arg(&package).arg(&root))?;
+                fs::remove_file(&package).map_err(place)?;
+            }
+        }
+        fs::write(root.join("complete"), "").map_err(|error| format!("{}: {error}", root.display()))?;
+    }
+    Ok(Qemu::Below(root))
+}
+
+/// Bits of `st_mode`: regular file, directory.
+const FILE: u32 = 0o100_000;
+const DIRECTORY: u32 = 0o040_000;
+
+/// Archive under construction.
+#[derive(Debug, Default)]
+pub(super) struct Archive {
+    bytes: Vec<u8>,
+    entries: u32,
+}
+
+impl Archive {
+    /// Adds a directory; its parent must have been added before.
+    pub(super) fn directory(&mut self, path: &str) {
+        self.entry(path, DIRECTORY | 0o755, &[]);
+    }
+
+    /// Adds the parent folders of a path; existing ones stay as they are.
+    pub(super) fn folders_of(&mut self, path: &str) {
+        path.match_indices('/').for_each(|(end, _)| self.directory(&path[..end]));
+    }
+
+    /// Adds a file that may be read and executed.
+    pub(super) fn program(&mut self, path: &str, content: &[u8]) {
+        self.entry(path, FILE | 0o755, content);
+    }
+
+    /// Adds a file.
+    pub(super) fn file(&mut self, path: &str, content: &[u8]) {
+        self.entry(path, FILE | 0o644, content);
+    }
+
+    /// Completes the archive and returns it.
+    pub(super) fn finish(mut self) -> Vec<u8> {
+        self.entry("TRAILER!!!", 0, &[]);
+        self.bytes
+    }
+
+    /// Adds an entry: a header of magic and thirteen hexadecimal fields, the name with its zero,
+    /// the content; each padded to four bytes.
+    fn entry(&mut self, path: &str, mode: u32, content: &[u8]) {
+        self.entries += 1;
+        let (size, name_size) = (content.len() as u32, path.len() as u32 + 1);
+        // Fields: inode, mode, owner, group, links, time, size, device (two), special device (two),
+        // name, checksum.
+        let fields = [self.entries, mode, 0, 0, 1, 0, size, 0, 0, 0, 0, name_size, 0];
+        self.bytes.extend_from_slice(b"070701");
+        for field in fields {
+            self.bytes.extend_from_slice(format!("{field:08x}").as_bytes());
+        }
+        self.bytes.extend_from_slice(path.as_bytes());
+        self.bytes.push(0);
+        self.pad();
+        self.bytes.extend_from_slice(content);
+        self.pad();
+    }
+
+    fn pad(&mut self) {
+        self.bytes.resize(self.bytes.len().next_multiple_of(4), 0);
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use std::cell::Cell;
-
     use super::*;
+    use std::cell::Cell;
+    use std::io::Write;
+    use std::process::{Command, Stdio};
 
     /// apt reads the configuration: its lists are below the folder, and hooks of this machine are
     /// absent.
@@ -136,5 +256,34 @@ mod tests {
         assert_eq!(fetched(2, Ok(())), (Ok(()), 2));
         assert_eq!(fetched(3, Ok(())), (Err("gone".to_owned()), 2));
         assert_eq!(fetched(2, no()), (no(), 1));
+    }
+
+    #[test]
+    fn headers_names_and_contents_stand_at_multiples_of_four() {
+        let mut archive = Archive::default();
+        archive.directory("bin");
+        archive.file("bin/a", b"12345");
+        let bytes = archive.finish();
+        let text = String::from_utf8_lossy(&bytes);
+        let at = |what: &str| text.find(what).expect(what);
+        assert_eq!(text.matches("070701").count(), 3);
+        assert_eq!((at("bin\0") % 4, at("bin/a\0") % 4, at("12345") % 4), (2, 2, 0));
+        assert_eq!(bytes.len() % 4, 0);
+        assert_eq!(&text[at("bin/a\0") - 110..at("bin/a\0") - 88], "07070100000002000081a4");
+    }
+
+    #[test]
+    fn cpio_reads_it() {
+        let mut cpio = Command::new("cpio");
+        cpio.args(["--list", "--quiet"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let Ok(mut cpio) = cpio.spawn() else { return eprintln!("skipped: needs cpio (Debian: cpio)") };
+        let mut archive = Archive::default();
+        archive.directory("bin");
+        archive.program("bin/a", &[7; 1001]);
+        archive.file("etc", b"");
+        cpio.stdin.take().expect("a pipe").write_all(&archive.finish()).expect("cpio reads");
+        let listed = cpio.wait_with_output().expect("cpio ends");
+        assert!(listed.status.success());
+        assert_eq!(String::from_utf8_lossy(&listed.stdout), "bin\nbin/a\netc\n");
     }
 }

@@ -13,16 +13,13 @@ use serde_json::Value;
 
 use super::apt::{ARM64, Apt};
 use super::guest::{Boot, Image, Results};
-use super::interfaces;
 use super::kernel::{self, Flavour};
 use super::lines::Lines;
-use super::program;
-use super::qemu::Qemu;
-use super::two_cpus;
-use crate::command;
-use crate::dist;
+use super::qmp::Qemu;
+use super::{interfaces, program, two_cpus};
 use crate::report::Outcome;
 use crate::setup::QEMU_ARM;
+use crate::{command, dist};
 
 /// Release of Debian.
 const RELEASE: &str = "bookworm";

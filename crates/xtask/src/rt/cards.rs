@@ -9,8 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::guest::{Boot, Image, Results};
-use super::qemu::{QEMU, Qemu};
-use super::qmp::Monitor;
+use super::qmp::{Monitor, QEMU, Qemu};
 use super::{interfaces, program};
 
 /// Tests that must have run, on each pair.

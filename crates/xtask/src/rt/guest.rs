@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use super::archive::Archive;
+use super::apt::Archive;
 use super::kernel::Kernel;
 use super::program;
-use super::qemu::Qemu;
+use super::qmp::Qemu;
 
 /// Contents of a guest, and its machine.
 #[derive(Clone, Debug)]
