@@ -6,8 +6,6 @@
 //! | [`name`] | names of nodes and topics, in ROS 2 and in DDS |
 //! | [`sample`] | bytes with their encoding, and the messages decoded from them |
 //! | [`service`] | requests and replies, in the two mappings of ROS 2 |
-//! | [`replies`] | replies that wait for their reader |
-//! | [`graph`] | which readers and writers are a node's |
 //! | [`type_hash`] | hashes of types, which discovery carries |
 //! | [`type_description`] | the types themselves |
 //! | [`fence`] | sockets that are closed to other computers |
@@ -16,9 +14,7 @@
 //! an error there and nowhere else.
 
 mod fence;
-mod graph;
 pub(crate) mod name;
-mod replies;
 pub(crate) mod sample;
 pub(crate) mod service;
 pub(crate) mod type_description;
@@ -36,12 +32,10 @@ use rustdds::{
 };
 use thiserror::Error;
 
-use graph::{Gid, NodeEntitiesInfo, ParticipantEntitiesInfo};
-use name::NodeName;
-use replies::Replies;
+use name::{Gid, NodeEntitiesInfo, NodeName, ParticipantEntitiesInfo};
 use sample::{RawAdapter, Sample};
 pub(crate) use sample::{Reader, Writer};
-use service::{Mapping, Service};
+use service::{Mapping, Replies, Service};
 
 use crate::watchdog::Joined;
 

@@ -8,18 +8,14 @@
 //! | [`sensor`] | sensor_msgs, diagnostic_msgs |
 //! | [`trajectory`] | trajectory_msgs, control_msgs |
 //! | [`action`] | action_msgs, unique_identifier_msgs |
-//! | [`service`] | std_srvs, ethercat_msgs |
+//! | [`service`] | std_srvs, ethercat_msgs, type_description_interfaces |
 //! | [`controller_manager`] | controller_manager_msgs, lifecycle_msgs |
 //! | [`parameter`] | rcl_interfaces |
-//! | [`lifecycle`] | lifecycle_msgs |
-//! | [`description`] | type_description_interfaces |
 
 pub(crate) mod action;
 pub(crate) mod basic;
 pub(crate) mod controller_manager;
-pub(crate) mod description;
 pub(crate) mod geometry;
-pub(crate) mod lifecycle;
 pub(crate) mod parameter;
 pub(crate) mod sensor;
 pub(crate) mod service;

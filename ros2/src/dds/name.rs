@@ -1,9 +1,12 @@
-//! Names of nodes and topics, in ROS 2 and in DDS.
+//! Names of nodes and topics, in ROS 2 and in DDS, and the message by which ROS 2 knows the ends of a node.
 //!
 //! ROS 2 puts `rt`, `rq` or `rr` before the full name of a topic, a request or a reply, and spells
 //! the type `geometry_msgs/msg/Twist` as `geometry_msgs::msg::dds_::Twist_`.
 
 use std::fmt;
+
+use rustdds::GUID;
+use serde::Serialize;
 
 use crate::ros_args::rule::{Change, Role, Rule, is_token};
 
@@ -129,6 +132,40 @@ pub(crate) fn dds_type(name: &str, kind: &str) -> String {
 }
 
 const TOKENS: &str = "expected letters, digits and single underscores, not beginning with a digit,";
+
+/// rmw_dds_common/Gid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub(super) struct Gid([u8; 16]);
+
+impl From<GUID> for Gid {
+    fn from(guid: GUID) -> Self {
+        Self(guid.to_bytes())
+    }
+}
+
+/// rmw_dds_common/NodeEntitiesInfo.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(super) struct NodeEntitiesInfo {
+    namespace: String,
+    name: String,
+    pub(super) readers: Vec<Gid>,
+    pub(super) writers: Vec<Gid>,
+}
+
+impl NodeEntitiesInfo {
+    /// A node without readers and writers.
+    pub(super) fn new(node: &NodeName) -> Self {
+        let (namespace, name) = (node.namespace().to_owned(), node.base().to_owned());
+        Self { namespace, name, readers: Vec::new(), writers: Vec::new() }
+    }
+}
+
+/// rmw_dds_common/ParticipantEntitiesInfo.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(super) struct ParticipantEntitiesInfo {
+    pub(super) participant: Gid,
+    pub(super) nodes: Vec<NodeEntitiesInfo>,
+}
 
 #[cfg(test)]
 mod tests {

@@ -10,7 +10,7 @@ use std::fmt::Write;
 
 use sha2::{Digest, Sha256};
 
-use crate::messages::description::{Field, FieldType, IndividualTypeDescription, TypeDescription};
+use crate::messages::service::{Field, FieldType, IndividualTypeDescription, TypeDescription};
 
 /// Lines of a type's name and its fields, between tabs; of a field its name, the number of its
 /// kind, capacities, nested type and default, between commas.

@@ -1,9 +1,8 @@
-//! controller_manager_msgs of Jazzy.
+//! controller_manager_msgs and lifecycle_msgs of Jazzy.
 
 use serde::{Deserialize, Serialize};
 
 use super::basic::{Duration, Header};
-pub(crate) use super::lifecycle::State as LifecycleState;
 
 /// Request without a field: the one byte that it has is ignored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -140,4 +139,47 @@ pub(crate) struct SetHardwareComponentStateRequest {
 pub(crate) struct SetHardwareComponentStateResponse {
     pub(crate) ok: bool,
     pub(crate) state: LifecycleState,
+}
+
+/// lifecycle_msgs/State, and Transition, which has the same fields.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct LifecycleState {
+    pub(crate) id: u8,
+    pub(crate) label: String,
+}
+
+impl LifecycleState {
+    pub(crate) fn new(id: u8, label: &str) -> Self {
+        Self { id, label: label.to_owned() }
+    }
+}
+
+/// lifecycle_msgs/TransitionDescription.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct TransitionDescription {
+    pub(crate) transition: LifecycleState,
+    pub(crate) start_state: LifecycleState,
+    pub(crate) goal_state: LifecycleState,
+}
+
+/// lifecycle_msgs/TransitionEvent.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct TransitionEvent {
+    /// Nanoseconds since 1970.
+    pub(crate) timestamp: u64,
+    pub(crate) transition: LifecycleState,
+    pub(crate) start_state: LifecycleState,
+    pub(crate) goal_state: LifecycleState,
+}
+
+/// lifecycle_msgs/ChangeState, the request.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ChangeStateRequest {
+    pub(crate) transition: LifecycleState,
+}
+
+/// lifecycle_msgs/ChangeState, the response.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ChangeStateResponse {
+    pub(crate) success: bool,
 }

@@ -16,18 +16,14 @@ use super::basic::{
     Duration, Float64MultiArray, Header, MultiArrayDimension, MultiArrayLayout, Text, Time,
 };
 use super::controller_manager::{
-    ChainConnection, ControllerManagerActivity, ControllerState, HardwareComponentState, HardwareInterface,
-    LifecycleState, NameRequest, NamedLifecycleState, SetHardwareComponentStateRequest,
-    SwitchControllerRequest,
-};
-use super::description::{
-    Field, FieldType, GetTypeDescriptionRequest, IndividualTypeDescription, TypeDescription, TypeSource,
+    ChainConnection, ChangeStateRequest, ControllerManagerActivity, ControllerState,
+    HardwareComponentState, HardwareInterface, LifecycleState, NameRequest, NamedLifecycleState,
+    SetHardwareComponentStateRequest, SwitchControllerRequest, TransitionDescription, TransitionEvent,
 };
 use super::geometry::{
     Covariance, Odometry, Pose, PoseWithCovariance, Quaternion, TfMessage, Transform, TransformStamped,
     Twist, TwistStamped, TwistWithCovariance, Vector3, Wrench, WrenchStamped,
 };
-use super::lifecycle::{ChangeStateRequest, State, TransitionDescription, TransitionEvent};
 use super::parameter::{
     FloatingPointRange, IntegerRange, ListParametersRequest, ListParametersResult, Log, LoggerLevel,
     NamesRequest, Parameter, ParameterDescriptor, ParameterValue, SetParametersRequest,
@@ -36,7 +32,10 @@ use super::sensor::{
     DiagnosticArray, DiagnosticStatus, DynamicInterfaceGroupValues, DynamicJointState, Imu, InterfaceValue,
     JointState, KeyValue, LaserScan, Temperature,
 };
-use super::service::{Done, GetSdoRequest, GetSdoResponse, SetBoolRequest, SetSdoRequest};
+use super::service::{
+    Done, Field, FieldType, GetSdoRequest, GetSdoResponse, GetTypeDescriptionRequest,
+    IndividualTypeDescription, SetBoolRequest, SetSdoRequest, TypeDescription, TypeSource,
+};
 use super::trajectory::{
     FollowFeedback, FollowGoal, FollowResult, JointComponentTolerance, JointTolerance, JointTrajectory,
     JointTrajectoryControllerState, JointTrajectoryPoint, MultiDofJointTrajectory,
@@ -363,7 +362,7 @@ fn parameters_logs_and_controllers_are_the_bytes_cyclone_makes() {
 
 #[test]
 fn lives_and_types_are_the_bytes_cyclone_makes() {
-    let state = State::new;
+    let state = LifecycleState::new;
     let description = TransitionDescription {
         transition: state(4, "deactivate"),
         start_state: state(3, "active"),

@@ -13,8 +13,9 @@ use crate::clock::{WallClock, monotonic_ns};
 use crate::dds::service::{Origin, Service};
 use crate::dds::{DdsError, Quality, Writer};
 use crate::lifecycle::{STATES, State, TRANSITIONS, Transition};
-use crate::messages::lifecycle::{
-    ChangeStateRequest, ChangeStateResponse, State as StateMessage, TransitionDescription, TransitionEvent,
+use crate::messages::controller_manager::{
+    ChangeStateRequest, ChangeStateResponse, LifecycleState as StateMessage, TransitionDescription,
+    TransitionEvent,
 };
 use crate::messages::parameter::ListResponse;
 

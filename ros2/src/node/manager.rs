@@ -4,7 +4,6 @@
 //! The active controller is the cycle's; that one is loaded or configured is this node's, as in
 //! ros2_control.
 
-mod broadcasters;
 mod controllers;
 mod hardware;
 mod parameters;
@@ -14,7 +13,6 @@ use ipc::message::control::Action;
 use ipc::state::NO_CONTROLLER;
 use types::{BaseKind, ControllerKind};
 
-pub(crate) use self::broadcasters::JOINT_STATES;
 use self::controllers::{Broadcasters, Controllers, Switch};
 use self::hardware::State;
 use self::parameters::Values;
@@ -30,6 +28,7 @@ use crate::messages::controller_manager::{
     OkResponse, SetHardwareComponentStateRequest, SetHardwareComponentStateResponse,
     SwitchControllerRequest, SwitchControllerResponse,
 };
+pub(crate) use hardware::JOINT_STATES;
 
 /// Name of this node, in addition to the main node of this program.
 pub(crate) const NODE: &str = "controller_manager";
@@ -316,7 +315,7 @@ fn known_types(base: Option<BaseKind>) -> Vec<String> {
     let mut types: Vec<String> = ControllerKind::ALL
         .iter()
         .map(|&kind| controllers::types(Some(kind), base).swap_remove(0))
-        .chain(broadcasters::known_types())
+        .chain(hardware::known_types())
         .collect();
     types.sort();
     types

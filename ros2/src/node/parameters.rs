@@ -7,14 +7,13 @@ use serde::de::DeserializeOwned;
 use super::{Endpoints, Moment};
 use crate::clock::{WallClock, monotonic_ns};
 use crate::dds::service::Service;
-use crate::dds::type_description;
-use crate::dds::{DdsError, Quality, Writer};
-use crate::messages::description::{GetTypeDescriptionRequest, GetTypeDescriptionResponse};
+use crate::dds::{DdsError, Quality, Writer, type_description};
 use crate::messages::parameter::{
     ListParametersRequest, ListParametersResult, ListResponse, NamesRequest, Parameter,
     ParameterDescriptor, ParameterEvent, ParameterValue, SetLoggerLevelsRequest, SetParametersRequest,
     SetParametersResult,
 };
+use crate::messages::service::{GetTypeDescriptionRequest, GetTypeDescriptionResponse};
 use crate::settings::{self, Settings};
 
 /// Parameters of a node.

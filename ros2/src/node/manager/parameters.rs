@@ -3,8 +3,8 @@
 
 use ipc::description::Description;
 
-use super::broadcasters;
 use super::controllers::types;
+use super::hardware;
 use super::hardware::update_rate;
 use crate::messages::parameter::{
     ListParametersResult, Parameter, ParameterDescriptor, ParameterValue, kind,
@@ -36,7 +36,7 @@ impl Values {
             types: types(it.kind, base),
             params_file: Vec::new(),
         });
-        let broadcasters = broadcasters::of(robot).into_iter().map(|it| Controller {
+        let broadcasters = hardware::broadcasters(robot).into_iter().map(|it| Controller {
             name: it.name,
             types: it.types,
             params_file: Vec::new(),
