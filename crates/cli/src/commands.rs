@@ -21,8 +21,6 @@ mod sii;
 mod simulate;
 mod top;
 
-pub(crate) use top::{Keyboard, STILL, Which, first_state};
-
 use clap::Subcommand;
 
 use crate::failure::Failure;
@@ -81,7 +79,8 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    pub(crate) fn execute(self) -> Result<(), Failure> {
+    /// Does it; `line` is the command line of the program.
+    pub(crate) fn execute(self, line: fn() -> clap::Command) -> Result<(), Failure> {
         match self {
             Self::Run(run) => run.execute(),
             Self::Top(top) => top.execute(),
@@ -94,7 +93,7 @@ impl Command {
             Self::Control(control) => control.execute(),
             Self::Check(check) => check.execute(),
             Self::New(new) => new.execute(),
-            Self::Completions(completions) => completions.execute(),
+            Self::Completions(completions) => completions.execute(line()),
             Self::Doctor(doctor) => doctor.execute(),
             Self::Simulate(simulate) => simulate.execute(),
             Self::Fault(fault) => fault.execute(),

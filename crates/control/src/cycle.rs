@@ -31,6 +31,7 @@ use crate::controller::{Controller, ControllerOutput, CycleInfo, Freshness};
 use crate::interlock::{InterlockError, Interlocks};
 use crate::ipc::Ipc;
 use crate::observer::{CycleEvent, Happening, Observer, Publisher, publication};
+use crate::publication::Publication;
 use crate::sampling::{Sampler, Samples, sampling};
 use crate::signal::{Governing, Io, Signals, SignalsError};
 use crate::status::Status;
@@ -91,6 +92,8 @@ pub struct Cycle<L, C> {
     configuration: CycleConfiguration,
     publisher: Publisher,
     record: CycleRecord,
+    publication: Publication,
+    /// Its axes are those of the publication.
     status: Status,
     /// As it was in the last cycle before the stop.
     before_stop: Status,
@@ -158,6 +161,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
             configuration,
             publisher,
             record: CycleRecord::begin(0, 0, 0),
+            publication: Publication::new(configuration.period, axes.len()),
             status: Status::initial(sub_devices, axes.len()),
             before_stop: Status::initial(sub_devices, axes.len()),
             controller_lost: false,
@@ -184,7 +188,9 @@ impl<L: Link, C: Clock> Cycle<L, C> {
     pub fn with_interlocks(self, configurations: &[types::Interlock]) -> Result<Self, InterlockError> {
         let mut interlocks = Interlocks::bind(configurations, &self.main_device)?;
         interlocks.find_signals(&self.signals);
-        Ok(Self { interlocks, ..self })
+        let mut cycle = Self { interlocks, ..self };
+        cycle.publication.resize(cycle.signals.count(), cycle.interlocks.count());
+        Ok(cycle)
     }
 
     /// Gives it the axes that each controller moves together, in the order of the controllers:
@@ -198,19 +204,24 @@ impl<L: Link, C: Clock> Cycle<L, C> {
     /// Gives it process data by name, which its controller finds in [`Controller::init`].
     ///
     /// # Errors
-    /// A signal outside the process data, one that the controller does not find, or its panic;
+    /// A signal outside the process data, one that writes an object by which an axis moves, one that
+    /// the controller does not find, or its panic;
     /// [`Cycle::abandon`] gives back the bus.
     pub fn set_signals(&mut self, signals: Vec<types::Signal>) -> Result<(), SignalsError> {
-        self.signals = Signals::bind(signals, &mut self.main_device)?;
+        let drives: Vec<usize> =
+            (0..self.axes.reports().len()).map(|it| self.axes.sub_device(it)).collect();
+        self.signals = Signals::bind(signals, &mut self.main_device, &drives)?;
+        self.publication.resize(self.signals.count(), self.interlocks.count());
         self.interlocks.find_signals(&self.signals);
         self.axes.keep_torque_limits(&self.signals);
         self.controller.init(&self.signals)
     }
 
     /// Hands the signals at these places, in their order, and all axes over in every cycle from Op
-    /// on, for a recording; after [`Cycle::set_signals`].
+    /// on, for a recording; after [`Cycle::set_signals`], [`Cycle::with_interlocks`] and
+    /// [`Cycle::with_ipc`].
     pub fn sample(&mut self, places: Vec<usize>) -> Samples {
-        let (sampler, samples) = sampling(&self.signals, places, self.axes.reports().len());
+        let (sampler, samples) = sampling(&self.signals, places, self.publication.rows());
         self.sampler = Some(sampler);
         samples
     }
@@ -224,9 +235,15 @@ impl<L: Link, C: Clock> Cycle<L, C> {
     }
 
     /// The same, asked and seen by other processes.
+    ///
+    /// # Panics
+    /// If the IPC was opened for another number of axes.
     #[must_use]
-    pub fn with_ipc(self, ipc: Ipc) -> Self {
-        Self { ipc: Some(ipc.with_period(self.configuration.period)), ..self }
+    pub fn with_ipc(mut self, mut ipc: Ipc) -> Self {
+        if let Some(region) = ipc.take_region() {
+            self.publication.set_region(region);
+        }
+        Self { ipc: Some(ipc), ..self }
     }
 
     /// The same with requests of other programs to its bus.
@@ -270,6 +287,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
             }
             self.publish(release);
         }
+        self.status.read_axes(self.publication.axes());
         Ended {
             failure: self.failure,
             stopped_by_overrun: self.stopped_by_overrun,
@@ -421,13 +439,13 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         let before = self.phase;
         self.phase = before.step(self.bus_now(), situation);
         if before == ShutdownPhase::Running && self.phase.stops() {
-            self.before_stop.copy_from(&self.status);
+            self.before_stop.copy_from(&self.status, self.publication.axes());
             self.controller_lost = self.output.left_in_use;
             self.command_lost = self.stale_in_motion == Some(true);
             self.signals.keep();
         }
         if matches!(self.phase, ShutdownPhase::ToInit { .. }) && before != self.phase {
-            self.before_init.copy_from(&self.status);
+            self.before_init.copy_from(&self.status, self.publication.axes());
             self.main_device.request_state(AlState::Init);
         }
         self.finish(Phase::Command);
@@ -546,27 +564,30 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         self.watch_axes(release.cycle);
         self.status.reception = self.main_device.reception();
         self.status.clock_difference = self.main_device.clock().largest_difference;
-        self.status.axes.copy_from_slice(self.axes.reports());
-        self.publisher.status(&self.status);
-        if let Some(ipc) = &mut self.ipc {
-            let axes = self.axes.reports().iter().zip(self.axes.sent());
-            let interlocks = self.interlocks.levels();
-            ipc.publish(&self.status, release.instant, axes, &self.signals, interlocks, &self.output);
-        }
+        self.show(release.instant);
         // Before the record of the cycle: a reader of the record finds this.
+        let words = self.publication.encode();
         if let Some(sampler) = self.sampler.as_mut().filter(|_| self.cycles_in_op > 0) {
-            let axes = self.axes.reports().iter().zip(self.axes.sent());
-            sampler.write(release.cycle, &self.signals, axes);
+            sampler.write(words);
         }
+        self.publisher.status(&self.status, self.publication.axes());
 
         self.record.lost_frames = self.status.report.frames_lost.into();
         self.record.working_counter_ok = self.status.report.working_counter_errors == 0;
         self.finish(Phase::Publish);
         self.record.overrun = self.record.end_ns > (release.instant + self.configuration.period).as_nanos();
         self.publisher.record(self.record);
-        if let Some(ipc) = &mut self.ipc {
-            ipc.record(&self.record, self.status.phase);
-        }
+        self.publication.record(&self.record, self.status.phase);
+    }
+
+    /// Brings the state for the publication up to date.
+    fn show(&mut self, release: Instant) {
+        let command = self.ipc.as_mut().map(|ipc| ipc.note(&self.output)).unwrap_or_default();
+        let Self { publication, status, output, axes, .. } = self;
+        publication.show_cycle(status, release, command, output);
+        publication.show_axes(axes.reports().iter().zip(axes.sent()));
+        publication.show_signals(&self.signals);
+        publication.show_interlocks(self.interlocks.levels());
     }
 
     fn finish(&mut self, phase: Phase) {

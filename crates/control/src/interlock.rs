@@ -77,6 +77,11 @@ impl Interlocks {
         }
     }
 
+    /// Number of interlocks.
+    pub(crate) fn count(&self) -> usize {
+        self.list.len()
+    }
+
     /// Level of each input, and whether it permits.
     pub(crate) fn levels(&self) -> impl Iterator<Item = (InputLevel, bool)> + '_ {
         self.list.iter().map(|it| (it.level, it.allows))

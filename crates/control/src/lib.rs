@@ -27,6 +27,7 @@ pub mod external;
 pub mod interlock;
 pub mod ipc;
 pub mod observer;
+mod publication;
 pub mod sampling;
 pub mod signal;
 pub mod status;

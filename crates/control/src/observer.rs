@@ -277,8 +277,8 @@ impl Publisher {
         self.events.send(event);
     }
 
-    pub(crate) fn status(&mut self, status: &Status) {
-        self.status.publish(status);
+    pub(crate) fn status(&mut self, status: &Status, axes: &[u64]) {
+        self.status.publish(status, axes);
     }
 }
 

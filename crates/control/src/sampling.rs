@@ -1,23 +1,20 @@
-//! Signals and axes of every cycle, for a recording: rows of words in a ring that never waits. A
-//! row without space is dropped; its reader misses its number.
+//! Signals and axes of every cycle, for a recording: words of its publication in a ring that never
+//! waits. A row without space is dropped; its reader misses its number.
 
 use std::iter;
+use std::ops::Range;
 
-use motion::AxisSetpoint;
+use ipc::state::{Rows, State, decode};
 use rtrb::{Consumer, Producer, RingBuffer};
 use types::signal::Flow;
 use types::{Signal, Value};
 
-use crate::controller::AxisReport;
-use crate::signal::{FORCED, FRESH, Signals};
+use crate::signal::Signals;
 
 /// The real-time side's end.
 #[derive(Debug)]
 pub(crate) struct Sampler {
-    /// Places of the signals.
-    places: Vec<usize>,
-    /// Words of a row.
-    width: usize,
+    parts: Parts,
     ring: Producer<u64>,
 }
 
@@ -26,29 +23,62 @@ pub(crate) struct Sampler {
 /// The ring holds 16 MiB, and half a minute at 1 kHz at most.
 #[derive(Debug)]
 pub struct Samples {
+    places: Vec<usize>,
     signals: Vec<Signal>,
+    parts: Parts,
     ring: Consumer<u64>,
-    /// The row that was found last.
+    /// Words of the row that was found last, at their places in a publication.
+    words: Vec<u64>,
     row: Vec<u64>,
+    state: State,
     found: bool,
 }
 
-/// Both ends, for the signals at these places and this many axes.
-pub(crate) fn sampling(signals: &Signals, mut places: Vec<usize>, axes: usize) -> (Sampler, Samples) {
-    places.retain(|&place| signals.at(place).is_some());
-    let width = 1 + 2 * places.len() + AXIS_WORDS * axes;
-    let rows = (BYTES / (8 * width)).clamp(1, ROWS);
-    let (mut sender, mut ring) = RingBuffer::new(rows * width);
+/// Parts of a publication that a recording holds.
+#[derive(Clone, Debug)]
+struct Parts {
+    list: Vec<Range<usize>>,
+    /// Words of a row.
+    width: usize,
+    /// Words of the publication.
+    whole: usize,
+}
+
+impl Parts {
+    /// The number of the cycle, all axes, and the signals at these places.
+    fn of(places: &[usize], rows: Rows) -> Self {
+        let axes = (0..rows.axes).map(|axis| rows.of_axis(axis));
+        let signals = places.iter().map(|&place| rows.of_signal(place));
+        let mut list: Vec<Range<usize>> = Vec::new();
+        for part in iter::once(0..1).chain(axes).chain(signals) {
+            match list.last_mut() {
+                Some(last) if last.end == part.start => last.end = part.end,
+                _ => list.push(part),
+            }
+        }
+        Self { width: list.iter().map(Range::len).sum(), list, whole: rows.words() }
+    }
+}
+
+/// Both ends, for the signals at these places of a publication with these rows.
+pub(crate) fn sampling(signals: &Signals, mut places: Vec<usize>, rows: Rows) -> (Sampler, Samples) {
+    places.retain(|&place| place < rows.signals && signals.at(place).is_some());
+    let parts = Parts::of(&places, rows);
+    let width = parts.width;
+    let row_count = (BYTES / (8 * width)).clamp(1, ROWS);
+    let (mut sender, mut ring) = RingBuffer::new(row_count * width);
     // All of its pages are there before the first cycle.
-    if let Ok(chunk) = sender.write_chunk(rows * width) {
+    if let Ok(chunk) = sender.write_chunk(row_count * width) {
         chunk.commit_all();
     }
-    if let Ok(chunk) = ring.read_chunk(rows * width) {
+    if let Ok(chunk) = ring.read_chunk(row_count * width) {
         chunk.commit_all();
     }
     let chosen = places.iter().filter_map(|&place| signals.at(place).cloned()).collect();
-    let samples = Samples { signals: chosen, ring, row: vec![0; width], found: false };
-    (Sampler { places, width, ring: sender }, samples)
+    let (state, words) = (rows.blank(), rows.blank_words());
+    let (sampled, row) = (parts.clone(), vec![0; width]);
+    let samples = Samples { places, signals: chosen, parts, ring, words, row, state, found: false };
+    (Sampler { parts: sampled, ring: sender }, samples)
 }
 
 impl Sampler {
@@ -57,18 +87,15 @@ impl Sampler {
         self.ring.slots() >= self.ring.buffer().capacity() / 2
     }
 
-    /// Hands a row over, or drops it. Allocates nothing and makes no system call.
-    pub(crate) fn write<'a>(
-        &mut self,
-        cycle: u64,
-        signals: &Signals,
-        axes: impl Iterator<Item = (&'a AxisReport, AxisSetpoint)>,
-    ) {
-        let Ok(row) = self.ring.write_chunk_uninit(self.width) else { return };
-        let of_signals = self.places.iter().flat_map(|&place| signals.sample(place));
-        let words = iter::once(cycle).chain(of_signals).chain(axes.flat_map(of_axis));
-        // A row is whole: the next begins behind it.
-        row.fill_from_iter(words.chain(iter::repeat(0)));
+    /// Hands the words of a publication over, or drops them. Allocates nothing and makes no system
+    /// call.
+    pub(crate) fn write(&mut self, words: &[u64]) {
+        let Parts { list, width, whole } = &self.parts;
+        if words.len() != *whole {
+            return;
+        }
+        let Ok(row) = self.ring.write_chunk_uninit(*width) else { return };
+        row.fill_from_iter(list.iter().flat_map(|part| &words[part.clone()]).copied());
     }
 }
 
@@ -94,6 +121,7 @@ impl Samples {
             to_back.copy_from_slice(back);
             chunk.commit_all();
             if next == cycle {
+                self.decode();
                 self.found = true;
                 break;
             }
@@ -101,65 +129,45 @@ impl Samples {
         self.found
     }
 
+    /// Decodes the row; what it lacks stays blank.
+    fn decode(&mut self) {
+        let mut row = &self.row[..];
+        for part in &self.parts.list {
+            let (words, rest) = row.split_at(part.len());
+            self.words[part.clone()].copy_from_slice(words);
+            row = rest;
+        }
+        decode(&self.words, &mut self.state);
+    }
+
     /// Values of the cycle that was gone to: number of forced signals; of each signal its value,
     /// and 1 if it is forced; of each axis position, velocity and torque, then its targets of them,
     /// the state of its drive, the reason of its stop (0 of none) and its error code. `None` is
     /// what did not come in with this cycle; all are, if its row was dropped.
     pub fn values(&self) -> impl Iterator<Item = Option<Value>> + '_ {
-        let (of_signals, of_axes) = self.row[1..].split_at(2 * self.signals.len());
-        let of_signals = of_signals.chunks_exact(2);
-        let forced = of_signals.clone().filter(|words| words[1] & FORCED != 0).count();
-        let signals = self.signals.iter().zip(of_signals).flat_map(|(signal, words)| {
+        let of_signals = self.places.iter().map(|&place| self.state.signals[place]);
+        let forced = of_signals.clone().filter(|it| it.forced).count();
+        let signals = self.signals.iter().zip(of_signals).flat_map(|(signal, it)| {
             // An output has the sent value, whether or not it was received.
-            let known = words[1] != 0 || signal.flow != Flow::Input;
-            let forced = u64::from(words[1] & FORCED != 0);
-            [known.then(|| signal.value(words[0])), Some(Value::Unsigned(forced))]
+            let known = it.fresh || it.forced || signal.flow != Flow::Input;
+            let forced = u64::from(it.forced);
+            [known.then(|| it.value(signal.kind())), Some(Value::Unsigned(forced))]
         });
-        let axes = of_axes.chunks_exact(AXIS_WORDS).flat_map(|words| {
-            let real = |&word: &u64| Value::Real(f64::from_bits(word));
-            let fresh = words[0] & FRESH != 0;
-            let feedback = words[1..4].iter().map(move |word| fresh.then(|| real(word)));
-            feedback.chain(words[4..].iter().map(move |word| Some(real(word)))).chain(state(words[0]))
+        let axes = self.state.axes.iter().flat_map(|axis| {
+            let feedback = [axis.position, axis.velocity, axis.effort].map(Value::Real);
+            let targets = [axis.target_position, axis.target_velocity, axis.target_effort].map(Value::Real);
+            let drive = (axis.drive_state != 0).then_some(Value::Unsigned(axis.drive_state.into()));
+            let stop = Value::Unsigned(axis.stop.into());
+            let error_code = Value::Unsigned(axis.error_code.into());
+            let feedback = feedback.map(|number| axis.fresh.then_some(number));
+            let state = [drive, Some(stop), Some(error_code)];
+            feedback.into_iter().chain(targets.map(Some)).chain(state)
         });
         let forced = iter::once(Some(Value::Unsigned(forced as u64)));
         let found = self.found;
         forced.chain(signals).chain(axes).map(move |value| value.filter(|_| found))
     }
 }
-
-/// State of the drive, reason of the stop and error code, out of the first word of an axis.
-fn state(word: u64) -> [Option<Value>; 3] {
-    let byte = |place: usize| u64::from(word.to_le_bytes()[place]);
-    let drive = Some(byte(DRIVE_STATE)).filter(|state| *state != 0).map(Value::Unsigned);
-    let error_code = byte(ERROR_CODE) | byte(ERROR_CODE + 1) << 8;
-    [drive, Some(Value::Unsigned(byte(STOP))), Some(Value::Unsigned(error_code))]
-}
-
-/// Words of an axis: flags and state, feedback, targets.
-fn of_axis((report, sent): (&AxisReport, AxisSetpoint)) -> [u64; AXIS_WORDS] {
-    let feedback = report.feedback;
-    let numbers = [
-        feedback.position.0,
-        feedback.velocity.0,
-        feedback.torque.0,
-        sent.position.0,
-        sent.velocity.0,
-        sent.torque.0,
-    ];
-    let [a, b, c, d, e, f] = numbers.map(f64::to_bits);
-    let mut first = (if feedback.fresh { FRESH } else { 0 }).to_le_bytes();
-    first[DRIVE_STATE] = report.state.map_or(0, |state| state as u8);
-    first[STOP] = report.stop.map_or(0, |stop| stop as u8);
-    first[ERROR_CODE..][..2].copy_from_slice(&report.error_code.to_le_bytes());
-    [u64::from_le_bytes(first), a, b, c, d, e, f]
-}
-
-/// Bytes of the first word of an axis; flags are in byte 0.
-const DRIVE_STATE: usize = 2;
-const STOP: usize = 3;
-const ERROR_CODE: usize = 4;
-
-const AXIS_WORDS: usize = 7;
 
 /// Rows at most.
 const ROWS: usize = 1 << 15;
@@ -169,38 +177,45 @@ const BYTES: usize = 16 << 20;
 
 #[cfg(test)]
 mod tests {
-    use ipc::state::{DriveState, StopReason};
-    use motion::{AxisFeedback, NewtonMetres, Radians, RadiansPerSecond};
+    use ipc::state::{Axis, DriveState, StopReason, encode};
 
     use super::*;
 
-    fn report(number: f64, fresh: bool) -> AxisReport {
-        let feedback = AxisFeedback {
-            position: Radians(number),
-            velocity: RadiansPerSecond(number + 0.25),
-            torque: NewtonMetres(number + 0.5),
-            fresh,
-            ..AxisFeedback::default()
-        };
-        AxisReport {
-            feedback,
-            state: fresh.then_some(DriveState::Fault),
-            stop: Some(StopReason::Fault),
-            error_code: 0x7500,
-            ..AxisReport::default()
-        }
-    }
+    const ONE_AXIS: Rows = Rows { axes: 1, signals: 2, interlocks: 3 };
 
     fn write(sampler: &mut Sampler, cycle: u64, fresh: bool) {
-        let report = report(cycle as f64, fresh);
-        let sent = AxisSetpoint { position: Radians(-(cycle as f64)), ..AxisSetpoint::default() };
-        sampler.write(cycle, &Signals::default(), iter::once((&report, sent)));
+        let number = cycle as f64;
+        let axis = Axis {
+            fresh,
+            position: number,
+            velocity: number + 0.25,
+            effort: number + 0.5,
+            target_position: -number,
+            drive_state: if fresh { DriveState::Fault as u8 } else { 0 },
+            stop: StopReason::Fault as u8,
+            error_code: 0x7500,
+            ..Axis::default()
+        };
+        let mut words = vec![0; ONE_AXIS.words()];
+        encode(&State { cycle, axes: vec![axis], ..State::default() }, ONE_AXIS, &mut words);
+        sampler.write(&words);
+    }
+
+    // feature(measure): recordings hold the words of the publication, but only those of the chosen signals
+    #[test]
+    fn a_row_has_the_words_of_the_chosen_parts() {
+        let rows = Rows { axes: 2, signals: 4, interlocks: 1 };
+        let Parts { list, width, .. } = Parts::of(&[1, 2], rows);
+        let [axis, other] = [0, 1].map(|axis| rows.of_axis(axis));
+        let signals = rows.of_signal(1).start..rows.of_signal(2).end;
+        assert_eq!(list, [0..1, axis, other, signals]);
+        assert_eq!(width, 1 + 2 * 8 + 2 * 2);
     }
 
     // feature(measure): recordings with signals and axes, cycle by cycle
     #[test]
     fn a_full_ring_drops_rows_and_the_others_stay_of_their_cycles() {
-        let (mut sampler, mut samples) = sampling(&Signals::default(), vec![7], 1);
+        let (mut sampler, mut samples) = sampling(&Signals::default(), vec![7], ONE_AXIS);
         let room = ROWS as u64;
         (0..room + 10).for_each(|cycle| write(&mut sampler, cycle, true));
         assert!((0..room).all(|cycle| samples.go_to(cycle)

@@ -6,11 +6,13 @@ use ethercat::al::{AlState, AlStatus};
 use ethercat::al_status_code::AlStatusCode;
 use ethercat::cia402::State;
 use ethercat::main_device::{BringUpPhase, CycleReport, ReceptionCounters};
+use ipc::state::{Rows, decode_axes};
 use motion::supervision::StopReason;
 use types::RingStatus;
 
 use crate::clock_lock::{LockReport, ReferenceReport};
 use crate::controller::AxisReport;
+use crate::ipc::report;
 use rt::newest::{Reader, Writer, newest};
 
 /// Status at the end of one cycle.
@@ -114,8 +116,21 @@ impl Status {
         axes.clone().any(waits) || axes.all(is_off)
     }
 
-    /// The same as `other`, which has as many SubDevices and axes; allocates nothing.
-    pub(crate) fn copy_from(&mut self, other: &Self) {
+    /// The same as `other`, which has as many SubDevices; its axes have these words of a
+    /// publication. Allocates nothing.
+    pub(crate) fn copy_from(&mut self, other: &Self, axes: &[u64]) {
+        self.copy_bus_from(other);
+        self.read_axes(axes);
+    }
+
+    /// Takes the reports of the axes from their words in a publication.
+    pub(crate) fn read_axes(&mut self, words: &[u64]) {
+        for (axis, read) in self.axes.iter_mut().zip(decode_axes(words)) {
+            *axis = report(&read);
+        }
+    }
+
+    fn copy_bus_from(&mut self, other: &Self) {
         let Self {
             cycle,
             stop_began,
@@ -128,44 +143,62 @@ impl Status {
             link_errors,
             ring,
             sub_devices,
-            axes,
+            axes: _,
         } = other;
         (self.cycle, self.stop_began, self.phase, self.report, self.reception) =
             (*cycle, *stop_began, *phase, *report, *reception);
         (self.clock_difference, self.lock, self.reference, self.link_errors, self.ring) =
             (*clock_difference, *lock, *reference, *link_errors, *ring);
         self.sub_devices.copy_from_slice(sub_devices);
-        self.axes.copy_from_slice(axes);
     }
 }
 
 /// A writer and a reader of a status with this many SubDevices and axes.
 #[must_use]
 pub fn status_cell(sub_devices: usize, axes: usize) -> (StatusWriter, StatusReader) {
-    let (writer, reader) = newest(&Status::initial(sub_devices, axes));
+    let rows = Rows { axes, ..Rows::default() };
+    let axes = vec![0; rows.of_axes().len()].into();
+    let initial = Published { bus: Status::initial(sub_devices, rows.axes), axes };
+    let (writer, reader) = newest(&initial);
     (StatusWriter(writer), StatusReader(reader))
+}
+
+/// A status, with its axes in the words of the publication.
+#[derive(Clone, Debug)]
+struct Published {
+    /// Its axes are those of the words.
+    bus: Status,
+    axes: Box<[u64]>,
 }
 
 /// The real-time side's end.
 #[derive(Debug)]
-pub struct StatusWriter(Writer<Status>);
+pub struct StatusWriter(Writer<Published>);
 
 impl StatusWriter {
-    /// Replaces the status; `status` has the SubDevices and axes the cell was made for.
-    pub fn publish(&mut self, status: &Status) {
-        self.0.write(|newest| newest.copy_from(status));
+    /// Replaces the status; `status` has the SubDevices the cell was made for. Its axes are those
+    /// of `axes`, their words in a publication ([`ipc::state::Rows::of_axes`]).
+    pub fn publish(&mut self, status: &Status, axes: &[u64]) {
+        self.0.write(|newest| {
+            newest.bus.copy_bus_from(status);
+            for (word, &value) in newest.axes.iter_mut().zip(axes) {
+                *word = value;
+            }
+        });
     }
 }
 
 /// Reads the newest status, from any thread and as often as liked.
 #[derive(Clone, Debug)]
-pub struct StatusReader(Reader<Status>);
+pub struct StatusReader(Reader<Published>);
 
 impl StatusReader {
     /// The newest status, always of one cycle.
     #[must_use]
     pub fn read(&self) -> Status {
-        self.0.read()
+        let Published { bus: mut status, axes } = self.0.read();
+        status.read_axes(&axes);
+        status
     }
 }
 
@@ -174,13 +207,15 @@ mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
 
     use ethercat::cia402::{AxisMode, CyclicMode, ModeOfOperation, Statusword};
+    use ipc::state::encode;
     use motion::supervision::QuickStopStep;
-    use motion::{AxisFeedback, AxisPhase, NewtonMetres, Radians, RadiansPerSecond};
+    use motion::{AxisFeedback, AxisPhase, AxisSetpoint, NewtonMetres, Radians, RadiansPerSecond};
 
     use super::*;
     use types::state::InputLevel;
 
     use crate::controller::{BrakeInputCause, IgnoredSetpoint, InterlockCause};
+    use crate::ipc::shown;
 
     fn status(number: u64) -> Status {
         let n = number as f64;
@@ -213,7 +248,7 @@ mod tests {
                 .map(|&level| BrakeInputCause { place: number as usize % 3, level }),
             stalled: number as u32 % 23,
             ended: number % 29 == 0,
-            moved: None,
+            moved: (number % 37 == 0).then_some([Radians(n), Radians(n + 0.5)]),
             memory_error: (number % 31) as u8,
             statusword: Statusword(number as u16),
             mode: (number % 19 != 0).then(|| ModeOfOperation::from_number(number as i8)),
@@ -275,6 +310,21 @@ mod tests {
         }
     }
 
+    /// Words of its axes, as the cycle publishes them.
+    fn words(status: &Status) -> Vec<u64> {
+        let sent = AxisSetpoint { position: Radians(7.0), ..AxisSetpoint::default() };
+        let rows = Rows { axes: status.axes.len(), ..Rows::default() };
+        let axes = status.axes.iter().map(|it| shown(it, sent)).collect();
+        let mut words = vec![0; rows.words()];
+        encode(&ipc::state::State { axes, ..rows.blank() }, rows, &mut words);
+        words[rows.of_axes()].to_vec()
+    }
+
+    fn publish(writer: &mut StatusWriter, number: u64) {
+        let status = status(number);
+        writer.publish(&status, &words(&status));
+    }
+
     #[test]
     fn axes_wait_for_enable_in_op_only() {
         let mut status = Status::initial(2, 2);
@@ -299,7 +349,7 @@ mod tests {
         let (mut writer, reader) = status_cell(2, 3);
         assert_eq!(reader.read(), Status::initial(2, 3));
         for number in 0..1_000 {
-            writer.publish(&status(number));
+            publish(&mut writer, number);
             assert_eq!(reader.read(), status(number));
         }
     }
@@ -307,7 +357,7 @@ mod tests {
     #[test]
     fn a_status_read_while_it_is_written_is_of_one_cycle() {
         let (mut writer, reader) = status_cell(2, 3);
-        writer.publish(&status(0));
+        publish(&mut writer, 0);
         let done = AtomicBool::new(false);
         std::thread::scope(|scope| {
             scope.spawn(|| {
@@ -320,7 +370,7 @@ mod tests {
                 }
             });
             for number in 0..200_000 {
-                writer.publish(&status(number));
+                publish(&mut writer, number);
             }
             done.store(true, Ordering::Relaxed);
         });

@@ -4,7 +4,7 @@ pub(crate) mod region;
 
 use types::codes;
 
-pub use region::{ReadError, Reader, Writer};
+pub use region::{AXIS, ReadError, Reader, Rows, Writer, decode, decode_axes, encode};
 pub use types::state::{BringUpPhase, DrivePhase, DriveState, InputLevel, QuickStopStep, StopReason};
 pub use types::{AxisMode, CyclicMode, Freshness, LockState, Spread, Value, ValueKind};
 

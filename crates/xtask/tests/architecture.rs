@@ -176,6 +176,36 @@ fn is_there(path: &str, sources: &[Source]) -> bool {
         })
 }
 
+/// Body of a method in a source: up to the brace that closes it.
+fn body_of<'a>(source: &'a str, method: &str) -> &'a str {
+    let (_, rest) = source.split_once(&format!("    fn {method}(")).expect("the method is there");
+    rest.split_once("\n    }\n").expect("its end").0
+}
+
+/// True if a source calls a free function of this name.
+fn calls(source: &str, function: &str) -> bool {
+    let is_other = |it: char| it.is_alphanumeric() || it == '_' || it == '.';
+    source.match_indices(&format!("{function}(")).any(|(start, _)| {
+        let before = &source[..start];
+        !before.ends_with(is_other) && !before.ends_with("fn ")
+    })
+}
+
+/// Status, clients of the IPC, recordings and metrics read the words that one encoder writes.
+#[test]
+fn the_cycle_encodes_its_state_once() {
+    let sources = sources();
+    let cycle = sources.iter().find(|it| it.path.ends_with("control/src/cycle.rs")).expect("the cycle");
+    let publish = body_of(&cycle.text, "publish");
+    assert_eq!(publish.matches("encode(").count(), 1, "encoders in `Cycle::publish`");
+    let has_encoder = |it: &&Source| {
+        let code = it.text.split("#[cfg(test)]").next().unwrap_or_default();
+        it.path.starts_with("crates/control/src") && !it.path.ends_with("tests.rs") && calls(code, "encode")
+    };
+    let files: Vec<&Path> = sources.iter().filter(has_encoder).map(|it| it.path.as_path()).collect();
+    assert_eq!(files, [Path::new("crates/control/src/publication.rs")], "another encoder in the cycle");
+}
+
 #[test]
 fn names_with_a_path_in_the_text_are_declared() {
     let sources = sources();

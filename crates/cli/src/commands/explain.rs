@@ -11,10 +11,10 @@ use serde::Serialize;
 use types::late::LateReport;
 use types::time::nanoseconds;
 
-use super::Which;
 use crate::arguments::{RunningCycle, lasting};
 use crate::failure::Failure;
 use crate::output;
+use crate::target::Which;
 use crate::words::lateness::{self, Remedy};
 
 /// Names the cycles that were late, the cause of each, and the remedies. A run with --explain knows

@@ -2,8 +2,11 @@ use std::io::IoSliceMut;
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use ethercat::cia402;
+use ethercat::main_device::BringUpPhase;
+use ethercat::time::Instant;
 use ipc::client::Client;
 use ipc::command::Command;
 use ipc::description::{AxisDescription, Description};
@@ -13,10 +16,11 @@ use ipc::state::{Clamped, Control, Limit, Refusal, State, TrajectoryStatus};
 use motion::base::Pose;
 use motion::kinematics::ToolPose;
 use motion::supervision::StopReason;
-use motion::{AxisFeedback, AxisPhase, Metres, NewtonMetres, Radians, RadiansPerSecond};
+use motion::{AxisFeedback, AxisPhase, AxisSetpoint, Metres, NewtonMetres, Radians, RadiansPerSecond};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
+use record::CycleRecord;
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, SocketAddrUnix,
     SocketType,
@@ -24,7 +28,9 @@ use rustix::net::{
 
 use super::*;
 use crate::axis::Gates;
-use crate::controller::{AxisTarget, Freshness};
+use crate::controller::{AxisReport, AxisTarget, Freshness};
+use crate::publication::Publication;
+use crate::status::Status;
 use rt::clock::{Clock, MonotonicClock};
 use types::CyclicMode;
 
@@ -32,6 +38,7 @@ use types::CyclicMode;
 struct Bench {
     folder: PathBuf,
     ipc: Ipc,
+    publication: Publication,
     server: Server,
 }
 
@@ -52,7 +59,10 @@ impl Bench {
             signals: vec![],
             longest_time_to_live: Duration::from_secs(3600),
         };
-        Self { folder, ipc: Ipc::new(ends, rules), server }
+        let mut ipc = Ipc::new(ends, rules);
+        let mut publication = Publication::new(Duration::from_millis(1), 1);
+        publication.set_region(ipc.take_region().unwrap());
+        Self { folder, ipc, publication, server }
     }
 
     fn attach(&self) -> Client {
@@ -62,15 +72,10 @@ impl Bench {
     /// State a reader sees after a cycle with this axis and this output of the controller.
     fn shown(&mut self, report: AxisReport, output: &ControllerOutput) -> State {
         let sent = AxisSetpoint::default();
-        let axes = [(&report, sent)];
-        self.ipc.publish(
-            &Status::initial(0, 1),
-            Instant::EPOCH,
-            axes.into_iter(),
-            &Signals::default(),
-            std::iter::empty(),
-            output,
-        );
+        let command = self.ipc.note(output);
+        self.publication.show_cycle(&Status::initial(0, 1), Instant::EPOCH, command, output);
+        self.publication.show_axes([(&report, sent)].into_iter());
+        self.publication.encode();
         self.attach().state().read().unwrap()
     }
 }
@@ -231,9 +236,9 @@ fn state_shows_reports_of_axes_and_controller() {
 fn the_timing_is_that_of_cycles_in_op() {
     let mut bench = Bench::new("op");
     let record = CycleRecord::begin(1, 1_000, 1_010);
-    bench.ipc.record(&record, BringUpPhase::SafeOp);
+    bench.publication.record(&record, BringUpPhase::SafeOp);
     assert_eq!(bench.shown(AxisReport::default(), &ControllerOutput::default()).timing.cycles, 0);
-    bench.ipc.record(&record, BringUpPhase::Op);
+    bench.publication.record(&record, BringUpPhase::Op);
     assert_eq!(bench.shown(AxisReport::default(), &ControllerOutput::default()).timing.cycles, 1);
 }
 

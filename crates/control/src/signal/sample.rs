@@ -10,17 +10,8 @@ impl Signals {
         self.signals.get(place)
     }
 
-    /// Bits of its value in this cycle, and [`FRESH`] and [`FORCED`] where they hold.
-    pub(crate) fn sample(&self, place: usize) -> [u64; 2] {
-        self.states.get(place).map_or([0; 2], |state| {
-            let forced = if state.forced.is_some() { FORCED } else { 0 };
-            [state.shown(), if state.fresh { FRESH | forced } else { forced }]
-        })
+    /// Number of signals.
+    pub(crate) fn count(&self) -> usize {
+        self.signals.len()
     }
 }
-
-/// An input came in with this cycle; an output was taken by its SubDevice.
-pub(crate) const FRESH: u64 = 1;
-
-/// The value is a forced one.
-pub(crate) const FORCED: u64 = 2;

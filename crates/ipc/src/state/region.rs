@@ -2,6 +2,7 @@
 //! other languages.
 
 use std::io;
+use std::ops::Range;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
@@ -24,7 +25,7 @@ pub struct Writer {
 impl Writer {
     /// Makes the region, and the descriptor its readers map it by.
     pub(crate) fn make(rows: Rows) -> io::Result<(Self, OwnedFd)> {
-        let length = length(rows);
+        let length = rows.words();
         let (region, file) = Region::make(REGION, length, Written::ByMaker)?;
         Ok((Self { cell: region::writer(region)?, scratch: vec![0; length].into(), rows }, file))
     }
@@ -32,13 +33,13 @@ impl Writer {
     /// A state with as many axes, signals and interlocks as the description has.
     #[must_use]
     pub fn blank(&self) -> State {
-        let Rows { axes, signals, interlocks } = self.rows;
-        State {
-            axes: vec![Axis::default(); axes],
-            signals: vec![Signal::default(); signals],
-            interlocks: vec![Interlock::default(); interlocks],
-            ..State::default()
-        }
+        self.rows.blank()
+    }
+
+    /// Axes, signals and interlocks of the description.
+    #[must_use]
+    pub const fn rows(&self) -> Rows {
+        self.rows
     }
 
     /// Publishes a state to all readers, in place of the former one. Axes and signals beyond the
@@ -49,6 +50,12 @@ impl Writer {
     pub fn publish(&mut self, state: &State) {
         encode(state, self.rows, &mut self.scratch);
         self.cell.publish(&self.scratch);
+    }
+
+    /// The same with a state that [`encode`] has put into words for [`Writer::rows`].
+    #[inline]
+    pub fn publish_words(&mut self, words: &[u64]) {
+        self.cell.publish(words);
     }
 }
 
@@ -62,7 +69,7 @@ impl Reader {
     pub(crate) fn open(file: BorrowedFd<'_>) -> Result<Self, RegionError> {
         let region = Region::open(REGION, file, Use::Load)?;
         let shape = region.shape();
-        let least = length(Rows::default());
+        let least = Rows::default().words();
         if shape.words() < least {
             return Err(RegionError::Other(region::Other {
                 region: REGION.name,
@@ -169,23 +176,68 @@ pub(super) const ATTEMPTS: u32 = 64;
 /// Region of states.
 pub(crate) const REGION: Kind = Kind { name: "onbeat-state", magic: magic(*b"ST"), version: 7, slots: 8 };
 
-/// Rows behind the fixed words.
+/// Rows of a state in words, behind its fixed words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Rows {
-    pub(crate) axes: usize,
-    pub(crate) signals: usize,
-    pub(crate) interlocks: usize,
+pub struct Rows {
+    /// Number of axes.
+    pub axes: usize,
+    /// Number of signals.
+    pub signals: usize,
+    /// Number of interlocks.
+    pub interlocks: usize,
 }
 
-/// Words of a state with these rows.
-pub(crate) const fn length(rows: Rows) -> usize {
-    FIXED + rows.axes * AXIS + rows.signals * SIGNAL + rows.interlocks
+impl Rows {
+    /// Number of words of a state with these rows.
+    #[must_use]
+    pub const fn words(self) -> usize {
+        FIXED + self.axes * AXIS + self.signals * SIGNAL + self.interlocks
+    }
+
+    /// A state with these rows.
+    #[must_use]
+    pub fn blank(self) -> State {
+        State {
+            axes: vec![Axis::default(); self.axes],
+            signals: vec![Signal::default(); self.signals],
+            interlocks: vec![Interlock::default(); self.interlocks],
+            ..State::default()
+        }
+    }
+
+    /// Words of that state.
+    #[must_use]
+    pub fn blank_words(self) -> Vec<u64> {
+        let mut words = vec![0; self.words()];
+        encode(&self.blank(), self, &mut words);
+        words
+    }
+
+    /// Place of the words of all axes.
+    #[must_use]
+    pub const fn of_axes(self) -> Range<usize> {
+        FIXED..FIXED + self.axes * AXIS
+    }
+
+    /// Place of the words of an axis, without its [`AxisDetails`].
+    #[must_use]
+    pub const fn of_axis(self, axis: usize) -> Range<usize> {
+        let begin = FIXED + axis * AXIS;
+        begin..begin + AXIS - DETAILS
+    }
+
+    /// Place of the words of a signal.
+    #[must_use]
+    pub const fn of_signal(self, signal: usize) -> Range<usize> {
+        let begin = self.of_axes().end + signal * SIGNAL;
+        begin..begin + SIGNAL
+    }
 }
 
-/// Encodes a state into words of these rows; axes and signals without a row are left out, missing
-/// ones are zeros.
+/// Encodes a state into words of these rows, as all readers of a cycle get it; axes and signals
+/// without a row are left out, missing ones are zeros. Allocates nothing.
 #[inline]
-pub(crate) fn encode(state: &State, rows: Rows, words: &mut [u64]) {
+pub fn encode(state: &State, rows: Rows, words: &mut [u64]) {
     let State {
         cycle,
         release_ns,
@@ -284,7 +336,7 @@ pub(crate) fn put<T, const WORDS: usize>(
 }
 
 /// Decodes a state from words, without allocating if `state` has had as many axes before.
-pub(crate) fn decode(words: &[u64], state: &mut State) {
+pub fn decode(words: &[u64], state: &mut State) {
     // A region of this layout has all fixed words; with fewer, the rest is 0.
     let mut fixed = [0; FIXED];
     for (copy, &word) in fixed.iter_mut().zip(words) {
@@ -361,12 +413,17 @@ pub(crate) fn decode(words: &[u64], state: &mut State) {
     let (signal_rows, rest) = rest.split_at(signals * SIGNAL);
     let interlocks = usize::try_from(fixed[52]).unwrap_or(usize::MAX).min(rest.len());
     state.axes.clear();
-    state.axes.extend(axis_rows.chunks_exact(AXIS).map(axis));
+    state.axes.extend(decode_axes(axis_rows));
     state.signals.clear();
     state.signals.extend(signal_rows.chunks_exact(SIGNAL).map(signal));
     let interlock = |&word: &u64| Interlock { level: word as u8, permits: word >> 8 & 1 != 0 };
     state.interlocks.clear();
     state.interlocks.extend(rest[..interlocks].iter().map(interlock));
+}
+
+/// Decodes axes from their words ([`Rows::of_axes`]).
+pub fn decode_axes(words: &[u64]) -> impl Iterator<Item = Axis> + '_ {
+    words.chunks_exact(AXIS).map(axis)
 }
 
 #[inline]
@@ -513,7 +570,10 @@ fn trajectory_status(code: u8) -> TrajectoryStatus {
 const FIXED: usize = 53;
 
 /// Words of an axis.
-pub(crate) const AXIS: usize = 17;
+pub const AXIS: usize = 17;
+
+/// Words of the details of an axis, the last ones of it.
+const DETAILS: usize = 9;
 
 /// Bits of the step after a quick stop that was not carried out.
 const QUICK_STOP: u8 = 7;

@@ -141,11 +141,11 @@ impl Settings {
             self.take_down(&mut main_device, &mut link, &clock)?;
             return Err(error);
         }
-        file.iter_mut().for_each(|file| file.sample(&mut cycle));
         let mut cycle = match ipc {
             Some(ipc) => cycle.with_ipc(ipc),
             None => cycle,
         };
+        file.iter_mut().for_each(|file| file.sample(&mut cycle));
         let mut bus_server = None;
         if let Some(guests) = guests {
             let record = file.as_ref().and_then(NewFile::ask);

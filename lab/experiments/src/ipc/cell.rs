@@ -6,6 +6,7 @@ use std::io;
 
 use control::status::{Status, status_cell};
 use ipc::client::Client;
+use ipc::state;
 use record::CycleRecord;
 use rtrb::RingBuffer;
 
@@ -26,6 +27,8 @@ pub(super) fn ours() -> io::Result<Vec<(&'static str, Calls)>> {
     let (mut producer, mut consumer) = RingBuffer::new(64);
     let record = CycleRecord::begin(1, 2, 3);
     let published = status.clone();
+    // Words of the axes, as a publication has them.
+    let words = [0; AXES * state::AXIS];
     let (mut ipc, server, folder) = open_ipc(AXES)?;
     let seen = Client::open(server.path()).map_err(io::Error::other)?.state();
     let (mut unseen, unseen_door, unseen_folder) = open_ipc(AXES)?;
@@ -36,7 +39,7 @@ pub(super) fn ours() -> io::Result<Vec<(&'static str, Calls)>> {
             "our seqlock: publish a status of six axes",
             Box::new(move |times| {
                 for _ in 0..times {
-                    alone.publish(black_box(&published));
+                    alone.publish(black_box(&published), black_box(&words));
                 }
                 Ok(())
             }),
@@ -45,7 +48,7 @@ pub(super) fn ours() -> io::Result<Vec<(&'static str, Calls)>> {
             "our seqlock: publish it and read it",
             Box::new(move |times| {
                 for _ in 0..times {
-                    writer.publish(black_box(&status));
+                    writer.publish(black_box(&status), black_box(&words));
                     black_box(reader.read());
                 }
                 Ok(())

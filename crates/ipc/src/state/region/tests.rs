@@ -131,7 +131,7 @@ fn every_ignored_set_point_comes_back() {
 #[test]
 fn every_field_comes_back() {
     let state = every_field();
-    let mut words = vec![u64::MAX; length(TWO)];
+    let mut words = vec![u64::MAX; TWO.words()];
     encode(&state, TWO, &mut words);
     let mut back = State::default();
     decode(&words, &mut back);
@@ -160,7 +160,7 @@ fn enumerations_come_back() {
             let mut state = every_field();
             state.command.freshness = freshness;
             state.control.trajectory_status = trajectory_status;
-            let mut words = vec![0; length(TWO)];
+            let mut words = vec![0; TWO.words()];
             encode(&state, TWO, &mut words);
             let mut back = State::default();
             decode(&words, &mut back);
@@ -172,7 +172,7 @@ fn enumerations_come_back() {
 #[test]
 fn wrong_number_of_axes_is_cut_or_zero_filled() {
     let three = Rows { axes: 3, signals: 3, interlocks: 0 };
-    let mut words = vec![u64::MAX; length(three)];
+    let mut words = vec![u64::MAX; three.words()];
     encode(&every_field(), three, &mut words);
     let mut back = State::default();
     decode(&words, &mut back);
@@ -181,7 +181,7 @@ fn wrong_number_of_axes_is_cut_or_zero_filled() {
     assert_eq!(back.signals[..2], every_field().signals);
     assert_eq!(back.signals[2], Signal::default());
     let one = Rows { axes: 1, signals: 1, interlocks: 0 };
-    let mut words = vec![u64::MAX; length(one)];
+    let mut words = vec![u64::MAX; one.words()];
     encode(&every_field(), one, &mut words);
     decode(&words, &mut back);
     assert_eq!(back.axes, every_field().axes[..1]);
