@@ -40,7 +40,7 @@ pub(crate) struct Explain {
 
 /// The answer for programs.
 #[derive(Serialize)]
-struct Answer<'a> {
+struct ExplainAnswer<'a> {
     /// Name of the cycle.
     name: &'a str,
     /// Its process.
@@ -60,7 +60,7 @@ impl Explain {
             ));
         };
         if self.json {
-            let answer = Answer {
+            let answer = ExplainAnswer {
                 name: attached.name(),
                 process: attached.process(),
                 report: &report,
