@@ -79,7 +79,7 @@ fn it_is_latched_until_a_reset() {
 fn an_axis_that_lags_or_is_blocked_does_not_run_away() {
     /// Name, mode, command, and the velocity at a time.
     type Row = (&'static str, CyclicMode, f64, fn(f64) -> f64);
-    let rows: [Row; 7] = [
+    let rows: [Row; 8] = [
         ("blocked", CyclicMode::Velocity, VELOCITY, |_| 0.0),
         ("pushed back slowly", CyclicMode::Velocity, 1.0, |_| -ERROR * 0.9),
         ("braked at its limit", CyclicMode::Velocity, 0.0, |time| {
@@ -88,6 +88,7 @@ fn an_axis_that_lags_or_is_blocked_does_not_run_away() {
         ("49 ms", CyclicMode::Velocity, 1.0, |time| if time < 0.049 { -3.0 } else { 1.0 }),
         ("braked by its torque", CyclicMode::Torque, -1.0, |time| (VELOCITY - 10.0 * time).max(0.0)),
         ("no torque", CyclicMode::Torque, 0.0, |time| -3.0 - time),
+        ("torque of friction", CyclicMode::Torque, 0.02, |time| -3.0 - time),
         ("with its torque", CyclicMode::Torque, 1.0, |time| 3.0 + time),
     ];
     for (name, mode, command, velocity) in rows {
