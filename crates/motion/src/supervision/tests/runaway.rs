@@ -101,6 +101,31 @@ fn an_axis_that_lags_or_is_blocked_does_not_run_away() {
 }
 
 #[test]
+fn a_wrong_speed_after_an_outage_does_not_speed_the_axis_up() {
+    for side in [1.0, -1.0] {
+        let mut axis = Axis::new(CyclicMode::Velocity);
+        for cycle in 1..=100 {
+            let velocity = side * (DECELERATION * f64::from(cycle) * PERIOD.0).min(1.0);
+            axis.cycle(velocity, velocity);
+        }
+        axis.seen.feedback.fresh = false;
+        for missed in 1..=5 {
+            axis.seen.missed = missed;
+            axis.cycle(side, side);
+        }
+        assert_eq!(axis.supervisor.stopped(), Some(StopReason::Outage));
+        (axis.seen.feedback.fresh, axis.seen.missed) = (true, 0);
+        let first = axis.cycle(side, side * (VELOCITY - 0.1)).setpoint.velocity.0 * side;
+        assert!(first > 0.5, "it begins at its speed: {first}");
+        let mut fastest = first;
+        for _ in 0..300 {
+            fastest = fastest.max(axis.cycle(side, side * 0.9).setpoint.velocity.0.abs());
+        }
+        assert!(fastest <= 1.0 + SLACK, "{fastest}");
+    }
+}
+
+#[test]
 fn a_stop_by_set_points_is_evaluated() {
     let mut stopped = Axis::new(CyclicMode::Velocity);
     stopped.supervisor.stop_for(StopReason::Brake);
