@@ -86,10 +86,9 @@ use overshoot::Overshoot;
 use runaway::Runaway;
 use slope::Slope;
 
-pub use ending::{END_TIME, Ending, FREE_TIME, HEED_TIME};
+pub use ending::{END_TIME, FREE_TIME, HEED_TIME};
 pub use halting::is_enabled_meanwhile;
-pub use interlock::InterlockState;
-pub use jog::{FASTEST_JOG, Jog, JogLimits};
+pub use jog::{FASTEST_JOG, JogLimits};
 pub use limits::{
     FollowingErrorLimit, LARGEST_LIMIT, Limits, OUTAGE_CYCLES, Outage, Settings, SettingsError, Written,
 };
@@ -97,7 +96,7 @@ pub use other_axis::OtherAxis;
 pub use profile::DriveProfile;
 pub use quick_stop::{ANSWER, QuickStopStep, StoppingMeans};
 pub use runaway::{RUNAWAY_TIME, VELOCITY_ERROR};
-pub use seen::{Intervention, Seen, StopReason, Supervised};
+pub use seen::{Ending, InterlockState, Intervention, Jog, Seen, StopReason, Supervised};
 pub use start::START_TIME;
 pub use types::cycle::BLIND_CYCLES;
 pub use types::{AfterOutage, AxisMode, CyclicMode, OnStale};

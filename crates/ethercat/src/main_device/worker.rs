@@ -14,12 +14,12 @@ use crate::register::{self, DlStatus, dc};
 use crate::time::Instant;
 use crate::wire::coe::Emergency;
 
-use super::awaited::{Awaited, AwaitedAction};
-use super::barrier::{Barrier, BarrierAccess};
+use super::barrier::BarrierAccess;
 use super::clock::ClockSetting;
 use super::coe_mapping::{Comparison, MappingReader};
+use super::configuration::Barrier;
 use super::configuration::StartupSdo;
-use super::error::SubDeviceError;
+use super::error::{Awaited, AwaitedAction, SubDeviceError, SyncMiss};
 use super::limits::{self, Limits};
 use super::mailbox::MailboxClient;
 use super::plan::{self, Action, Reading};
@@ -28,7 +28,6 @@ use super::retry::RetryCounter;
 use super::sii_reader::{SiiReader, SiiRequest};
 use super::state_change::StateChange;
 use super::sub_device::SubDevice;
-use super::sync0::SyncMiss;
 use super::topology::Upstream;
 
 /// Bytes of the longest mapping object that is uploaded at once, and space for objects that hold

@@ -5,9 +5,9 @@
 //! and 13 of the statusword show its progress; then 0x6060 requests the cyclic mode again. Both
 //! mode objects have to be in the process data: nothing here waits for a mailbox.
 
-use super::drive::{DriveInput, REST_CYCLES, Request};
-use super::mode::ModeOfOperation;
-use super::word::{Controlword, Statusword};
+use super::super::mode::ModeOfOperation;
+use super::super::word::{Controlword, Statusword};
+use super::{DriveInput, REST_CYCLES, Request};
 
 /// State of a drive's homing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
