@@ -39,14 +39,14 @@ pub struct Status {
     /// Ring of SubDevices, if the link is one.
     pub ring: Option<RingStatus>,
     /// Status of the SubDevices, in the order of positions.
-    pub sub_devices: Vec<SubDeviceStatus>,
+    pub sub_devices: Vec<SubDeviceExchange>,
     /// Reports of the axes, in their order.
     pub axes: Vec<AxisReport>,
 }
 
-/// Status of a SubDevice.
+/// Exchange of process data with a SubDevice, and its AL state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SubDeviceStatus {
+pub struct SubDeviceExchange {
     /// Its process data went to and fro in this cycle; true where it has none.
     pub exchanges: bool,
     /// Consecutive cycles, in Op, in which it did not.
@@ -64,7 +64,7 @@ pub struct SubDeviceStatus {
     pub al_status_code: AlStatusCode,
 }
 
-impl Default for SubDeviceStatus {
+impl Default for SubDeviceExchange {
     /// Nothing is known of it.
     fn default() -> Self {
         let al_status = AlStatus::in_state(AlState::Init);
@@ -95,7 +95,7 @@ impl Status {
             reference: ReferenceReport::default(),
             link_errors: 0,
             ring: None,
-            sub_devices: vec![SubDeviceStatus::default(); sub_devices],
+            sub_devices: vec![SubDeviceExchange::default(); sub_devices],
             axes: vec![AxisReport::default(); axes],
         }
     }
@@ -295,7 +295,7 @@ mod tests {
             link_errors: number * 5,
             ring: (number % 4 != 0).then_some(RingStatus { open: None, since: number }),
             sub_devices: vec![
-                SubDeviceStatus {
+                SubDeviceExchange {
                     exchanges: number % 2 == 0,
                     missed: !number as u32,
                     absent: number % 3 == 0,
