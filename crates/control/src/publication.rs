@@ -13,7 +13,6 @@ use record::CycleRecord;
 use types::state::InputLevel;
 
 use crate::controller::{AxisReport, ControllerOutput};
-use crate::ipc::shown;
 use crate::signal::{Counters, SignalState, Signals};
 use crate::status::Status;
 use figures::Figures;
@@ -44,13 +43,15 @@ impl Publication {
 
     /// With so many signals and interlocks, unless a region gives their numbers.
     pub(crate) fn resize(&mut self, signals: usize, interlocks: usize) {
-        if self.region.is_none() {
-            self.set_rows(Rows { signals, interlocks, ..self.rows });
+        let rows = Rows { signals, interlocks, ..self.rows };
+        if self.region.is_none() && rows != self.rows {
+            self.set_rows(rows);
         }
     }
 
     /// With the region that clients read, and its rows.
-    pub(crate) fn set_region(&mut self, region: Writer) {
+    pub(crate) fn set_region(&mut self, region: Option<Writer>) {
+        let Some(region) = region else { return };
         let rows = region.rows();
         assert_eq!(rows.axes, self.rows.axes, "the axes of the IPC, and of the cycle");
         self.set_rows(rows);
@@ -67,8 +68,8 @@ impl Publication {
         self.rows
     }
 
-    /// Notes the bus, the controller and the command. The timing is of the previous cycles: this one
-    /// has not ended.
+    /// Notes the bus, the controller and the command. The timing is of the previous cycles: this
+    /// one has not ended.
     pub(crate) fn show_cycle(
         &mut self,
         status: &Status,
@@ -93,7 +94,7 @@ impl Publication {
     /// Notes the axes, with the set-points that were sent to their drives.
     pub(crate) fn show_axes<'a>(&mut self, axes: impl Iterator<Item = (&'a AxisReport, AxisSetpoint)>) {
         for (axis, (report, sent)) in self.state.axes.iter_mut().zip(axes) {
-            *axis = shown(report, sent);
+            *axis = report.shown(sent);
         }
     }
 

@@ -22,7 +22,7 @@ use onbeat_control::stop::StopHandle;
 use rt::clock::VirtualClock;
 use simulator::Segment;
 use simulator::application::servo::default_mapping;
-use support::direct::Direct;
+use support::controller::Direct;
 use support::{PERIOD, cycle_with, sub_device, supervised};
 
 /// Axis whose controller gives a set-point that its mode does not take.

@@ -61,7 +61,7 @@ impl Bench {
         };
         let mut ipc = Ipc::new(ends, rules);
         let mut publication = Publication::new(Duration::from_millis(1), 1);
-        publication.set_region(ipc.take_region().unwrap());
+        publication.set_region(ipc.take_region());
         Self { folder, ipc, publication, server }
     }
 
