@@ -93,7 +93,7 @@ pub struct Cycle<L, C> {
     publisher: Publisher,
     record: CycleRecord,
     publication: Publication,
-    /// Its axes are those of the publication.
+    /// Its axes stay as they were: the publication has the present ones.
     status: Status,
     /// As it was in the last cycle before the stop.
     before_stop: Status,
@@ -558,11 +558,9 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         self.watch_axes(release.cycle);
         self.status.reception = self.main_device.reception();
         self.status.clock_difference = self.main_device.clock().largest_difference;
-        let command = self.ipc.as_mut().map(|ipc| ipc.note(&self.output)).unwrap_or_default();
-        self.publication.show_cycle(&self.status, release.instant, command, &self.output);
+        self.publication.show_cycle(&self.status, release.instant, self.ipc.as_mut(), &self.output);
         self.publication.show_axes(self.axes.reports().iter().zip(self.axes.sent()));
-        self.publication.show_signals(&self.signals);
-        self.publication.show_interlocks(self.interlocks.levels());
+        self.publication.show_process_data(&self.signals, self.interlocks.levels());
         // Before the record of the cycle: a reader of the record finds this.
         let words = self.publication.encode();
         self.sampler.iter_mut().filter(|_| self.cycles_in_op > 0).for_each(|it| it.write(words));

@@ -7,12 +7,13 @@ use std::time::Duration;
 
 use ethercat::main_device::BringUpPhase;
 use ethercat::time::Instant;
-use ipc::state::{self, CommandState, Rows, State, Writer, encode};
+use ipc::state::{self, Rows, State, Writer, encode};
 use motion::AxisSetpoint;
 use record::CycleRecord;
 use types::state::InputLevel;
 
 use crate::controller::{AxisReport, ControllerOutput};
+use crate::ipc::Ipc;
 use crate::signal::{Counters, SignalState, Signals};
 use crate::status::Status;
 use figures::Figures;
@@ -68,13 +69,13 @@ impl Publication {
         self.rows
     }
 
-    /// Notes the bus, the controller and the command. The timing is of the previous cycles: this
+    /// Notes the bus, the controller and the outcome of commands. The timing is of the previous cycles: this
     /// one has not ended.
     pub(crate) fn show_cycle(
         &mut self,
         status: &Status,
         release: Instant,
-        command: CommandState,
+        ipc: Option<&mut Ipc>,
         output: &ControllerOutput,
     ) {
         let Self { state, figures, .. } = self;
@@ -83,7 +84,7 @@ impl Publication {
         state.bus = figures.bus(status);
         state.clock = figures::clock(status);
         state.timing = figures.timing();
-        state.command = command;
+        state.command = ipc.map(|ipc| ipc.note(output)).unwrap_or_default();
         state.control = output.control;
         state.base = state::Base {
             pose: [output.pose.x.0, output.pose.y.0, output.pose.yaw.0],
@@ -98,18 +99,18 @@ impl Publication {
         }
     }
 
-    /// Notes the signals.
-    pub(crate) fn show_signals(&mut self, signals: &Signals) {
+    /// Notes the signals, and the interlocks: the level of each, and whether it permits.
+    pub(crate) fn show_process_data(
+        &mut self,
+        signals: &Signals,
+        interlocks: impl Iterator<Item = (InputLevel, bool)>,
+    ) {
         let shown = self.state.signals.iter_mut().zip(signals.states());
         for (signal, SignalState { value, fresh, forced }) in shown {
             *signal = state::Signal { word: value.word(), fresh, forced };
         }
         let Counters { clamped, refused } = signals.counters();
         self.state.signal_counters = state::SignalCounters { clamped, refused };
-    }
-
-    /// Notes the interlocks: the level of each, and whether it permits.
-    pub(crate) fn show_interlocks(&mut self, interlocks: impl Iterator<Item = (InputLevel, bool)>) {
         for (shown, (level, permits)) in self.state.interlocks.iter_mut().zip(interlocks) {
             *shown = state::Interlock { level: level as u8, permits };
         }

@@ -165,7 +165,7 @@ pub fn status_cell(sub_devices: usize, axes: usize) -> (StatusWriter, StatusRead
 /// A status, with its axes in the words of the publication.
 #[derive(Clone, Debug)]
 struct Published {
-    /// Its axes are those of the words.
+    /// Without the axes, which are in the words.
     bus: Status,
     axes: Box<[u64]>,
 }
@@ -175,8 +175,8 @@ struct Published {
 pub struct StatusWriter(Writer<Published>);
 
 impl StatusWriter {
-    /// Replaces the status; `status` has the SubDevices the cell was made for. Its axes are those
-    /// of `axes`, their words in a publication ([`ipc::state::Rows::of_axes`]).
+    /// Replaces the status; `status` has the SubDevices the cell was made for. `axes` are the words
+    /// of its axes in a publication ([`ipc::state::Rows::of_axes`]).
     pub fn publish(&mut self, status: &Status, axes: &[u64]) {
         self.0.write(|newest| {
             newest.bus.copy_bus_from(status);
