@@ -26,7 +26,7 @@ LOAD = 4
 
 def judge(onbeat, bridge, robot, folder):
     node = Node(int(os.environ["ROS_DOMAIN_ID"]))
-    recording = os.path.join(folder, "load.onbeat")
+    recording = os.path.join(folder, "load.mcap")
     with Robot(onbeat, bridge, robot, folder, slow=False, arguments=["--record", recording]) as processes:
         base = cyclone_base.Base(node, processes)
         processes.judge("base beside load", [drives_the_commanded_way], base)

@@ -1,4 +1,4 @@
-"""`onbeat run --record FILE.mcap` and `onbeat export`, read by Foxglove's own readers of MCAP."""
+"""`onbeat run --record FILE` and `onbeat export`, read by Foxglove's own readers of MCAP."""
 
 from __future__ import annotations
 
@@ -38,12 +38,11 @@ def decoded(path: Path) -> tuple[dict[str, list[tuple[int, Any]]], dict[str, dic
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One run as MCAP, and one as text with its exports."""
+    """A run as it was recorded, and its exports."""
     folder = tmp_path_factory.mktemp("recordings")
-    for name in ("direct.mcap", "run.onbeat"):
-        run("run", patient(ROOT / "examples/io-station.toml", folder, "5ms"), "--no-ipc", "--cycles", str(CYCLES), "--record", folder / name)
+    run("run", patient(ROOT / "examples/io-station.toml", folder, "5ms"), "--no-ipc", "--cycles", str(CYCLES), "--record", folder / "direct.mcap")
     for name in ("run.mcap", "run.csv"):
-        run("export", folder / "run.onbeat", folder / name)
+        run("export", folder / "direct.mcap", folder / name)
     return folder
 
 

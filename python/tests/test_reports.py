@@ -36,7 +36,7 @@ addEventListener('load', () => {
 # feature(measure): HTML reports tell values and enlarge parts of plots, in Chromium
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium (Debian: chromium)")
 def test_a_part_of_a_plot_is_enlarged_and_put_back(tmp_path: Path) -> None:
-    recording, page = tmp_path / "run.onbeat", tmp_path / "run.html"
+    recording, page = tmp_path / "run.mcap", tmp_path / "run.html"
     commands: list[list[str | Path]] = [
         ["run", patient(ROOT / "examples/six-axis.toml", tmp_path, "5ms"), "--no-ipc", "--cycles", "200", "--record", recording],
         ["report", recording, "--html", page],

@@ -12,9 +12,8 @@ use onbeat::LinkKind;
 use onbeat::compose::link::{self, SimulatedTime};
 use onbeat::fault::FrameFaults;
 
-use crate::bus::running;
-use crate::commands::Which;
 use crate::failure::Failure;
+use crate::target::{Which, cycle_of, say_whom};
 
 /// Parses one of these values, each with its name and help.
 pub fn named<T, const N: usize>(
@@ -164,13 +163,13 @@ impl RunningCycle {
             };
             Failure::new(format!("interface {interface}: {why}; `ip link` lists the interfaces"))
         })?;
-        let found = owner.as_ref().and_then(running::cycle_of).ok_or_else(|| {
+        let found = owner.as_ref().and_then(cycle_of).ok_or_else(|| {
             let found = owner.map_or("found no process".to_owned(), |owner| format!("{owner} has it"));
             Failure::new(format!(
                 "interface {interface}: {found}, expected a running cycle that lets this user in"
             ))
         })?;
-        running::say_whom(&found);
+        say_whom(&found);
         Ok(found)
     }
 }

@@ -2,6 +2,7 @@
 
 mod diagnosis;
 pub(crate) mod dictionary;
+mod entry;
 mod found;
 mod listing;
 mod objects;
@@ -15,18 +16,18 @@ use ethercat::al::AlState;
 use ethercat::main_device::{Configuration, MainDevice};
 use ethercat_linux::bring_up::Pump;
 use ipc::client::Client;
+use onbeat::compose::configuration;
+use onbeat::compose::link::{self, RobotLink};
 use onbeat::sub_devices::{Described, described};
 use onbeat::{BringUpError, Error, Notice, OpenError};
 use robot::{Overrides, RobotConfig};
 use rt::clock::MonotonicClock;
 
 use crate::arguments::Wire;
-use crate::commands::Which;
-use crate::compose::configuration;
-use crate::compose::link::{self, RobotLink};
 use crate::failure::Failure;
 use crate::output;
 use crate::stop::Stop;
+use crate::target::Which;
 use running::RunningBus;
 use sii::Eeprom;
 

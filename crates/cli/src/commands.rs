@@ -6,6 +6,7 @@ mod control;
 mod diag;
 mod doctor;
 mod events;
+mod explain;
 mod export;
 mod fault;
 mod io;
@@ -19,8 +20,6 @@ mod serve;
 mod sii;
 mod simulate;
 mod top;
-
-pub(crate) use top::{Keyboard, STILL, Which, first_state};
 
 use clap::Subcommand;
 
@@ -46,6 +45,8 @@ pub(crate) enum Command {
     Io(io::Io),
     /// Print the events of a running cycle: states, emergencies, losses, returns, stopped axes
     Events(events::Events),
+    /// Ask a running cycle why it was late: late cycles, their causes, and the remedies
+    Explain(explain::Explain),
     /// Have the flight recorder of a running cycle keep a recording
     Record(record::Record),
     /// Write a recording as MCAP, for Foxglove, PlotJuggler and tools of ROS 2, or as CSV
@@ -78,19 +79,21 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    pub(crate) fn execute(self) -> Result<(), Failure> {
+    /// Does it; `line` is the command line of the program.
+    pub(crate) fn execute(self, line: fn() -> clap::Command) -> Result<(), Failure> {
         match self {
             Self::Run(run) => run.execute(),
             Self::Top(top) => top.execute(),
             Self::Serve(serve) => serve.execute(),
             Self::Io(io) => io.execute(),
             Self::Events(events) => events.execute(),
+            Self::Explain(explain) => explain.execute(),
             Self::Record(record) => record.execute(),
             Self::Export(export) => export.execute(),
             Self::Control(control) => control.execute(),
             Self::Check(check) => check.execute(),
             Self::New(new) => new.execute(),
-            Self::Completions(completions) => completions.execute(),
+            Self::Completions(completions) => completions.execute(line()),
             Self::Doctor(doctor) => doctor.execute(),
             Self::Simulate(simulate) => simulate.execute(),
             Self::Fault(fault) => fault.execute(),

@@ -10,6 +10,8 @@
 //! | `bus` | a bus in PreOp, for commands that need no cycle |
 //! | [`stop`] | Ctrl-C |
 //! | [`output`] | standard output and standard error, closed, full or stopped |
+//! | `printer` | standard output next to other work |
+//! | `target` | the running cycle that a command means |
 //! | `journal` | systemd's journal |
 //! | [`failure`] | end of a command that cannot do its work |
 #![forbid(unsafe_code)]
@@ -25,7 +27,9 @@ mod left_behind;
 mod limits;
 mod object_address;
 pub mod output;
+mod printer;
 pub mod stop;
+mod target;
 mod usage;
 pub mod words;
 
@@ -33,8 +37,6 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 use ipc::bus::Severity;
-
-use onbeat::compose;
 
 use crate::commands::Command;
 use crate::failure::Failure;
@@ -56,7 +58,7 @@ pub fn command_line() -> clap::Command {
 /// The program: reads the command line, does what it says, and reports the outcome.
 #[must_use]
 pub fn program() -> ExitCode {
-    execute(|arguments: Arguments| arguments.command.execute())
+    execute(|arguments: Arguments| arguments.command.execute(command_line))
 }
 
 /// A program of ours: reads its command line, acts on it, and reports the outcome.

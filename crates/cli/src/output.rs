@@ -5,7 +5,6 @@ use std::fmt::Display;
 use std::io::{self, ErrorKind, Write};
 use std::process::exit;
 use std::sync::Arc;
-use std::sync::mpsc::{self, SyncSender, TrySendError};
 use std::thread;
 use std::time::Duration;
 
@@ -13,7 +12,6 @@ use rt::output::{OutputThread, Unfinished};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::failure::Failure;
-use crate::stop::Stop;
 
 /// Time an output may take nothing at the end of a run before it is given up.
 pub(crate) const LAST_TIMEOUT: Duration = Duration::from_secs(3);
@@ -23,9 +21,6 @@ const PRINT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Time from one look to the next while something is waited for.
 pub(crate) const LOOK: Duration = Duration::from_millis(20);
-
-/// Longest time an output may block after a stop was requested.
-const AFTER_STOP: Duration = Duration::from_millis(500);
 
 /// Text that is safe on a terminal. Names come from files, buses and other programs. Their control
 /// and bidirectional-override characters are written as JSON escapes; line feeds and tabs stay.
@@ -88,61 +83,6 @@ pub fn print_or_give_up(text: String) -> Result<(), Failure> {
     }
 }
 
-/// The same, until the user asks for a stop: an output that takes nothing does not keep the program
-/// from stopping.
-///
-/// # Errors
-/// As [`print()`].
-pub(crate) fn print_until_stop(text: String, stop: &Stop) -> Result<(), Failure> {
-    let printer = Printer::start()?;
-    printer.print(text, || false);
-    printer.finish(stop)
-}
-
-/// Standard output of a program that has other work: a separate thread writes to it.
-pub(crate) struct Printer {
-    texts: SyncSender<String>,
-    thread: OutputThread<io::Result<()>>,
-}
-
-impl Printer {
-    pub(crate) fn start() -> Result<Self, Failure> {
-        let (texts, given) = mpsc::sync_channel::<String>(1);
-        let thread = OutputThread::start("print", move |_| {
-            given.into_iter().try_for_each(|text| write(&shown(&text)))
-        })?;
-        Ok(Self { texts, thread })
-    }
-
-    /// Hands `text` over, and waits for room as long as `goes_on`; false if it was not taken.
-    pub(crate) fn print(&self, mut text: String, goes_on: impl Fn() -> bool) -> bool {
-        loop {
-            match self.texts.try_send(text) {
-                Ok(()) => return true,
-                Err(TrySendError::Full(back)) if goes_on() => text = back,
-                Err(_) => return false,
-            }
-            thread::sleep(LOOK);
-        }
-    }
-
-    /// Waits until all is printed, or until a stop was requested and the output blocks.
-    ///
-    /// # Errors
-    /// As [`print()`].
-    pub(crate) fn finish(self, stop: &Stop) -> Result<(), Failure> {
-        drop(self.texts);
-        loop {
-            match self.thread.finish(AFTER_STOP) {
-                Ok(outcome) => return judged(outcome),
-                Err(Unfinished::Hangs) if stop.is_requested() => return Ok(()),
-                Err(Unfinished::Hangs) => {}
-                Err(Unfinished::Panicked) => return Err(Failure::new("standard output's thread panicked")),
-            }
-        }
-    }
-}
-
 /// True once the reader of standard output is gone (`| head`), also while there is nothing to
 /// print.
 pub(crate) fn is_closed() -> bool {
@@ -188,7 +128,7 @@ pub fn say_or_give_up(line: String) {
     }
 }
 
-fn write(text: &str) -> io::Result<()> {
+pub(crate) fn write(text: &str) -> io::Result<()> {
     let mut output = io::stdout().lock();
     output.write_all(text.as_bytes())?;
     output.flush()

@@ -6,6 +6,7 @@ pub(crate) mod bus_status;
 pub(crate) mod diagnosis;
 pub(crate) mod hex_dump;
 pub(crate) mod latches;
+pub(crate) mod lateness;
 pub(crate) mod live_line;
 pub(crate) mod moment;
 pub(crate) mod owner;

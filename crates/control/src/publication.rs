@@ -69,8 +69,8 @@ impl Publication {
         self.rows
     }
 
-    /// Notes the bus, the controller and the outcome of commands. The timing is of the previous cycles: this
-    /// one has not ended.
+    /// Notes the bus, the controller and the outcome of commands. The timing is of the previous
+    /// cycles: this one has not ended.
     pub(crate) fn show_cycle(
         &mut self,
         status: &Status,

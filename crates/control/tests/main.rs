@@ -21,6 +21,7 @@ mod modes;
 mod outage;
 mod overrun;
 mod power_loss;
+mod pushed;
 mod quick_stop;
 mod ring;
 mod runaway;

@@ -1,5 +1,35 @@
 //! Controllers that a robot file can name.
 //!
+//! A controller gets reports of its axes and returns commands, in each cycle. It needs no bus, so
+//! it can be tested alone:
+//!
+//! ```
+//! use std::time::Duration;
+//!
+//! use control::controller::{AxisCommand, AxisReport, Controller, CycleInfo}; // onbeat-control
+//! use control::signal::{Io, Signals};
+//! use ethercat::cia402::Request; // onbeat-ethercat
+//! use ethercat::time::Instant;
+//! use motion::{AxisPhase, Radians}; // onbeat-motion
+//! use onbeat_controllers::Hold;
+//!
+//! let mut report = AxisReport::default();
+//! report.feedback.phase = AxisPhase::HoldingAt(Radians(0.5));
+//! let mut commands = [AxisCommand::default()];
+//! let cycle = CycleInfo {
+//!     cycle: 0,
+//!     release: Instant::EPOCH,
+//!     bus_time: Instant::EPOCH,
+//!     period: Duration::from_millis(1),
+//!     periods: 1,
+//!     stopping: false,
+//! };
+//! Hold.update(cycle, &mut Io::new(&mut Signals::default(), &[report], &mut commands));
+//!
+//! assert_eq!(commands[0].request, Request::Enable);
+//! assert_eq!(commands[0].setpoint.position, Radians(0.5)); // the axis stays in place
+//! ```
+//!
 //! | module | contents |
 //! |---|---|
 //! | [`hold`] | every axis stays in place |

@@ -11,6 +11,7 @@ use crate::attribute::{Evidence, attribute};
 use crate::counters::Counters;
 use crate::explanation::{Explained, Explanation, MOST_LATE, Tally};
 use crate::late::{CycleTimes, Kind, LateCycle};
+use crate::recent::Recent;
 use crate::steal::{StealCounter, is_virtual};
 use crate::timeline::Timeline;
 use crate::trace::{Recorder, Symbols, What};
@@ -43,6 +44,7 @@ pub struct Explainer {
     /// recorded, too.
     pending: Vec<CycleTimes>,
     tally: Tally,
+    recent: Recent,
     overwritten_cycles: u64,
     throttled_cycles: u64,
     failure: Option<String>,
@@ -52,6 +54,17 @@ pub struct Explainer {
 enum Source {
     Trace(Box<Recorder>),
     Counters { why: String, counters: Option<Counters> },
+    Records(Option<Counters>),
+}
+
+impl Source {
+    const fn name(&self) -> &'static str {
+        match self {
+            Self::Trace(_) => "trace",
+            Self::Counters { .. } => "counters",
+            Self::Records(_) => "records",
+        }
+    }
 }
 
 impl Explainer {
@@ -73,10 +86,20 @@ impl Explainer {
         Self::new(settings, Source::Counters { why, counters: None })
     }
 
+    /// Starts for [`Self::recent`] alone, with the records of the cycle and the counters of its
+    /// thread: cheap enough for every run.
+    #[must_use]
+    pub fn by_records(settings: Settings) -> Self {
+        Self::new(settings, Source::Records(None))
+    }
+
     fn new(settings: Settings, source: Source) -> Self {
         let mut steal = StealCounter::default();
-        steal.sample(now_ns());
+        if !matches!(source, Source::Records(_)) {
+            steal.sample(now_ns());
+        }
         Self {
+            recent: Recent::new(source.name(), settings.late_above_ns, settings.period_ns),
             settings,
             thread: None,
             source,
@@ -95,16 +118,25 @@ impl Explainer {
     /// Sets the thread id of the cycle.
     pub fn follow(&mut self, thread: i32) {
         self.thread = Some(thread);
-        if let Source::Counters { counters, .. } = &mut self.source {
-            *counters = Some(Counters::new(thread, self.settings.cpu));
+        let cpu = self.settings.cpu;
+        match &mut self.source {
+            Source::Trace(_) => {}
+            Source::Counters { counters, .. } => *counters = Some(Counters::new(thread, cpu, true)),
+            Source::Records(counters) => *counters = Some(Counters::new(thread, cpu, false)),
         }
     }
 
-    /// Reason why the kernel's trace is not used; `None` if it is.
+    /// Late cycles of the last minutes, for another thread.
+    #[must_use]
+    pub fn recent(&self) -> Recent {
+        self.recent.clone()
+    }
+
+    /// Reason why the kernel's trace is not used; `None` if it is, or was not wanted.
     #[must_use]
     pub fn trace_is_missing(&self) -> Option<&str> {
         match &self.source {
-            Source::Trace(_) => None,
+            Source::Trace(_) | Source::Records(_) => None,
             Source::Counters { why, .. } => Some(why),
         }
     }
@@ -117,6 +149,7 @@ impl Explainer {
         self.sample();
         self.explain_pending();
         let thread = self.thread.unwrap_or_default();
+        let mut seen = Vec::with_capacity(records.len());
         for record in records {
             let previous = self.previous.replace(*record);
             let cycle = CycleTimes {
@@ -126,10 +159,13 @@ impl Explainer {
                 thread,
                 waits_for_reply: self.settings.waits_for_reply,
             };
-            if cycle.lateness().1 > self.settings.late_above_ns {
+            let (_, late_ns) = cycle.lateness();
+            seen.push((record.cycle, record.release_ns, late_ns));
+            if late_ns > self.settings.late_above_ns {
                 self.pending.push(cycle);
             }
         }
+        self.recent.count(seen.into_iter());
         self.tally.worst().filter(|it| Some(it.late_ns) > worst)
     }
 
@@ -156,31 +192,32 @@ impl Explainer {
     pub fn finish(mut self) -> Explanation {
         self.look(&[]);
         self.explain_pending();
-        let (notes, has_trace) = (self.notes(), self.trace_is_missing().is_none());
+        let (notes, source) = (self.notes(), self.source.name());
         let cpus: Vec<usize> = self.settings.cpu.map_or_else(online_cpus, |cpu| vec![cpu]);
         let Tally { late, late_cycles, by_cause, worst, .. } = self.tally;
         let mut explanation = Explanation {
-            source: if has_trace { "trace" } else { "counters" },
+            source,
             late_above_ns: self.settings.late_above_ns,
             late_cycles,
             overwritten_cycles: self.overwritten_cycles,
             steal_ns: self.steal.whole(&cpus),
             late: late.into_iter().map(|Reverse(late)| late).collect(),
-            by_cause: by_cause.into_values().collect(),
+            by_cause: by_cause.sorted(),
             notes,
             worst,
         };
         explanation.late.sort_by_key(|late| late.cycle);
-        explanation.by_cause.sort_by_key(|total| Reverse(total.ns));
         explanation
     }
 
     fn sample(&mut self) {
         let now = now_ns();
-        self.steal.sample(now);
-        if let Source::Counters { counters: Some(counters), .. } = &mut self.source {
-            counters.sample(now);
+        match &mut self.source {
+            Source::Records(Some(counters)) => return counters.sample(now),
+            Source::Counters { counters: Some(counters), .. } => counters.sample(now),
+            _ => {}
         }
+        self.steal.sample(now);
     }
 
     fn explain_pending(&mut self) {
@@ -195,6 +232,7 @@ impl Explainer {
         for cycle in std::mem::take(&mut self.pending) {
             self.explain(&cycle);
         }
+        self.recent.note(self.notes());
     }
 
     fn explain(&mut self, info: &CycleTimes) {
@@ -233,14 +271,18 @@ impl Explainer {
                 self.functions.look_up(timers);
                 (attribute(&events, info, &evidence, &self.functions), events)
             }
-            Source::Counters { counters, .. } => {
+            Source::Counters { counters, .. } | Source::Records(counters) => {
                 let causes = counters.as_ref().map(|counters| counters.attribute(info, steal_rise_ns));
                 (causes.unwrap_or_default(), Vec::new())
             }
         };
         let (late, late_ns) = info.lateness();
         let late = LateCycle { cycle, late_ns, late, release_ns, start_ns, end_ns, causes };
-        let has_trace = self.trace_is_missing().is_none();
+        let has_trace = matches!(self.source, Source::Trace(_));
+        self.recent.take(&late, has_trace);
+        if matches!(self.source, Source::Records(_)) {
+            return;
+        }
         self.tally.take(Explained { late, cycle: *info, events }, has_trace);
     }
 
@@ -253,7 +295,7 @@ impl Explainer {
             Source::Trace(recorder) if !recorder.missing().is_empty() => {
                 notes.push(format!("this kernel has no {}: their share is unknown", recorder.missing().join(", ")));
             }
-            Source::Trace(_) => {}
+            Source::Trace(_) | Source::Records(_) => {}
         }
         notes.extend(self.failure.clone());
         if self.overwritten_cycles > 0 {
@@ -273,7 +315,7 @@ impl Explainer {
         if *late_cycles > MOST_LATE as u64 {
             notes.push(format!("{late_cycles} cycles were late; the worst {MOST_LATE} are listed"));
         }
-        if by_cause.keys().any(|(kind, _)| *kind == Kind::Steal) {
+        if by_cause.has(Kind::Steal) {
             notes.push(
                 "steal is inferred: time in which a thread had the CPU and was not charged for it, an idle CPU that \
                  slept past its timer in a virtual machine, or the kernel's steal counter rising around the cycle"

@@ -2,15 +2,16 @@
 //! of them with all events around.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::collections::{BinaryHeap, VecDeque};
 use std::fmt;
 
 use serde::Serialize;
 
-use types::late::ShortTime;
+use types::late::{CauseTable, CauseTotal, ShortTime};
 use types::number::grouped;
 
-use crate::late::{CycleTimes, Kind, LateCycle};
+use crate::late::{CycleTimes, LateCycle};
+use crate::totals::Totals;
 use crate::trace::TraceEvent;
 
 /// Explanation of a run's late cycles.
@@ -49,21 +50,6 @@ pub struct Explained {
     pub events: Vec<TraceEvent>,
 }
 
-/// Sum of one cause over all late cycles.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct CauseTotal {
-    /// Kind of the cause.
-    pub kind: Kind,
-    /// Name of the cause.
-    pub name: String,
-    /// Number of cycles it delayed.
-    pub cycles: u64,
-    /// Sum of its shares, ns.
-    pub ns: u64,
-    /// Largest share, ns.
-    pub largest_ns: u64,
-}
-
 /// Most late cycles kept.
 pub const MOST_LATE: usize = 10_000;
 
@@ -76,16 +62,13 @@ pub const NEWEST: usize = 24;
 /// Most events kept with one of them.
 const MOST_EVENTS: usize = 20_000;
 
-/// Most different causes summed up; later ones count as "others".
-const MOST_CAUSES: usize = 1_000;
-
 /// Late cycles of a run so far.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     pub(crate) late: BinaryHeap<Reverse<LateCycle>>,
     pub(crate) newest: VecDeque<LateCycle>,
     pub(crate) late_cycles: u64,
-    pub(crate) by_cause: BTreeMap<(Kind, String), CauseTotal>,
+    pub(crate) by_cause: Totals,
     pub(crate) worst: Vec<Explained>,
 }
 
@@ -99,26 +82,7 @@ impl Tally {
     pub(crate) fn take(&mut self, mut explained: Explained, has_trace: bool) {
         let late = explained.late.clone();
         self.late_cycles += 1;
-        for cause in &late.causes {
-            // Counts, which stand for a trace, differ for each cycle and are named with it; here
-            // they are summed up under one name.
-            let name =
-                if cause.kind == Kind::Unknown && !has_trace { "no trace" } else { cause.name.as_str() };
-            let mut key = (cause.kind, name.to_owned());
-            if self.by_cause.len() >= MOST_CAUSES && !self.by_cause.contains_key(&key) {
-                key.1 = "others".to_owned();
-            }
-            let total = self.by_cause.entry(key.clone()).or_insert_with(|| CauseTotal {
-                kind: key.0,
-                name: key.1,
-                cycles: 0,
-                ns: 0,
-                largest_ns: 0,
-            });
-            total.cycles += 1;
-            total.ns = total.ns.saturating_add(cause.ns);
-            total.largest_ns = total.largest_ns.max(cause.ns);
-        }
+        self.by_cause.add(&late, has_trace);
         if self.worst.len() < WORST || self.worst.last().is_some_and(|last| last.late < late) {
             explained.events.truncate(MOST_EVENTS);
             self.worst.push(explained);
@@ -136,9 +100,6 @@ impl Tally {
     }
 }
 
-/// Lines of the summary by cause.
-const SUMMED: usize = 12;
-
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let above = ShortTime(self.late_above_ns);
@@ -149,7 +110,7 @@ impl fmt::Display for Explanation {
             for explained in &self.worst {
                 writeln!(f, "  {}", explained.late)?;
             }
-            self.fmt_causes(f)?;
+            CauseTable(&self.by_cause).fmt(f)?;
             writeln!(f, "good is no late cycle; next best is a culprit that can be moved to another CPU")?;
         }
         if self.steal_ns > 0 {
@@ -159,37 +120,10 @@ impl fmt::Display for Explanation {
     }
 }
 
-impl Explanation {
-    fn fmt_causes(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let all: u64 = self.by_cause.iter().map(|total| total.ns).sum();
-        let shown = &self.by_cause[..self.by_cause.len().min(SUMMED)];
-        let title = |kind: Kind, name: &str| format!("{:<8}{name}", kind.name());
-        let width =
-            shown.iter().map(|it| title(it.kind, &it.name).chars().count()).max().unwrap_or(0).max(20);
-        writeln!(
-            f,
-            "{:<width$}{:>10}{:>10}{:>12}{:>12}",
-            "lateness by cause", "cycles", "share", "total", "largest"
-        )?;
-        for total in shown {
-            let share = format!("{:.1} %", total.ns as f64 * 100.0 / all.max(1) as f64);
-            let name = title(total.kind, &total.name);
-            let (sum, largest) = (ShortTime(total.ns), ShortTime(total.largest_ns));
-            writeln!(f, "{name:<width$}{:>10}{share:>10}{sum:>12}{largest:>12}", total.cycles)?;
-        }
-        match self.by_cause.len() - shown.len() {
-            0 => Ok(()),
-            more => {
-                let ns: u64 = self.by_cause.iter().skip(SUMMED).map(|total| total.ns).sum();
-                writeln!(f, "and {more} more, {}", ShortTime(ns))
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::late::Kind;
 
     #[test]
     fn an_explanation_sums_up_by_cause() {

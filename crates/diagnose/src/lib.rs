@@ -10,6 +10,7 @@
 //! | [`timeline`] | activity of a CPU over time |
 //! | [`mod@attribute`] | causes from the events around a cycle: pure |
 //! | [`disturbance`] | watch of threads from outside: all but their work and their wait |
+//! | [`recent`] | late cycles of the last minutes, for programs that ask a running cycle |
 //! | [`perfetto`] | a late cycle as a trace for viewers |
 //! | `steal`, `counters` | counters of the kernel: stolen time, and the fallback without a trace |
 #![deny(unsafe_code)]
@@ -21,12 +22,15 @@ pub mod explain;
 pub mod explanation;
 pub mod late;
 pub mod perfetto;
+pub mod recent;
 mod steal;
 mod sys;
 pub mod timeline;
+mod totals;
 pub mod trace;
 
 pub use attribute::{Evidence, attribute};
 pub use explain::{Explainer, Settings};
 pub use explanation::Explanation;
 pub use late::{Cause, CycleTimes, Kind, Late, LateCycle};
+pub use recent::Recent;

@@ -36,7 +36,7 @@ fn without_trace_counters_and_missing_means_are_reported() {
     let late = &explanation.late[0];
     assert_eq!((late.cycle, late.late_ns), (2, 300 * US));
     assert_eq!(late.causes.iter().map(|cause| cause.ns).sum::<u64>(), 300 * US);
-    assert!(late.causes.iter().all(|cause| matches!(cause.kind, Kind::Steal | Kind::Unknown)));
+    assert!(late.causes.iter().all(|cause| matches!(cause.kind, Kind::Steal | Kind::Task | Kind::Unknown)));
     let sleeps = late.causes.iter().find(|cause| cause.kind == Kind::Unknown);
     if let Some(counted) = sleeps {
         assert!(
@@ -83,4 +83,33 @@ fn worst_late_cycles_are_kept_and_all_counted() {
     assert!(explanation.notes.iter().any(|note| note.contains("the worst 10000 are listed")));
     let summed: u64 = explanation.by_cause.iter().map(|total| total.ns).sum();
     assert_eq!(summed, records.iter().map(CycleRecord::wakeup_latency).sum::<u64>());
+}
+
+/// A run that was not asked for explanations can be asked afterwards.
+// feature(explain): `onbeat explain` asks a running cycle why it was late, also one without --explain
+#[test]
+fn records_alone_answer_for_the_last_minutes() {
+    let mut explainer = Explainer::by_records(SETTINGS);
+    assert_eq!(explainer.trace_is_missing(), None);
+    explainer.follow(gettid().as_raw_nonzero().get());
+    let (recent, begin) = (explainer.recent(), now_ns());
+    let late = [10 * US, 300 * US, 20 * US, 90 * US];
+    let records = (1..).zip(late).map(|(cycle, late)| record(cycle, begin + cycle * 1_000 * US, late));
+    assert!(explainer.look(&records.collect::<Vec<_>>()).is_none(), "nothing is reported as it happens");
+    explainer.look(&[]);
+    let report = recent.report(begin + 10_000 * US, 60_000_000 * US);
+    assert_eq!(
+        (report.source.as_str(), report.late_above_ns, report.period_ns),
+        ("records", 50 * US, 1_000 * US)
+    );
+    assert_eq!((report.last.cycles, report.last.late_cycles), (4, 2));
+    assert_eq!((report.last.worst_cycle, report.last.worst_ns), (2, 300 * US));
+    assert_eq!(
+        report.late.iter().map(|it| (it.cycle, it.late_ns)).collect::<Vec<_>>(),
+        [(2, 300 * US), (4, 90 * US)]
+    );
+    for late in &report.late {
+        assert_eq!(late.causes.iter().map(|it| it.ns).sum::<u64>(), late.late_ns);
+    }
+    assert_eq!(report.by_cause.iter().map(|it| it.ns).sum::<u64>(), 390 * US);
 }

@@ -21,8 +21,7 @@ const SWING: f64 = 2.0;
 fn main() -> anyhow::Result<()> {
     let interface = std::env::args().nth(1).context("usage: csp_sine INTERFACE")?;
     let report = csp_sine(&mut Bus::open(&interface)?, 5.0)?;
-    let RunReport { cycles, frames_lost, worst_lateness, .. } = report;
-    println!("{cycles} cycles, at most {worst_lateness:?} late, {frames_lost} frames lost");
+    println!("{report}");
     Ok(())
 }
 

@@ -10,7 +10,7 @@ use onbeat_ethercat_linux::{Bus, Configuration, Error, RunReport};
 
 fn main() -> anyhow::Result<()> {
     let interface = std::env::args().nth(1).context("usage: digital_io INTERFACE")?;
-    digital_io(&mut Bus::open(&interface)?)?;
+    println!("{}", digital_io(&mut Bus::open(&interface)?)?);
     Ok(())
 }
 

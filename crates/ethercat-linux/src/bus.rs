@@ -1,6 +1,7 @@
 //! A bus to read, write and run, without a robot file.
 
 mod error;
+mod report;
 mod run;
 mod sub_device;
 
@@ -19,7 +20,8 @@ use crate::bring_up::{BRING_UP_TIMEOUT, BringUpError, Pump};
 use crate::link::{InterfaceLink, Link, LinkKind, PacketLink, Redundant, RingError, SimulatedLink};
 
 pub use error::{Error, SdoError};
-pub use run::{Io, RunReport};
+pub use report::{RunFinding, RunReport};
+pub use run::Io;
 pub use sub_device::SubDeviceOnBus;
 
 /// An EtherCAT segment and its MainDevice, for programs that block: [`Bus::bring_up`] takes it to

@@ -44,7 +44,7 @@ pub mod link;
 pub mod serve;
 mod sys;
 
-pub use bus::{Bus, Error, Io, RunReport, SdoError, StopHandle, SubDeviceOnBus};
+pub use bus::{Bus, Error, Io, RunFinding, RunReport, SdoError, StopHandle, SubDeviceOnBus};
 pub use ethercat::main_device::{Configuration, Event, Input, MailboxRequest, Output};
 pub use ethercat::pdo::ProcessValue;
 pub use ethercat::sdo::SdoValue;

@@ -22,6 +22,7 @@ use rt::clock::{Clock, MonotonicClock, realtime_nanos};
 
 /// Frames that passed through a segment on an interface.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Served {
     /// Frames that came.
     pub received: u64,
@@ -67,6 +68,7 @@ pub enum ServeError {
 
 /// A frame that has come, as the kernel saw it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Arrival {
     /// Its number among all frames that came, from 0.
     pub frame: u64,

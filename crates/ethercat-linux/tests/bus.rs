@@ -16,7 +16,7 @@ use onbeat_ethercat_linux::ethercat::al_status_code::AlStatusCode;
 use onbeat_ethercat_linux::ethercat::main_device::{BringUpPhase, Event, MailboxError};
 use onbeat_ethercat_linux::ethercat::pdo::FieldError;
 use onbeat_ethercat_linux::link::{Link, SegmentControl, SimulatedLink};
-use onbeat_ethercat_linux::{Bus, Configuration, Error, Io, RunReport, SdoError, StopHandle};
+use onbeat_ethercat_linux::{Bus, Configuration, Error, Io, RunFinding, RunReport, SdoError, StopHandle};
 use simulator::application::Wires;
 use simulator::{Segment, SubDevice};
 use support::{Outputs, recorder, recorder_of, segment, servo, station};
@@ -463,7 +463,9 @@ fn a_subdevice_that_stays_out_of_op_ends_the_run() {
     let sentence = error.to_string();
     assert!(sentence.contains("\"lamps\" has been out of Op for 1.0 s: it is in SafeOp"), "{sentence}");
     for fall in [off, refuses] {
-        assert_eq!(run_with_a_fall(true, 1_000, fall).unwrap().cycles, 1_000);
+        let report = run_with_a_fall(true, 1_000, fall).unwrap();
+        assert_eq!((report.cycles, report.period, report.out_of_op), (1_000, PERIOD, 1), "{report}");
+        assert!(report.findings().any(|it| it == RunFinding::OutOfOp(1)), "{report}");
     }
 }
 

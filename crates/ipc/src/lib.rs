@@ -53,15 +53,6 @@ pub mod text;
 mod value;
 pub mod words;
 
-/// Pages with Rust programs that are compiled as tests.
-#[cfg(doctest)]
-mod pages {
-    #[doc = include_str!("../../../docs/ipc.md")]
-    mod ipc {}
-    #[doc = include_str!("../../../docs/bus.md")]
-    mod bus {}
-}
-
 pub use region::{Other, RegionError};
 
 pub use types::units;

@@ -221,7 +221,7 @@ impl Area {
             Self::Power => &[Kind::Own, Kind::Unknown],
             Self::Clock => &[Kind::Timer],
             Self::Memory => &[Kind::Task, Kind::MinorFault, Kind::MajorFault],
-            Self::Virtualisation => &[Kind::Steal],
+            Self::Virtualisation => &[Kind::Steal, Kind::Stall],
             Self::Nic => &[],
             Self::Logging => &[Kind::Own, Kind::Task],
         }

@@ -39,10 +39,10 @@ use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
 pub(crate) use change::Change;
-pub use change::{CpuFormat, Failure};
+pub use change::{CpuFormat, Failure, Restored};
 pub(crate) use group::move_all;
 pub(crate) use restore::claimed;
-pub use restore::{LeftBehind, Restoration, Restored, left_behind, restore, restore_crashed, restore_in};
+pub use restore::{LeftBehind, Restoration, left_behind, restore, restore_crashed, restore_in};
 
 use crate::cpus::Cpus;
 use crate::ethtool::{self, Setting, Value};

@@ -146,6 +146,29 @@ impl Counters {
     }
 }
 
+/// Times of the kernel for a thread since its start, ns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RunTimes {
+    /// Time on a CPU.
+    pub ran_ns: u64,
+    /// Time in which it could have run and another thread had the CPU.
+    pub waited_ns: u64,
+}
+
+impl RunTimes {
+    /// Reads the times of thread `tid`; `None` if it does not exist (any more), or the kernel has
+    /// none.
+    #[must_use]
+    pub fn read(tid: i32) -> Option<Self> {
+        Self::parse(&fs::read_to_string(format!("/proc/{tid}/schedstat")).ok()?)
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let mut numbers = text.split_ascii_whitespace().map(|it| it.parse().ok());
+        Some(Self { ran_ns: numbers.next()??, waited_ns: numbers.next()?? })
+    }
+}
+
 /// CPUs a thread may run on.
 ///
 /// # Errors
@@ -225,6 +248,14 @@ const PF_NO_SETAFFINITY: u64 = 0x0400_0000;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn run_times_are_the_first_two_numbers() {
+        let times = RunTimes { ran_ns: 5_120, waited_ns: 77 };
+        assert_eq!(RunTimes::parse("5120 77 12\n"), Some(times));
+        assert_eq!(RunTimes::parse("5120\n"), None);
+        assert_eq!(RunTimes::parse(""), None);
+    }
 
     #[test]
     fn this_thread_is_found_under_its_name() {

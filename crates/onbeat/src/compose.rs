@@ -6,6 +6,7 @@ pub(crate) mod axes;
 pub mod barriers;
 pub mod configuration;
 pub(crate) mod controller;
+pub mod findings;
 mod frames;
 pub(crate) mod ipc;
 pub mod link;

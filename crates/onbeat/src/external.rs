@@ -55,6 +55,7 @@ types::debug_is_sentence!(Error);
 
 /// Cycles that a controller process served.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Served {
     /// Requests answered.
     pub answered: u64,

@@ -84,10 +84,8 @@
 //!     from_elsewhere.stop(); // orderly; hurry() brakes as fast as the limits allow
 //! });
 //! let summary = Robot::load("robot.toml")?.interface("enp3s0").profile(Profile::PMC).stop(&stop).run(Mine)?;
-//! println!("{summary}");
-//! for finding in &summary.findings {
-//!     eprintln!("{finding:?}");
-//! }
+//! println!("{summary}"); // counts, worst lateness, a sentence on each finding
+//! let bus_failed = summary.findings.iter().any(|it| matches!(it, onbeat::Finding::BusFailed { .. }));
 //! # Ok::<(), onbeat::Error>(())
 //! ```
 //!
@@ -140,17 +138,6 @@ mod run;
 pub mod state;
 pub mod sub_devices;
 mod summary;
-
-/// Pages with Rust programs that are compiled as tests.
-#[cfg(doctest)]
-mod pages {
-    #[doc = include_str!("../../../README.md")]
-    mod readme {}
-    #[doc = include_str!("../../../docs/signals.md")]
-    mod signals {}
-    #[doc = include_str!("../../../docs/controller-process.md")]
-    mod controller_process {}
-}
 
 pub use ::robot::{FileError, Profile};
 pub use compose::link::SimulatedTime;

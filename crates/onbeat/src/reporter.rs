@@ -158,6 +158,7 @@ pub enum Notice {
 
 /// Reason that only the torque of its drive holds the load of an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum HeldBy {
     /// Its brake does not close.
     OpenBrake,

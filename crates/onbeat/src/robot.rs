@@ -227,6 +227,7 @@ impl Robot {
 }
 
 /// Control of the axes and signals of a run.
+#[non_exhaustive]
 pub enum Control<'a> {
     /// Controllers of the robot file.
     AsDescribed,

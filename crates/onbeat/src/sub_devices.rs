@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 /// A SubDevice described for people and other processes.
 #[derive(Debug, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Described {
     /// Its description as in `onbeat scan --json`.
     #[serde(flatten)]
@@ -89,6 +90,7 @@ fn pdo_lines(kind: &str, pdo: &Pdo) -> Vec<String> {
 
 /// A SubDevice in `onbeat scan --json`.
 #[derive(Debug, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct SubDeviceObject {
     /// Position on the bus, from 0.
     pub position: u16,
@@ -127,6 +129,7 @@ pub struct SubDeviceObject {
 
 /// Place on the cable.
 #[derive(Debug, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct UpstreamObject {
     /// Position of the SubDevice.
     pub position: u16,
@@ -136,6 +139,7 @@ pub struct UpstreamObject {
 
 /// A PDO.
 #[derive(Debug, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct PdoObject {
     /// Object index.
     pub index: u16,
@@ -147,6 +151,7 @@ pub struct PdoObject {
 
 /// An entry of a PDO.
 #[derive(Debug, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct EntryObject {
     /// Object index; 0 for padding.
     pub index: u16,

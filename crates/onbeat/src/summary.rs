@@ -1,6 +1,7 @@
 //! Results of a run that has ended.
 
 use std::fmt;
+use std::time::Duration;
 
 use control::controller::AxisReport;
 use control::cycle::HostStalls;
@@ -18,6 +19,7 @@ use rt::profile::Grants;
 use types::Signal;
 
 use crate::Error;
+use crate::compose::findings::FindingWords;
 use crate::run::Ran;
 
 /// Results of a run that has ended.
@@ -32,6 +34,8 @@ pub struct Summary {
     pub granted: Grants,
     /// Findings; none after a run that went as it should.
     pub findings: Vec<Finding>,
+    /// A sentence on each finding, in the same order: place, cause and remedy.
+    pub sentences: Vec<String>,
     /// Names of the axes, in the order of [`Status::axes`].
     pub axis_names: Vec<String>,
     /// Axes, SubDevices and bus in the last cycle before the stop.
@@ -72,12 +76,15 @@ impl Summary {
             hurried: stop.is_hurried(),
             resumes: robot.cycle.after_outage == AfterOutage::Resume,
         });
+        let words = FindingWords { robot, status: &ended.before_stop, link_trouble: None };
+        let sentences = findings.iter().map(|finding| words.sentence(finding)).collect();
         let captured = ended.link.finish().transpose();
         let summary = Self {
             timing: measured.summary,
             conditions,
             granted,
             findings,
+            sentences,
             axis_names: robot.axes.iter().map(|axis| axis.name.clone()).collect(),
             sync_phases: (0..ended.before_stop.sub_devices.len())
                 .map(|position| ended.main_device.sync_phases(position))
@@ -107,6 +114,13 @@ impl Summary {
         self.timing.cycles()
     }
 
+    /// Longest time from a release to the start of its cycle, in Op, and the number of that cycle.
+    #[must_use]
+    pub fn worst_lateness(&self) -> Option<(Duration, u64)> {
+        let latency = &self.timing.wakeup_latency;
+        Some((Duration::from_nanos(latency.maximum()?), latency.maximum_cycle()?))
+    }
+
     /// True if no fault was found, and each requested file is complete.
     #[must_use]
     pub fn went_well(&self) -> bool {
@@ -126,15 +140,25 @@ impl Summary {
     }
 }
 
+/// A line with the counts and the worst lateness, then a line for each finding and each file that
+/// is incomplete.
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} cycles", self.cycles())?;
+        if let Some((lateness, cycle)) = self.worst_lateness() {
+            write!(f, ", worst lateness {:.3} ms in cycle {cycle}", lateness.as_secs_f64() * 1e3)?;
+        }
         write!(
             f,
-            "{} cycles, {} frames lost, {} overruns, {} findings",
-            self.cycles(),
+            ", {} frames lost, {} overruns, {} findings",
             self.timing.lost_frames.count,
             self.timing.overruns.count,
             self.findings.len()
-        )
+        )?;
+        self.sentences.iter().try_for_each(|sentence| write!(f, "\n{sentence}"))?;
+        self.files
+            .iter()
+            .filter_map(|file| file.as_ref().err())
+            .try_for_each(|error| write!(f, "\n{error}"))
     }
 }

@@ -185,6 +185,7 @@ fn requested_files_are_in_the_summary() {
 }
 
 // feature(library): results and notices as values
+// feature(library): the summary of a run has the worst lateness, and a sentence on each finding
 #[test]
 fn a_run_that_did_not_go_as_it_should_has_findings() {
     struct Enables;
@@ -211,6 +212,13 @@ fn a_run_that_did_not_go_as_it_should_has_findings() {
     let of_axis_2 =
         |it: &Finding| matches!(it, Finding::NotEnabled { axis: 1, why: KeptOff::NotPermitted });
     assert!(!summary.went_well() && summary.findings.iter().any(of_axis_2), "{:?}", summary.findings);
+    assert_eq!(summary.sentences.len(), summary.findings.len(), "{summary}");
+    let sentence = "axis \"axis-2\" was not enabled: ";
+    assert!(summary.sentences.iter().any(|it| it.starts_with(sentence)), "{summary}");
+    let text = summary.to_string();
+    assert!(text.starts_with("300 cycles, worst lateness ") && text.contains(" ms in cycle "), "{text}");
+    assert_eq!(text.lines().count(), 1 + summary.findings.len(), "{text}");
+    assert!(text.contains(&format!("\n{sentence}")), "{text}");
     assert!(!summary.axis("axis-2").unwrap().was_enabled && summary.axis("axis-1").unwrap().was_enabled);
 }
 

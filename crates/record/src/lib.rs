@@ -1,15 +1,35 @@
 //! Measured time of cycles as numbers, from the record of one to the summary of a run: without I/O,
 //! without a clock.
 //!
+//! The times of three cycles of 1 ms, as a table:
+//!
+//! ```
+//! use onbeat_record::{CycleRecord, Phase, RunSummary, RunTable};
+//!
+//! let mut summary = RunSummary::new(1_000_000);
+//! for (cycle, lateness) in [(0, 4_000), (1, 9_000), (2, 5_000)] {
+//!     let release = cycle * 1_000_000;
+//!     let start = release + lateness;
+//!     let mut record = CycleRecord::begin(cycle, release, start);
+//!     record.finish(Phase::Receive, start + 10_000);
+//!     record.finish(Phase::Update, start + 30_000);
+//!     record.finish(Phase::Transmit, start + 50_000);
+//!     summary.record(&record);
+//! }
+//! assert_eq!(summary.wakeup_latency.maximum(), Some(9_000));
+//! assert_eq!(summary.wakeup_latency.maximum_cycle(), Some(1));
+//! assert_eq!(summary.response_time.maximum(), Some(59_000));
+//! assert_eq!(summary.overruns.count, 0);
+//! println!("{}", RunTable(&summary)); // average, percentiles and maximum of each time
+//! ```
+//!
 //! | module | contents |
 //! |---|---|
 //! | [`record`] | [`CycleRecord`]: duration of each phase of one cycle |
-//! | [`recording`] | [`Recording`]: raw data in a file, with its conditions |
+//! | `recording` | `Recording`: raw data in an MCAP file, with its conditions (feature `recording`) |
 //! | [`lowest`] | the lowest per cents of samples |
-//! | [`cycles`] | cycle records as a recording |
-//! | `format` | formats of a recording's file (feature `mcap`) |
+//! | `cycles` | cycle records as a recording (feature `recording`) |
 //! | [`mark`] | [`Mark`]: events and late cycles in addition to the rows |
-//! | `mcap` | a recording as an MCAP file (feature `mcap`) |
 //! | [`process_data`] | signals and axes of each cycle in the rows |
 //! | [`statistics`] | [`Statistics`]: the one statistics type, constant memory, percentiles |
 //! | [`summary`] | [`RunSummary`]: the statistics of a whole run, gathered record by record |
@@ -20,27 +40,22 @@
 #![forbid(unsafe_code)]
 
 pub mod conditions;
+#[cfg(feature = "recording")]
 pub mod cycles;
-#[cfg(feature = "mcap")]
-pub mod format;
 pub mod lowest;
 pub mod mark;
-#[cfg(feature = "mcap")]
-pub mod mcap;
 pub mod process_data;
 pub mod record;
+#[cfg(feature = "recording")]
 pub mod recording;
 pub mod statistics;
 pub mod summary;
 pub mod table;
 
-#[cfg(feature = "mcap")]
-pub use crate::format::{Format, FormatWriter};
 pub use crate::mark::Mark;
-#[cfg(feature = "mcap")]
-pub use crate::mcap::McapWriter;
 pub use conditions::{RequestedAndGranted, RunConditions};
 pub use record::{CycleRecord, Phase};
+#[cfg(feature = "recording")]
 pub use recording::{Facts, Recording, RecordingReader, RecordingWriter};
 pub use statistics::{Statistics, Summary};
 pub use summary::{Occurrences, RunSummary};

@@ -1,11 +1,8 @@
 //! Marks of a recording: events, and late cycles with their causes, in addition to the rows of the
 //! cycles.
 
-use serde::{Deserialize, Serialize};
-
 /// One mark. It may stand behind rows of later cycles: causes are known only then.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "mark", rename_all = "snake_case")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mark {
     /// An event, as `onbeat events` prints it.
     Event {
@@ -54,10 +51,5 @@ impl Mark {
         match self {
             Self::Event { sentence, .. } | Self::Late { sentence, .. } => sentence,
         }
-    }
-
-    /// The mark of a line of a recording as JSON; `None` if it is another line.
-    pub(crate) fn of_line(json: &str) -> Option<Self> {
-        json.starts_with("{\"mark\":").then(|| serde_json::from_str(json).ok()).flatten()
     }
 }

@@ -14,10 +14,6 @@
 //! feedback of an axis, that did not arrive with it. In a row that was dropped all of them are
 //! empty, `signals:forced` and `forced:NAME` too.
 
-use std::fmt::Write as _;
-
-use types::Value;
-
 /// Column that is empty only in rows with dropped process data.
 pub const FORCED: &str = "signals:forced";
 
@@ -91,38 +87,10 @@ impl<'a> Column<'a> {
     }
 }
 
-fn is_process_data(column: &str) -> bool {
+/// True of a column of process data.
+pub(crate) fn is_process_data(column: &str) -> bool {
     column.contains(':')
 }
-
-/// Number of the columns of whole numbers; `None` if not all process data is behind at least one of
-/// them.
-pub(crate) fn whole_columns(columns: &[String]) -> Option<usize> {
-    let whole = columns.iter().position(|column| is_process_data(column)).unwrap_or(columns.len());
-    let ordered = columns[whole..].iter().all(|column| is_process_data(column));
-    (ordered && (whole > 0 || columns.is_empty())).then_some(whole)
-}
-
-/// Writes a field, with the fewest digits that are read back as the same number.
-pub(crate) fn write(line: &mut String, value: Option<Value>) {
-    // Writing to a `String` cannot fail.
-    let _ = match value {
-        None => Ok(()),
-        Some(Value::Bool(value)) => write!(line, "{}", u8::from(value)),
-        Some(Value::Unsigned(value)) => write!(line, "{value}"),
-        Some(Value::Signed(value)) => write!(line, "{value}"),
-        Some(Value::Real(value)) => write!(line, "{value:?}"),
-    };
-}
-
-/// Number of a field, NaN if it is empty; `None` if it is no number.
-pub(crate) fn read(field: &str) -> Option<f64> {
-    let number = if field.is_empty() { f64::NAN } else { field.parse().ok()? };
-    Some(if number.is_nan() { f64::NAN } else { number })
-}
-
-/// Values that [`read`] takes, in words.
-pub(crate) const FIELD: &str = "numbers, each whole, with a point, or empty";
 
 const SIGNAL: &str = "signal:";
 const FORCE: &str = "forced:";

@@ -29,12 +29,10 @@ use std::ops::Range;
 use crate::value::Spanned;
 
 use crate::error::Problem;
+pub(crate) use crate::error::{Checked, unknown_name};
 use crate::field;
 use crate::model::{RobotConfig, SubDevice};
-use crate::nearest::nearest;
 use crate::place::Place;
-
-pub(crate) type Checked<T> = Result<T, Problem>;
 
 /// Completes the robot of `file`, or returns the first problem.
 pub(crate) fn robot(robot: &mut RobotConfig, file: Place<'_>) -> Checked<()> {
@@ -81,19 +79,4 @@ fn readable_name(name: &Spanned<String>) -> Checked<()> {
 fn check_readable(name: &str, place: impl Into<Range<usize>>) -> Checked<()> {
     field::check_readable(name)
         .map_err(|[found, expected, remedy]| Problem::new(place, found, expected, remedy))
-}
-
-/// Problem of a name that is not among `known`, with the nearest of them, or the advice to correct
-/// `key`.
-pub(crate) fn unknown_name<'a>(
-    place: impl Into<Range<usize>>,
-    found: String,
-    expected: impl Into<String>,
-    wanted: &str,
-    known: impl IntoIterator<Item = &'a str>,
-    key: &str,
-) -> Problem {
-    let remedy = nearest(wanted, known)
-        .map_or_else(|| format!("correct {key}"), |nearest| format!("did you mean \"{nearest}\"?"));
-    Problem::new(place, found, expected, remedy)
 }

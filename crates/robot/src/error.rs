@@ -1,15 +1,14 @@
 //! Errors of a robot file, with their place.
 
-use std::fmt;
+use std::fmt::{self, Display};
 use std::io;
 use std::ops::Range;
 use std::path::Path;
 
+use serde::de;
 use thiserror::Error;
 
-use crate::field::{KEY, refused};
 use crate::nearest::nearest;
-use crate::value::Refused;
 
 /// Error of a robot file: one sentence with the place, the content found, the content expected and
 /// the remedy.
@@ -27,7 +26,7 @@ pub struct FileError {
     pub remedy: String,
 }
 
-impl fmt::Display for FileError {
+impl Display for FileError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.file)?;
         if let Some((line, column)) = self.place {
@@ -96,7 +95,7 @@ impl Problem {
     }
 
     /// As an error of serde, which [`Problem::refused`] reads.
-    pub(crate) fn into_error<E: serde::de::Error>(self) -> E {
+    pub(crate) fn into_error<E: de::Error>(self) -> E {
         let Self { span, found, expected, remedy } = self;
         refused(found, expected, format_args!("{remedy}{SEPARATOR}{}", span.start))
     }
@@ -137,6 +136,71 @@ impl Problem {
 /// Marker before the parts of a refused value's message: found, expected, the remedy and perhaps
 /// the place.
 pub(crate) const SEPARATOR: char = '\u{1f}';
+
+/// Placeholder for the key of a value in messages about it.
+pub(crate) const KEY: &str = "{key}";
+
+/// Error of one value: what was found, what was expected, the remedy.
+pub(crate) fn refused<E: de::Error>(
+    found: impl Display,
+    expected: impl Display,
+    remedy: impl Display,
+) -> E {
+    E::custom(format_args!("{SEPARATOR}{found}{SEPARATOR}{expected}{SEPARATOR}{remedy}"))
+}
+
+/// Refusal of a value.
+#[derive(Debug)]
+pub(crate) struct Refused {
+    pub(crate) message: String,
+    /// Bytes of the text that it is about.
+    pub(crate) span: Option<Range<usize>>,
+    /// Innermost key that it is about.
+    pub(crate) key: Option<String>,
+}
+
+impl Refused {
+    pub(crate) fn at(mut self, span: Range<usize>) -> Self {
+        self.span.get_or_insert(span);
+        self
+    }
+
+    pub(crate) fn under(mut self, key: &str) -> Self {
+        self.key.get_or_insert_with(|| key.to_owned());
+        self
+    }
+}
+
+impl Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Refused {}
+
+impl de::Error for Refused {
+    fn custom<T: Display>(message: T) -> Self {
+        Self { message: message.to_string(), span: None, key: None }
+    }
+}
+
+/// Problem of a name that is not among `known`, with the nearest of them, or the advice to correct
+/// `key`.
+pub(crate) fn unknown_name<'a>(
+    place: impl Into<Range<usize>>,
+    found: String,
+    expected: impl Into<String>,
+    wanted: &str,
+    known: impl IntoIterator<Item = &'a str>,
+    key: &str,
+) -> Problem {
+    let remedy = nearest(wanted, known)
+        .map_or_else(|| format!("correct {key}"), |nearest| format!("did you mean \"{nearest}\"?"));
+    Problem::new(place, found, expected, remedy)
+}
+
+pub(crate) type Checked<T> = Result<T, Problem>;
 
 /// Problem of a `word` that is not in `known`, with the nearest known word.
 pub(crate) fn unknown_word(

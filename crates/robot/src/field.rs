@@ -12,19 +12,11 @@ use motion::{
 use serde::de::{Deserialize, Deserializer, Error, Unexpected, Visitor};
 
 use crate::duration;
-use crate::error::SEPARATOR;
+use crate::error::{KEY, refused};
 
 /// Largest limit of an axis, in its unit. Limits that follow from others are at most 16 times
 /// larger, which [`motion::supervision::LARGEST_LIMIT`] allows.
 pub(crate) const LARGEST_LIMIT: f64 = 1e12;
-
-/// Placeholder for the key of a value in messages about it.
-pub(crate) const KEY: &str = "{key}";
-
-/// Error of one value: what was found, what was expected, the remedy.
-pub(crate) fn refused<E: Error>(found: impl Display, expected: impl Display, remedy: impl Display) -> E {
-    E::custom(format_args!("{SEPARATOR}{found}{SEPARATOR}{expected}{SEPARATOR}{remedy}"))
-}
 
 /// A number as it is found in a file, without hundreds of digits: in scientific form beyond sixteen
 /// digits.

@@ -22,7 +22,8 @@ use serde::de::Deserializer;
 use toml::de::DeValue;
 
 use crate::error::{FileError, Problem};
-use crate::field::{KEY, readable, refused, time, whole};
+use crate::error::{KEY, refused};
+use crate::field::{readable, time, whole};
 use crate::model::HIGHEST_CPU;
 
 /// Values that the caller gives instead of the file.

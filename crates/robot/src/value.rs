@@ -14,43 +14,7 @@ use serde::de::{
 };
 use toml::de::{DeTable, DeValue};
 
-use crate::error::Problem;
-
-/// Refusal of a value.
-#[derive(Debug)]
-pub(crate) struct Refused {
-    pub(crate) message: String,
-    /// Bytes of the text that it is about.
-    pub(crate) span: Option<Range<usize>>,
-    /// Innermost key that it is about.
-    pub(crate) key: Option<String>,
-}
-
-impl Refused {
-    fn at(mut self, span: Range<usize>) -> Self {
-        self.span.get_or_insert(span);
-        self
-    }
-
-    fn under(mut self, key: &str) -> Self {
-        self.key.get_or_insert_with(|| key.to_owned());
-        self
-    }
-}
-
-impl fmt::Display for Refused {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for Refused {}
-
-impl de::Error for Refused {
-    fn custom<T: fmt::Display>(message: T) -> Self {
-        Self { message: message.to_string(), span: None, key: None }
-    }
-}
+use crate::error::{Problem, Refused};
 
 /// A value with its bytes in the text.
 #[derive(Clone, Debug, PartialEq, Eq)]

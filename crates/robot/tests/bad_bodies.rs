@@ -367,7 +367,11 @@ fn axes_are_homed_one_way_and_brakes_take_seconds_at_most() {
             "offset = NaN, expected a finite number: correct offset",
         ),
         ("\"150ms\"", "\"15s\"", "release 15s, expected 0ns to 10s: shorten release"),
-        ("window = 0.1", "window = 0.0", "window = 0, expected a finite number above 0: correct window"),
+        (
+            "window = 0.1",
+            "window = 0.0",
+            "window = 0, expected a number above 0, at most 1e12: correct window",
+        ),
         ("jerk = 300.0", "jerk = 0.0", "jerk = 0, expected a number above 0, at most 1e12: correct jerk"),
     ] {
         assert_eq!(sentence(good, bad), wanted);

@@ -12,9 +12,11 @@
 //!
 //! | module | part |
 //! |---|---|
-//! | `grant` | the answers |
+//! | `answer` | the answer to one request |
+//! | `grant` | the answers to all |
 //! | `refusal` | reasons of the system, and remedies |
 
+mod answer;
 mod grant;
 mod refusal;
 
@@ -29,7 +31,8 @@ use machine::cpus::Cpus;
 use machine::shield::Shield;
 use machine::task;
 
-pub use grant::{Grant, Grants, Scheduled};
+pub use answer::Grant;
+pub use grant::{Grants, Scheduled};
 pub use types::{RealTimeProfile, Residency, Scheduling};
 
 use crate::always_on::{self, Held};

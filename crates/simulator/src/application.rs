@@ -24,6 +24,7 @@ use std::collections::VecDeque;
 
 use ethercat::al::AlState;
 use ethercat::al_status_code::AlStatusCode;
+use ethercat::pdo::{Pdo, PdoEntry};
 use ethercat::time::Instant;
 use ethercat::wire::mailbox::MailboxError;
 
@@ -305,6 +306,11 @@ impl Application for NoApplication {
     fn rests(&self) -> bool {
         true
     }
+}
+
+/// A PDO with entries that the terminal fixes.
+fn fixed_pdo(index: u16, sync_manager: u8, name: &str, entries: Vec<PdoEntry>) -> Pdo {
+    Pdo { index, sync_manager: Some(sync_manager), fixed: true, name: name.to_owned(), entries }
 }
 
 #[cfg(test)]

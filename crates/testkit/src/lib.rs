@@ -22,6 +22,21 @@
 //! Programs end with the test that started them ([`end_with_parent`]), also when it is killed. A
 //! [`CountingAllocator`] counts allocations, [`allocations`] counts them by thread, and [`strace`]
 //! counts the system calls of a thread.
+/// Pages with Rust programs that are compiled as tests; here, as this crate is not published.
+#[cfg(doctest)]
+mod pages {
+    #[doc = include_str!("../../../README.md")]
+    mod readme {}
+    #[doc = include_str!("../../../docs/signals.md")]
+    mod signals {}
+    #[doc = include_str!("../../../docs/controller-process.md")]
+    mod controller_process {}
+    #[doc = include_str!("../../../docs/ipc.md")]
+    mod ipc {}
+    #[doc = include_str!("../../../docs/bus.md")]
+    mod bus {}
+}
+
 pub mod allocations;
 pub mod strace;
 mod sys;

@@ -21,6 +21,8 @@ named! {
         Timer = "timer";
         /// Time stolen by the hypervisor.
         Steal = "steal";
+        /// No thread of the process ran: it was stopped, or the computer paused.
+        Stall = "stall";
         /// The thread's own code.
         Own = "own";
         /// Sleep other than the wait for its period: a voluntary context switch.

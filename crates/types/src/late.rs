@@ -1,5 +1,7 @@
 //! Late cycles with their causes, and the sentence of a late cycle.
 
+mod report;
+
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -8,6 +10,8 @@ use core::fmt;
 use crate::cause::Kind;
 use crate::named::named;
 use crate::number::grouped;
+
+pub use report::{CauseTable, CauseTotal, LateReport, LateSpan};
 
 named! {
     /// Late event of a cycle.
@@ -109,6 +113,7 @@ impl fmt::Display for Cause {
             Kind::Softirq => write!(f, "softirq {name} {time}"),
             Kind::Timer => write!(f, "timer {name} {time}"),
             Kind::Steal => write!(f, "asleep in the hypervisor {time}: steal"),
+            Kind::Stall => write!(f, "the whole {name} stalled {time}"),
             Kind::Own => write!(f, "our own {name} took {time}"),
             Kind::Unknown => write!(f, "{name} {time}: unknown"),
             // Of threads that are watched; no trace of a late cycle shows them.

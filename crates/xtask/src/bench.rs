@@ -4,6 +4,7 @@
 mod conditions;
 mod contestant;
 mod explain;
+mod recorded;
 mod reflector;
 mod serve;
 mod soak;

@@ -4,8 +4,6 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::ros2;
-
 /// `cargo` with `arguments`, run in `directory`. It ends with this process, and the tests that it
 /// runs with it.
 pub(crate) fn cargo(directory: &Path, arguments: &[&str]) -> Command {
@@ -34,17 +32,6 @@ pub(crate) fn only_when_idle() {
     chrt.args(["--idle", "--pid", "0"]).arg(thread.file_name().unwrap_or_default());
     // Without the right, the work runs at ordinary priority.
     let _ = output(&mut chrt);
-}
-
-/// Builds `onbeat` and `onbeat-ros2` as their tests do, after which nothing is left to build: built
-/// alone, their dependencies would have other features.
-///
-/// # Errors
-/// The build failed.
-pub(crate) fn build_programs(root: &Path) -> Result<(), String> {
-    run(&mut cargo(root, &["test", "--workspace", "--no-run", "--quiet"]))?;
-    ros2::prepare(root)?;
-    run(&mut ros2::cargo(root, &["test", "--no-run", "--quiet"]))
 }
 
 /// Runs a command with its output shown.

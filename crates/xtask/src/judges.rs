@@ -13,7 +13,7 @@ use std::path::Path;
 use std::thread::ScopedJoinHandle;
 
 use crate::report::{Outcome, Report, timed};
-use crate::{command, setup};
+use crate::{setup, tests};
 
 /// A conformance check that adds its steps to the report.
 type Judge = fn(&Path, &Path, &mut Report);
@@ -28,7 +28,7 @@ pub(crate) fn all(root: &Path, only: Option<&str>, report: &mut Report) {
     let is_wanted = |name: &str| only.is_none_or(|only| only == name);
     let mut built = false;
     report.step("build onbeat, onbeat-ros2, ethercrab", || {
-        let done = command::build_programs(root).and_then(|()| peers::build(root));
+        let done = tests::build_programs(root).and_then(|()| peers::build(root));
         let outcome = done.map_or_else(Outcome::Failed, |()| Outcome::Passed);
         built = matches!(outcome, Outcome::Passed);
         outcome

@@ -107,7 +107,7 @@ else:
 ";
 
 fn build(root: &Path, python: &Path) -> Result<(), String> {
-    command::build_programs(root)?;
+    crate::tests::build_programs(root)?;
     let mut develop = maturin(python);
     develop.args(["develop", "--locked"]).current_dir(root.join("python"));
     command::run(&mut develop)

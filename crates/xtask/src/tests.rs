@@ -323,3 +323,14 @@ mod unit {
         assert!(!read(&[&many[..], &ONE_FAILED[4..]].concat()).may_be_noise());
     }
 }
+
+/// Builds `onbeat` and `onbeat-ros2` as their tests do, after which nothing is left to build: built
+/// alone, their dependencies would have other features.
+///
+/// # Errors
+/// The build failed.
+pub(crate) fn build_programs(root: &Path) -> Result<(), String> {
+    command::run(&mut command::cargo(root, &["test", "--workspace", "--no-run", "--quiet"]))?;
+    ros2::prepare(root)?;
+    command::run(&mut ros2::cargo(root, &["test", "--no-run", "--quiet"]))
+}

@@ -26,6 +26,7 @@ const IN_TESTS: &[(&str, &[&str])] = &[
     ("experiments", &["testkit"]),
     ("onbeat", &["testkit"]),
     ("cli", &["testkit"]),
+    ("testkit", &["ethercat-linux", "ipc", "onbeat"]),
     ("ros2", &["testkit"]),
 ];
 

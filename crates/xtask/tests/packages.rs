@@ -17,6 +17,7 @@ const UNPUBLISHED: &[&str] = &["onbeat-experiments", "onbeat-ros2", "testkit", "
 const KEYWORDS: usize = 5;
 const LETTERS: usize = 20;
 
+// feature(library): every package has both licence files
 #[test]
 fn the_crates_to_publish_carry_what_crates_io_asks_for() {
     let wrong: Vec<_> = packages().iter().flat_map(faults).collect();
@@ -46,6 +47,7 @@ fn faults(package: &Value) -> Vec<String> {
         ("a license", has("license")),
         ("a repository", has("repository")),
         ("its page at docs.rs", package["documentation"] == format!("https://docs.rs/{name}")),
+        ("the texts of both licences", LICENCES.iter().all(|file| same_as_root(folder, file))),
         ("a readme that is there", has("readme") && folder.join(text(package, "readme")).is_file()),
         ("1 to 5 keywords", (1..=KEYWORDS).contains(&words("keywords").len())),
         ("keywords of 20 letters at most", words("keywords").iter().all(is_keyword)),
@@ -54,6 +56,15 @@ fn faults(package: &Value) -> Vec<String> {
     ];
     let missing = checks.iter().filter(|(_, holds)| !holds);
     missing.map(|(wanted, _)| format!("{name}: expected {wanted}")).collect()
+}
+
+/// Files of the licences, in each package and at the root.
+const LICENCES: [&str; 2] = ["LICENSE-APACHE", "LICENSE-MIT"];
+
+/// True if `file` in the package, a link, has the text of the file at the root.
+fn same_as_root(folder: &Path, file: &str) -> bool {
+    let root = fs::read(crates().join("..").join(file)).expect("a licence at the root");
+    fs::read(folder.join(file)).is_ok_and(|text| text == root)
 }
 
 /// True if crates of ours have a version, without which a package cannot be published. Crates that
@@ -76,12 +87,15 @@ fn a_package_holds_its_sources_and_nothing_else() {
         let files: Vec<_> = listed.lines().collect();
         let has = |wanted: &[&str]| files.iter().any(|file| wanted.contains(file));
         assert!(has(&["README.md"]) && has(&["src/lib.rs", "src/main.rs"]), "{name}: {files:?}");
+        assert!(has(&["LICENSE-APACHE"]) && has(&["LICENSE-MIT"]), "{name}: no licence file: {files:?}");
         let known = ["src/", "tests/", "examples/", "benches/", "robot.schema.json"];
         let tops = [
             "Cargo.toml",
             "Cargo.toml.orig",
             "Cargo.lock",
             "README.md",
+            "LICENSE-APACHE",
+            "LICENSE-MIT",
             "build.rs",
             ".cargo_vcs_info.json",
         ];
@@ -91,6 +105,38 @@ fn a_package_holds_its_sources_and_nothing_else() {
             .collect();
         assert!(strange.is_empty(), "{name}: {strange:?}");
     }
+}
+
+// feature(library): the doc examples of a package need no file outside it
+#[test]
+fn doc_examples_reach_no_file_outside_their_package() {
+    let mut outside = Vec::new();
+    for package in packages().iter().filter(|it| !UNPUBLISHED.contains(&text(it, "name"))) {
+        let folder = Path::new(text(package, "manifest_path")).parent().expect("a folder");
+        for (path, line) in doc_includes(&folder.join("src")) {
+            let named = line.split('"').nth(1).expect("a path");
+            let file = path.parent().expect("a folder").join(named).canonicalize().expect("a file");
+            if !file.starts_with(folder.canonicalize().expect("a folder")) {
+                outside.push(format!("{}: {line}", path.display()));
+            }
+        }
+    }
+    assert!(outside.is_empty(), "move them to testkit, which is not published: {outside:#?}");
+}
+
+/// Lines of the sources below `folder` that take documentation from a file.
+fn doc_includes(folder: &Path) -> Vec<(PathBuf, String)> {
+    let mut found = Vec::new();
+    for path in fs::read_dir(folder).into_iter().flatten().flatten().map(|it| it.path()) {
+        if path.is_dir() {
+            found.extend(doc_includes(&path));
+        } else if path.extension().is_some_and(|it| it == "rs") {
+            let source = fs::read_to_string(&path).expect("UTF-8");
+            let lines = source.lines().filter(|line| line.trim_start().starts_with("#[doc = include_str!"));
+            found.extend(lines.map(|line| (path.clone(), line.trim().to_owned())));
+        }
+    }
+    found
 }
 
 /// Where tests are modules of one program, a file that it does not name would never run.

@@ -2,11 +2,12 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use record::RecordingReader;
 use serde_json::Value;
 
 use crate::child::ChildProcess;
@@ -92,10 +93,10 @@ impl Running {
     }
 }
 
-/// True if there is a row after the two header lines.
+/// True if there is a row.
 fn has_rows(path: &Path) -> bool {
     let Ok(file) = File::open(path) else { return false };
-    BufReader::new(file).lines().take(3).filter(Result::is_ok).count() == 3
+    RecordingReader::open(BufReader::new(file)).is_ok_and(|mut it| matches!(it.next_row(), Ok(Some(_))))
 }
 
 /// Longest wait for a bring-up, also on a machine under load.

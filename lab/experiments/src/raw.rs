@@ -4,6 +4,7 @@
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use machine::conditions;
 use machine::usage::Usage;
@@ -19,6 +20,7 @@ pub(crate) struct Raw {
     writer: RecordingWriter<BufWriter<File>>,
     row: Vec<i64>,
     rows: usize,
+    flushed: Instant,
     begin: Option<Usage>,
 }
 
@@ -38,7 +40,14 @@ impl Raw {
         let columns: Vec<String> = columns.iter().map(|&column| column.to_owned()).collect();
         let row = vec![0; columns.len()];
         let writer = context.record(name, &Header { what: what.into(), columns, facts })?;
-        Ok(Self { path: context.path(name), writer, row, rows: 0, begin: Usage::now().ok() })
+        Ok(Self {
+            path: context.path(name),
+            writer,
+            row,
+            rows: 0,
+            flushed: Instant::now(),
+            begin: Usage::now().ok(),
+        })
     }
 
     /// Appends rows, as columns of equal length in the order of the header.
@@ -54,6 +63,11 @@ impl Raw {
             self.writer.row(&self.row).map_err(|error| Error::file(&self.path, error))?;
         }
         self.rows += rows;
+        // An experiment that is killed loses a second of its rows.
+        if self.flushed.elapsed() > A_SECOND {
+            self.writer.flush().map_err(|error| Error::file(&self.path, error))?;
+            self.flushed = Instant::now();
+        }
         Ok(())
     }
 
@@ -72,6 +86,9 @@ impl Raw {
         self.writer.finish(&more).map(drop).map_err(|error| Error::file(&self.path, error))
     }
 }
+
+/// Time between two writes to the file.
+const A_SECOND: Duration = Duration::from_secs(1);
 
 /// Facts from pairs.
 pub(crate) fn facts<const N: usize>(pairs: [(&str, Value); N]) -> Facts {

@@ -69,7 +69,7 @@ impl Context<'_> {
     /// Path of the recording of this name.
     #[must_use]
     pub fn path(&self, name: &str) -> PathBuf {
-        self.directory.join(format!("{name}.onbeat"))
+        self.directory.join(format!("{name}.mcap"))
     }
 
     /// Begins the recording of this name: rows are written to the file as they come.

@@ -15,8 +15,9 @@ use report::{Report, Row, Section, Table};
 use schedulability::{ResponseTime, analyse, fixed_priority};
 use serde_json::{Value, json};
 
+pub use self::job::Busy;
 pub use self::outside::{Lines, Toggle};
-pub use self::set::{Busy, Periodic, read};
+pub use self::set::{Periodic, read};
 
 use self::job::Job;
 use self::set::{Run, task_set};

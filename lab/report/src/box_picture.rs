@@ -3,8 +3,7 @@
 use plotters::prelude::*;
 
 use crate::boxes::{BoxOf, Boxes};
-use crate::html::printable;
-use crate::picture::{COLORS, label};
+use crate::picture::{COLORS, label, printable};
 
 /// Draws the boxes, one below the other, as an `svg` element; `None` without values.
 ///

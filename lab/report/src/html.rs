@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use crate::box_picture;
 use crate::boxes::Boxes;
-use crate::picture::{Kind, picture};
+use crate::picture::{Kind, picture, printable};
 use crate::{Plot, Report, Section, Table};
 
 impl Report {
@@ -115,12 +115,6 @@ fn escaped(text: &str) -> String {
         }
     }
     escaped
-}
-
-/// The letter, or a question mark for one that a page cannot have.
-pub(crate) fn printable(letter: char) -> char {
-    let cannot = letter.is_control() && !matches!(letter, '\n' | '\t');
-    if cannot || matches!(letter, '\u{FFFE}' | '\u{FFFF}') { '?' } else { letter }
 }
 
 const ZOOM: &str = include_str!("zoom.js");

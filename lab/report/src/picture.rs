@@ -4,7 +4,6 @@ use plotters::coord::Shift;
 use plotters::coord::ranged1d::{AsRangedCoord, Ranged, ValueFormatter};
 use plotters::prelude::*;
 
-use crate::html::printable;
 use crate::{Plot, Series};
 
 /// Kind of a plot: its scales, and lines or steps.
@@ -281,6 +280,12 @@ pub(crate) const COLORS: [RGBColor; 10] = [
     RGBColor(150, 40, 30),
     RGBColor(110, 110, 110),
 ];
+
+/// The letter, or a question mark for one that a page cannot have.
+pub(crate) fn printable(letter: char) -> char {
+    let cannot = letter.is_control() && !matches!(letter, '\n' | '\t');
+    if cannot || matches!(letter, '\u{FFFE}' | '\u{FFFF}') { '?' } else { letter }
+}
 
 #[cfg(test)]
 mod tests {

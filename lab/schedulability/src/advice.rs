@@ -2,12 +2,13 @@
 
 use crate::Policy;
 use crate::assignment::{audsley, deadline_monotonic};
+use crate::deadlines::meets_deadlines;
 use crate::earliest_deadline::Feasibility;
 use crate::effort::Effort;
 use crate::fixed_priority::{ResponseTime, late_window};
 use crate::sensitivity::largest_wcet;
 use crate::task::TaskSet;
-use crate::verdict::{Analysis, meets_deadlines};
+use crate::verdict::Analysis;
 
 /// A task that is not proven to meet its deadline.
 #[derive(Clone, Debug, PartialEq, Eq)]

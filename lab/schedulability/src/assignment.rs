@@ -1,10 +1,10 @@
 //! Assignment of priorities and processors to tasks.
 
 use crate::Policy;
+use crate::deadlines::meets_deadlines;
 use crate::effort::Effort;
 use crate::fixed_priority::response_time;
 use crate::task::{Task, TaskSet};
-use crate::verdict::meets_deadlines;
 
 /// Gives higher priorities to shorter periods (Liu and Layland 1973): optimal when deadlines equal
 /// periods, without jitter and blocking.

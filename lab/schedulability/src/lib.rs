@@ -24,6 +24,7 @@ pub mod advice;
 pub mod assignment;
 pub mod blocking;
 pub mod bus;
+pub mod deadlines;
 pub mod earliest_deadline;
 pub mod effort;
 pub mod fixed_priority;

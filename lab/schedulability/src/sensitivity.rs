@@ -4,11 +4,11 @@
 //! cent: at 25 all deadlines are still met at 1.25 times the execution time. Below 0 it is the cut
 //! that is needed.
 
+use crate::deadlines;
 use crate::effort::Effort;
 use crate::fixed_priority::Scale;
 use crate::task::TaskSet;
 use crate::utilisation::compare_with_one;
-use crate::verdict;
 
 /// Tasks with growing execution times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -176,7 +176,7 @@ fn meets_when_scaled(
         return false;
     }
     let mut cpus = affected_processors(set, growing).into_iter();
-    cpus.all(|cpu| verdict::meets_when_scaled(set, cpu, scale, effort))
+    cpus.all(|cpu| deadlines::meets_when_scaled(set, cpu, scale, effort))
 }
 
 /// Processors with growing tasks.

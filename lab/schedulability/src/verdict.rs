@@ -4,11 +4,11 @@ use crate::Policy;
 use crate::blocking::blocking;
 use crate::earliest_deadline;
 use crate::effort::Effort;
-use crate::fixed_priority::{self, ResponseTime, Scale};
+use crate::fixed_priority::{self, ResponseTime};
 use crate::reservation;
 use crate::sensitivity::{self, Growing, Slack, affected_processors};
 use crate::task::{TaskError, TaskSet};
-use crate::utilisation::{compare_with_one, utilisation};
+use crate::utilisation::utilisation;
 
 /// Result of an analysis.
 #[derive(Clone, Debug, PartialEq)]
@@ -125,38 +125,6 @@ fn task(set: &TaskSet, place: usize, processors: &[Processor], effort: &Effort) 
         )
     };
     TaskVerdict { response, schedulable, blocking_ns, slack: Slack::Unknown, mast_slack: Slack::Unknown }
-}
-
-/// True if all tasks of a processor are proven to meet their deadlines.
-#[must_use]
-pub fn meets_deadlines(set: &TaskSet, cpu: usize, effort: &Effort) -> bool {
-    meets_when_scaled(set, cpu, &|_| Scale::ONE, effort)
-}
-
-/// True if they are proven to meet them with execution times scaled.
-pub(crate) fn meets_when_scaled(
-    set: &TaskSet,
-    cpu: usize,
-    scale: &impl Fn(usize) -> Scale,
-    effort: &Effort,
-) -> bool {
-    let here = || set.tasks.iter().enumerate().filter(|(_, task)| task.cpu == cpu);
-    match set.policy {
-        Policy::FixedPriority => here().all(|(place, _)| fixed_priority::meets(set, place, scale, effort)),
-        Policy::EarliestDeadline => earliest_deadline::meets(set, cpu, scale, effort),
-        Policy::Reservation => {
-            let (numerator, denominator) = reservation::DEFAULT_LIMIT;
-            let shares: Vec<_> = here()
-                .map(|(place, task)| {
-                    let Scale { numerator: factor, denominator: unit } = scale(place);
-                    let cost = u128::from(task.wcet_ns) * factor * u128::from(denominator);
-                    (cost, u128::from(task.period_ns) * unit * u128::from(numerator))
-                })
-                .collect();
-            compare_with_one(shares.iter().copied()).is_some_and(std::cmp::Ordering::is_le)
-                && earliest_deadline::meets(set, cpu, scale, effort)
-        }
-    }
 }
 
 /// Steps that all searches for slack may take together.

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use crate::ros_args::rule::{Change, Role, Rule};
+use crate::ros_args::rule::{Change, Role, Rule, is_token};
 
 /// Name of a node in its namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -126,14 +126,6 @@ pub(crate) fn dds_type(name: &str, kind: &str) -> String {
     let (first, second) = (parts.next().unwrap_or_default(), parts.next());
     let (kind, name) = second.map_or((kind, first), |name| (first, name));
     format!("{package}::{kind}::dds_::{name}_")
-}
-
-/// True if ROS 2 accepts it as part of a name.
-pub(crate) fn is_token(token: &str) -> bool {
-    let good = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    token.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-        && token.chars().all(good)
-        && !token.contains("__")
 }
 
 const TOKENS: &str = "expected letters, digits and single underscores, not beginning with a digit,";

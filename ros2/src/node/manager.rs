@@ -15,7 +15,8 @@ use ipc::state::NO_CONTROLLER;
 use types::{BaseKind, ControllerKind};
 
 pub(crate) use self::broadcasters::JOINT_STATES;
-use self::controllers::{Broadcasters, Controllers, State, Switch};
+use self::controllers::{Broadcasters, Controllers, Switch};
+use self::hardware::State;
 use self::parameters::Values;
 use super::parameters::{ParameterServices, answer};
 use super::{Endpoints, Moment};

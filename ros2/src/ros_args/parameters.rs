@@ -8,7 +8,8 @@ use std::fmt;
 use serde::Deserialize;
 use serde::de::{MapAccess, SeqAccess, Visitor};
 
-use crate::dds::name::{NodeName, is_token};
+use super::rule::is_token;
+use crate::dds::name::NodeName;
 use crate::messages::parameter::{Parameter, ParameterValue, kind};
 use crate::settings::{self, Settings};
 

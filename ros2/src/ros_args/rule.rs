@@ -3,8 +3,6 @@
 
 use std::str::FromStr;
 
-use crate::dds::name::is_token;
-
 /// One rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Rule {
@@ -88,6 +86,14 @@ fn is_namespace(text: &str) -> bool {
 pub(crate) fn is_name(text: &str) -> bool {
     let tokens = text.strip_prefix("~/").or_else(|| text.strip_prefix('/')).unwrap_or(text);
     tokens.split('/').all(is_token)
+}
+
+/// True if ROS 2 accepts it as part of a name.
+pub(crate) fn is_token(token: &str) -> bool {
+    let good = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    token.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && token.chars().all(good)
+        && !token.contains("__")
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use ethercat::wire::coe::AccessRights;
 use serde_json::{Value, json};
 use types::object::ObjectType;
 
-use super::objects::Entry;
+use super::entry::Entry;
 use crate::object_address::ObjectAddress;
 
 /// Answer of a SubDevice to one question about its object dictionary.

@@ -10,7 +10,7 @@ use ethercat::wire::coe::AccessRights;
 use onbeat::sub_devices::{Described, PdoObject};
 use robot::draft::Found;
 
-use super::objects::{Entry, Unanswered, entry_service};
+use super::entry::{Entry, Unanswered, entry_service};
 use super::{OwnBus, ToolBus};
 use crate::failure::Failure;
 use crate::object_address::ObjectAddress;
@@ -151,7 +151,7 @@ fn found(it: &SubDevice) -> Found {
 }
 
 /// A SubDevice as a running cycle describes it.
-fn told(Described { object: it, details }: &Described) -> Found {
+fn told(Described { object: it, details, .. }: &Described) -> Found {
     let identity = Identity {
         vendor_id: it.vendor_id,
         product_code: it.product_code,

@@ -5,7 +5,7 @@ use ethercat::sdo_abort::AbortCode;
 use ethercat::wire::coe::{ListType, ObjectCode, ObjectDescription};
 
 use super::dictionary::DictionaryItem;
-use super::objects::{Entry, Unanswered, entry_service, readable};
+use super::entry::{Entry, Unanswered, entry_service, readable};
 use crate::object_address::ObjectAddress;
 
 /// Questions in a row without any answer after which the rest is not asked: each takes seconds.

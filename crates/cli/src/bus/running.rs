@@ -7,24 +7,10 @@ use ipc::bus::{BusClient, BusError, BusStatus, Bytes, LatchInput, Outcome, Servi
 use ipc::client::Client;
 use onbeat::sub_devices::Described;
 
-use super::objects::Unanswered;
+use super::entry::Unanswered;
 use crate::arguments::Wire;
 use crate::failure::Failure;
-use crate::output;
-
-/// The running cycle of Onbeat in this process, if it admits this user.
-pub(crate) fn cycle_of(owner: &Owner) -> Option<Client> {
-    let here = std::env::var_os(ipc::client::VARIABLE).map(std::path::PathBuf::from);
-    let named = here.and_then(|path| Client::open(&path).ok());
-    let is_owner = |attached: &Client| owner.process == Some(attached.process());
-    named.into_iter().chain(Client::all()).find(is_owner)
-}
-
-/// Says which cycle is asked, where the user named another thing.
-pub(crate) fn say_whom(attached: &Client) {
-    let (name, process) = (attached.name(), attached.process());
-    output::say(format!("using the running cycle \"{name}\" (process {process}), which continues"));
-}
+use crate::target::{cycle_of, say_whom};
 
 /// A connection to the bus of a running cycle.
 pub(crate) struct RunningBus {

@@ -10,7 +10,8 @@ use ethercat::sii::{Header, Image, SiiError};
 use ethercat::wire::{Address, Command, DatagramHeader, Frame, FrameBuilder, MacAddress};
 use ethercat_linux::link::Link;
 
-use crate::compose::link::RobotLink;
+use onbeat::compose::link::RobotLink;
+
 use crate::failure::Failure;
 
 /// The EEPROM behind an ESC.

@@ -17,9 +17,9 @@ pub(crate) struct Completions {
 }
 
 impl Completions {
-    pub(crate) fn execute(self) -> Result<(), Failure> {
+    pub(crate) fn execute(self, mut line: clap::Command) -> Result<(), Failure> {
         let mut script = Vec::new();
-        clap_complete::generate(self.shell, &mut crate::command_line(), "onbeat", &mut script);
+        clap_complete::generate(self.shell, &mut line, "onbeat", &mut script);
         output::print(String::from_utf8_lossy(&script))
     }
 }

@@ -20,11 +20,11 @@ use ipc::words;
 use types::ControllerKind;
 use types::state::{DriveState, StopReason};
 
-use super::Which;
 use crate::arguments::lasting;
 use crate::failure::Failure;
 use crate::output;
 use crate::stop::Stop;
+use crate::target::Which;
 use reasons::Progress;
 
 /// Sends a request to a running cycle, as a client that may command, and waits for the answer. The

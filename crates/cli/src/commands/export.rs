@@ -6,23 +6,22 @@ use std::io::{self, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use record::mcap::McapWriter;
-use record::{Facts, Mark, RecordingReader};
+use record::{Mark, RecordingReader, RecordingWriter};
 use types::Value;
 
 use crate::failure::Failure;
 use crate::output;
 
-/// Reads a recording of `run --record` row by row, in constant memory, and writes it as MCAP (Foxglove, PlotJuggler, tools of
-/// ROS 2) or as CSV: a line of names, then a line a cycle.
+/// Reads a recording of `run --record` and writes it as CSV: a line of names, then a line for each
+/// cycle. Or writes it as MCAP, with an index, also if the recording was cut off.
 #[derive(Args, Debug)]
 pub(crate) struct Export {
     /// The recording
     #[arg(value_name = "RECORDING")]
     recording: PathBuf,
 
-    /// The new file: MCAP if it ends in .mcap, CSV if it ends in .csv
-    #[arg(value_name = "FILE.mcap|FILE.csv")]
+    /// The new file: CSV if it ends in .csv, MCAP if it ends in .mcap
+    #[arg(value_name = "FILE.csv|FILE.mcap")]
     to: PathBuf,
 
     /// Write it even if there is a file of that name
@@ -36,7 +35,7 @@ impl Export {
         let as_mcap = match self.to.extension().and_then(|it| it.to_str()) {
             Some("mcap") => true,
             Some("csv") => false,
-            _ => return Err(Failure::new(format!("{to}: expected a name that ends in .mcap or .csv"))),
+            _ => return Err(Failure::new(format!("{to}: expected a name that ends in .csv or .mcap"))),
         };
         let read = |error: &dyn std::fmt::Display| Failure::new(format!("{from}: {error}"));
         if std::fs::metadata(&self.recording).is_ok_and(|it| !it.is_file()) {
@@ -97,21 +96,31 @@ type Reader = RecordingReader<BufReader<File>>;
 
 /// Rows written.
 fn mcap(reader: &mut Reader, file: File) -> Result<u64, Stopped> {
-    let mut writer = McapWriter::begin(BufWriter::new(file), reader.header())?;
+    let mut writer = RecordingWriter::begin(BufWriter::new(file), reader.header())?;
     let (mut rows, mut row) = (0, Vec::new());
     while let Some(values) = reader.next_row()? {
         values.clone_into(&mut row);
-        let values =
-            reader.process_data().iter().map(|&value| (!value.is_nan()).then_some(Value::Real(value)));
-        writer.row_with(&row, values)?;
+        let process_data = reader.process_data().iter().zip(row.len()..);
+        let value = |(&value, column): (&f64, usize)| match exact(reader, value, column) {
+            Some(exact) => Some(u64::try_from(exact).map_or(Value::Signed(exact as i64), Value::Unsigned)),
+            None => (!value.is_nan()).then_some(Value::Real(value)),
+        };
+        writer.row_with(&row, process_data.map(value))?;
         reader.take_marks().iter().try_for_each(|mark| writer.mark(mark))?;
-        writer.flush()?;
         rows += 1;
     }
     reader.take_marks().iter().try_for_each(|mark| writer.mark(mark))?;
-    let end = reader.end().cloned();
-    writer.finish(&end.unwrap_or_else(Facts::new))?;
+    match reader.end() {
+        Some(end) => writer.finish(end)?,
+        None => writer.finish_cut_off()?,
+    };
     Ok(rows)
+}
+
+/// Whole number of a column of process data, if it is beyond the exact ones of `f64`.
+fn exact(reader: &Reader, value: f64, column: usize) -> Option<i128> {
+    let beyond = value.abs() >= 9_007_199_254_740_992.0;
+    reader.exact(column).filter(|_| beyond)
 }
 
 /// Events and late cycles of a recording, by cycle: a mark may follow the row of its cycle.
@@ -139,10 +148,13 @@ fn csv(reader: &mut Reader, file: File, marks: &BTreeMap<i64, [String; 2]>) -> R
     while let Some(values) = reader.next_row()? {
         let texts = cycle.and_then(|place| marks.get(&values[place])).unwrap_or(&none);
         let mut line = values.iter().map(i64::to_string).collect::<Vec<_>>().join(",");
-        for value in reader.process_data() {
+        let first = values.len();
+        for (&value, column) in reader.process_data().iter().zip(first..) {
             line.push(',');
-            if !value.is_nan() {
-                line.push_str(&value.to_string());
+            match exact(reader, value, column) {
+                Some(exact) => line.push_str(&exact.to_string()),
+                None if value.is_nan() => {}
+                None => line.push_str(&value.to_string()),
             }
         }
         let [events, late] = texts.each_ref().map(|text| quoted(text));

@@ -14,11 +14,12 @@ use ipc::state::{Signal, SignalCounters, State};
 use serde_json::Value;
 
 use self::bytes::Form;
-use super::first_state;
 use crate::arguments::{RunningCycle, a_period_at_least, time};
 use crate::failure::Failure;
-use crate::output::{self, Printer};
+use crate::output;
+use crate::printer::{Printer, print_until_stop};
 use crate::stop::Stop;
+use crate::target::first_state;
 use crate::words::signals;
 
 /// Reads the signals of a running cycle as any program may, without root: the cycle cannot notice it. To set and force them
@@ -95,13 +96,13 @@ impl Io {
                 let cycle = Cycle::attach(&shown.of, &[])?;
                 let Some(state) = cycle.first(&stop)? else { return Ok(()) };
                 let text = if shown.json { cycle.array(&state)? } else { cycle.table(&state) };
-                output::print_until_stop(text, &stop)
+                print_until_stop(text, &stop)
             }
             Self::Get(Get { names, form: Some(form), shown }) => {
                 let cycle = Cycle::attach(&shown.of, &names)?;
                 let Some(state) = cycle.first(&stop)? else { return Ok(()) };
                 let text = cycle.arrays(&names, form, &state, shown.json)?;
-                output::print_until_stop(text, &stop)
+                print_until_stop(text, &stop)
             }
             Self::Get(Get { names, form: None, shown }) => {
                 let cycle = Cycle::attach(&shown.of, &names)?;
@@ -109,7 +110,7 @@ impl Io {
                 let line = |(described, signal)| signals::text(described, signal) + "\n";
                 let lines = || cycle.of(&state).map(line).collect();
                 let text = if shown.json { cycle.array(&state)? } else { lines() };
-                output::print_until_stop(text, &stop)
+                print_until_stop(text, &stop)
             }
             Self::Watch(watch) => Cycle::attach(&watch.shown.of, &watch.names)?.watch(&watch, &stop),
             Self::Set(set) => set.execute(&stop),

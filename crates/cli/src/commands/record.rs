@@ -3,9 +3,9 @@
 use clap::Args;
 use ipc::bus::Service;
 
-use super::Which;
 use crate::failure::Failure;
 use crate::output;
+use crate::target::Which;
 
 /// Records the cycles around this moment, in a run with `--record FILE --trigger command`.
 #[derive(Args, Debug)]

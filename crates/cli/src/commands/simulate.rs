@@ -11,13 +11,13 @@ use clap::Args;
 use ethercat_linux::link::RingError;
 use ethercat_linux::serve::Server;
 use onbeat::Error;
+use onbeat::compose::segment;
+use onbeat::compose::sii_files::SiiFiles;
 use onbeat::fault::{FaultySegment, Script, Targets};
 use robot::{Overrides, RobotConfig};
 use rt::profile::{Granted, RealTimeProfile};
 
 use crate::arguments::{check_cpu, lasting, time};
-use crate::compose::segment;
-use crate::compose::sii_files::SiiFiles;
 use crate::failure::Failure;
 use crate::output;
 use crate::stop::Stop;

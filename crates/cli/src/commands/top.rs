@@ -28,12 +28,12 @@ use self::draw::Screen;
 pub(crate) use self::keys::Keyboard;
 use self::keys::Pressed;
 use self::picture::{Picture, View};
-use self::source::{FIRST_CYCLE, Source};
-pub(crate) use self::source::{STILL, Which, first_state};
+use self::source::Source;
 use crate::arguments::time;
 use crate::failure::Failure;
 use crate::output;
 use crate::stop::Stop;
+use crate::target::{FIRST_CYCLE, LOOK_FOR_ONE, Which, is_absence};
 use crate::words::{USUAL_COLUMNS, columns};
 
 /// Reads the cycle's state without root and without effect on its timing. Keys: q quit, h help,
@@ -163,7 +163,7 @@ impl Top {
                     break;
                 }
             }
-            if self.wait && source.has_ended() && looked_for_next.elapsed() >= source::LOOK_FOR_ONE {
+            if self.wait && source.has_ended() && looked_for_next.elapsed() >= LOOK_FOR_ONE {
                 looked_for_next = Instant::now();
                 if let Some(next) = self.next()? {
                     source = Source::new(next);
@@ -178,7 +178,7 @@ impl Top {
     fn next(&self) -> Result<Option<Client>, Failure> {
         match Which(self.cycle.as_deref()).find() {
             Ok(ipc) => Ok(Some(ipc)),
-            Err(error) if source::is_absence(&error) => Ok(None),
+            Err(error) if is_absence(&error) => Ok(None),
             Err(error) => Err(error.into()),
         }
     }

@@ -16,7 +16,7 @@ pub(crate) fn drawing(sub_devices: &[Described], details: bool) -> String {
         branches.iter().zip(sub_devices).map(|(branch, it)| width(branch.indent.as_str(), &it.object.name));
     let names = names.max().unwrap_or(0);
     let mut text = String::new();
-    for (branch, Described { object: it, details: lines }) in branches.iter().zip(sub_devices) {
+    for (branch, Described { object: it, details: lines, .. }) in branches.iter().zip(sub_devices) {
         if let Some(above) = &branch.above {
             let _ = writeln!(text, "     {above}");
         }

@@ -1,5 +1,7 @@
 //! `onbeat analyse`: the papers' numbers, what is not schedulable, pictures, bad files.
 
+use record::recording::{Facts, Header};
+use record::{CycleRecord, RecordingWriter, cycles};
 use serde_json::Value;
 
 use crate::common::{Ran, file, run};
@@ -99,14 +101,16 @@ fn the_critical_instant_is_drawn() {
 // feature(analyse): a recorded run as a task set
 #[test]
 fn a_recorded_run_is_a_task_with_a_margin() {
-    let columns = "[\"cycle\",\"release_ns\",\"start_ns\",\"end_ns\",\"receive_ns\",\"read_ns\",\"command_ns\",\"update_ns\",\
-                   \"write_ns\",\"transmit_ns\",\"publish_ns\",\"wait_ns\",\"skipped\",\"lost_frames\",\
-                   \"working_counter_ok\"]";
-    let text = format!(
-        "# onbeat recording 1\n# {{\"what\":\"cycle\",\"columns\":{columns},\"facts\":{{\"period_ns\":1000000}}}}\n\
-         0,1000,2000,102000,0,0,0,0,0,0,0,0,0,0,1\n1,1001000,1011000,1211000,0,0,0,0,0,0,0,0,0,0,1\n# {{}}\n"
-    );
-    let path = file("run.onbeat", &text);
+    let facts = [("period_ns".to_owned(), Value::from(1_000_000))].into_iter().collect();
+    let columns = cycles::COLUMNS.map(str::to_owned).to_vec();
+    let header = Header { what: cycles::WHAT.to_owned(), columns, facts };
+    let mut writer = RecordingWriter::begin(Vec::new(), &header).unwrap();
+    for (cycle, start, end) in [(0, 2_000, 102_000), (1, 1_011_000, 1_211_000)] {
+        let record = CycleRecord::begin(cycle, 1_000 + 1_000_000 * cycle, start);
+        writer.row(&cycles::row(&CycleRecord { end_ns: end, ..record })).unwrap();
+    }
+    let path = file("run.mcap", "");
+    std::fs::write(&path, writer.finish(&Facts::new()).unwrap()).unwrap();
     let path = path.to_str().unwrap();
     let task = |margin: &str| tasks(&run(&["analyse", path, "--json", "--margin", margin]))[0].clone();
     assert_eq!(task("20%")["wcet_ns"], 240_000);
@@ -133,8 +137,9 @@ fn bad_files_are_one_sentence() {
     assert!(
         run(&["analyse", "no-such.toml"]).sentence().starts_with("onbeat: no-such.toml: cannot be read")
     );
-    let cut = file("cut.onbeat", "# onbeat recording 1\n# {}\n");
-    assert!(run(&["analyse", cut.to_str().unwrap()]).sentence().contains("line 2: expected the header"));
+    let old = file("old.mcap", "# onbeat recording 1\n# {}\n");
+    let ran = run(&["analyse", old.to_str().unwrap()]);
+    assert!(ran.sentence().contains("found a text recording of an earlier Onbeat"), "{}", ran.stderr);
 }
 
 // feature(analyse): the bus: wire time, shortest period, event to reaction, computed and measured

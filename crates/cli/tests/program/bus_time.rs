@@ -184,10 +184,10 @@ fn fast_runs_with_one_seed_record_the_same() {
         assert!(number(&end, "lost_frames") > 0, "{end}");
         rows(&path)
     };
-    let first = record("first.onbeat", "7");
+    let first = record("first.mcap", "7");
     assert!(first.lines().count() > 3_000, "{first}");
-    assert!(first == record("second.onbeat", "7"), "two runs with one seed differ");
-    assert!(first != record("third.onbeat", "8"), "two seeds make one run");
+    assert!(first == record("second.mcap", "7"), "two runs with one seed differ");
+    assert!(first != record("third.mcap", "8"), "two seeds make one run");
 }
 
 #[test]

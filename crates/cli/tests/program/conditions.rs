@@ -15,18 +15,17 @@ const NAMES: [&str; 9] =
 /// Conditions that are the same in every run here.
 const STEADY: [&str; 6] = ["version", "host", "robot", "robot_file_sha256", "kernel", "cpu_model"];
 
-// feature(measure): conditions have the same names in `run --json`, in recordings of both forms, in reports and in those of experiments
+// feature(measure): conditions have the same names in `run --json`, in recordings and their MCAP metadata, in reports and in those of experiments
 #[test]
 fn conditions_have_the_same_names_and_values_everywhere() {
     let folder = folder("conditions");
     let path = |name: &str| folder.join(name).to_str().expect("UTF-8").to_owned();
-    let (text, mcap) = (path("run.onbeat"), path("run.mcap"));
-    let recorded = |file: &str| run(&["run", "--cycles", "50", "--record", file, "--json"]).json();
-    let of_run = recorded(&text)["conditions"].as_object().expect("conditions").clone();
-    let _ = recorded(&mcap);
+    let mcap = path("run.mcap");
+    let ran = run(&["run", "--cycles", "50", "--record", &mcap, "--json"]).json();
+    let of_run = ran["conditions"].as_object().expect("conditions").clone();
 
-    let recording = Recording::read(&fs::read(&text).expect("the recording")[..]).expect("a recording");
-    let report = run(&["report", &text, "--json"]).json();
+    let recording = Recording::read(&fs::read(&mcap).expect("the recording")[..]).expect("a recording");
+    let report = run(&["report", &mcap, "--json"]).json();
     let (ran, measured) =
         measured_beside("conditions-servo", &["servo", "--duration", "300ms", "--profile", "none"]);
     assert!(matches!(ran.code, Some(0 | 3)), "{}", ran.stderr);
@@ -35,7 +34,7 @@ fn conditions_have_the_same_names_and_values_everywhere() {
 
     let told = [
         ("a recording", recording.header.facts.clone()),
-        ("a recording as MCAP", metadata(&fs::read(&mcap).expect("the recording"))),
+        ("the metadata of a recording", metadata(&fs::read(&mcap).expect("the recording"))),
         ("report", facts(&report)),
         ("measure", facts(&of_measure)),
     ];

@@ -67,7 +67,7 @@ frequency = 0.5
 fn play(name: &str, robot: &Path, script: &str) -> (Ran, HashMap<String, Vec<f64>>) {
     let folder = folder(name);
     let script = file(&format!("{name}.txt"), script);
-    let (recording, csv) = (folder.join("run.onbeat"), folder.join("run.csv"));
+    let (recording, csv) = (folder.join("run.mcap"), folder.join("run.csv"));
     let mut command = onbeat();
     command.arg("run").arg(robot).args([
         "--time",

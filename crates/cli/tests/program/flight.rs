@@ -33,7 +33,7 @@ fn read(path: &Path) -> Recording {
 #[test]
 fn a_fault_is_kept_with_what_was_before_and_after_it() {
     let folder = folder("flight-fault");
-    let path = folder.join("arm.onbeat");
+    let path = folder.join("arm.mcap");
     let script = file("flight-fault.txt", "1s drive fault drive-3 0x7500\n");
     let (path, script) = (path.to_str().unwrap(), script.to_str().unwrap());
     let times = ["--before", "300ms", "--after", "200ms", "--for", "3s", "--faults", script];
@@ -47,7 +47,7 @@ fn a_fault_is_kept_with_what_was_before_and_after_it() {
         it.end["triggers"].to_string().contains("axis-3").then_some((path.clone(), it))
     };
     let (path, recording) = files.iter().find_map(with_fault).expect("a recording of the fault");
-    assert!(name(&path).starts_with("arm-2") && name(&path).ends_with("Z-fault.onbeat"), "{path:?}");
+    assert!(name(&path).starts_with("arm-2") && name(&path).ends_with("Z-fault.mcap"), "{path:?}");
     assert!(ran.stderr.contains(path.to_str().unwrap()), "{}", ran.stderr);
     assert_eq!(recording.header.facts["trigger"]["cause"], "fault");
     let of_fault = recording.end["triggers"].as_array().unwrap().iter();
@@ -85,7 +85,7 @@ fn a_fault_is_kept_with_what_was_before_and_after_it() {
 #[test]
 fn a_split_recording_is_bounded_and_loses_no_cycle() {
     let folder = folder("parts");
-    let path = folder.join("arm.onbeat");
+    let path = folder.join("arm.mcap");
     let path = path.to_str().unwrap();
     let many = ["--cycles", "16000", "--profile", "none", "--period", "500us"];
     let ran =
@@ -154,7 +154,7 @@ fn of_thresholds_the_newest_files_are_kept_as_mcap_too() {
 fn a_recording_is_kept_on_request() {
     let _shared = shared();
     let folder = folder("flight-command");
-    let path = folder.join("arm.onbeat");
+    let path = folder.join("arm.mcap");
     let arguments = ["--record", path.to_str().unwrap(), "--trigger", "command", "--after", "100ms"];
     let robot = Robot::run("flight-command", SIX_AXIS, &arguments);
     robot.until("some cycles on", |state| state.cycle > 300);
@@ -167,9 +167,9 @@ fn a_recording_is_kept_on_request() {
     assert_eq!(asked.code, Some(0), "{}", asked.stderr);
     let started = Instant::now();
     let complete = || {
-        kept(&folder)
-            .first()
-            .is_some_and(|path| fs::read_to_string(path).unwrap().ends_with("}\n") && read(path).complete)
+        let first = kept(&folder).into_iter().next();
+        let first = first.and_then(|path| Recording::read(&fs::read(path).unwrap()[..]).ok());
+        first.is_some_and(|it| it.complete)
     };
     while !complete() {
         assert!(started.elapsed() < Duration::from_secs(30), "no recording");
@@ -192,7 +192,7 @@ fn a_recording_is_kept_on_request() {
 #[test]
 fn invalid_triggers_are_reported() {
     let record = ["run", "--cycles", "10", "--record"];
-    let ran = run(&[&record, &["/tmp/x.onbeat", "--trigger", "axis-1.torqe>2"][..]].concat());
+    let ran = run(&[&record, &["/tmp/x.mcap", "--trigger", "axis-1.torqe>2"][..]].concat());
     assert_eq!(ran.code, Some(1), "{}", ran.stderr);
     assert!(
         ran.stderr.contains("--trigger axis-1.torqe: found no such value in the recording"),
@@ -200,22 +200,18 @@ fn invalid_triggers_are_reported() {
         ran.stderr
     );
     assert!(ran.stderr.contains("nearest: axis-1.torque"), "{}", ran.stderr);
-    let ran = run(&[&record, &["/nowhere/x.onbeat", "--trigger", "fault"][..]].concat());
-    assert!(
-        ran.sentence().contains("/nowhere/x.onbeat: the recording cannot be written"),
-        "{}",
-        ran.stderr
-    );
+    let ran = run(&[&record, &["/nowhere/x.mcap", "--trigger", "fault"][..]].concat());
+    assert!(ran.sentence().contains("/nowhere/x.mcap: the recording cannot be written"), "{}", ran.stderr);
     for (arguments, expected) in [
         (["--trigger", "fall"], "found \"fall\", expected fault, late"),
         (["--before", "5s"], "--trigger"),
         (["--keep", "0"], "0 is not in 1.."),
     ] {
-        let ran = run(&[&record[..], &["/tmp/x.onbeat"], &arguments[..]].concat());
+        let ran = run(&[&record[..], &["/tmp/x.mcap"], &arguments[..]].concat());
         assert_eq!(ran.code, Some(2), "{}", ran.stderr);
         assert!(ran.stderr.contains(expected), "{}", ran.stderr);
     }
-    let ran = run(&[&record, &["/tmp/x.onbeat", "--trigger", "late", "--before", "61s"][..]].concat());
+    let ran = run(&[&record, &["/tmp/x.mcap", "--trigger", "late", "--before", "61s"][..]].concat());
     assert!(
         ran.code == Some(2) && ran.stderr.contains("found 61s, expected 1min at most"),
         "{}",
@@ -228,7 +224,7 @@ fn invalid_triggers_are_reported() {
 fn a_recording_is_exported_as_csv_and_as_mcap() {
     let folder = folder("export");
     let path = |name: &str| folder.join(name).to_str().expect("UTF-8").to_owned();
-    let (from, csv, mcap) = (path("run.onbeat"), path("run.csv"), path("run.mcap"));
+    let (from, csv, mcap) = (path("run.mcap"), path("run.csv"), path("copy.mcap"));
     run(&["run", "--cycles", "100", "--record", &from, "--json"]).json();
     let recording = read(Path::new(&from));
 
@@ -265,13 +261,30 @@ fn a_recording_is_exported_as_csv_and_as_mcap() {
     assert_eq!(run(&["export", &from, &csv, "--force"]).code, Some(0));
     let ran = run(&["export", &from, &path("run.txt")]);
     assert!(
-        ran.sentence().ends_with("run.txt: expected a name that ends in .mcap or .csv"),
+        ran.sentence().ends_with("run.txt: expected a name that ends in .csv or .mcap"),
         "{}",
         ran.stderr
     );
-    let ran = run(&["export", &mcap, &path("again.csv")]);
-    assert!(ran.sentence().contains("# onbeat recording 1"), "{}", ran.stderr);
-    assert!(!Path::new(&path("again.csv")).exists());
+    // The copy has all that the recording has, and another name does not matter.
+    let copy = read(Path::new(&mcap));
+    assert_eq!(
+        (&copy.header, &copy.end, &copy.marks),
+        (&recording.header, &recording.end, &recording.marks)
+    );
+    let bits = |it: &Recording| it.process_data_rows().flatten().map(|it| it.to_bits()).collect::<Vec<_>>();
+    assert!(copy.complete && copy.rows().eq(recording.rows()) && bits(&copy) == bits(&recording));
+    fs::rename(&mcap, path("copy.onbeat")).unwrap();
+    assert_eq!(run(&["export", &path("copy.onbeat"), &path("copy.csv")]).code, Some(0));
+    assert_eq!(fs::read_to_string(path("copy.csv")).unwrap(), text);
+    let old = file("export-old.onbeat", "# onbeat recording 1\n# {}\n");
+    for (from, expected) in [
+        (csv.as_str(), "found \"cycle,"),
+        (old.to_str().unwrap(), "found a text recording of an earlier Onbeat"),
+    ] {
+        let ran = run(&["export", from, &path("again.csv")]);
+        assert!(ran.sentence().contains(expected), "{}", ran.stderr);
+        assert!(!Path::new(&path("again.csv")).exists());
+    }
 }
 
 /// A file that is no recording is kept, as is a file that is being written or read.
@@ -311,7 +324,7 @@ fn no_file_is_lost_to_a_recording() {
         format!("50 rows in {recording}\n")
     );
     assert_eq!(fs::read_to_string(&recording).unwrap().lines().count(), 51);
-    let other = path("other.onbeat");
+    let other = path("other.mcap");
     let robot = Robot::run("held", SIX_AXIS, &["--record", &other]);
     let ran = run(&["run", "--no-ipc", "--cycles", "10", "--record", &other]);
     assert!(ran.sentence().contains("another run writes it"), "{}", ran.stderr);

@@ -120,8 +120,7 @@ fn followed(rows: &[(f64, f64, f64)]) -> Vec<Vec<f64>> {
 fn a_hostile_process_keeps_every_limit_at_the_drives() {
     let _alone = alone();
     let folder = folder("hostile-process");
-    let (ipc, recording, csv) =
-        (folder.join("ipc.sock"), folder.join("run.onbeat"), folder.join("run.csv"));
+    let (ipc, recording, csv) = (folder.join("ipc.sock"), folder.join("run.mcap"), folder.join("run.csv"));
     let mut command = onbeat();
     command.arg("run").arg(robot()).args(["--controller", "external", "--json", "--signals", "all"]);
     command.args(["--cycles", &CYCLES.to_string(), "--record"]).arg(&recording).arg("--ipc").arg(&ipc);

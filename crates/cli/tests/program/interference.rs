@@ -83,12 +83,12 @@ fn two_loads_are_measured_and_the_identity_holds() {
         }
     }
     for name in ["none", "none-cycle", "cpu", "cpu-cycle"] {
-        let text = fs::read_to_string(folder.join(format!("interference-1000us-{name}.onbeat")))
-            .expect("raw data");
-        assert!(text.lines().count() >= 2000, "{name}");
+        let rows =
+            recorded(&folder.join(format!("interference-1000us-{name}.mcap"))).expect("raw data").len();
+        assert!(rows >= 2000, "{name}: {rows}");
     }
     // The same from the recording alone.
-    let recording = folder.join("interference-1000us-none.onbeat");
+    let recording = folder.join("interference-1000us-none.mcap");
     let mut again = measure();
     again.args(["interference", "--json", "--recording"]).arg(&recording);
     again.arg("--out").arg(folder.join("again"));
@@ -100,7 +100,7 @@ fn two_loads_are_measured_and_the_identity_holds() {
     let mut alone = measure();
     alone
         .args(["interference", "--json", "--recording"])
-        .arg(folder.join("interference-1000us-none-cycle.onbeat"));
+        .arg(folder.join("interference-1000us-none-cycle.mcap"));
     alone.arg("--out").arg(folder.join("edges"));
     assert_eq!(finished(alone).json()["values"]["edges"], cells[0]["edges"]);
 }
@@ -119,13 +119,15 @@ fn a_long_series_is_evaluated_as_it_arrives() {
     let report = ran.json();
     let cell = &report["values"]["cells"][0];
     assert_eq!((&cell["cycles"], &cell["load"]), (&1500.into(), &"k-lock".into()));
-    assert!(!folder.join("interference-1000us-k-lock.onbeat").exists(), "rows are not kept");
-    let histogram = fs::read_to_string(folder.join("interference-1000us-k-lock-histogram.onbeat"));
+    assert!(!folder.join("interference-1000us-k-lock.mcap").exists(), "rows are not kept");
+    let histogram = recorded(&folder.join("interference-1000us-k-lock-histogram.mcap"));
     let histogram = histogram.expect("the histogram of the periods");
-    let rows = histogram.lines().filter(|line| !line.starts_with('#'));
-    let counts: u64 =
-        rows.map(|row| row.split(',').nth(1).expect("a count").parse::<u64>().expect("whole")).sum();
-    assert_eq!(cell["measured_period"]["count"], counts);
+    assert_eq!(cell["measured_period"]["count"], histogram.column("count").expect("counts").sum::<i64>());
+}
+
+/// A recording, also one that is being written.
+fn recorded(path: &Path) -> Option<record::Recording> {
+    record::Recording::read(&fs::read(path).ok()?[..]).ok()
 }
 
 /// An experiment that runs for minutes, with its observer at work; `None` if the machine cannot
@@ -136,10 +138,9 @@ fn going_on(folder: &Path) -> Option<(Child, Vec<i32>)> {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program");
     let begin = Instant::now();
     loop {
-        let recorded =
-            fs::read_to_string(folder.join("interference-1000us-cpu.onbeat")).unwrap_or_default();
+        let recorded = recorded(&folder.join("interference-1000us-cpu.mcap"));
         let children = children(child.id());
-        if recorded.lines().count() > 200 && children.len() == 3 {
+        if recorded.is_some_and(|it| it.len() > 200) && children.len() == 3 {
             return Some((child, children));
         }
         if child.try_wait().expect("status").is_some() {
@@ -248,7 +249,7 @@ fn wrong_arguments_are_named() {
     command.args(["interference", "--recording", "Cargo.toml", "--out"]).arg(folder("judged"));
     let ran = finished(command);
     assert!(
-        ran.sentence().contains("Cargo.toml: line 1: expected `# onbeat recording 1`"),
+        ran.sentence().contains("Cargo.toml: expected a recording, an MCAP file of `onbeat run --record`"),
         "{}",
         ran.stderr
     );

@@ -68,4 +68,5 @@ mod tmux;
 mod top;
 mod watchdogs;
 mod watching;
+mod why_late;
 mod wire;

@@ -82,7 +82,7 @@ fn servo_has_the_papers_rows_and_keeps_the_raw_data() {
     ] {
         assert!(ran.stdout.contains(expected), "{expected}: {}", ran.stdout);
     }
-    for file in ["servo.onbeat", "report.md", "report.json", "report.html"] {
+    for file in ["servo.mcap", "report.md", "report.json", "report.html"] {
         assert!(folder.join(file).exists(), "{file}");
     }
     let printed = ran.stdout.lines().find(|line| line.starts_with("T_jitter maximum, us (paper)"));
@@ -126,7 +126,7 @@ fn an_experiment_resumes_with_the_missing_cells() {
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert!(ran.stderr.contains("tuning: 1 of 2, No tuning under load none; "), "{}", ran.stderr);
     let read = |name: &str| std::fs::read(folder.join(name)).expect(name);
-    let first = read("none-none.onbeat");
+    let first = read("none-none.mcap");
     std::fs::remove_file(folder.join("M-none.cell.json")).expect("a cell");
     let again = |more: &[&str]| {
         let mut command = measure();
@@ -138,8 +138,8 @@ fn an_experiment_resumes_with_the_missing_cells() {
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert!(ran.stderr.contains("1 of 2, No tuning under load none: measured before"), "{}", ran.stderr);
     assert!(ran.stderr.contains("2 of 2, M under load none; "), "{}", ran.stderr);
-    assert!(read("none-none.onbeat") == first, "what was measured stays");
-    assert!(folder.join("M-none-interrupted-1.onbeat").exists(), "what was recorded of the other, too");
+    assert!(read("none-none.mcap") == first, "what was measured stays");
+    assert!(folder.join("M-none-interrupted-1.mcap").exists(), "what was recorded of the other, too");
     assert_eq!(ran.json()["values"]["cells"].as_array().map(Vec::len), Some(2));
     let ran = again(&["--duration", "1s"]);
     assert!(ran.code == Some(1) && ran.stderr.contains("--duration: --continue uses"), "{}", ran.stderr);
@@ -187,8 +187,11 @@ fn ctrl_c_ends_an_experiment_with_what_it_has() {
     let _alone = alone();
     let running = Running::start(command);
     let begin = Instant::now();
-    let recording = folder.join("servo.onbeat");
-    let rows = || std::fs::read_to_string(&recording).map_or(0, |text| text.lines().count());
+    let recording = folder.join("servo.mcap");
+    let rows = || {
+        let recording = record::Recording::read(&std::fs::read(&recording).unwrap_or_default()[..]);
+        recording.map_or(0, |it| it.len())
+    };
     while rows() < 100 {
         assert!(begin.elapsed() < Duration::from_secs(60), "no cycles are recorded");
         std::thread::sleep(Duration::from_millis(50));

@@ -103,7 +103,7 @@ fn navigation_measures_four_drives_and_fails_without_arrival() {
         }
         assert!(values["cycles"].as_u64() > Some(20) && values["arrived_after_s"].is_null(), "{values}");
         assert!(values["least_room_m"].as_f64() > Some(0.0), "it touches nothing: {values}");
-        for file in [format!("{key}.onbeat"), format!("{key}-cycles.onbeat")] {
+        for file in [format!("{key}.mcap"), format!("{key}-cycles.mcap")] {
             let shown = run(&["report", folder.join(&file).to_str().expect("a path")]);
             assert_eq!(shown.code, Some(0), "{file}: {}", shown.stderr);
         }
@@ -115,7 +115,7 @@ fn navigation_measures_four_drives_and_fails_without_arrival() {
 fn a_drive_that_cannot_arrive_is_refused_before_it_begins() {
     let (ran, folder) = measured_beside("navigation-short", &["navigation", "--duration", "11s"]);
     assert!(ran.sentence().contains("expected more than 11.6 s for 2.9 m at 0.25 m/s"), "{}", ran.stderr);
-    assert!(!folder.join("ordinary-cycles.onbeat").exists());
+    assert!(!folder.join("ordinary-cycles.mcap").exists());
 }
 
 // feature(papers): `measure omni` and `navigation` from any folder
@@ -154,10 +154,9 @@ fn a_pilot_on_the_other_side_of_the_ipc_reaches_the_goal() {
         });
         assert_eq!(ran.code, Some(0), "{}", ran.stderr);
         let ended = robot.finish();
-        let log = std::fs::read_to_string(folder.join("pilot.onbeat")).expect("the log");
-        let rows = log.lines().filter(|line| !line.starts_with('#'));
-        let rows: Vec<Vec<i64>> =
-            rows.map(|row| row.split(',').map(|cell| cell.parse().expect("a number")).collect()).collect();
+        let log = std::fs::read(folder.join("pilot.mcap")).expect("the log");
+        let log = record::Recording::read(&log[..]).expect("a recording");
+        let rows: Vec<&[i64]> = log.rows().collect();
         let last = rows.last().expect("rows");
         let metres = |cell: i64| cell as f64 / 1e9;
         let there = (metres(last[1]) - 3.0).hypot(metres(last[2])) < 0.15;

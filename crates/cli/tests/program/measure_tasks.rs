@@ -53,7 +53,7 @@ fn tasks_are_measured_next_to_computed_response_times() {
         (&tasks[0]["response_ns"]["count"], &tasks[1]["response_ns"]["count"]),
         (&300.into(), &60.into())
     );
-    assert!(folder.join("tau2-blocks.onbeat").exists());
+    assert!(folder.join("tau2-blocks.mcap").exists());
     let mut command = measure();
     command.args(["tasks", "--duration", "1000000s", "--out"]).arg(&folder);
     let ran = Running::start(command).finish_within(Duration::from_secs(60));
@@ -66,7 +66,7 @@ fn wakeups_are_measured_with_and_without_spinning() {
     let contenders = names(&report, "contenders", "name");
     assert!(contenders.contains(&"our pacer") && contenders.contains(&"our pacer with S (spinning sleep)"));
     assert_eq!(report["values"]["contenders"][0]["wakeup_latency_ns"]["count"], 100);
-    assert!(folder.join("ours-spinning.onbeat").exists());
+    assert!(folder.join("ours-spinning.mcap").exists());
 }
 
 #[test]
@@ -89,14 +89,14 @@ fn all_mechanisms_are_called_and_woken_by() {
     assert_eq!(names(&report, "ipc", "name").len(), 5);
     assert_eq!(names(&report, "within_two_tasks", "means").len(), 5);
     assert_eq!(names(&report, "periodic_sender", "mechanism")[5], "our port, waking by an event");
-    assert!(folder.join("pipe-higher-priority.onbeat").exists());
+    assert!(folder.join("pipe-higher-priority.mcap").exists());
 }
 
 #[test]
 fn interrupts_are_measured_and_bad_gpio_lines_refused() {
     let (report, folder) = measured(&["interrupt", "--samples", "40"]);
     assert_eq!(names(&report, "cells", "from")[..3], TIMERS);
-    assert!(folder.join("timer-timerfd.onbeat").exists());
+    assert!(folder.join("timer-timerfd.mcap").exists());
     let mut command = measure();
     command.args(["interrupt", "--gpio-input", "seventeen"]);
     let ran = Running::start(command).finish_within(Duration::from_secs(60));

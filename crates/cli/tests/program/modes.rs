@@ -66,7 +66,7 @@ fn an_axis_reports_position_velocity_and_torque_in_each_mode() {
     for mode in ["csp", "csv", "cst"] {
         let name = format!("modes-{mode}");
         let path = file(&format!("{name}.toml"), &robot(mode));
-        let recording = folder(&name).join("run.onbeat");
+        let recording = folder(&name).join("run.mcap");
         let sockets = std::env::temp_dir().join(format!("onbeat-{name}-{}", std::process::id()));
         let socket = sockets.join("robot.sock");
         let mut command = onbeat();

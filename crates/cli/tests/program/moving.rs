@@ -169,6 +169,10 @@ fn a_motion_that_cannot_be_is_a_sentence_and_moves_nothing() {
             &["move", "shoulder_pan", "3.0"],
             "3 rad for axis \"shoulder_pan\", expected -2.9 to 2.9 rad, its limits",
         ),
+        (
+            &["move", "shoulder_pan", "1e300"],
+            "1e300 rad for axis \"shoulder_pan\", expected -2.9 to 2.9 rad, its limits",
+        ),
         (&["move", "--by", "shoulder_pan", "-180", "--degrees"], "expected -2.9 to 2.9 rad, its limits"),
         (&["move", "shoulder_pan", "0.1", "shoulder_lift"], "axis \"shoulder_lift\" without a position"),
         (&["move", "shoulder_pan", "0.1", "shoulder_pan", "0.2"], "axis \"shoulder_pan\" named twice"),

@@ -32,7 +32,7 @@ fn every_cycle_is_recorded_with_its_number_and_its_stamp() {
         Ok(testbed) => testbed,
         Err(skip) => return testkit::skip!("{skip}"),
     };
-    let file = path("observed.onbeat");
+    let file = path("observed.mcap");
     let mut simulate = onbeat();
     simulate.args(["simulate", ROBOT, "--iface", Side::Far.interface(), "--record"]).arg(&file);
     let mut simulate = testbed.run_in(Side::Far, simulate);

@@ -148,7 +148,7 @@ fn stuck_fifos_do_not_delay_a_simulator() {
         Ok(testbed) => testbed,
         Err(skip) => return testkit::skip!("{skip}"),
     };
-    let path = fifo("simulate.onbeat");
+    let path = fifo("simulate.mcap");
     let simulate = || {
         let mut command = onbeat();
         command.args([
@@ -234,7 +234,7 @@ fn measured(ran: &Ran) -> u64 {
 #[test]
 fn stuck_recordings_and_captures_do_not_delay_the_end() {
     for (option, name, expected) in [
-        ("--record", "nobody-reads.onbeat", "0 cycles are in it, 300 are missing"),
+        ("--record", "nobody-reads.mcap", "0 cycles are in it, 300 are missing"),
         ("--capture", "nobody-reads.pcapng", "0 frames are in it"),
     ] {
         let path = fifo(name);
@@ -252,7 +252,7 @@ fn a_file_size_limit_is_reported_and_the_run_continues() {
     // 16 KiB, then SIGXFSZ and EFBIG: the same as a disk that fills up.
     let limited = ["sh", "-c", "ulimit -f 32; exec \"$@\"", "sh"];
     for (option, name, expected) in [
-        ("--record", "limited.onbeat", "cycles are in it"),
+        ("--record", "limited.mcap", "cycles are in it"),
         ("--capture", "limited.pcapng", "frames are in it"),
     ] {
         let path = file(name, "");
@@ -265,7 +265,7 @@ fn a_file_size_limit_is_reported_and_the_run_continues() {
 
 /// Command lines that need no wire and print something.
 fn commands() -> Vec<Vec<String>> {
-    let recording = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("for-closed-outputs.onbeat");
+    let recording = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("for-closed-outputs.mcap");
     let recording = recording.to_str().expect("UTF-8");
     let ran = run(&["run", "--cycles", "50", "--no-ipc", "--force", "--record", recording]);
     assert!(matches!(ran.code, Some(0 | 3)), "{}", ran.stderr);
@@ -332,7 +332,7 @@ fn closed_standard_output_is_silent_and_a_full_one_reported() {
 // feature(program): closed or full standard output and standard error, every command
 #[test]
 fn a_run_without_a_reader_completes_its_recording() {
-    let path = file("reader-gone.onbeat", "");
+    let path = file("reader-gone.mcap", "");
     let _shared = shared();
     let mut command = onbeat();
     command.args(["run", "--cycles", "100", "--no-ipc", "--record"]).arg(&path);
@@ -366,7 +366,7 @@ fn ctrl_z_is_explained_and_suspends_nothing() {
 #[test]
 fn the_third_signal_ends_a_run_by_force() {
     let _shared = shared();
-    let path = fifo("by-force.onbeat");
+    let path = fifo("by-force.mcap");
     let mut command = onbeat();
     // At its end the run waits for a reader: long enough for three signals.
     command.args(["run", "--json", "--no-ipc", "--record"]).arg(&path);

@@ -26,7 +26,7 @@ fn samples(signals: &Value) -> Vec<f64> {
 // feature(signals): oversampling: arrays in `onbeat io`, recordings and JSON
 #[test]
 fn a_run_keeps_the_samples_of_its_last_cycle_and_records_all() {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("vibration.onbeat");
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("vibration.mcap");
     let _ = std::fs::remove_file(&path);
     let recorded = path.to_str().expect("UTF-8");
     let end = run(&["run", ROBOT, "--cycles", "300", "--record", recorded, "--json", "--no-ipc"]).json();

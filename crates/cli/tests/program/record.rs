@@ -42,7 +42,7 @@ fn hostname() -> String {
 // feature(measure): `run --record`: every measured cycle and its conditions; a full disk ends the recording, not the run
 #[test]
 fn a_recording_holds_every_measured_cycle_and_its_conditions() {
-    let path = path("whole.onbeat");
+    let path = path("whole.mcap");
     let end = run(&["run", "--cycles", "300", "--record", path.to_str().unwrap(), "--json"]).json();
     let recording = read(&path);
     assert!(recording.complete && recording.len() == 300, "{}", recording.len());
@@ -78,10 +78,10 @@ fn a_recording_holds_every_measured_cycle_and_its_conditions() {
 
 #[test]
 fn an_unwritable_file_is_named_before_the_bus_is_touched() {
-    let ran = run(&["run", "--cycles", "10", "--record", "/nowhere/cycles.onbeat"]);
+    let ran = run(&["run", "--cycles", "10", "--record", "/nowhere/cycles.mcap"]);
     assert_eq!(
         ran.sentence(),
-        "onbeat: /nowhere/cycles.onbeat: the recording cannot be written (No such file or directory (os error 2)), \
+        "onbeat: /nowhere/cycles.mcap: the recording cannot be written (No such file or directory (os error 2)), \
          expected a place for a new file: choose another path for --record"
     );
 }
@@ -99,7 +99,7 @@ fn a_disk_that_is_full_ends_the_recording_and_not_the_run() {
 // feature(measure): `report`: text, Markdown, JSON, HTML with plots
 #[test]
 fn a_recording_is_shown_as_text_markdown_json_and_html() {
-    let path = recorded("shown.onbeat");
+    let path = recorded("shown.mcap");
     let recording = path.to_str().unwrap();
     let text = run(&["report", recording]);
     for expected in ["measured", "good", "T_exec (us)", "samples", "wakeup latency"] {
@@ -124,7 +124,7 @@ fn a_recording_is_shown_as_text_markdown_json_and_html() {
 // feature(measure): `report` of signals and axes: a table, plots over time by unit, cycles without
 #[test]
 fn a_recording_shows_signals_with_their_units_or_timing_alone() {
-    let path = path("signals.onbeat");
+    let path = path("signals.mcap");
     let recording = path.to_str().unwrap();
     let record = |which: &[&str]| {
         let words = [
@@ -160,8 +160,8 @@ fn a_recording_shows_signals_with_their_units_or_timing_alone() {
 fn a_folder_of_recordings_is_shown_one_after_the_other() {
     let folder = path("folder");
     std::fs::create_dir_all(&folder).expect("a folder");
-    let recording = recorded("one-of-two.onbeat");
-    for name in ["a.onbeat", "b.onbeat"] {
+    let recording = recorded("one-of-two.mcap");
+    for name in ["a.mcap", "b.mcap"] {
         std::fs::copy(&recording, folder.join(name)).expect("a copy");
     }
     let text = run(&["report", folder.to_str().unwrap()]).stdout;
@@ -171,25 +171,38 @@ fn a_folder_of_recordings_is_shown_one_after_the_other() {
 
 #[test]
 fn what_is_no_recording_is_a_sentence_that_names_the_place() {
-    let whole = std::fs::read_to_string(recorded("cut.onbeat")).expect("the recording");
-    let cut = file("cut-in-the-header.onbeat", &whole[..100]);
-    let wrong = file("wrong-row.onbeat", &whole.replacen("\n", "\n# {\"what\":1}\n", 1));
-    let empty = file("empty.onbeat", "");
-    let text = file("text.onbeat", "hello\n");
+    let whole = std::fs::read(recorded("cut.mcap")).expect("the recording");
+    let written = |name: &str, bytes: &[u8]| {
+        let path = path(name);
+        std::fs::write(&path, bytes).expect("a file");
+        path
+    };
+    let cut = written("cut-in-the-header.mcap", &whole[..100]);
+    // A byte of the first row.
+    let mut wrong = whole.clone();
+    wrong[whole.len() / 2] ^= 1;
+    let wrong = written("wrong-row.mcap", &wrong);
+    let empty = file("empty.mcap", "");
+    let text = file("text.mcap", "hello\n");
+    let old = file("old.onbeat", "# onbeat recording 1\n# {}\n");
     let json = file("other.json", "{\"title\": 5}");
-    let bytes = path("bytes.onbeat");
-    std::fs::write(&bytes, [0xFF; 100]).expect("a file");
+    let bytes = written("bytes.mcap", &[0xFF; 100]);
+    let mut other = mcap::Writer::new(std::io::Cursor::new(Vec::new())).expect("memory");
+    other.finish().expect("memory");
+    let other = written("other.mcap", &other.into_inner().into_inner());
     let nothing = path("empty-folder");
     std::fs::create_dir_all(&nothing).expect("a folder");
     for (path, expected) in [
-        (cut, "line 2: expected the header"),
-        (wrong, "line 2: expected the header"),
-        (empty, "line 1: expected `# onbeat recording 1`, found \"\""),
-        (text, "line 1: expected `# onbeat recording 1`, found \"hello\""),
+        (cut, "the file ends before its first row"),
+        (wrong, "the file is damaged at byte "),
+        (empty, "expected a recording, an MCAP file of `onbeat run --record`; found \"\""),
+        (text, "found \"hello\""),
+        (old, "found a text recording of an earlier Onbeat, expected MCAP"),
+        (other, "found an MCAP file without the metadata `onbeat_rows`"),
         (json, "expected a report"),
-        (bytes, "line 1: expected `# onbeat recording 1`, found"),
+        (bytes, "expected a recording"),
         (nothing, "found no report.json and no recording"),
-        (path("missing.onbeat"), "No such file"),
+        (path("missing.mcap"), "No such file"),
     ] {
         let ran = run(&["report", path.to_str().unwrap()]);
         let sentence = ran.sentence();
@@ -200,8 +213,42 @@ fn what_is_no_recording_is_a_sentence_that_names_the_place() {
 // feature(measure): damaged recordings
 #[test]
 fn a_recording_cut_off_is_shown_with_a_warning() {
-    let whole = std::fs::read_to_string(recorded("cut-off.onbeat")).expect("the recording");
-    let cut = file("cut-in-a-row.onbeat", &whole[..whole.len() / 2]);
+    let whole = std::fs::read(recorded("cut-off.mcap")).expect("the recording");
+    let cut = path("cut-in-a-row.mcap");
+    std::fs::write(&cut, &whole[..whole.len() / 2]).expect("a file");
     let text = run(&["report", cut.to_str().unwrap()]).stdout;
     assert!(text.contains("warning") && text.contains("was cut off"), "{text}");
+    // As MCAP it has an index again, and is still cut off.
+    let rows = read(&cut).len();
+    assert!(rows > 50 && rows < 300, "{rows}");
+    let copy = path("with-an-index.mcap");
+    let ran = run(&["export", cut.to_str().unwrap(), copy.to_str().unwrap()]);
+    let expected = format!("{rows} rows in {}; the recording was cut off\n", copy.display());
+    assert_eq!((ran.code, ran.stdout), (Some(0), expected));
+    let bytes = std::fs::read(&copy).expect("the copy");
+    let summary = mcap::Summary::read(&bytes).expect("MCAP").expect("an index");
+    assert!(summary.stats.expect("counts").message_count >= rows as u64);
+    assert!(read(&copy).len() == rows && !read(&copy).complete);
+}
+
+// feature(measure): a killed run leaves a recording of all but its last second
+#[test]
+fn a_killed_run_leaves_its_recording() {
+    let path = path("killed.mcap");
+    let mut command = crate::common::onbeat();
+    command.args(["run", "--no-ipc", "--for", "60s", "--json", "--record"]).arg(&path);
+    command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
+    let mut child = command.spawn().expect("the program");
+    let rows = || Recording::read(&std::fs::read(&path).unwrap_or_default()[..]).map_or(0, |it| it.len());
+    let begin = std::time::Instant::now();
+    while rows() < 1500 {
+        assert!(begin.elapsed() < Duration::from_secs(60), "{} rows", rows());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    child.kill().expect("the signal");
+    child.wait().expect("the end");
+    let recording = read(&path);
+    assert!(!recording.complete && recording.len() >= 1500, "{}", recording.len());
+    let text = run(&["report", path.to_str().unwrap()]).stdout;
+    assert!(text.contains("was cut off") && text.contains("T_exec (us)"), "{text}");
 }

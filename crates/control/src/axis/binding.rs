@@ -97,6 +97,8 @@ pub(super) struct Axis {
     exchanged: bool,
     /// The statusword of this cycle's reply, whatever else it says.
     shows: Option<Statusword>,
+    /// Consecutive replies with a fault of the drive.
+    faults_shown: u32,
     /// Consecutive replies that show that its drive has left Operation enabled without a command.
     surprises: u64,
     /// Permission of the machine around it.
@@ -207,6 +209,7 @@ impl Axis {
             missed: 0,
             exchanged: true,
             shows: None,
+            faults_shown: 0,
             surprises: 0,
             interlock: InterlockState::Clear,
             brake_missed: None,
@@ -297,6 +300,7 @@ impl Axis {
             let word = self.inputs.statusword.read(main_device.inputs(self.sub_device));
             Statusword(word as u16)
         });
+        self.count_faults();
         let fresh = fresh && !self.is_surprised();
         self.count_missed(moment, fresh && main_device.outputs_taken(self.sub_device));
         self.watch_brake(main_device);
@@ -309,6 +313,8 @@ impl Axis {
             self.judge_restart(main_device.inputs(self.sub_device));
             self.take_input(main_device.inputs(self.sub_device), elapsed, report);
             self.judge_start();
+        } else if let Some(state) = self.fault_shown() {
+            report.state = Some(state);
         }
         self.feedback.fresh = self.exchanged && knows_velocity;
         self.note_speed(fresh && knows_velocity);
@@ -319,6 +325,24 @@ impl Axis {
         let phase = self.safety.shown(self.feedback.phase, holds_at);
         report.missed = u32::try_from(self.missed).unwrap_or(u32::MAX);
         report.feedback = AxisFeedback { phase, ..self.feedback };
+    }
+
+    /// Counts the replies that show a fault.
+    fn count_faults(&mut self) {
+        let Some(shown) = self.shows else { return };
+        let is_faulted = shown.state().is_some_and(State::is_faulted);
+        self.faults_shown = if is_faulted { self.faults_shown.saturating_add(1) } else { 0 };
+    }
+
+    /// The fault that its drive shows in several replies: it counts also while the positions in
+    /// them are not plausible, as of a shaft that is pushed.
+    fn fault_shown(&self) -> Option<State> {
+        self.shows.filter(|_| self.faults_shown >= FAULTS_SHOWN).and_then(Statusword::state)
+    }
+
+    /// True if inputs came in this cycle.
+    pub(super) fn has_inputs(&self) -> bool {
+        self.shows.is_some()
     }
 
     /// True if inputs `came` with a plausible position. While its drive homes, positions may jump,
@@ -1020,6 +1044,9 @@ impl Axis {
 pub(super) const fn is_sensor_fault(code: u16) -> bool {
     code >> 8 == 0x73
 }
+
+/// Replies with a fault after which it counts, whatever position they show.
+const FAULTS_SHOWN: u32 = 3;
 
 /// True once a drive reports the position of its encoder.
 fn has_started_up(state: Option<State>) -> bool {

@@ -6,8 +6,9 @@ use ethercat::main_device::{MailboxOutcome, MailboxRequest, MailboxService, Main
 use super::Axes;
 use super::binding::Axis;
 
-/// Asks each axis's drive once for its object 0x603F when it goes into fault. Its buffers are made
-/// beforehand: nothing is allocated or freed in the cycle.
+/// Asks each axis's drive for its object 0x603F when it goes into fault: once at the begin of its
+/// fault reaction, which may last for seconds, and once at its end if there was no code before. Its
+/// buffers are made beforehand: nothing is allocated or freed in the cycle.
 #[derive(Debug, Default)]
 pub(crate) struct FaultCodes {
     axes: Vec<FaultCode>,
@@ -20,8 +21,10 @@ struct FaultCode {
     service: MailboxService,
     /// Buffer for the answer; `None` during the request.
     buffer: Option<Vec<u8>>,
-    /// Its drive is in fault, as far as is known.
-    is_faulted: bool,
+    /// State of its drive in fault, as far as is known.
+    fault: Option<State>,
+    /// Its drive has named the code of this fault, or has been asked at the end of its reaction.
+    is_known: bool,
     /// Not yet requested, or the request was refused.
     is_wanted: bool,
 }
@@ -39,7 +42,8 @@ impl FaultCodes {
                 complete_access: false,
             },
             buffer: (!axis.maps_error_code()).then(|| Vec::with_capacity(LENGTH)),
-            is_faulted: false,
+            fault: None,
+            is_known: false,
             is_wanted: false,
         };
         Self { axes: axes.axes.iter().map(code).collect() }
@@ -48,11 +52,12 @@ impl FaultCodes {
     /// Requests the error code of each drive that went into fault. A refused request is made again,
     /// also after the reset of the fault: it may have been a fault of the position sensor.
     pub(crate) fn ask(&mut self, axes: &Axes, main_device: &mut MainDevice) {
-        for (axis, report) in self.axes.iter_mut().zip(axes.reports()) {
-            let fault = report.state == Some(State::Fault);
-            axis.is_wanted |= fault && !axis.is_faulted;
-            axis.is_faulted = fault;
-            if !axis.is_wanted || !report.feedback.fresh {
+        for ((axis, report), bound) in self.axes.iter_mut().zip(axes.reports()).zip(&axes.axes) {
+            let fault = report.state.filter(|it| it.is_faulted());
+            axis.is_known &= axis.fault.is_some();
+            axis.is_wanted |= fault.is_some() && fault != axis.fault && !axis.is_known;
+            axis.fault = fault;
+            if !axis.is_wanted || !bound.has_inputs() {
                 continue;
             }
             let Some(data) = axis.buffer.take() else { continue };
@@ -74,12 +79,18 @@ impl FaultCodes {
         let Some(place) = self.axes.iter().position(ours) else { return Err(outcome) };
         let mut data = outcome.request.data;
         let code = match (&outcome.result, data.as_slice()) {
-            (Ok(()), &[low, high, ..]) => Some((place, u16::from_le_bytes([low, high]))),
+            (Ok(()), &[low, high, ..]) => Some(u16::from_le_bytes([low, high])),
             _ => None,
         };
         data.clear();
-        self.axes[place].buffer = Some(data);
-        Ok(code)
+        let axis = &mut self.axes[place];
+        axis.buffer = Some(data);
+        // A drive may name the code at the end of its reaction only.
+        let code = code.filter(|&code| code != 0 || axis.fault != Some(State::FaultReactionActive));
+        if code.is_some() {
+            (axis.is_known, axis.is_wanted) = (true, false);
+        }
+        Ok(code.map(|code| (place, code)))
     }
 }
 

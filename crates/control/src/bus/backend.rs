@@ -268,6 +268,7 @@ impl Backend for BusBackend {
             Service::Describe => self.ask_picture(ticket, Wanted::default(), Shown::Description),
             Service::Events { .. } => self.refuse(ticket, "events are the server's"),
             Service::Record { .. } => self.refuse(ticket, "recordings are the run's"),
+            Service::Late { .. } => self.refuse(ticket, "late cycles are the run's"),
         }
     }
 

@@ -83,6 +83,23 @@ pub struct PlaceError {
     pub bytes: usize,
 }
 
+/// A signal that writes an object by which an axis moves.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error(
+    "signal \"{name}\" writes {index:#06x}:{sub_index:02x} of SubDevice {position}, which an axis \
+     writes within its limits: remove the signal, and set the axis's set-point"
+)]
+pub struct OwnedError {
+    /// Name.
+    pub name: String,
+    /// Position on the bus of its SubDevice.
+    pub position: usize,
+    /// Index of the object.
+    pub index: u16,
+    /// Sub-index of the object.
+    pub sub_index: u8,
+}
+
 /// Signals that are impossible, or that a controller cannot have.
 #[non_exhaustive]
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -90,6 +107,9 @@ pub enum SignalsError {
     /// Outside the process data.
     #[error(transparent)]
     Place(#[from] PlaceError),
+    /// An object of an axis.
+    #[error(transparent)]
+    Owned(#[from] OwnedError),
     /// [`crate::controller::Controller::init`] has refused.
     #[error("the controller cannot start: {0}")]
     Controller(#[from] SignalError),

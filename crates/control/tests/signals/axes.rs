@@ -3,10 +3,12 @@
 use std::sync::mpsc::{Sender, channel};
 
 use ethercat::cia402::Request;
+use ethercat::pdo::Direction;
 use ipc::state::State;
 use motion::AxisPhase;
+use onbeat_control::axis::AxisConfiguration;
 use onbeat_control::controller::{Controller, ControllerOutput, CycleInfo};
-use onbeat_control::signal::{Input, Io, Output, SignalError, Signals};
+use onbeat_control::signal::{Input, Io, Output, SignalError, Signals, SignalsError};
 use onbeat_control::stop::StopHandle;
 use simulator::application::servo::default_mapping;
 use types::signal::{Flow, OnStale, OutputBehaviour};
@@ -54,6 +56,49 @@ fn a_controller_of_signals_moves_axes_too() {
     assert_eq!(ended.signals[1].1.value, Value::Unsigned(0x0F));
     let seen: Vec<bool> = told.try_iter().collect();
     assert!(seen.iter().filter(|&&same| same).count() > 300, "{seen:?}");
+}
+
+// feature(signals): a program of the library cannot write an object by which an axis moves
+#[test]
+fn a_signal_at_a_set_point_of_an_axis_is_refused() {
+    let mapping = default_mapping();
+    let entries: Vec<_> = mapping.entries(Direction::Output).collect();
+    let begun = |at, bits, flow, axes: &[AxisConfiguration]| {
+        let signals = vec![signal("mine", 0, at, ValueType::Unsigned(bits), flow)];
+        let (seen, _) = channel();
+        cycle(signals, axes, 1, |_, _| Box::new(Moving { word: None, seen })).0.map(drop)
+    };
+    let output = || Flow::Output(OutputBehaviour::default());
+    let mut moving = 0;
+    for (entry, field) in &entries {
+        let bits = field.bit_length as u8;
+        let refused = begun(field.bit_offset, bits, output(), &supervised(1));
+        let is_owned = matches!(refused, Err(SignalsError::Owned(_)));
+        let index = entry.index;
+        let moves = [0x6040, 0x6060, 0x607A, 0x60FF, 0x6071].contains(&index);
+        assert!(is_owned || !moves, "{index:#06x}: {refused:?}");
+        moving += usize::from(moves);
+        if !moves {
+            continue;
+        }
+        // Its last bit alone, too.
+        for flow in [output(), Flow::Fixed(1), Flow::Cycle] {
+            let last = field.bit_offset + field.bit_length - 1;
+            assert!(matches!(begun(last, 1, flow, &supervised(1)), Err(SignalsError::Owned(_))));
+        }
+        // Readable by the program, and free where no axis is.
+        let taken = Flow::Taken("axis".to_owned());
+        for (flow, axes) in [(taken, supervised(1)), (output(), vec![])] {
+            let found = begun(field.bit_offset, bits, flow, &axes);
+            assert!(!matches!(found, Err(SignalsError::Owned(_))), "{found:?}");
+        }
+    }
+    assert!(moving >= 2, "{entries:?}");
+    let to = mapping.output(0x607A, 0).unwrap().bit_offset;
+    let why = begun(to, 32, output(), &supervised(1)).unwrap_err().to_string();
+    let expected = "signal \"mine\" writes 0x607a:00 of SubDevice 0, which an axis writes within its limits: remove \
+                    the signal, and set the axis's set-point";
+    assert_eq!(why, expected);
 }
 
 /// Lights the first lamp and enables the axis; twenty cycles later the process it lives on is lost.

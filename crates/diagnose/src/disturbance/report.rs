@@ -91,7 +91,13 @@ impl Counts {
             Kind::MajorFault => &mut self.major_faults,
             Kind::SystemCall => &mut self.system_calls,
             Kind::BlockingCall => &mut self.blocking_calls,
-            Kind::Irq | Kind::Softirq | Kind::Timer | Kind::Steal | Kind::Own | Kind::Unknown => {
+            Kind::Irq
+            | Kind::Softirq
+            | Kind::Timer
+            | Kind::Steal
+            | Kind::Stall
+            | Kind::Own
+            | Kind::Unknown => {
                 return None;
             }
         })

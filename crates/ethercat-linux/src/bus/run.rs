@@ -11,8 +11,9 @@ use ethercat::main_device::{
 use ethercat::pdo::ProcessValue;
 use ethercat::time::Instant;
 use rt::clock::{Clock, MonotonicClock};
-use rt::pacer::{Overruns, Pacer, Release};
+use rt::pacer::{Pacer, Release};
 
+use super::report::RunReport;
 use super::{Bus, Error};
 use crate::bring_up::{BRING_UP_TIMEOUT, BringUpError, TAKE_DOWN_TIMEOUT};
 use crate::cyclic;
@@ -31,8 +32,7 @@ impl Bus {
     /// nothing.
     ///
     /// The cycle runs on the thread that calls this, with its scheduling: a real-time priority and
-    /// a CPU are set before ([`Bus`] shows how). [`RunReport::worst_lateness`] shows whether they
-    /// are needed.
+    /// a CPU are set before ([`Bus`] shows how). [`RunReport`] shows whether they are needed.
     ///
     /// # Errors
     /// A bus that is not up, a period that cannot be run, a SubDevice that does not reach Op or
@@ -47,27 +47,11 @@ impl Bus {
         main_device.request_state(AlState::Op);
         let mut running = Running::new(self, period);
         let ended = running.until_asked(&mut control);
+        running.report.out_of_op = running.out_of_op();
         let report = running.report;
         drop(running);
         ended.map(|()| report)
     }
-}
-
-/// Counts of one run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct RunReport {
-    /// Cycles in Op.
-    pub cycles: u64,
-    /// Frames without a reply in time.
-    pub frames_lost: u64,
-    /// Datagrams with another working counter than expected.
-    pub working_counter_errors: u64,
-    /// Frames that the link did not take, and failures to receive.
-    pub link_errors: u64,
-    /// Cycles that ran past their next release.
-    pub overruns: Overruns,
-    /// Longest time from a release to the start of its cycle.
-    pub worst_lateness: Duration,
 }
 
 /// Process data and more in one cycle of [`Bus::run`].
@@ -196,11 +180,10 @@ impl<'a> Running<'a> {
             if main_device.phase() == BringUpPhase::Op {
                 if !std::mem::replace(&mut in_op, true) {
                     // During bring-up there is time for everything.
-                    self.report = RunReport::default();
+                    self.report = RunReport { period: self.period, ..RunReport::default() };
                     self.pacer.forget_overruns();
                 }
-                self.report.cycles += 1;
-                self.report.worst_lateness = self.report.worst_lateness.max(lateness);
+                self.report.cycle(release.cycle, lateness);
                 let events = &mut self.events;
                 let mut io = Io { main_device, events, release, period: self.period, stop: false };
                 control(&mut io);
@@ -273,6 +256,12 @@ impl<'a> Running<'a> {
         if after > LOST { Err(Error::Lost { after }) } else { Ok(()) }
     }
 
+    /// SubDevices outside Op that should be in it.
+    fn out_of_op(&self) -> usize {
+        let Some(main_device) = &self.bus.main_device else { return 0 };
+        (0..main_device.sub_devices().len()).filter(|&position| is_out_of_op(main_device, position)).count()
+    }
+
     /// Counts cycles, not time: while this computer stalls, no SubDevice can return.
     fn check_out_of_op(&mut self) -> Result<(), Error> {
         let Bus { main_device: Some(main_device), continues: false, .. } = &*self.bus else {
@@ -280,11 +269,7 @@ impl<'a> Running<'a> {
         };
         let most = LOST.as_nanos().div_ceil(self.period.as_nanos().max(1)) as u64;
         for ((position, it), out) in main_device.sub_devices().iter().enumerate().zip(&mut self.out_of_op) {
-            *out = if it.is_absent() || it.sii_problem.is_some() || main_device.is_in_op(position) {
-                0
-            } else {
-                *out + 1
-            };
+            *out = if is_out_of_op(main_device, position) { *out + 1 } else { 0 };
             if *out >= most {
                 return Err(Error::OutOfOp {
                     position,
@@ -342,6 +327,12 @@ impl Drop for Running<'_> {
             self.bus.stop.forget();
         }
     }
+}
+
+/// True if the SubDevice should be in Op and is not.
+fn is_out_of_op(main_device: &MainDevice, position: usize) -> bool {
+    let it = &main_device.sub_devices()[position];
+    !it.is_absent() && it.sii_problem.is_none() && !main_device.is_in_op(position)
 }
 
 /// Events kept for [`Io::event`].

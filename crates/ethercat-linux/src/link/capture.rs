@@ -65,6 +65,7 @@ pub struct CaptureSummary {
 /// An incomplete capture: the frames in the file are complete.
 #[derive(Debug, Error)]
 #[error("{cause}; {written} frames are in it, {missing} are not")]
+#[non_exhaustive]
 pub struct CaptureError {
     /// The operating system's error about the file.
     pub cause: io::Error,

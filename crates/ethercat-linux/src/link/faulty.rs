@@ -48,6 +48,7 @@ pub struct Faults {
 
 /// Faults done to the frames of one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct FaultCounts {
     /// Frames seen.
     pub frames: u64,

@@ -12,6 +12,7 @@ use rt::clock::{Clock, MonotonicClock};
 
 /// Way to a network interface's frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum LinkKind {
     /// A packet socket: every interface, CAP_NET_RAW.
     #[default]

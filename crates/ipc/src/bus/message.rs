@@ -1,6 +1,7 @@
 //! Messages of a connection to the bus, a line of JSON each.
 
 use serde::{Deserialize, Serialize};
+use types::late::LateReport;
 use types::{CableEnd, ErrorCounters, RingStatus, Value, WorkingCounter, WorkingCounterChange};
 
 use super::Bytes;
@@ -101,6 +102,12 @@ pub enum Service {
         #[serde(default)]
         reason: String,
     },
+    /// Late cycles of the last time with their causes; in a run without explanations as far as
+    /// their records show them.
+    Late {
+        /// The time up to now, ns.
+        last_ns: u64,
+    },
     /// Events: the kept events, then with `follow` later ones; without it [`Outcome::Done`] ends
     /// them.
     Events {
@@ -138,6 +145,8 @@ pub enum Outcome {
     Latches([LatchInput; 2]),
     /// Description of the SubDevices.
     SubDevices(serde_json::Value),
+    /// Late cycles.
+    Late(Box<LateReport>),
     /// An event.
     Event(Event),
     /// Events this reader was too slow for.

@@ -331,6 +331,29 @@ pub(crate) fn succeed(command: &mut Command) -> io::Result<()> {
     Err(io::Error::other(format!("{:?}: {}: {said}", command.get_program(), output.status)))
 }
 
+/// Journal that was undone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Restored {
+    /// Purpose of its changes.
+    pub what: String,
+    /// Id of the process that made them.
+    pub pid: u32,
+    /// True if they were to outlive it.
+    pub persistent: bool,
+    /// Number of changes.
+    pub changes: usize,
+    /// Changes that could not be undone.
+    pub failures: Vec<Failure>,
+}
+
+impl fmt::Display for Restored {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { what, pid, persistent, changes, failures } = self;
+        let ended = if *persistent { "made by" } else { "left behind by" };
+        write!(f, "{what}, {ended} process {pid}: {} of {changes} changes undone", changes - failures.len())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

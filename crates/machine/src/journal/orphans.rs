@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use rustix::process::geteuid;
 
-use super::change::{Change, Failure};
+use super::change::{Change, Failure, Restored};
 use super::group;
-use super::restore::{Restored, journals};
+use super::record::journals;
 use crate::mounts;
 use crate::task::Task;
 

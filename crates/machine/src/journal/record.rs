@@ -245,3 +245,35 @@ fn line<T: Serialize>(value: &T) -> io::Result<Vec<u8>> {
 fn place(path: &Path, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
+
+/// Journals in a folder. They are undone with root's rights, so no other user may have written to
+/// the folder.
+pub(super) fn journals(directory: &Path) -> io::Result<Vec<PathBuf>> {
+    let metadata = match fs::metadata(directory) {
+        Ok(metadata) => metadata,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let user = rustix::process::geteuid();
+    let others_write = metadata.mode() & 0o022 != 0;
+    if metadata.uid() == 0 && !user.is_root() && !others_write {
+        let why = "it is root's, and so is what is to be put back: run this as root, as with sudo";
+        let why = format!("{}: {why}", directory.display());
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+    }
+    if metadata.uid() != user.as_raw() || others_write {
+        return Err(io::Error::new(
+            io::ErrorKind::PermissionDenied,
+            format!(
+                "{}: found a folder that others own or may write to, expected one of this user's alone: \
+                 look what is in it and remove it",
+                directory.display()
+            ),
+        ));
+    }
+    let entries = fs::read_dir(directory)?.flatten().map(|entry| entry.path());
+    let mut paths: Vec<_> =
+        entries.filter(|path| path.extension().is_some_and(|it| it == EXTENSION)).collect();
+    paths.sort();
+    Ok(paths)
+}

@@ -1,39 +1,14 @@
 //! Undoing the journals of dead processes.
 
 use std::fmt;
-use std::fs;
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
 
-use super::change::{Change, Failure};
-use super::record::{self, EXTENSION, Header, Record};
+use super::change::{Change, Restored};
+use super::record::{self, Header, Record, journals};
 use super::{DIRECTORY, orphans};
-
-/// Journal that was undone.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Restored {
-    /// Purpose of its changes.
-    pub what: String,
-    /// Id of the process that made them.
-    pub pid: u32,
-    /// True if they were to outlive it.
-    pub persistent: bool,
-    /// Number of changes.
-    pub changes: usize,
-    /// Changes that could not be undone.
-    pub failures: Vec<Failure>,
-}
-
-impl fmt::Display for Restored {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { what, pid, persistent, changes, failures } = self;
-        let ended = if *persistent { "made by" } else { "left behind by" };
-        write!(f, "{what}, {ended} process {pid}: {} of {changes} changes undone", changes - failures.len())
-    }
-}
 
 /// Journals undone and refused.
 #[derive(Debug, Default)]
@@ -157,36 +132,4 @@ fn read_if(path: &Path, living: bool) -> Option<(Header, Vec<Change>)> {
         let _ = flock(&file, FlockOperation::Unlock);
     }
     if dead == living { None } else { record::read(&file, path).ok() }
-}
-
-/// Journals in a folder. They are undone with root's rights, so no other user may have written to
-/// the folder.
-pub(super) fn journals(directory: &Path) -> io::Result<Vec<PathBuf>> {
-    let metadata = match fs::metadata(directory) {
-        Ok(metadata) => metadata,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(error),
-    };
-    let user = rustix::process::geteuid();
-    let others_write = metadata.mode() & 0o022 != 0;
-    if metadata.uid() == 0 && !user.is_root() && !others_write {
-        let why = "it is root's, and so is what is to be put back: run this as root, as with sudo";
-        let why = format!("{}: {why}", directory.display());
-        return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
-    }
-    if metadata.uid() != user.as_raw() || others_write {
-        return Err(io::Error::new(
-            io::ErrorKind::PermissionDenied,
-            format!(
-                "{}: found a folder that others own or may write to, expected one of this user's alone: \
-                 look what is in it and remove it",
-                directory.display()
-            ),
-        ));
-    }
-    let entries = fs::read_dir(directory)?.flatten().map(|entry| entry.path());
-    let mut paths: Vec<_> =
-        entries.filter(|path| path.extension().is_some_and(|it| it == EXTENSION)).collect();
-    paths.sort();
-    Ok(paths)
 }

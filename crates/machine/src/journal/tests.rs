@@ -25,7 +25,7 @@ impl Folder {
     }
 
     fn journals(&self) -> usize {
-        restore::journals(&self.0).unwrap().len()
+        record::journals(&self.0).unwrap().len()
     }
 }
 

@@ -52,6 +52,7 @@ pub struct Wire {
 
 /// Time of a simulated bus.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum SimulatedTime {
     /// One period a cycle: a stall of the host stops the bus, too.
     #[default]

@@ -79,6 +79,7 @@ pub const GRAMMAR: [(&str, &str); 30] = [
 /// Error of a line: place, found text, expected text, and remedy.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("column {column}: {found}, expected {expected}: {remedy}")]
+#[non_exhaustive]
 pub struct FaultError {
     /// Column in characters from 1.
     pub column: usize,

@@ -27,6 +27,7 @@ pub struct Script {
 /// Everything that is wrong with a script, at least one error; errors beyond the first
 /// [`MOST_SHOWN`] are counted.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub struct ScriptErrors {
     /// In the order of lines, each with its file and line.
     pub errors: Vec<FileError>,

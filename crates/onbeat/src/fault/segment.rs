@@ -35,6 +35,7 @@ pub struct FaultySegment {
 
 /// A fault that took place, or the end of a fault.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Report {
     /// Time since the start.
     pub at: Duration,
@@ -64,6 +65,7 @@ impl FaultReports {
 
 /// Faults at a moment.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Listing {
     /// Time since the start.
     pub now: Duration,

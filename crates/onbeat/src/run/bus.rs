@@ -10,6 +10,7 @@ use ipc::bus::{Backend, Counters, Guests, Outcome, Publisher, Server, Service, T
 use ipc::diagnostics::{BusDiagnosis, EventCounts};
 use robot::RobotConfig;
 use rt::clock::{BusClock, Clock, MonotonicClock};
+use types::late::LateReport;
 
 use super::recorder::Ask;
 use crate::compose::link::RobotLink;
@@ -37,7 +38,7 @@ impl BusServer {
         cycle: Cycle<RobotLink, BusClock>,
         observer: &Observer,
         guests: Guests,
-        ask: Option<Ask>,
+        run: RunServices,
     ) -> (Cycle<RobotLink, BusClock>, Option<Self>) {
         let main_device = cycle.main_device();
         let described = described(main_device.sub_devices());
@@ -48,7 +49,7 @@ impl BusServer {
         );
         let (requests, backend) =
             bus::requests(main_device, protection, observer.status_reader(), description);
-        let backend = WithRecorder { backend, ask, done: VecDeque::new() };
+        let backend = WithRun { backend, run, done: VecDeque::new() };
         match Server::start(guests, Box::new(backend)) {
             Ok(server) => {
                 let (publisher, names) = (server.publisher(), part_names(robot, interface));
@@ -124,29 +125,54 @@ impl BusServer {
 /// Polling interval of the bus.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// The bus, and the flight recorder of the run.
-struct WithRecorder<B> {
+/// Late cycles of the last nanoseconds, as the run knows them.
+pub(super) type LateAnswers = Box<dyn Fn(u64) -> LateReport + Send>;
+
+/// Parts of the run that clients may ask next to its bus.
+pub(super) struct RunServices {
+    /// The flight recorder, if it has requests.
+    pub(super) record: Option<Ask>,
+    pub(super) late: Option<LateAnswers>,
+}
+
+impl RunServices {
+    /// Outcome of a request to the run; `None` for a request to its bus.
+    fn outcome(&self, service: &Service, reads_only: Option<&str>) -> Option<Outcome> {
+        Some(match service {
+            Service::Record { reason } => match (&self.record, reads_only) {
+                (_, Some(why)) => Outcome::error(why),
+                (None, None) => Outcome::error(
+                    "the run makes no recording on request, expected a run with --record FILE \
+                     --trigger command",
+                ),
+                (Some(ask), None) => {
+                    ask.keep(reason);
+                    Outcome::Done(true)
+                }
+            },
+            Service::Late { last_ns } => match &self.late {
+                Some(answers) => Outcome::Late(Box::new(answers(*last_ns))),
+                None => Outcome::error(
+                    "the run explains no late cycles, expected a program with the feature \
+                     \"diagnosis\" of onbeat",
+                ),
+            },
+            _ => return None,
+        })
+    }
+}
+
+/// The bus, and the run around it.
+struct WithRun<B> {
     backend: B,
-    /// The recorder, if it has requests.
-    ask: Option<Ask>,
+    run: RunServices,
     done: VecDeque<(Ticket, Outcome)>,
 }
 
-impl<B: Backend> Backend for WithRecorder<B> {
+impl<B: Backend> Backend for WithRun<B> {
     fn submit(&mut self, ticket: Ticket, service: &Service, reads_only: Option<&str>) -> bool {
-        let Service::Record { reason } = service else {
+        let Some(outcome) = self.run.outcome(service, reads_only) else {
             return self.backend.submit(ticket, service, reads_only);
-        };
-        let outcome = match (&self.ask, reads_only) {
-            (_, Some(why)) => Outcome::error(why),
-            (None, None) => Outcome::error(
-                "the run makes no recording on request, expected a run with --record FILE \
-                 --trigger command",
-            ),
-            (Some(ask), None) => {
-                ask.keep(reason);
-                Outcome::Done(true)
-            }
         };
         self.done.push_back((ticket, outcome));
         true

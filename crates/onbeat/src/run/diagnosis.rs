@@ -11,11 +11,13 @@ use machine::task;
 use onbeat_ethercat_linux::link::{PacketLink, SIMULATED_SYSTEM_CALLS};
 use record::CycleRecord;
 use robot::{ControllerKind, RobotConfig};
+use rt::clock::now_ns;
 use rt::profile::{self, Grants};
 use rt::task::Subject;
 use types::late::LateCycle;
 use types::time::nanoseconds;
 
+use super::bus::LateAnswers;
 use crate::compose::link::SimulatedTime;
 use crate::robot::Settings;
 use crate::{Error, Notice, Reporter, Robot};
@@ -53,27 +55,43 @@ impl Robot {
     }
 }
 
+/// Lateness above which cycles are late without a request.
+const LATE_ABOVE: Duration = Duration::from_micros(50);
+
 /// Diagnosis of a run in progress.
 pub(super) struct Diagnostician {
     explainer: Option<Explainer>,
+    /// Explanations were requested: they are reported, recorded, and in the results.
+    is_requested: bool,
     watch: Option<CycleWatch>,
 }
 
 impl DiagnosisSettings {
-    /// Starts to record for explanations: to be done before the cycle starts.
-    pub(super) fn start(&self, robot: &RobotConfig, reporter: &mut dyn Reporter) -> Diagnostician {
-        let explainer = self.late_above.map(|late_above| {
-            Explainer::start(diagnose::Settings {
-                late_above_ns: nanoseconds(late_above),
-                period_ns: nanoseconds(robot.cycle.period),
-                waits_for_reply: robot.cycle.frame_order == robot::FrameOrder::WaitForReply,
-                cpu: profile::cpu(&robot.cycle.real_time_profile()).filter(|&cpu| may_be_bound_to(cpu)),
-            })
-        });
+    /// Starts to record for explanations: to be done before the cycle starts. Without a request
+    /// late cycles are explained from their records if programs may `ask`.
+    pub(super) fn start(
+        &self,
+        robot: &RobotConfig,
+        ask: bool,
+        reporter: &mut dyn Reporter,
+    ) -> Diagnostician {
+        let is_requested = self.late_above.is_some();
+        let settings = diagnose::Settings {
+            late_above_ns: nanoseconds(self.late_above.unwrap_or(LATE_ABOVE)),
+            period_ns: nanoseconds(robot.cycle.period),
+            waits_for_reply: robot.cycle.frame_order == robot::FrameOrder::WaitForReply,
+            cpu: profile::cpu(&robot.cycle.real_time_profile())
+                .filter(|&cpu| is_requested && may_be_bound_to(cpu)),
+        };
+        let explainer = match (is_requested, ask) {
+            (true, _) => Some(Explainer::start(settings)),
+            (false, true) => Some(Explainer::by_records(settings)),
+            (false, false) => None,
+        };
         if let Some(why) = explainer.as_ref().and_then(Explainer::trace_is_missing) {
             reporter.notice(&Notice::NoTrace(why.to_string()));
         }
-        Diagnostician { explainer, watch: None }
+        Diagnostician { explainer, is_requested, watch: None }
     }
 }
 
@@ -129,9 +147,20 @@ impl Diagnostician {
         self.watch.iter().flat_map(CycleWatch::read).map(|found| watched(&found)).collect()
     }
 
+    /// Late cycles of the last minutes, for programs that ask.
+    pub(super) fn recent(&self) -> Option<LateAnswers> {
+        let recent = self.explainer.as_ref()?.recent();
+        Some(Box::new(move |last_ns| recent.report(now_ns(), last_ns)))
+    }
+
+    /// Explainer of a run with explanations.
+    fn requested(&self) -> Option<&Explainer> {
+        self.explainer.as_ref().filter(|_| self.is_requested)
+    }
+
     /// Late cycles with an explanation so far.
     pub(super) fn late(&self) -> Option<LateCycles> {
-        let explainer = self.explainer.as_ref()?;
+        let explainer = self.requested()?;
         Some(LateCycles {
             above_ns: explainer.late_above_ns(),
             count: explainer.late_cycles(),
@@ -141,7 +170,7 @@ impl Diagnostician {
 
     /// The newest of them behind this cycle.
     pub(super) fn late_behind(&self, last: Option<u64>) -> Vec<LateCycle> {
-        let newest = self.explainer.iter().flat_map(Explainer::newest);
+        let newest = self.requested().into_iter().flat_map(Explainer::newest);
         let behind = newest.filter(|it| last.is_none_or(|last| it.cycle > last));
         behind.cloned().collect()
     }
@@ -150,7 +179,7 @@ impl Diagnostician {
     pub(super) fn finish(self) -> Diagnosis {
         Diagnosis {
             disturbances: self.watch.iter().flat_map(CycleWatch::read).collect(),
-            explanation: self.explainer.map(Explainer::finish),
+            explanation: self.explainer.filter(|_| self.is_requested).map(Explainer::finish),
         }
     }
 }

@@ -17,7 +17,7 @@ use robot::RobotConfig;
 use rt::clock::BusClock;
 use types::Signal;
 
-use super::bus::BusServer;
+use super::bus::{BusServer, RunServices};
 use super::conditions::Bus;
 use super::data_types::typed_mappings;
 use super::diagnosis::Diagnostician;
@@ -77,7 +77,8 @@ impl Settings {
         mut file: Option<NewFile>,
         reporter: &mut dyn Reporter,
     ) -> Result<Prepared, Error> {
-        let diagnosis = self.diagnosis.start(robot, reporter);
+        let may_ask = !self.wire.is_fast() && !matches!(self.ipc, IpcPlace::Nowhere);
+        let diagnosis = self.diagnosis.start(robot, may_ask, reporter);
         let chains = match &control {
             Control::AsDescribed => controller::chains(robot),
             Control::Own(_) => Vec::new(),
@@ -148,9 +149,10 @@ impl Settings {
         file.iter_mut().for_each(|file| file.sample(&mut cycle));
         let mut bus_server = None;
         if let Some(guests) = guests {
-            let ask = file.as_ref().and_then(NewFile::ask);
+            let services =
+                RunServices { record: file.as_ref().and_then(NewFile::ask), late: diagnosis.recent() };
             (cycle, bus_server) =
-                BusServer::start(robot, self.wire.interface.clone(), cycle, &observer, guests, ask);
+                BusServer::start(robot, self.wire.interface.clone(), cycle, &observer, guests, services);
         }
         let clock = of_cycle;
         Ok(Prepared {

@@ -21,10 +21,8 @@ use control::sampling::Samples;
 use ipc::bus::Severity;
 use ipc::ring;
 use machine::usage::Usage;
-use record::format::is_recording;
-use record::mcap::REALTIME_OFFSET;
-use record::recording::{Facts, Header};
-use record::{CycleRecord, Format, FormatWriter, Mark, RunConditions, RunSummary, cycles};
+use record::recording::{Facts, Header, REALTIME_OFFSET, is_recording};
+use record::{CycleRecord, Mark, RecordingWriter, RunConditions, RunSummary, cycles};
 use rt::clock::{Clock, MonotonicClock};
 use rt::output::{OutputThread, Taken, Unfinished};
 use rustix::fs::{Access, FlockOperation, access, flock};
@@ -52,6 +50,9 @@ const LAST_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Polling interval of the writer.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
+
+/// Time without a row after which rows in memory are written: a run that is killed keeps them.
+const IDLE: Duration = Duration::from_secs(1);
 
 /// Interval at which a waiting cycle looks for space.
 const ROOM_EVERY: Duration = Duration::from_millis(1);
@@ -344,7 +345,7 @@ impl Writing {
         Ok(match (file, &self.kept) {
             (Some(file), _) => {
                 let file = BufWriter::with_capacity(BUFFER, file);
-                Tape::Whole(FormatWriter::begin(Format::of(&self.path), file, &header)?)
+                Tape::Whole(Box::new(RecordingWriter::begin(file, &header)?))
             }
             (None, Kept::Parts(parts)) => Tape::Parts(Box::new(Parts::new(*parts, &self.path, header))),
             (None, kept) => {
@@ -364,8 +365,7 @@ impl Writing {
         mut samples: Option<&mut Samples>,
         taken: &Taken,
     ) -> io::Result<Written> {
-        let (mut without, mut waiting) = (0, 0);
-        tape.flush(&self.say)?;
+        let (mut without, mut waiting, mut idle) = (0, 0, Duration::ZERO);
         loop {
             // Read before emptying: everything stored before it is found below.
             let last = rows.is_over();
@@ -387,15 +387,18 @@ impl Writing {
                 written += 1;
             }
             if written > 0 {
-                // A run that is cut off keeps the rows written so far.
-                waiting += written;
-                if tape.flush(&self.say)? {
-                    taken.add(std::mem::take(&mut waiting));
-                }
+                (waiting, idle) = (waiting + written, Duration::ZERO);
             } else if last && marks < AT_ONCE {
                 return Ok(Written { tape, without, waiting });
             } else if !last {
                 std::thread::sleep(LOOK_EVERY);
+                idle += LOOK_EVERY;
+                if idle > IDLE && !tape.is_flushed() {
+                    tape.flush()?;
+                }
+            }
+            if tape.is_flushed() {
+                taken.add(std::mem::take(&mut waiting));
             }
         }
     }
@@ -450,7 +453,7 @@ struct Written {
 
 /// Destination of rows.
 enum Tape {
-    Whole(FormatWriter<BufWriter<File>>),
+    Whole(Box<RecordingWriter<BufWriter<File>>>),
     Parts(Box<Parts>),
     Kept(Box<Flight>),
 }
@@ -489,15 +492,21 @@ impl Tape {
         }
     }
 
-    /// False if the rows are not in the file yet.
-    fn flush(&mut self, say: &Sender<String>) -> io::Result<bool> {
+    /// True if all rows and marks are in the file.
+    fn is_flushed(&self) -> bool {
+        match self {
+            Self::Whole(file) => file.is_flushed(),
+            Self::Parts(parts) => parts.is_flushed(),
+            Self::Kept(_) => true,
+        }
+    }
+
+    /// Writes what is in memory to the file.
+    fn flush(&mut self) -> io::Result<()> {
         match self {
             Self::Whole(file) => file.flush(),
             Self::Parts(parts) => parts.flush(),
-            Self::Kept(flight) => {
-                flight.flush().into_iter().for_each(|line| drop(say.send(line)));
-                Ok(true)
-            }
+            Self::Kept(_) => Ok(()),
         }
     }
 }
@@ -557,7 +566,7 @@ mod tests {
     // feature(measure): events at the end of a run are in its recording, however many
     #[test]
     fn all_that_happened_at_the_end_is_written() {
-        let path = std::env::temp_dir().join(format!("onbeat-marks-{}.onbeat", std::process::id()));
+        let path = std::env::temp_dir().join(format!("onbeat-marks-{}.mcap", std::process::id()));
         let ((_causes, incoming), (marks, marked)) = (mpsc::channel(), mpsc::channel());
         let (say, _said) = mpsc::channel();
         let (tell, _opened) = mpsc::sync_channel(1);
@@ -575,9 +584,10 @@ mod tests {
         let file =
             Writing { path: path.clone(), replaces: false, kept: Kept::Whole, incoming, marked, say };
         assert!(file.write(&tell, &begin, rows, &bottom, &Taken::default()).is_ok());
-        let text = fs::read_to_string(&path).unwrap();
+        let recording = record::Recording::read(&fs::read(&path).unwrap()[..]).unwrap();
         fs::remove_file(&path).unwrap();
-        assert_eq!(text.matches("as it should be").count() as u64, most);
+        let as_it_should = recording.marks.iter().filter(|mark| mark.sentence() == "as it should be");
+        assert_eq!(as_it_should.count() as u64, most);
     }
 
     // feature(measure): a recording that others move, remove, replace or cut while it is written ends the run with 1
@@ -585,11 +595,11 @@ mod tests {
     fn file_changed_by_others_is_reported() {
         let folder = std::env::temp_dir().join(format!("onbeat-disturbed-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
-        let path = folder.join("run.onbeat");
+        let path = folder.join("run.mcap");
         let begin = || {
             let mut file = open_new(&path, true).unwrap();
             let header = Header { what: String::new(), columns: Vec::new(), facts: Facts::new() };
-            FormatWriter::begin(Format::Text, &mut file, &header).unwrap().flush().unwrap();
+            RecordingWriter::begin(&mut file, &header).unwrap().flush().unwrap();
             file
         };
         let gone = Some("it was moved, removed or replaced");

@@ -7,6 +7,7 @@ use rt::profile::Grants;
 use rt::task::Subject;
 use types::late::LateCycle;
 
+use super::bus::LateAnswers;
 use crate::robot::Settings;
 use crate::{Error, Reporter};
 
@@ -18,7 +19,7 @@ pub(crate) struct DiagnosisSettings;
 pub(super) struct Diagnostician;
 
 impl DiagnosisSettings {
-    pub(super) fn start(&self, _: &RobotConfig, _: &mut dyn Reporter) -> Diagnostician {
+    pub(super) fn start(&self, _: &RobotConfig, _: bool, _: &mut dyn Reporter) -> Diagnostician {
         Diagnostician
     }
 }
@@ -42,6 +43,10 @@ impl Diagnostician {
 
     pub(super) fn watched(&self) -> Vec<Watched> {
         Vec::new()
+    }
+
+    pub(super) fn recent(&self) -> Option<LateAnswers> {
+        None
     }
 
     pub(super) fn late(&self) -> Option<LateCycles> {

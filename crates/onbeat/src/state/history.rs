@@ -9,6 +9,7 @@ use super::folder::{Folder, LARGEST, StateError};
 
 /// An event that is kept.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Kept {
     /// Time, in milliseconds since 1970 (UTC).
     pub unix_ms: u64,
@@ -27,6 +28,7 @@ pub struct Kept {
 /// Kind of an event that is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum KeptKind {
     /// A run began.
     RunBegan,

@@ -11,14 +11,15 @@ use motion::{AxisScale, Radians};
 use types::AxisMode;
 
 use super::brake::Brakes;
-use super::repeat::{Repetition, repetitions};
-use super::{Checked, counts, encoder, homing, in_every_cycle, jog, stops, unknown_name, watchdog};
+use super::repeat::{Repetition, axis_sub_device, repetitions};
+use super::{Checked, counts, encoder, homing, in_every_cycle, jog, stops, watchdog};
 use crate::error::Problem;
 use crate::field::Number;
 use crate::model::{
     ApplicationKind, Axis, Bus, CHANGE_OBJECTS, Cycle, ModeObject, SubDevice, mode_objects, profile_objects,
 };
 use crate::place::Place;
+use types::number::Rounded;
 
 /// Completes the axes, and puts each repetition of an entry in its place.
 pub(super) fn axes(axes: &mut Vec<Axis>, bus: &Bus, cycle: &Cycle, entries: Place<'_>) -> Checked<()> {
@@ -32,6 +33,7 @@ pub(super) fn axes(axes: &mut Vec<Axis>, bus: &Bus, cycle: &Cycle, entries: Plac
         entry.scale = scale(&entry, place)?;
         entry.limits.step = step(&entry, cycle, place.key("limits"))?;
         check_stop_deceleration(&entry, place.key("limits"))?;
+        check_slowest(&entry, place.key("limits"))?;
         check_feedback_velocity(&entry, place)?;
         entry.jog = Some(jog::limits(entry.jog_keys, &entry.limits, place.key("jog"))?);
         counts::check(&entry, place)?;
@@ -39,7 +41,7 @@ pub(super) fn axes(axes: &mut Vec<Axis>, bus: &Bus, cycle: &Cycle, entries: Plac
         entry.homing = homing::homing(entry.homing_settings.as_mut(), &entry.limits, place.key("homing"))?;
         for (step, repetition) in repetitions(&entry.name, entry.count, entry.first, place)?.enumerate() {
             let drive = place.key("sub_device");
-            let sub_device = find(&entry.drive, &repetition, &positions, "", drive)?;
+            let sub_device = axis_sub_device(&entry.drive, &repetition, &positions, "", drive)?;
             let who = format!("axis \"{}\"", repetition.name);
             in_every_cycle(&who, &bus.sub_devices[sub_device], drive)?;
             watchdog::of_axis(&repetition.name, &bus.sub_devices[sub_device], drive)?;
@@ -83,22 +85,6 @@ pub(super) fn axes(axes: &mut Vec<Axis>, bus: &Bus, cycle: &Cycle, entries: Plac
         }
     }
     stops::stops(axes, |axis| entries.item(of_entry[axis]))
-}
-
-/// SubDevice of an axis, or `with` a part of it.
-pub(super) fn find(
-    wanted: &str,
-    repetition: &Repetition,
-    positions: &HashMap<&str, usize>,
-    with: &str,
-    place: Place<'_>,
-) -> Checked<usize> {
-    let name = repetition.fill(wanted);
-    positions.get(name.as_str()).copied().ok_or_else(|| {
-        let found = format!("axis \"{}\"{with} on the unknown SubDevice \"{name}\"", repetition.name);
-        let expected = "the name of a SubDevice on the bus";
-        unknown_name(place, found, expected, &name, positions.keys().copied(), "sub_device")
-    })
 }
 
 /// Axis of its drive, from 0. Axes of one entry on one SubDevice take its axes one by one. If each
@@ -169,6 +155,22 @@ fn check_stop_deceleration(axis: &Axis, limits: Place<'_>) -> Checked<()> {
     let remedy = "raise it, lower acceleration, or leave it out";
     Err(Problem::new(limits.key("stop_deceleration"), found, expected, remedy))
 }
+
+/// Checks that the axis moves at its velocity limit: by a count of its encoder in a second, or by
+/// [`SLOWEST`].
+fn check_slowest(axis: &Axis, limits: Place<'_>) -> Checked<()> {
+    let least = SLOWEST.min(1.0 / axis.scale.counts_per_radian().abs());
+    let limit = axis.limits.velocity.0;
+    if limit >= least {
+        return Ok(());
+    }
+    let found = format!("velocity = {}", Number(limit));
+    let expected = format!("at least {} rad/s: slower axes do not move", Rounded(least));
+    Err(Problem::new(limits.key("velocity"), found, expected, "raise it"))
+}
+
+/// Velocity limit that every axis may have, rad/s: a turn in ten weeks.
+const SLOWEST: f64 = 1e-6;
 
 /// Checks that positions remain plausible at the velocity limit of the axis.
 fn check_feedback_velocity(axis: &Axis, entry: Place<'_>) -> Checked<()> {

@@ -7,9 +7,8 @@ use motion::brake::BrakeConfiguration;
 use types::state::BrakeInput;
 use types::{BrakeFeedback, FeedbackInput};
 
-use super::axis::find;
 use super::interlock::digital_inputs;
-use super::repeat::Repetition;
+use super::repeat::{Repetition, axis_sub_device};
 use super::{Checked, in_every_cycle, presence};
 use crate::error::Problem;
 use crate::model::{
@@ -159,7 +158,7 @@ impl<'a> Brakes<'a> {
         let Wanted { part, with, kind, .. } = *wanted;
         let axis = &repetition.name;
         let place = entry.key("sub_device");
-        let position = find(wanted.sub_device, repetition, self.positions, with, place)?;
+        let position = axis_sub_device(wanted.sub_device, repetition, self.positions, with, place)?;
         let it = &self.bus.sub_devices[position];
         let name = &it.name;
         in_every_cycle(&format!("the {part} of axis \"{axis}\""), it, place)?;

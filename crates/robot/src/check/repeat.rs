@@ -1,6 +1,8 @@
 //! Expansion of a repeated entry: `count`, `first`, and `{}` in names.
 
-use super::{Checked, check_readable};
+use std::collections::HashMap;
+
+use super::{Checked, check_readable, unknown_name};
 use crate::error::Problem;
 use crate::place::Place;
 
@@ -59,4 +61,20 @@ pub(super) fn repetitions(
         let unnamed = Repetition { name: String::new(), number };
         Repetition { name: unnamed.fill(&template), number }
     }))
+}
+
+/// SubDevice of an axis, or `with` a part of it.
+pub(super) fn axis_sub_device(
+    wanted: &str,
+    repetition: &Repetition,
+    positions: &HashMap<&str, usize>,
+    with: &str,
+    place: Place<'_>,
+) -> Checked<usize> {
+    let name = repetition.fill(wanted);
+    positions.get(name.as_str()).copied().ok_or_else(|| {
+        let found = format!("axis \"{}\"{with} on the unknown SubDevice \"{name}\"", repetition.name);
+        let expected = "the name of a SubDevice on the bus";
+        unknown_name(place, found, expected, &name, positions.keys().copied(), "sub_device")
+    })
 }

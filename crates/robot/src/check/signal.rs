@@ -7,21 +7,28 @@ mod owner;
 mod unnamed;
 mod value;
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use crate::value::Spanned;
 use ethercat::main_device::Presence;
-use ethercat::pdo::{Direction, PdoMapping};
+use ethercat::pdo::{Direction, PdoEntry, PdoField, PdoMapping};
 use types::signal::Flow;
 use types::{Signal, ValueType};
 
 pub(crate) use self::elements::names;
-use self::entry::Found;
 use self::owner::Owners;
 use super::{Checked, readable_name};
-use crate::error::Problem;
-use crate::model::{Bus, NamedSignal, RobotConfig};
+use crate::error::{FileError, Problem};
+use crate::model::{Bus, NamedSignal, RobotConfig, Signals};
 use crate::nearest::nearest;
+
+/// An entry, and where it lies.
+struct FoundEntry<'a> {
+    direction: Direction,
+    entry: Cow<'a, PdoEntry>,
+    field: PdoField,
+}
 
 /// Checks of what needs no process data.
 pub(super) fn named(entries: &[NamedSignal], bus: &Bus) -> Checked<()> {
@@ -144,7 +151,7 @@ fn signal(
     entry: &NamedSignal,
     name: String,
     sub_device: usize,
-    found: &Found<'_>,
+    found: &FoundEntry<'_>,
     limited: Option<&str>,
 ) -> Checked<Signal> {
     let value_type = value::value_type(entry, found)?;
@@ -184,5 +191,29 @@ impl NamedSignal {
     /// Place of its elements.
     fn elements_place(&self) -> std::ops::Range<usize> {
         self.elements.as_ref().map_or_else(|| self.place(), Spanned::span)
+    }
+}
+
+impl RobotConfig {
+    /// Signals, the named ones first, then every other entry as `sub_device.entry`. `mapping` gives
+    /// the process data of the SubDevice at a position; where that is not known yet its signals are
+    /// left out.
+    ///
+    /// # Errors
+    /// A named signal that is not in the process data, does not fit its entry, or is an output that
+    /// has a writer.
+    pub fn signals<'a>(
+        &self,
+        mapping: impl Fn(usize) -> Option<&'a PdoMapping>,
+    ) -> Result<Vec<Signal>, FileError> {
+        let Signals { text, file, .. } = &self.signals;
+        signals(self, mapping).map_err(|problem| FileError::at(text, file, problem))
+    }
+
+    /// True if the robot file gives a signal this name.
+    #[must_use]
+    pub fn names_signal(&self, name: &str) -> bool {
+        let names = self.signals.named.iter().filter_map(|signal| names(signal).ok());
+        names.flatten().any(|named| named == name)
     }
 }

@@ -15,9 +15,9 @@ use types::{AxisMode, Encoder, EncoderSide, OnStale};
 
 use super::bus::{LARGEST_FIRST, MOST_SUB_DEVICES};
 use super::usual;
+use crate::error::{KEY, refused};
 use crate::field::{
-    KEY, LARGEST_LIMIT, Number, finite, limit, not_negative, not_zero, positive, refused, time_within, two,
-    whole,
+    LARGEST_LIMIT, Number, finite, limit, not_negative, not_zero, positive, time_within, two, whole,
 };
 
 /// `[[axis]]`: a servo drive and the scale of its numbers.
@@ -275,6 +275,9 @@ fn positions<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<(Radia
     let found = format_args!("{KEY} = [{}, {}]", Number(lowest), Number(highest));
     let expected = match lowest.abs() <= LARGEST_LIMIT && highest.abs() <= LARGEST_LIMIT {
         true if lowest < highest => return Ok(Some((Radians(lowest), Radians(highest)))),
+        true if lowest == highest => {
+            "a lowest position below the highest, in rad; an axis without limits has no position"
+        }
         true => "the lowest and the highest position in rad",
         false => "two positions between -1e12 and 1e12 rad",
     };
@@ -287,7 +290,7 @@ fn following_error<'de, D: Deserializer<'de>>(
     #[derive(Deserialize)]
     #[serde(remote = "FollowingErrorLimit", deny_unknown_fields)]
     struct Keys {
-        #[serde(rename = "window", deserialize_with = "positive")]
+        #[serde(rename = "window", deserialize_with = "limit")]
         distance: Radians,
         #[serde(rename = "time", default = "usual_time", deserialize_with = "short")]
         timeout: Seconds,

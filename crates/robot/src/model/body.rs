@@ -10,7 +10,8 @@ use serde::de::Deserializer;
 use types::BaseKind;
 
 use super::usual;
-use crate::field::{KEY, Number, positive, readable, refused};
+use crate::error::{KEY, refused};
+use crate::field::{Number, positive, readable};
 
 /// `[base]`: mobile base of a robot.
 #[derive(Clone, Debug, PartialEq, Deserialize)]

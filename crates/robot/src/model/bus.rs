@@ -13,9 +13,8 @@ use types::{ApplicationKind, EscKind, TerminalModel};
 use super::mapping::process_data;
 use super::startup::startup;
 use super::usual;
-use crate::field::{
-    KEY, Number, drift, finite, jitter, not_negative, positive, refused, time, time_or, two, whole,
-};
+use crate::error::{KEY, refused};
+use crate::field::{Number, drift, finite, jitter, not_negative, positive, time, time_or, two, whole};
 
 /// `[bus]`: SubDevices, and their common settings.
 #[derive(Clone, Debug, PartialEq, Deserialize)]

@@ -9,7 +9,8 @@ use types::{
 };
 
 use super::usual;
-use crate::field::{refused, time, time_or, time_within, whole, within};
+use crate::error::refused;
+use crate::field::{time, time_or, time_within, whole, within};
 
 /// `[cycle]`: period of the real-time cycle, and its demands on the operating system.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]

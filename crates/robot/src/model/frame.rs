@@ -1,7 +1,8 @@
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 
-use crate::field::{KEY, Number, refused};
+use crate::error::{KEY, refused};
+use crate::field::Number;
 
 /// `[[frame]]`: a place on the robot with a name, fixed to another.
 #[derive(Clone, Debug, PartialEq, Deserialize)]

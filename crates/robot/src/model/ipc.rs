@@ -5,7 +5,8 @@ use serde::de::Deserializer;
 use types::PortKind;
 
 use super::usual;
-use crate::field::{refused, time_within, whole};
+use crate::error::refused;
+use crate::field::{time_within, whole};
 
 /// `[ipc]`: name, access and ports of the shared-memory interface.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]

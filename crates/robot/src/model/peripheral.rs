@@ -6,7 +6,8 @@ use serde::de::Deserializer;
 use types::{DacChip, ImuOutput, ImuUnit, LedChip, PeripheralKind};
 
 use super::{HIGHEST_CPU, usual};
-use crate::field::{KEY, positive, readable, refused, time_within, two, whole};
+use crate::error::{KEY, refused};
+use crate::field::{positive, readable, time_within, two, whole};
 
 /// `[[peripheral]]`: a device that is not on the bus, with a real-time task and an ordinary one.
 #[derive(Clone, Debug, PartialEq, Deserialize)]

@@ -31,7 +31,7 @@ fn token<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<String, D:
         && !name.contains("__");
     is_token.then_some(()).ok_or_else(|| {
         let expected = "letters, digits and single underscores, a letter first: a name that ROS takes";
-        crate::field::refused(format_args!("the sensor \"{name}\""), expected, "rename it")
+        crate::error::refused(format_args!("the sensor \"{name}\""), expected, "rename it")
     })?;
     Ok(name)
 }

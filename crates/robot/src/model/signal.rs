@@ -1,11 +1,7 @@
 use crate::value::Spanned;
-use ethercat::pdo::PdoMapping;
 use serde::Deserialize;
 use types::signal::Direction;
 
-use super::RobotConfig;
-use crate::check;
-use crate::error::FileError;
 use crate::field::{factor, finite, two};
 
 /// Signals of a robot file, as far as they are known without the process data of its SubDevices.
@@ -16,30 +12,6 @@ pub struct Signals {
     /// The robot file, for errors with their place.
     pub(crate) text: String,
     pub(crate) file: String,
-}
-
-impl RobotConfig {
-    /// Signals, the named ones first, then every other entry as `sub_device.entry`. `mapping` gives
-    /// the process data of the SubDevice at a position; where that is not known yet its signals are
-    /// left out.
-    ///
-    /// # Errors
-    /// A named signal that is not in the process data, does not fit its entry, or is an output that
-    /// has a writer.
-    pub fn signals<'a>(
-        &self,
-        mapping: impl Fn(usize) -> Option<&'a PdoMapping>,
-    ) -> Result<Vec<types::Signal>, FileError> {
-        let Signals { text, file, .. } = &self.signals;
-        check::signal::signals(self, mapping).map_err(|problem| FileError::at(text, file, problem))
-    }
-
-    /// True if the robot file gives a signal this name.
-    #[must_use]
-    pub fn names_signal(&self, name: &str) -> bool {
-        let names = self.signals.named.iter().filter_map(|signal| check::signal::names(signal).ok());
-        names.flatten().any(|named| named == name)
-    }
 }
 
 impl From<Vec<NamedSignal>> for Signals {

@@ -395,6 +395,23 @@ fn a_controller_asks_no_more_than_the_limits_allow() {
     );
 }
 
+// feature(program): limits with which an axis cannot move are refused, with the line of the file
+#[test]
+fn limits_of_an_axis_have_a_smallest_number() {
+    let found = sentence("velocity = 10.0", "velocity = 1e-300");
+    let expected = "velocity = 1e-300, expected at least 1e-6 rad/s: slower axes do not move: raise it";
+    assert_eq!(found, format!("r.toml:34:23: {expected}"));
+    let found = sentence("velocity = 10.0", "position = [0.0, 0.0], velocity = 10.0");
+    let expected = "position = [0, 0], expected a lowest position below the highest, in rad; an axis without limits \
+                    has no position: correct position";
+    assert!(found.ends_with(expected), "{found}");
+    for window in ["1e300", "1.1e12"] {
+        let with_window = format!("{LIMITS}\nfollowing_error = {{ window = {window} }}");
+        let found = sentence(LIMITS, &with_window);
+        assert!(found.starts_with("r.toml:35:30: window = "), "{found}");
+    }
+}
+
 #[test]
 fn a_stop_brakes_at_least_as_hard_as_a_motion() {
     assert_eq!(

@@ -17,8 +17,8 @@ use ethercat::register::dc;
 use ethercat::time::Instant;
 
 use super::description::DescriptionError;
+use super::fixed_pdo;
 use super::sii::entry;
-use super::terminal::fixed_pdo;
 use super::{
     Application, Level, ProcessDataLengths, SYNC_MANAGERS, Signal, StateChange, Sync0Event, Synchronisation,
 };

@@ -11,8 +11,8 @@ use ethercat::time::Instant;
 use ethercat::wire::coe::AccessRights;
 
 use super::coe_application::CoeApplication;
+use super::fixed_pdo;
 use super::sii::entry;
-use super::terminal::fixed_pdo;
 use crate::coe::{CoeDevice, DataType, DeviceDescription, Entry, EntryId, Object, READ_WRITE, common};
 
 /// Lines.

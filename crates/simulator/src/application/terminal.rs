@@ -4,7 +4,7 @@
 //! Simplifications: only the PDOs assigned by default; an EL5101 starts with its assignment of 32
 //! bits. Names are the English ones, without order numbers of cables.
 
-use ethercat::pdo::{MAPPING_INPUTS, MAPPING_OUTPUTS, Pdo, PdoMapping};
+use ethercat::pdo::{MAPPING_INPUTS, MAPPING_OUTPUTS, PdoMapping};
 use ethercat::register::SyncManager;
 use ethercat::sii::{
     Builder, CoeDetails, DistributedClock, FmmuUse, Identity, Image, Mailbox, MailboxProtocols,
@@ -217,14 +217,4 @@ fn sync_manager(
     usage: SyncManagerUse,
 ) -> SiiSyncManager {
     SiiSyncManager { physical_address, length, control, status: 0, enable, usage }
-}
-
-/// A PDO with entries that the terminal fixes.
-pub(super) fn fixed_pdo(
-    index: u16,
-    sync_manager: u8,
-    name: &str,
-    entries: Vec<ethercat::pdo::PdoEntry>,
-) -> Pdo {
-    Pdo { index, sync_manager: Some(sync_manager), fixed: true, name: name.to_owned(), entries }
 }

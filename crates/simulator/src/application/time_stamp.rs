@@ -9,8 +9,8 @@ use ethercat::pdo::{MAPPING_INPUTS, Pdo, PdoMapping};
 use ethercat::time::Instant;
 
 use super::digital::Wires;
+use super::fixed_pdo;
 use super::sii::{entry, padding};
-use super::terminal::fixed_pdo;
 use super::{Application, ProcessDataLengths};
 use crate::coe::DataType;
 

@@ -10,6 +10,7 @@ use super::dictionary::ObjectDictionary;
 use super::mapping::{Direction, assignment_object, mapping_object};
 use super::object::{Allowed, Entry, Object, READ_WRITE, numbered};
 use super::synchronisation;
+pub use super::synchronisation::{ERROR_SETTINGS, INPUT_SYNCHRONISATION, OUTPUT_SYNCHRONISATION};
 
 /// Device type.
 pub const DEVICE_TYPE: u16 = 0x1000;
@@ -25,14 +26,8 @@ pub const HARDWARE_VERSION: u16 = 0x1009;
 pub const SOFTWARE_VERSION: u16 = 0x100A;
 /// Identity.
 pub const IDENTITY: u16 = 0x1018;
-/// Error settings.
-pub const ERROR_SETTINGS: u16 = 0x10F1;
 /// SyncManager communication types.
 pub const SYNC_MANAGER_TYPES: u16 = 0x1C00;
-/// Synchronisation parameters of SyncManager 2, outputs.
-pub const OUTPUT_SYNCHRONISATION: u16 = 0x1C32;
-/// Synchronisation parameters of SyncManager 3, inputs.
-pub const INPUT_SYNCHRONISATION: u16 = 0x1C33;
 
 /// Identification objects of a SubDevice.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,11 +3,10 @@
 use ethercat::al::AlState;
 use ethercat::wire::mailbox::MailboxError;
 
-use super::dictionary::ObjectDictionary;
+use super::dictionary::{EntryId, ObjectDictionary};
 use super::mapping::{CopyPlan, Direction};
 use super::server::CoeServer;
-use super::synchronisation::Shown;
-use crate::application::{ProcessDataLengths, Replies, StateChange};
+use crate::application::{ProcessDataLengths, Replies, StateChange, SynchronisationState};
 
 /// Core of an application with CoE.
 #[derive(Clone, Debug)]
@@ -21,7 +20,7 @@ pub struct CoeDevice {
     taken: Vec<u8>,
     taken_at: Option<u64>,
     /// Synchronisation in use, while it is shown.
-    pub(super) shown_synchronisation: Option<Shown>,
+    pub(super) shown_synchronisation: Option<ShownSynchronisation>,
 }
 
 impl CoeDevice {
@@ -112,3 +111,16 @@ impl CoeDevice {
         self.server.poll(replies);
     }
 }
+
+/// Synchronisation that is shown in place of what the MainDevice has configured.
+#[derive(Clone, Debug)]
+pub(super) struct ShownSynchronisation {
+    /// Types and cycle times as they were configured, of outputs and inputs.
+    pub(super) configured: [(i64, i64); 2],
+    /// Entries of the counters, of outputs and inputs.
+    pub(super) counters: [[Option<EntryId>; SHOWN_COUNTERS]; 2],
+    pub(super) state: SynchronisationState,
+}
+
+/// Entries of the synchronisation parameters that change while the synchronisation is in use.
+pub(super) const SHOWN_COUNTERS: usize = 4;

@@ -1,5 +1,7 @@
 //! Object dictionary: shared by SDOs, PDOs and the application.
 
+pub mod mapping;
+
 use std::sync::Arc;
 
 use ethercat::al::AlState;
@@ -7,7 +9,6 @@ use ethercat::sdo_abort::AbortCode;
 use ethercat::wire::coe::AccessRights;
 
 use super::data_type::DataType;
-use super::mapping;
 use super::object::{Entry, Object, decode, reads_in, writes_in};
 
 /// Objects by index.

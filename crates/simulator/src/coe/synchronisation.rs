@@ -3,12 +3,18 @@
 
 use ethercat::wire::coe::AccessRights;
 
-use super::common::{ERROR_SETTINGS, INPUT_SYNCHRONISATION, OUTPUT_SYNCHRONISATION};
 use super::data_type::DataType;
-use super::device::CoeDevice;
-use super::dictionary::{EntryId, ObjectDictionary};
+use super::device::{CoeDevice, SHOWN_COUNTERS, ShownSynchronisation};
+use super::dictionary::ObjectDictionary;
 use super::object::{Allowed, Entry, Object, READ_WRITE};
 use crate::application::{Synchronisation, SynchronisationState};
+
+/// Error settings.
+pub const ERROR_SETTINGS: u16 = 0x10F1;
+/// Synchronisation parameters of SyncManager 2, outputs.
+pub const OUTPUT_SYNCHRONISATION: u16 = 0x1C32;
+/// Synchronisation parameters of SyncManager 3, inputs.
+pub const INPUT_SYNCHRONISATION: u16 = 0x1C33;
 
 const TYPE: u8 = 0x01;
 const CYCLE_TIME: u8 = 0x02;
@@ -73,23 +79,13 @@ pub(super) fn error_settings() -> Object {
     Object::record(ERROR_SETTINGS, "Error settings", 0, entries)
 }
 
-/// Synchronisation that is shown in place of what the MainDevice has configured.
-#[derive(Clone, Debug)]
-pub(super) struct Shown {
-    /// Types and cycle times as they were configured, of outputs and inputs.
-    configured: [(i64, i64); 2],
-    /// Entries of [`COUNTERS`], of outputs and inputs.
-    counters: [[Option<EntryId>; COUNTERS.len()]; 2],
-    state: SynchronisationState,
-}
-
 const OBJECTS: [u16; 2] = [OUTPUT_SYNCHRONISATION, INPUT_SYNCHRONISATION];
 
 /// State that changes while the synchronisation is in use.
-const COUNTERS: [u8; 4] = [EVENTS_MISSED, CYCLE_TOO_SHORT, SHIFT_TOO_SHORT, SYNC_ERROR];
+const COUNTERS: [u8; SHOWN_COUNTERS] = [EVENTS_MISSED, CYCLE_TOO_SHORT, SHIFT_TOO_SHORT, SYNC_ERROR];
 
 /// Values of [`COUNTERS`].
-fn counters(state: &SynchronisationState) -> [i64; COUNTERS.len()] {
+fn counters(state: &SynchronisationState) -> [i64; SHOWN_COUNTERS] {
     let &SynchronisationState { events_missed, cycle_too_short, shift_too_short, error, .. } = state;
     [events_missed.into(), cycle_too_short.into(), shift_too_short.into(), error.into()]
 }
@@ -121,7 +117,7 @@ impl CoeDevice {
             return;
         };
         let known = before.as_ref().map(|it| it.state);
-        let mut now = before.unwrap_or_else(|| Shown::of(self.dictionary()));
+        let mut now = before.unwrap_or_else(|| ShownSynchronisation::of(self.dictionary()));
         if known.is_none_or(|known| known.cycle != state.cycle) {
             self.show_types([(WITH_SYNC0, state.cycle.into()); 2]);
             for index in OBJECTS {
@@ -154,7 +150,7 @@ impl CoeDevice {
     }
 }
 
-impl Shown {
+impl ShownSynchronisation {
     fn of(dictionary: &ObjectDictionary) -> Self {
         let value = |index, sub_index| dictionary.value(index, sub_index).unwrap_or(0);
         Self {

@@ -6,7 +6,8 @@ use ethercat::time::Instant;
 use ethercat::wire::{Command, DatagramHeader};
 
 use super::Segment;
-use super::topology::{Hop, Route};
+use super::stations::Hop;
+use super::topology::Route;
 use crate::esc::{Combine, Passage};
 
 impl Segment {

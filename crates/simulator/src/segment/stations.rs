@@ -3,8 +3,18 @@
 
 use core::ops::Range;
 
-use super::topology::Hop;
+use ethercat::register::dl::PORTS;
+
 use crate::sub_device::SubDevice;
+
+/// One SubDevice on the path of a frame: time of its processing, and of its arrival at each port,
+/// in ns after its arrival at the first SubDevice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Hop {
+    pub(super) device: usize,
+    pub(super) arrival: u64,
+    pub(super) ports: [Option<u64>; PORTS],
+}
 
 /// Addresses of the SubDevices on a path, by place; they hold until one changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use ethercat::register::dl::{FORWARDING_ORDER, PORTS};
 use thiserror::Error;
 use types::time::nanoseconds;
 
-use super::stations::Addresses;
+use super::stations::{Addresses, Hop};
 
 /// Attachment of a SubDevice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -206,15 +206,6 @@ impl Topology {
             cable.plugged && self.powered[device] && there
         })
     }
-}
-
-/// One SubDevice on the path of a frame: time of its processing, and of its arrival at each port,
-/// in ns after its arrival at the first SubDevice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Hop {
-    pub(super) device: usize,
-    pub(super) arrival: u64,
-    pub(super) ports: [Option<u64>; PORTS],
 }
 
 /// Path of a frame through the segment.

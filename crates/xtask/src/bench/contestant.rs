@@ -8,7 +8,6 @@ use testkit::{Side, Testbed};
 
 use super::reflector::Reflector;
 use super::statistics::Sorted;
-use super::wire::Load;
 use crate::judges::simulate::Simulate;
 
 /// Program under measurement on its own cable, so that its packets wake no other program's socket.
@@ -117,4 +116,15 @@ impl Drop for Contestant {
 
 fn last_cpu() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from) - 1
+}
+
+/// Contents of the frames.
+#[derive(Debug)]
+pub(crate) struct Load {
+    /// Length of a frame with one LRW datagram over all process data.
+    pub(crate) frame_bytes: usize,
+    /// SubDevices on the cable.
+    pub(crate) sub_devices: usize,
+    /// Bytes of outputs of each, equal to its inputs.
+    pub(crate) bytes_each: usize,
 }

@@ -10,6 +10,7 @@ use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::conditions;
+use super::recorded::Recorded;
 use super::statistics::Sorted;
 use crate::command;
 use crate::report::{Outcome, Report};
@@ -39,9 +40,9 @@ fn compare(root: &Path, rounds: usize) -> Result<String, String> {
         for turn in 0..2 {
             // The order alternates, too.
             let side = (round + turn) % 2;
-            let recording = folder.join(format!("{side}-{round}.recording"));
+            let recording = folder.join(format!("{side}-{round}.mcap"));
             run(root, side == 1, &recording)?;
-            sides[side].take(&recording)?;
+            sides[side].take(root, &recording)?;
         }
     }
     let mut table = String::from("\n1 ms cycle, six axes        cycles   median us    99 % us\n");
@@ -74,27 +75,15 @@ impl Side {
     }
 
     /// Reads the cycles of a recording.
-    fn take(&mut self, recording: &Path) -> Result<(), String> {
-        let text = fs::read_to_string(recording).map_err(|error| format!("{}: {error}", self.name))?;
-        let header = text.lines().nth(1).and_then(|line| line.strip_prefix("# ")).unwrap_or_default();
-        let header: serde_json::Value = serde_json::from_str(header).map_err(|error| error.to_string())?;
-        let columns: Vec<&str> =
-            header["columns"].as_array().into_iter().flatten().filter_map(|it| it.as_str()).collect();
-        for line in text.lines().filter(|line| !line.starts_with('#')) {
-            let values: Vec<u64> = line.split(',').map(|value| value.parse().unwrap_or(0)).collect();
-            let value = |name: &str| {
-                columns
-                    .iter()
-                    .position(|it| *it == name)
-                    .and_then(|place| values.get(place))
-                    .copied()
-                    .unwrap_or(0)
-            };
-            let release = value("release_ns");
-            let execution = ["receive_ns", "read_ns", "command_ns", "update_ns", "write_ns", "transmit_ns"];
-            self.durations[0].push(value("start_ns").saturating_sub(release));
-            self.durations[1].push(execution.iter().map(|name| value(name)).sum());
-            self.durations[2].push(value("end_ns").saturating_sub(release));
+    fn take(&mut self, root: &Path, recording: &Path) -> Result<(), String> {
+        let recorded =
+            Recorded::read(root, recording).map_err(|error| format!("{}: {error}", self.name))?;
+        let execution = ["receive_ns", "read_ns", "command_ns", "update_ns", "write_ns", "transmit_ns"];
+        let instants = recorded.values(["release_ns", "start_ns", "end_ns"])?;
+        for ([release, start, end], phases) in instants.zip(recorded.values(execution)?) {
+            self.durations[0].push(start.saturating_sub(release));
+            self.durations[1].push(phases.iter().sum());
+            self.durations[2].push(end.saturating_sub(release));
         }
         Ok(())
     }

@@ -14,6 +14,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::conditions;
+use super::recorded::Recorded;
 use super::statistics::Sorted;
 use crate::command;
 use crate::report::{Outcome, Report};
@@ -68,7 +69,7 @@ fn compare(root: &Path, rounds: usize) -> Result<String, String> {
     let now = std::process::id();
     let folder = root.join(format!("bench-results/serve-{now}"));
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    let (recording, name) = (folder.join("run.recording"), format!("bench-serve-{now}"));
+    let (recording, name) = (folder.join("run.mcap"), format!("bench-serve-{now}"));
     let mut everybody = vec![Looks::Nobody, Looks::Program];
     if command::works("chromium", &["--version"]) {
         everybody.push(Looks::Browser);
@@ -115,7 +116,7 @@ fn compare(root: &Path, rounds: usize) -> Result<String, String> {
         }
     }
     run.ask_to_end()?;
-    table(&turns, &everybody, &recording)
+    table(root, &turns, &everybody, &recording)
         .map(|table| format!("{table}every single number: {}\n", folder.display()))
 }
 
@@ -205,8 +206,8 @@ impl Drop for Taker {
     }
 }
 
-fn table(turns: &[Turn], everybody: &[Looks], recording: &Path) -> Result<String, String> {
-    let cycles = cycles(recording)?;
+fn table(root: &Path, turns: &[Turn], everybody: &[Looks], recording: &Path) -> Result<String, String> {
+    let cycles = cycles(root, recording)?;
     let mut table = String::from(
         "\nhumanoid-59, 1 ms    clients         cycles  median us    99 % us  99.9 % us     most \
          us   CPU of serve\n",
@@ -241,27 +242,15 @@ struct Cycle {
     times: [u64; 3],
 }
 
-fn cycles(recording: &Path) -> Result<Vec<Cycle>, String> {
-    let text =
-        fs::read_to_string(recording).map_err(|error| format!("{}: {error}", recording.display()))?;
-    let header = text.lines().nth(1).and_then(|line| line.strip_prefix("# ")).unwrap_or_default();
-    let header: serde_json::Value = serde_json::from_str(header).map_err(|error| error.to_string())?;
-    let columns = header["columns"].as_array().ok_or("a recording without columns")?;
-    let place = |name: &str| columns.iter().position(|it| it == name).ok_or(format!("no column {name}"));
-    let places = [place("release_ns")?, place("start_ns")?, place("end_ns")?];
+fn cycles(root: &Path, recording: &Path) -> Result<Vec<Cycle>, String> {
+    let recorded = Recorded::read(root, recording)?;
     let mut before = None;
-    let mut cycles = Vec::new();
-    for line in text.lines().filter(|line| !line.starts_with('#')) {
-        let values: Vec<u64> = line.split(',').map(|value| value.parse().unwrap_or(0)).collect();
-        let [release, start, end] = places.map(|place| values.get(place).copied().unwrap_or(0));
+    let cycle = |[release, start, end]: [u64; 3]| {
         let jitter = before.map_or(0, |before: u64| start.saturating_sub(before).abs_diff(1_000_000));
         before = Some(start);
-        cycles.push(Cycle {
-            release,
-            times: [start.saturating_sub(release), jitter, end.saturating_sub(release)],
-        });
-    }
-    Ok(cycles)
+        Cycle { release, times: [start.saturating_sub(release), jitter, end.saturating_sub(release)] }
+    };
+    Ok(recorded.values(["release_ns", "start_ns", "end_ns"])?.map(cycle).collect())
 }
 
 fn last_cpu() -> String {

@@ -22,7 +22,7 @@ const STARTS: usize = 9;
 const SIMULATOR_STARTS: Duration = Duration::from_secs(2);
 /// Seconds after which a peer is ended that has not said anything.
 const PEER_TIMEOUT: &str = "60";
-/// Bytes of outputs and of inputs of a drive of [`super::wire::drives`].
+/// Bytes of outputs and of inputs of a drive of [`drives`].
 const BYTES_EACH: usize = 16;
 
 /// Measures from the start of the program to its end: bring-up to PreOp, one cycle, and back to
@@ -83,7 +83,7 @@ pub(crate) fn over_the_wire(
     );
     for count in COUNTS {
         let robot = folder.join(format!("robot-{count}-drives.toml"));
-        fs::write(&robot, super::wire::drives(count)).map_err(|error| error.to_string())?;
+        fs::write(&robot, drives(count)).map_err(|error| error.to_string())?;
         let testbed = Testbed::new().map_err(|skip| skip.to_string())?;
         let _simulated = Simulate::start(&testbed, &onbeat, &robot)?;
         std::thread::sleep(SIMULATOR_STARTS);
@@ -138,7 +138,7 @@ fn measure(root: &Path, folder: &Path) -> Result<String, String> {
     let mut raw = String::from("sub_devices,milliseconds,peak_kib\n");
     for count in COUNTS {
         let robot = folder.join(format!("robot-{count}-drives.toml"));
-        fs::write(&robot, super::wire::drives(count)).map_err(|error| error.to_string())?;
+        fs::write(&robot, drives(count)).map_err(|error| error.to_string())?;
         let mut run = Command::new(&onbeat);
         run.arg("run").arg(&robot).args(["--cycles", "1", "--json"]);
         let mut durations = Vec::new();
@@ -187,3 +187,47 @@ fn run_to_end(command: &mut Command) -> Result<(Duration, u64), String> {
         }
     }
 }
+
+/// Robot file of `count` drives, with the shortest of the usual periods in which the wire carries
+/// their process data.
+pub(crate) fn drives(count: usize) -> String {
+    let period = match count {
+        0..=250 => "1ms",
+        251..=500 => "2ms",
+        _ => "4ms",
+    };
+    ROBOT.replace("COUNT", &count.to_string()).replace("PERIOD", period)
+}
+
+const ROBOT: &str = r#"# Written by `cargo xtask bench wire`: 16 bytes of outputs and of inputs each, four of them padding.
+name = "wire"
+
+[cycle]
+period = "PERIOD"
+
+[device.servo]
+identity = { vendor_id = 0xFFFF_0B01, product_code = 0x0000_0403, revision = 0x0001_0000 }
+
+[device.servo.pdos]
+outputs = [{ index = 0x1600, entries = [
+    { index = 0x6040, bits = 16 }, { index = 0x607A, bits = 32 }, { index = 0x60FF, bits = 32 },
+    { index = 0x6071, bits = 16 }, { index = 0x0000, bits = 32 },
+] }]
+inputs = [{ index = 0x1A00, entries = [
+    { index = 0x6041, bits = 16 }, { index = 0x6064, bits = 32 }, { index = 0x606C, bits = 32 },
+    { index = 0x6077, bits = 16 }, { index = 0x0000, bits = 32 },
+] }]
+
+[device.servo.simulate]
+kind = "servo_drive"
+encoder_counts = 1_048_576
+inertia = 5e-4
+rated_torque = 2.4
+
+[bus]
+
+[[bus.sub_device]]
+name = "drive-{}"
+count = COUNT
+device = "servo"
+"#;

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::contestant::{Contestant, Round};
+use super::contestant::{Contestant, Load, Round};
 use super::reflector::Reflector;
 use super::statistics::Sorted;
 use super::{conditions, soem, start};
@@ -33,17 +33,6 @@ impl Default for Options {
     fn default() -> Self {
         Self { rounds: 50, cycles: 2000 }
     }
-}
-
-/// Contents of the frames.
-#[derive(Debug)]
-pub(crate) struct Load {
-    /// Length of a frame with one LRW datagram over all process data.
-    pub(crate) frame_bytes: usize,
-    /// SubDevices on the cable.
-    pub(crate) sub_devices: usize,
-    /// Bytes of outputs of each, equal to its inputs.
-    pub(crate) bytes_each: usize,
 }
 
 const LOADS: &[Load] = &[
@@ -257,53 +246,10 @@ fn results_folder(root: &Path) -> PathBuf {
 /// Writes a robot file of drives with frames as long as the load's.
 fn robot(folder: &Path, load: &Load) -> Result<PathBuf, String> {
     let path = folder.join(format!("robot-{}.toml", load.frame_bytes));
-    fs::write(&path, drives(load.sub_devices)).map_err(|error| format!("{}: {error}", path.display()))?;
+    fs::write(&path, start::drives(load.sub_devices))
+        .map_err(|error| format!("{}: {error}", path.display()))?;
     Ok(path)
 }
-
-/// Robot file of `count` drives, with the shortest of the usual periods in which the wire carries
-/// their process data.
-pub(crate) fn drives(count: usize) -> String {
-    let period = match count {
-        0..=250 => "1ms",
-        251..=500 => "2ms",
-        _ => "4ms",
-    };
-    ROBOT.replace("COUNT", &count.to_string()).replace("PERIOD", period)
-}
-
-const ROBOT: &str = r#"# Written by `cargo xtask bench wire`: 16 bytes of outputs and of inputs each, four of them padding.
-name = "wire"
-
-[cycle]
-period = "PERIOD"
-
-[device.servo]
-identity = { vendor_id = 0xFFFF_0B01, product_code = 0x0000_0403, revision = 0x0001_0000 }
-
-[device.servo.pdos]
-outputs = [{ index = 0x1600, entries = [
-    { index = 0x6040, bits = 16 }, { index = 0x607A, bits = 32 }, { index = 0x60FF, bits = 32 },
-    { index = 0x6071, bits = 16 }, { index = 0x0000, bits = 32 },
-] }]
-inputs = [{ index = 0x1A00, entries = [
-    { index = 0x6041, bits = 16 }, { index = 0x6064, bits = 32 }, { index = 0x606C, bits = 32 },
-    { index = 0x6077, bits = 16 }, { index = 0x0000, bits = 32 },
-] }]
-
-[device.servo.simulate]
-kind = "servo_drive"
-encoder_counts = 1_048_576
-inertia = 5e-4
-rated_torque = 2.4
-
-[bus]
-
-[[bus.sub_device]]
-name = "drive-{}"
-count = COUNT
-device = "servo"
-"#;
 
 #[cfg(test)]
 mod tests {

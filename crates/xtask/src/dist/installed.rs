@@ -18,7 +18,7 @@ pub(crate) fn test(root: &Path) -> Outcome {
     }
     let folder = root.join("target/debian");
     let target = of_processor(std::env::consts::ARCH).unwrap_or(&TARGETS[0]);
-    let packed = command::build_programs(root)
+    let packed = crate::tests::build_programs(root)
         .and_then(|()| stripped(&Programs::in_folder(&root.join("target/debug")), &folder))
         .and_then(|programs| {
             let pages = Pages::make(&programs, &folder)?;

@@ -73,7 +73,8 @@ onbeat run /tmp/ring.toml --iface $near --second-iface $second --for 60s --no-ip
     >/tmp/run.json 2>/tmp/said &
 run=$!
 # Cycles are recorded from the first one in Op.
-while kill -0 $run && ! grep -qs "^[0-9]" /tmp/record; do sleep 0.2; done
+has_rows() { onbeat export /tmp/record /tmp/rows.csv --force 2>/dev/null | grep -q "^[1-9]"; }
+while kill -0 $run && ! has_rows; do sleep 0.2; done
 told() { while kill -0 $run && [ "$(grep -c "$1" /tmp/said)" -lt $2 ]; do sleep 0.2; done; }
 # Both ends of the second cable are set down; that of the first is pulled by the host: see cards.rs.
 set_second() { ip link set $second "$1"; ip link set eth$((cards - 1)) "$1"; }

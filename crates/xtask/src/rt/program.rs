@@ -29,7 +29,7 @@ pub(super) const ARM64: Target =
 /// # Errors
 /// The build failed, or the file system's.
 pub(super) fn of_tests(root: &Path, folder: &Path) -> Result<PathBuf, String> {
-    command::build_programs(root)?;
+    crate::tests::build_programs(root)?;
     let programs = ["onbeat", "onbeat-measure"].map(|name| root.join("target/debug").join(name));
     let [onbeat, measure] = programs.map(|program| without_lines(&program, folder));
     measure.and(onbeat)

@@ -31,7 +31,8 @@ run=$!
 # Cycles are recorded from the first one in Op, with everything granted.
 # Where that takes more than a minute, the judge shows what the run has said.
 looks=0
-while kill -0 $run && ! grep -qs "^[0-9]" /tmp/record && [ $looks -lt 300 ]; do
+has_rows() { onbeat export /tmp/record /tmp/rows.csv --force 2>/dev/null | grep -q "^[1-9]"; }
+while kill -0 $run && ! has_rows && [ $looks -lt 300 ]; do
     sleep 0.2
     looks=$((looks + 1))
 done
@@ -56,7 +57,8 @@ cat /tmp/said >&3
 result hits
 cat /tmp/hits >&3
 result record
-cut -d, -f1-3 /tmp/record >&3
+onbeat export /tmp/record /tmp/rows.csv --force >/dev/null
+cut -d, -f1-3 /tmp/rows.csv >&3
 
 kill $simulator
 wait $simulator

@@ -132,10 +132,10 @@ fn of_folder(folder: &Path) -> Result<Found, Failure> {
     }
     let entries = fs::read_dir(folder).map_err(|error| at(folder, error))?;
     let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-    files.retain(|path| path.extension().is_some_and(|it| it == "onbeat"));
+    files.retain(|path| path.extension().is_some_and(|it| it == "mcap"));
     files.sort();
     if files.is_empty() {
-        return Err(at(folder, "found no report.json and no recording (*.onbeat), expected one"));
+        return Err(at(folder, "found no report.json and no recording (*.mcap), expected one"));
     }
     let mut all = Found { title: format!("Recordings in {}", folder.display()), ..Found::default() };
     for file in &files {

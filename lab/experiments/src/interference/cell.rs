@@ -14,11 +14,10 @@ use serde_json::Value;
 
 use super::edges::edges_of_file;
 use super::judge::{Judgement, judge_file, judge_stream};
-use super::sweep::Swept;
 use super::{Beside, Interference, Places};
 use crate::child::ChildProcess;
 use crate::load::processes::Work;
-use crate::load::{Load, Loads};
+use crate::load::{HostMemory, Load, Loads, gpu};
 use crate::{Context, Error};
 
 /// Results of a cell.
@@ -35,6 +34,50 @@ pub(super) struct Cell {
     /// Place of the load in a sweep.
     #[serde(default)]
     pub(super) swept: Option<Swept>,
+}
+
+/// Place of a cell in a sweep.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Swept {
+    pub(super) kind: SweptSize,
+    pub(super) size: f64,
+}
+
+/// Size that is swept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum SweptSize {
+    /// Copies to a GPU from pinned memory, MB.
+    Pinned,
+    /// Copies to a GPU from ordinary memory, MB.
+    Pageable,
+    /// Memory bandwidth, read and written, GB/s.
+    Memory,
+}
+
+impl Swept {
+    /// Place of a load that is one of a sweep, by its size or its work.
+    pub(super) fn of(load: Load, work: Option<&Work>) -> Option<Self> {
+        let (kind, size) = match load {
+            Load::GpuCopies(HostMemory::Pinned, size) => (SweptSize::Pinned, gpu::SIZES[size] as f64 / 1e6),
+            Load::GpuCopies(_, size) => (SweptSize::Pageable, gpu::SIZES[size] as f64 / 1e6),
+            // Each byte copied is read and written.
+            Load::Memory | Load::MemoryPart(_) => (SweptSize::Memory, work?.rate * 2.0 * 1.048_576e-3),
+            _ => return None,
+        };
+        Some(Self { kind, size })
+    }
+}
+
+impl SweptSize {
+    pub(super) const ALL: [Self; 3] = [Self::Pinned, Self::Pageable, Self::Memory];
+
+    pub(super) const fn words(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Pinned => ("copies from pinned memory", "MB"),
+            Self::Pageable => ("copies from memory that is not pinned", "MB"),
+            Self::Memory => ("memory bandwidth used, read and written", "GB/s"),
+        }
+    }
 }
 
 /// Name of the recording of the observer.
@@ -266,3 +309,20 @@ pub(super) const AROUND: Duration = Duration::from_secs(3);
 
 /// Longest wait for a bring-up, also on a machine under load.
 const TIMEOUT: Duration = Duration::from_secs(60);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_load_has_its_place_by_its_size_or_its_work() {
+        let place = |load, work: Option<&Work>| Swept::of(load, work).map(|it| (it.kind, it.size));
+        assert_eq!(place(Load::GpuCopies(HostMemory::Pinned, 4), None), Some((SweptSize::Pinned, 2.6)));
+        assert_eq!(place(Load::GpuCopies(HostMemory::Pageable, 0), None), Some((SweptSize::Pageable, 0.5)));
+        let work = Work { rate: 1000.0, what: "MiB copied".to_owned() };
+        let (kind, size) = place(Load::MemoryPart(25), Some(&work)).unwrap();
+        assert!(kind == SweptSize::Memory && (size - 2.097_152).abs() < 1e-9, "{size}");
+        assert_eq!(place(Load::Memory, None), None, "it told nothing");
+        assert_eq!(place(Load::Cpu, Some(&work)), None);
+    }
+}

@@ -51,7 +51,7 @@ fn edges_of(file: impl BufRead) -> Result<Vec<Edges>, RecordingError> {
         let cycle = row[0].unsigned_abs();
         own.push(Arrival { cycle, at_ns: row[start].saturating_add(sum) });
         for input in &mut inputs {
-            input.see(reader.exact(input.column));
+            input.see(reader.exact(input.column).and_then(|time| u64::try_from(time).ok()));
         }
     }
     if inputs.is_empty() {
@@ -73,11 +73,7 @@ struct Columns {
 
 impl Columns {
     fn of(header: &Header) -> Result<Self, RecordingError> {
-        let wrong = |expected: &str, found: &str| RecordingError::Line {
-            line: 2,
-            expected: expected.to_owned(),
-            found: found.to_owned(),
-        };
+        let wrong = RecordingError::unexpected;
         if header.what != "cycle" {
             return Err(wrong("a recording of a cycle, as `onbeat run --record` makes it", &header.what));
         }
@@ -147,14 +143,23 @@ impl Input {
 mod tests {
     use super::*;
 
+    /// Header of a recording with this kind of rows, and a signal of this type.
+    fn header(what: &str, of: &str, frame_order: &str) -> Header {
+        let columns =
+            ["cycle", "release_ns", "start_ns", "receive_ns", "read_ns", "command_ns", "update_ns"]
+                .into_iter()
+                .chain(["write_ns", "transmit_ns", "signals:forced", "signal:rose"]);
+        let rose = serde_json::json!({ "name": "rose", "direction": "input", "type": of });
+        let facts =
+            serde_json::json!({ "period_ns": 1_000_000, "frame_order": frame_order, "signals": [rose] });
+        let facts = facts.as_object().unwrap().clone();
+        Header { what: what.to_owned(), columns: columns.map(str::to_owned).collect(), facts }
+    }
+
     /// A cycle of 1 ms with a jitter of 3 us. Its output rises every `wave` cycles at a terminal
-    /// with an independent clock; a time is seen two cycles later.
-    fn recording(wave: i64, frame_order: &str) -> String {
-        let mut text = format!(
-            "# onbeat recording 1\n# {{\"what\":\"cycle\",\"columns\":[\"cycle\",\"release_ns\",\"start_ns\",\"receive_ns\",\"read_ns\",\
-             \"command_ns\",\"update_ns\",\"write_ns\",\"transmit_ns\",\"signals:forced\",\"signal:rose\"],\"facts\":{{\"period_ns\":1000000,\
-             \"frame_order\":\"{frame_order}\",\"signals\":[{{\"name\":\"rose\",\"direction\":\"input\",\"type\":\"uint64\"}}]}}}}\n"
-        );
+    /// with an independent clock; a time is seen two cycles later, except in the `lost` cycles.
+    fn recording(header: &Header, wave: i64, lost: std::ops::Range<i64>) -> Vec<u8> {
+        let mut writer = record::RecordingWriter::begin(Vec::new(), header).unwrap();
         let late = |cycle: i64| [0, 3_000, 1_000, 6_000, 0][cycle as usize % 5];
         for cycle in 0..4_000_i64 {
             // How long the cycle reads differs, and not when it sends.
@@ -163,16 +168,19 @@ mod tests {
             let seen = (cycle - 2) / wave * wave;
             // Where floating-point numbers are 1024 apart, with an oscillator that is 20 ppm fast.
             let stamp = 9_000_000_000_000_000_000 + seen * 1_000_020 + late(seen.max(0)) + 70;
-            text += &format!("{cycle},{},{start},1,{read},3,4,60,9,0,{stamp}\n", cycle * 1_000_000);
+            let stamp = (!lost.contains(&cycle)).then_some(types::Value::Unsigned(stamp as u64));
+            let row = [cycle, cycle * 1_000_000, start, 1, read, 3, 4, 60, 9];
+            writer.row_with(&row, [Some(types::Value::Unsigned(0)), stamp]).unwrap();
         }
-        text
+        writer.finish(&record::Facts::new()).unwrap()
     }
 
     // feature(measure): times of a time-stamping input terminal, as a judge of the cycle beside its own stamps
     #[test]
     fn edges_have_the_jitter_of_the_cycle_by_another_clock() {
         for (wave, edges) in [(1, 3_999), (2, 1_999), (7, 571)] {
-            let found = edges_of(recording(wave, "reply_of_last_cycle").as_bytes()).unwrap();
+            let header = header("cycle", "uint64", "reply_of_last_cycle");
+            let found = edges_of(&recording(&header, wave, 0..0)[..]).unwrap();
             let [rose, own] = &found[..] else { panic!("{found:?}") };
             assert_eq!((rose.name.as_str(), own.name.as_str()), ("rose", OWN));
             assert_eq!((rose.cycles, rose.jitter.arrivals, rose.jitter.missing), (wave as u64, edges, 0));
@@ -185,20 +193,12 @@ mod tests {
 
     #[test]
     fn an_edge_that_was_not_seen_is_missing_and_no_time_is_none() {
-        let text = recording(2, "wait_for_reply");
-        // Cycles 1002 to 1005 bring nothing.
-        let lines = text.lines().map(|line| match line.split_once(',') {
-            Some(("1002" | "1003" | "1004" | "1005", _)) => {
-                line.rsplit_once(',').unwrap().0.to_owned() + ","
-            }
-            _ => line.to_owned(),
-        });
-        let found = edges_of((lines.collect::<Vec<_>>().join("\n") + "\n").as_bytes()).unwrap();
+        let header = |what, of| header(what, of, "wait_for_reply");
+        let found = edges_of(&recording(&header("cycle", "uint64"), 2, 1002..1006)[..]).unwrap();
         assert_eq!((found[0].jitter.missing, found[0].jitter.arrivals), (2, 1_997));
-        let none = edges_of(text.replace("uint64", "uint32").as_bytes()).unwrap();
+        let none = edges_of(&recording(&header("cycle", "uint32"), 2, 0..0)[..]).unwrap();
         assert!(none.is_empty(), "{none:?}");
-        let error =
-            edges_of(text.replace("\"what\":\"cycle\"", "\"what\":\"bus\"").as_bytes()).unwrap_err();
+        let error = edges_of(&recording(&header("bus", "uint64"), 2, 0..0)[..]).unwrap_err();
         assert!(error.to_string().contains("expected a recording of a cycle"), "{error}");
     }
 }

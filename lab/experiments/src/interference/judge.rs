@@ -154,11 +154,7 @@ enum By {
 
 impl Numbering {
     fn of(header: &Header) -> Result<Self, RecordingError> {
-        let wrong = |expected: &str, found: &str| RecordingError::Line {
-            line: 2,
-            expected: expected.to_owned(),
-            found: found.to_owned(),
-        };
+        let wrong = RecordingError::unexpected;
         if header.what != "bus" {
             return Err(wrong(
                 "a recording of a bus, as `onbeat simulate --record` makes it",
@@ -222,52 +218,58 @@ impl Numbering {
 mod tests {
     use super::*;
 
+    fn header(what: &str, bits: u64) -> Header {
+        let facts = serde_json::json!({ "period_ns": 1000, "cycle_number_bits": bits });
+        let columns = ["arrival_ns", "logical_address", "outputs"].map(str::to_owned).to_vec();
+        Header { what: what.to_owned(), columns, facts: facts.as_object().unwrap().clone() }
+    }
+
     /// Two frames a cycle, the first with a number of two bits; cycle 6 is missing, cycle 9 comes
-    /// twice.
-    fn recording(bits: u64) -> String {
-        let header = format!(
-            "# onbeat recording 1\n# {{\"what\":\"bus\",\"columns\":[\"arrival_ns\",\"logical_address\",\"outputs\"],\
-             \"facts\":{{\"period_ns\":1000,\"cycle_number_bits\":{bits}}}}}\n"
-        );
-        let cycle = |cycle: i64| {
+    /// `nine` times.
+    fn recording(header: &Header, nine: usize) -> Vec<u8> {
+        let mut writer = record::RecordingWriter::begin(Vec::new(), header).unwrap();
+        for cycle in (0..40).filter(|&cycle| cycle != 6) {
             let at = cycle * 1001 + cycle % 3;
             let outputs = if cycle < 3 { -1 } else { cycle % 4 };
-            let frame = format!("{at},65536,{outputs}\n");
-            let again = if cycle == 9 { frame.clone() } else { String::new() };
-            if cycle == 6 { String::new() } else { format!("{frame}{again}{},131072,-1\n", at + 20) }
-        };
-        let rows: String = (0..40).map(cycle).collect();
-        format!("{header}{rows}# {{\"kernel_dropped\":0}}\n")
+            for _ in 0..if cycle == 9 { nine } else { 1 } {
+                writer.row(&[at, 65536, outputs]).unwrap();
+            }
+            writer.row(&[at + 20, 131_072, -1]).unwrap();
+        }
+        let end = serde_json::json!({ "kernel_dropped": 0 });
+        writer.finish(end.as_object().unwrap()).unwrap()
     }
 
     #[test]
     fn cycles_are_distinguished_by_their_number() {
-        let mut looks = 0;
-        let judged = judge_stream(recording(2).as_bytes(), u64::MAX, |_| looks += 1).unwrap();
+        let (mut looks, file) = (0, recording(&header("bus", 2), 2));
+        let judged = judge_stream(&file[..], u64::MAX, |_| looks += 1).unwrap();
         assert_eq!((judged.jitter.arrivals, judged.jitter.missing, judged.repeated), (36, 1, 1));
         assert!(judged.numbered && judged.end["kernel_dropped"] == 0 && looks == 0);
         let ppm = judged.jitter.oscillator_difference_ppm().unwrap();
         assert!((ppm - 1000.0).abs() < 100.0, "{ppm}");
-        let some = judge_stream(recording(2).as_bytes(), 10, |_| ()).unwrap();
+        let some = judge_stream(&file[..], 10, |_| ()).unwrap();
         assert_eq!(some.jitter.arrivals, 10);
     }
 
     // feature(measure): `simulate --record`: any MainDevice's cycles with the kernel's time stamps
     #[test]
     fn cycles_of_any_main_device_are_distinguished_by_time() {
-        let judged =
-            judge_stream(recording(0).replace("9009,65536,1\n9009", "9009").as_bytes(), 100, |_| ());
-        let judged = judged.unwrap();
+        let judged = judge_stream(&recording(&header("bus", 0), 1)[..], 100, |_| ()).unwrap();
         assert_eq!((judged.jitter.arrivals, judged.jitter.missing, judged.numbered), (39, 1, false));
     }
 
     #[test]
     fn what_is_no_recording_of_a_bus_is_refused() {
-        let error = |text: &str| judge_stream(text.as_bytes(), 1, |_| ()).unwrap_err().to_string();
-        let text = recording(2);
-        assert!(error("hello").starts_with("line 1: "));
-        assert!(error(&text.replace("\"bus\"", "\"cycle\"")).contains("expected a recording of a bus"));
-        assert!(error(&text.replace("outputs", "outlets")).contains("a column outputs"));
-        assert!(error(&text.replace("period_ns", "period")).contains("the fact period_ns"));
+        let error = |file: &[u8]| judge_stream(file, 1, |_| ()).unwrap_err().to_string();
+        let of = |header: &Header| error(&recording(header, 1));
+        assert!(error(b"hello").starts_with("expected a recording"));
+        assert!(of(&header("cycle", 2)).contains("expected a recording of a bus"));
+        let mut other = header("bus", 2);
+        "outlets".clone_into(&mut other.columns[2]);
+        assert!(of(&other).contains("a column outputs"));
+        let mut other = header("bus", 2);
+        other.facts.remove("period_ns");
+        assert!(of(&other).contains("the fact period_ns"));
     }
 }

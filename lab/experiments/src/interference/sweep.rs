@@ -3,62 +3,15 @@
 
 use report::numbers::microseconds;
 use report::{Plot, Row, Section, Series, Table};
-use serde::{Deserialize, Serialize};
 
-use super::cell::Cell;
-use crate::load::processes::Work;
-use crate::load::{HostMemory, Load, gpu};
-
-/// Place of a cell in a sweep.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Swept {
-    kind: Kind,
-    size: f64,
-}
-
-/// Size that is swept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-enum Kind {
-    /// Copies to a GPU from pinned memory, MB.
-    Pinned,
-    /// Copies to a GPU from ordinary memory, MB.
-    Pageable,
-    /// Memory bandwidth, read and written, GB/s.
-    Memory,
-}
-
-impl Swept {
-    /// Place of a load that is one of a sweep, by its size or its work.
-    pub(super) fn of(load: Load, work: Option<&Work>) -> Option<Self> {
-        let (kind, size) = match load {
-            Load::GpuCopies(HostMemory::Pinned, size) => (Kind::Pinned, gpu::SIZES[size] as f64 / 1e6),
-            Load::GpuCopies(_, size) => (Kind::Pageable, gpu::SIZES[size] as f64 / 1e6),
-            // Each byte copied is read and written.
-            Load::Memory | Load::MemoryPart(_) => (Kind::Memory, work?.rate * 2.0 * 1.048_576e-3),
-            _ => return None,
-        };
-        Some(Self { kind, size })
-    }
-}
-
-impl Kind {
-    const ALL: [Self; 3] = [Self::Pinned, Self::Pageable, Self::Memory];
-
-    const fn words(self) -> (&'static str, &'static str) {
-        match self {
-            Self::Pinned => ("copies from pinned memory", "MB"),
-            Self::Pageable => ("copies from memory that is not pinned", "MB"),
-            Self::Memory => ("memory bandwidth used, read and written", "GB/s"),
-        }
-    }
-}
+use super::cell::{Cell, SweptSize};
 
 /// Tables, lines and plots of the sweeps among these cells.
 pub(super) fn sections(cells: &[&Cell], at: &str) -> Vec<Section> {
-    Kind::ALL.into_iter().flat_map(|kind| of_kind(kind, cells, at)).collect()
+    SweptSize::ALL.into_iter().flat_map(|kind| of_kind(kind, cells, at)).collect()
 }
 
-fn of_kind(kind: Kind, cells: &[&Cell], at: &str) -> Vec<Section> {
+fn of_kind(kind: SweptSize, cells: &[&Cell], at: &str) -> Vec<Section> {
     let size = |cell: &&Cell| cell.swept.filter(|it| it.kind == kind).map(|it| it.size);
     let swept: Vec<(f64, &Cell)> = cells.iter().filter_map(|cell| Some((size(cell)?, *cell))).collect();
     // One size is no sweep.
@@ -140,17 +93,5 @@ mod tests {
         assert!(slope.abs() < 1e-9 && share < 1e-9, "{slope} {share}");
         assert_eq!(line(&[(1.0, 2.0), (1.0, 3.0)]), None);
         assert_eq!(line(&[]), None);
-    }
-
-    #[test]
-    fn a_load_has_its_place_by_its_size_or_its_work() {
-        let place = |load, work: Option<&Work>| Swept::of(load, work).map(|it| (it.kind, it.size));
-        assert_eq!(place(Load::GpuCopies(HostMemory::Pinned, 4), None), Some((Kind::Pinned, 2.6)));
-        assert_eq!(place(Load::GpuCopies(HostMemory::Pageable, 0), None), Some((Kind::Pageable, 0.5)));
-        let work = Work { rate: 1000.0, what: "MiB copied".to_owned() };
-        let (kind, size) = place(Load::MemoryPart(25), Some(&work)).unwrap();
-        assert!(kind == Kind::Memory && (size - 2.097_152).abs() < 1e-9, "{size}");
-        assert_eq!(place(Load::Memory, None), None, "it told nothing");
-        assert_eq!(place(Load::Cpu, Some(&work)), None);
     }
 }

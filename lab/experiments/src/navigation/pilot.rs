@@ -158,7 +158,7 @@ fn sent_to_wheels(state: &State, description: &Description) -> Twist {
 /// Path of a log of this name.
 #[must_use]
 pub fn log_path(directory: &Path, name: &str) -> PathBuf {
-    directory.join(format!("{name}.onbeat"))
+    directory.join(format!("{name}.mcap"))
 }
 
 /// Interval between two reads of the pose: the actuator task's period.

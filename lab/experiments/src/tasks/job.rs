@@ -9,7 +9,6 @@ use rt::profile::RealTimeProfile;
 use rt::task::{CreateError, Periods, Settings, Task};
 
 use super::outside::Output;
-use super::set::Busy;
 use super::share::Shared;
 use crate::clocks::thread_time;
 use serde::{Deserialize, Serialize};
@@ -25,6 +24,37 @@ pub(crate) struct Job {
     /// not seen.
     #[serde(default)]
     pub(crate) outside: [u64; 2],
+}
+
+/// Way in which a job is busy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Busy {
+    /// In blocks of elapsed time of at most 0.1 ms, as the paper spins: a preempted block ends when
+    /// so much time has passed.
+    Blocks,
+    /// Until its thread has used so much processor time.
+    ProcessorTime,
+}
+
+impl Busy {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Blocks, Self::ProcessorTime];
+
+    /// Name in tables.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Blocks => "blocks of elapsed time",
+            Self::ProcessorTime => "processor time",
+        }
+    }
+
+    /// Name in files.
+    pub(crate) const fn slug(self) -> &'static str {
+        match self {
+            Self::Blocks => "blocks",
+            Self::ProcessorTime => "processor-time",
+        }
+    }
 }
 
 /// Settings of a task's thread.

@@ -10,7 +10,7 @@ use rt::clock::{Clock, MonotonicClock};
 use schedulability::{Policy, Task, TaskSet};
 use types::time::nanoseconds;
 
-use super::job::{self, Job, Plan};
+use super::job::{self, Busy, Job, Plan};
 use super::outside::Toggle;
 use super::share::Share;
 use crate::Error;
@@ -27,37 +27,6 @@ pub struct Periodic {
     pub period: Duration,
     /// Busy time of each job.
     pub execution: Duration,
-}
-
-/// Way in which a job is busy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Busy {
-    /// In blocks of elapsed time of at most 0.1 ms, as the paper spins: a preempted block ends when
-    /// so much time has passed.
-    Blocks,
-    /// Until its thread has used so much processor time.
-    ProcessorTime,
-}
-
-impl Busy {
-    /// Both.
-    pub const ALL: [Self; 2] = [Self::Blocks, Self::ProcessorTime];
-
-    /// Name in tables.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Blocks => "blocks of elapsed time",
-            Self::ProcessorTime => "processor time",
-        }
-    }
-
-    /// Name in files.
-    pub(crate) const fn slug(self) -> &'static str {
-        match self {
-            Self::Blocks => "blocks",
-            Self::ProcessorTime => "processor-time",
-        }
-    }
 }
 
 /// Task sets of the paper by name, as `onbeat analyse` reads them.

@@ -286,7 +286,7 @@ mod tests {
             period: Duration::from_millis(1),
             duration: Duration::from_secs(1),
         };
-        let mut measured = Measured::new(&cell, 1_000_000, cycles, "PM-paper.onbeat".into());
+        let mut measured = Measured::new(&cell, 1_000_000, cycles, "PM-paper.mcap".into());
         measured.granted = granted.to_owned();
         measured
     }

@@ -23,7 +23,7 @@ impl Folder {
 
     /// The recording of this name.
     pub fn recording(&self, name: &str) -> Recording {
-        onbeat_experiments::runner::read(&self.0.join(format!("{name}.onbeat"))).unwrap()
+        onbeat_experiments::runner::read(&self.0.join(format!("{name}.mcap"))).unwrap()
     }
 
     /// Number of recordings.

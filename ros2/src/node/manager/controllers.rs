@@ -6,34 +6,8 @@ use ipc::description::{ControllerDescription, Description};
 use types::{BaseKind, ControllerKind};
 
 use super::broadcasters::{self, Broadcaster};
-use crate::messages::controller_manager::{ControllerState, LifecycleState, SwitchControllerRequest};
-
-/// State of a controller, as lifecycle_msgs/State has them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum State {
-    Unconfigured,
-    Inactive,
-    Active,
-}
-
-impl State {
-    const fn label(self) -> &'static str {
-        match self {
-            Self::Unconfigured => "unconfigured",
-            Self::Inactive => "inactive",
-            Self::Active => "active",
-        }
-    }
-
-    pub(super) fn message(self) -> LifecycleState {
-        let id = match self {
-            Self::Unconfigured => 1,
-            Self::Inactive => 2,
-            Self::Active => 3,
-        };
-        LifecycleState { id, label: self.label().to_owned() }
-    }
-}
+use super::hardware::{State, command_interfaces, update_rate};
+use crate::messages::controller_manager::{ControllerState, SwitchControllerRequest};
 
 /// Controllers by their places in the description, then the broadcasters, and their states; `None`
 /// where one is not loaded.
@@ -267,19 +241,6 @@ pub(super) fn type_of(controller: &ControllerDescription, robot: &Description) -
     types(controller.kind, robot.base.as_ref().map(|base| base.kind)).swap_remove(0)
 }
 
-/// Names of the command interfaces that a controller claims.
-pub(super) fn command_interfaces(controller: &ControllerDescription, robot: &Description) -> Vec<String> {
-    let interface = match controller.kind {
-        Some(ControllerKind::JointEffort) => "effort",
-        Some(ControllerKind::JointVelocity | ControllerKind::DiffDrive | ControllerKind::OmniDrive) => {
-            "velocity"
-        }
-        _ => "position",
-    };
-    let axes = controller.axes.iter().filter_map(|&axis| robot.axes.get(axis));
-    axes.map(|axis| format!("{}/{interface}", axis.name)).collect()
-}
-
 /// The loaded controllers, as `list_controllers` reports them.
 pub(super) fn list(controllers: &Controllers, robot: &Description) -> Vec<ControllerState> {
     let update_rate = update_rate(robot);
@@ -319,11 +280,6 @@ pub(super) fn list(controllers: &Controllers, robot: &Description) -> Vec<Contro
         })
     });
     states.chain(broadcasters).collect()
-}
-
-/// Cycles a second.
-pub(super) fn update_rate(robot: &Description) -> u16 {
-    (1_000_000_000 / robot.period_ns.max(1)).min(u16::MAX.into()) as u16
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! The robot as the one hardware component of ros2_control that it is, and its interfaces.
 
-use ipc::description::Description;
+use ipc::description::{ControllerDescription, Description};
 use ipc::state::NO_CONTROLLER;
+use types::ControllerKind;
 
-use super::controllers::{State, command_interfaces, update_rate};
 use crate::messages::controller_manager::{
     HardwareComponentState, HardwareInterface, LifecycleState, NamedLifecycleState,
 };
@@ -98,10 +98,55 @@ pub(super) fn target(name: &str, asked: &LifecycleState, robot: &Description) ->
     }
 }
 
+/// State of a controller, as lifecycle_msgs/State has them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    Unconfigured,
+    Inactive,
+    Active,
+}
+
+impl State {
+    pub(super) const fn label(self) -> &'static str {
+        match self {
+            Self::Unconfigured => "unconfigured",
+            Self::Inactive => "inactive",
+            Self::Active => "active",
+        }
+    }
+
+    pub(super) fn message(self) -> LifecycleState {
+        let id = match self {
+            Self::Unconfigured => 1,
+            Self::Inactive => 2,
+            Self::Active => 3,
+        };
+        LifecycleState { id, label: self.label().to_owned() }
+    }
+}
+
+/// Names of the command interfaces that a controller claims.
+pub(super) fn command_interfaces(controller: &ControllerDescription, robot: &Description) -> Vec<String> {
+    let interface = match controller.kind {
+        Some(ControllerKind::JointEffort) => "effort",
+        Some(ControllerKind::JointVelocity | ControllerKind::DiffDrive | ControllerKind::OmniDrive) => {
+            "velocity"
+        }
+        _ => "position",
+    };
+    let axes = controller.axes.iter().filter_map(|&axis| robot.axes.get(axis));
+    axes.map(|axis| format!("{}/{interface}", axis.name)).collect()
+}
+
+/// Cycles a second.
+pub(super) fn update_rate(robot: &Description) -> u16 {
+    (1_000_000_000 / robot.period_ns.max(1)).min(u16::MAX.into()) as u16
+}
+
 #[cfg(test)]
 mod tests {
     use ipc::description::{AxisDescription, ControllerDescription, SignalDescription};
-    use types::{ControllerKind, CyclicMode};
+    use types::CyclicMode;
 
     use super::*;
 

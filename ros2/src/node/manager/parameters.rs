@@ -4,7 +4,8 @@
 use ipc::description::Description;
 
 use super::broadcasters;
-use super::controllers::{types, update_rate};
+use super::controllers::types;
+use super::hardware::update_rate;
 use crate::messages::parameter::{
     ListParametersResult, Parameter, ParameterDescriptor, ParameterValue, kind,
 };

@@ -18,10 +18,11 @@ use types::{AxisMode, BaseKind, ControllerKind, InterlockKind};
 
 use super::position::some_share;
 use super::{active, held_axis, place, powerless};
-use crate::commands::{Keyboard, first_state};
+use crate::commands::top::Keyboard;
 use crate::failure::Failure;
 use crate::output;
 use crate::stop::Stop;
+use crate::target::first_state;
 
 /// Moves an axis (CSP or CSV) or the base while a key is held: arrows, + and - for the speed, q to
 /// end. An axis is jogged slowly, whatever controller is active, also in set-up mode or before it

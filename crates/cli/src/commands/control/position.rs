@@ -13,14 +13,15 @@ use ipc::message::trajectory::{
 };
 use ipc::state::{State, TrajectoryStatus};
 use types::ControllerKind;
+use types::number::Rounded;
 
 use super::reasons::hindrance;
 use super::{LOOK, active, held_axis, place, powerless};
 use crate::arguments::share;
-use crate::commands::first_state;
 use crate::failure::Failure;
 use crate::output;
 use crate::stop::Stop;
+use crate::target::first_state;
 
 /// Moves axes to positions in one smooth motion, all at the same time, and waits for its end.
 /// Ctrl-C stops them. A `joint_trajectory` controller of these axes must be active.
@@ -124,7 +125,15 @@ impl Move {
                 && !(lowest..=highest).contains(&to)
             {
                 return Err(Failure::new(format!(
-                    "{to} rad for axis \"{name}\", expected {lowest} to {highest} rad, its limits"
+                    "{} rad for axis \"{name}\", expected {lowest} to {highest} rad, its limits",
+                    Rounded(to)
+                )));
+            }
+            // Beyond that a count of its encoder is less than the rounding of the number.
+            if to.abs() > FARTHEST {
+                return Err(Failure::new(format!(
+                    "{} rad for axis \"{name}\", expected a position from -{FARTHEST:e} to {FARTHEST:e} rad",
+                    Rounded(to)
                 )));
             }
             legs.push(Leg { axis, from, to });
@@ -319,6 +328,9 @@ const SHARE: f64 = 0.95;
 /// Shortest motion, so that a short way is no jerk.
 const SHORTEST: Duration = Duration::from_millis(500);
 
+/// Farthest position that an axis without limits is sent to, rad.
+const FARTHEST: f64 = 1e9;
+
 /// Longest motion.
 const LONGEST: Duration = Duration::from_secs(3600);
 
@@ -334,6 +346,10 @@ const REST: Duration = Duration::from_secs(10);
 
 #[cfg(test)]
 mod tests {
+    use ipc::description::AxisDescription;
+    use ipc::state::Axis;
+    use types::CyclicMode;
+
     use super::*;
 
     /// Peaks of 10 t^3 - 15 t^4 + 6 t^5 by differences.
@@ -355,6 +371,23 @@ mod tests {
             let top = shares.iter().copied().fold(0.0, f64::max);
             assert!((0.99..1.001).contains(&top), "{way}: {shares:?}");
         }
+    }
+
+    #[test]
+    fn an_axis_without_limits_is_not_sent_beyond_a_range() {
+        let axis = AxisDescription::new("wheel", CyclicMode::Position, 1.0, 1.0);
+        let description = Description { axes: vec![axis], ..Description::default() };
+        let state = State { axes: vec![Axis::default()], ..State::default() };
+        let legs = |position: &str| {
+            let pairs = vec!["wheel".to_owned(), position.to_owned()];
+            Move { pairs, by: false, degrees: false, speed: 0.1 }.legs(&description, &state)
+        };
+        let told = |position| legs(position).map(drop).unwrap_err().to_string();
+        let expected = "rad for axis \"wheel\", expected a position from -1e9 to 1e9 rad";
+        for position in ["1e300", "-1e300"] {
+            assert_eq!(told(position), format!("{position} {expected}"));
+        }
+        assert_eq!(legs("1e9").map(|it| it.len()).ok(), Some(1));
     }
 
     #[test]

@@ -71,7 +71,7 @@ pub(super) fn run(
     let probed = wakeup_latencies(&configuration, stop.flag(), |cycle, latency| {
         latencies.record(latency, cycle);
         line.show(|| {
-            let worst = latencies.maximum().map_or(String::new(), super::verdict::time);
+            let worst = latencies.maximum().map_or(String::new(), time);
             let (past, all) = (started.elapsed().as_secs_f64(), duration.as_secs_f64());
             format!("probing CPU {cpu}: {past:.0} of {all:.0} s, worst wake-up so far {worst} late")
         });
@@ -106,4 +106,15 @@ pub(super) fn run(
 fn busy(cpu: usize, before: std::io::Result<Usage>, after: std::io::Result<Usage>) -> Option<Shares> {
     let busy = after.ok()?.since(&before.ok()?);
     busy.of(cpu)
+}
+
+/// A time for people: three digits are enough.
+pub(super) fn time(ns: u64) -> String {
+    let ns = ns as f64;
+    match ns {
+        ns if ns < 1e3 => format!("{ns} ns"),
+        ns if ns < 1e6 => format!("{:.1} us", ns / 1e3),
+        ns if ns < 1e9 => format!("{:.2} ms", ns / 1e6),
+        ns => format!("{:.2} s", ns / 1e9),
+    }
 }

@@ -8,7 +8,7 @@ use textwrap::Options;
 
 use super::Diagnosis;
 use super::mend::Mended;
-use super::probe::Probed;
+use super::probe::{Probed, time};
 use super::verdict::Verdict;
 use crate::words::{USUAL_COLUMNS, columns};
 
@@ -39,7 +39,7 @@ pub(super) fn verdict(probed: &Probed, verdict: &Verdict) -> String {
         text += &page.wrapped(&line, "  ", "    ");
     }
     let colour = if verdict.holds { GREEN } else { RED };
-    let sentence = format!("A cycle of {}: {}.", verdict::time(probed.period_ns), verdict.words);
+    let sentence = format!("A cycle of {}: {}.", time(probed.period_ns), verdict.words);
     text += &page.coloured(colour, &page.wrapped(&sentence, "  ", "    "));
     text += &page.wrapped(&verdict.confidence, "  ", "    ");
     match &verdict.advice {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use machine::check::{Finding, Severity};
 use types::number::grouped;
 
-use super::probe::Probed;
+use super::probe::{Probed, time};
 
 /// Verdict on the machine and the period.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -151,17 +151,6 @@ pub(super) fn lines(probed: &Probed) -> Vec<String> {
             .push(format!("{} cycles were not counted: the machine was too busy", grouped(probed.dropped)));
     }
     lines
-}
-
-/// A time for people: three digits are enough.
-pub(super) fn time(ns: u64) -> String {
-    let ns = ns as f64;
-    match ns {
-        ns if ns < 1e3 => format!("{ns} ns"),
-        ns if ns < 1e6 => format!("{:.1} us", ns / 1e3),
-        ns if ns < 1e9 => format!("{:.2} ms", ns / 1e6),
-        ns => format!("{:.2} s", ns / 1e9),
-    }
 }
 
 fn seconds(seconds: f64) -> String {

@@ -16,7 +16,7 @@ use super::Cycle;
 use super::bytes::{self, Form};
 use crate::arguments::{RunningCycle, a_period_at_least, lasting, time};
 use crate::failure::Failure;
-use crate::output::{self, Printer};
+use crate::printer::{Printer, print_until_stop};
 use crate::stop::Stop;
 use crate::words::signals;
 
@@ -201,7 +201,7 @@ impl Cycle {
         while !stop.is_requested() && begin.elapsed() < TIMEOUT {
             if let Some(state) = self.attached.state().read().ok().filter(&wanted) {
                 if self.wanted.len() < state.signals.len() {
-                    output::print_until_stop(self.lines(&state), stop)?;
+                    print_until_stop(self.lines(&state), stop)?;
                 }
                 return Ok(true);
             }

@@ -11,11 +11,11 @@ use ethercat::al_status_code::AlStatusCode;
 use ethercat::main_device::{BringUpPhase, CableEnd, Event};
 use ethercat::time::Instant;
 use ipc::bus::Severity;
+use onbeat::compose::findings::kept_off_words;
 use robot::RobotConfig;
 use serde_json::json;
 
 use super::interface::Interface;
-use super::trouble;
 use crate::journal::{self, Fields};
 use crate::words::live_line::Voice;
 use crate::words::moment::TimeOfDay;
@@ -276,7 +276,7 @@ impl Chronicle {
                 continue;
             };
             let (name, drive) = (self.names.axis(number), self.names.sub_device(axis.sub_device));
-            let why = trouble::kept_off_words(why);
+            let why = kept_off_words(why);
             let words = format!("axis \"{name}\" at {drive} remains in {state}: {why}");
             let what = json!({ "event": "not_enabled", "cycle": status.cycle, "at_ns": now.as_nanos(), "axis": number });
             let mut fields = Fields::new();

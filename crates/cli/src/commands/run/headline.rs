@@ -61,7 +61,7 @@ impl Headline<'_> {
         Timing::of(late, self.worst().filter(|_| self.has_timing), self.period())
     }
 
-    /// What ran, and how it ended.
+    /// Robot, axes, cycles, link and number of failures.
     fn ran(&self) -> String {
         let Self { robot, summary, .. } = self;
         let parts = match robot.axes.len() {
@@ -116,7 +116,7 @@ impl Headline<'_> {
         text
     }
 
-    /// What to do next; nothing after a long run on a wire without a failure.
+    /// Next step for the user; none after a long run on a wire without a failure.
     fn next(&self) -> Option<&'static str> {
         let Self { summary, .. } = self;
         let is_simulated = summary.conditions.link.starts_with(SIMULATED);

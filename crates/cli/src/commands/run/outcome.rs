@@ -10,7 +10,7 @@ use control::signal::Counters;
 use diagnose::{Explanation, LateCycle};
 use ethercat::cia402::State;
 use ethercat::main_device::ReceptionCounters;
-use ipc::bus::{SubDeviceStatus, SyncStatus};
+use ipc::bus::SubDeviceStatus;
 use ipc::controller::ControllerCounters;
 use ipc::diagnostics::TaskDiagnostics;
 use onbeat::compose::names::part_names;
@@ -21,6 +21,7 @@ use serde::Serialize;
 use types::LockState;
 
 use super::hold::{OverrunOutcome, ProfileOutcome};
+use super::parts::{AxisOutcome, SubDeviceOutcome, axes_table, troubles};
 use super::trouble::Standing;
 use crate::failure::Failure;
 use crate::words;
@@ -59,34 +60,6 @@ pub(super) struct Outcome<'a> {
     /// Source of all of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     explain: Option<&'a Explanation>,
-}
-
-/// An axis in the last cycle before the stop.
-#[derive(Serialize)]
-pub(super) struct AxisOutcome<'a> {
-    pub(super) name: &'a str,
-    pub(super) mode: &'static str,
-    /// "no answer" of a drive that did not: only its past is known.
-    pub(super) state: String,
-    /// Reason that supervision has the axis.
-    pub(super) stop: Option<String>,
-    /// Axis that it was stopped with.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) stopped_with: Option<&'a str>,
-    /// Reason that it is not enabled though its controller wants it to be.
-    pub(super) not_enabled: Option<String>,
-    /// Error code of a drive in fault, object 0x603F.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) error_code: Option<u16>,
-    /// The same in words.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) error: Option<String>,
-    /// Rad.
-    pub(super) position: f64,
-    /// Rad/s.
-    pub(super) velocity: f64,
-    /// N m; none where its drive does not map it.
-    pub(super) torque: Option<f64>,
 }
 
 /// Lock of the cycle to the reference clock, and that clock against this host's.
@@ -156,24 +129,6 @@ struct SignalOutcome<'a> {
 struct SignalCounters {
     clamped: u64,
     refused: u64,
-}
-
-/// A SubDevice in the last cycle before the stop.
-#[derive(Serialize)]
-pub(super) struct SubDeviceOutcome<'a> {
-    pub(super) name: &'a str,
-    /// Its process data came and went, or it reported that it is not in Op.
-    pub(super) answers: bool,
-    /// AL state, as it was read last.
-    pub(super) state: String,
-    /// AL status code (ETG.1000.6, Table 11), read with it.
-    pub(super) al_status_code: u16,
-    /// Its SYNC0, if it has one, and the cycle's frame against it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) sync0: Option<SyncStatus>,
-    /// The same of SYNC1.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) sync1: Option<SyncStatus>,
 }
 
 /// One thing that went wrong.
@@ -306,8 +261,8 @@ impl<'a> Outcome<'a> {
         }
         text += &self.clock_lock.line().unwrap_or_default();
         text += &self.controller.map(super::controller::table).unwrap_or_default();
-        text += &super::parts::axes_table(&self.axes);
-        text += &wrapped(&super::parts::troubles(&self.axes, &self.sub_devices), "    ");
+        text += &axes_table(&self.axes);
+        text += &wrapped(&troubles(&self.axes, &self.sub_devices), "    ");
         text += &super::tasks::table(self.tasks);
         if let Some(explanation) = self.explain {
             let _ = write!(text, "\n{explanation}");

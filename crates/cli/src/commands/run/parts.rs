@@ -5,9 +5,54 @@ use std::fmt::Write as _;
 use ethercat::al::AlState;
 use ethercat::al_status_code::AlStatusCode;
 use ethercat::cia402::State;
-use ipc::bus::SubDeviceStatus;
+use ipc::bus::{SubDeviceStatus, SyncStatus};
+use serde::Serialize;
 
-use super::outcome::{AxisOutcome, SubDeviceOutcome};
+/// An axis in the last cycle before the stop.
+#[derive(Serialize)]
+pub(super) struct AxisOutcome<'a> {
+    pub(super) name: &'a str,
+    pub(super) mode: &'static str,
+    /// "no answer" of a drive that did not: only its past is known.
+    pub(super) state: String,
+    /// Reason that supervision has the axis.
+    pub(super) stop: Option<String>,
+    /// Axis that it was stopped with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) stopped_with: Option<&'a str>,
+    /// Reason that it is not enabled though its controller wants it to be.
+    pub(super) not_enabled: Option<String>,
+    /// Error code of a drive in fault, object 0x603F.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) error_code: Option<u16>,
+    /// The same in words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) error: Option<String>,
+    /// Rad.
+    pub(super) position: f64,
+    /// Rad/s.
+    pub(super) velocity: f64,
+    /// N m; none where its drive does not map it.
+    pub(super) torque: Option<f64>,
+}
+
+/// A SubDevice in the last cycle before the stop.
+#[derive(Serialize)]
+pub(super) struct SubDeviceOutcome<'a> {
+    pub(super) name: &'a str,
+    /// Its process data came and went, or it reported that it is not in Op.
+    pub(super) answers: bool,
+    /// AL state, as it was read last.
+    pub(super) state: String,
+    /// AL status code (ETG.1000.6, Table 11), read with it.
+    pub(super) al_status_code: u16,
+    /// Its SYNC0, if it has one, and the cycle's frame against it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) sync0: Option<SyncStatus>,
+    /// The same of SYNC1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) sync1: Option<SyncStatus>,
+}
 
 /// Most rows of the table, and most names of a reason: JSON has them all.
 const MOST_LISTED: usize = 12;

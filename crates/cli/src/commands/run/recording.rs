@@ -14,8 +14,8 @@ const RECORD: &str = "Record: see docs/recordings.md";
 
 #[derive(Args, Debug)]
 pub(super) struct Recording {
-    /// Record every measured cycle to this file: timing, axes and signals; for `onbeat report`,
-    /// `analyse` and `export`, or as MCAP if it ends in .mcap
+    /// Record every measured cycle to this file, as MCAP: timing, axes and signals; for Foxglove,
+    /// PlotJuggler, `onbeat report`, `analyse` and `export`
     #[arg(long, help_heading = RECORD, value_name = "FILE")]
     record: Option<PathBuf>,
 

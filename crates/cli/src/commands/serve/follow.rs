@@ -15,8 +15,8 @@ use super::bus;
 use super::channels::Channels;
 use super::hub::{Hub, Slot};
 use super::picture::{self, Times};
-use crate::commands::{STILL, Which};
 use crate::failure::Failure;
+use crate::target::{STILL, Which};
 
 /// Time from one message with rows to the next.
 const ROWS: Duration = Duration::from_millis(33);

@@ -13,7 +13,7 @@ use types::state::{BringUpPhase, DriveState, StopReason};
 use types::{LockState, Value};
 
 use super::exposition::{Family, Page};
-use crate::commands::Which;
+use crate::target::Which;
 
 /// Page of the cycle named `which`.
 ///

@@ -58,7 +58,7 @@ impl OnDemand {
 
 /// Says what takes place until the segment is gone.
 fn say(reports: &Receiver<Report>, targets: &Targets) {
-    for Report { at, fault } in reports {
+    for Report { at, fault, .. } in reports {
         output::say(Notice::Fault { at, fault: fault.named(targets) });
     }
 }

@@ -48,6 +48,9 @@ const WHAT: &str = "bus";
 /// | `outputs` | watched outputs while in Op; bit 0, of the cycle number, changes every cycle |
 const COLUMNS: [&str; 6] = ["frame", "arrival_ns", "bytes", "generation", "logical_address", "outputs"];
 
+/// Time without a frame after which rows in memory are written.
+const IDLE: Duration = Duration::from_secs(1);
+
 type Row = [i64; COLUMNS.len()];
 
 /// Rows between the serving thread and the writer: sixteen seconds of 4 kHz and more.
@@ -202,6 +205,7 @@ fn write<W: Write>(
     end: &Receiver<Facts>,
     taken: &Taken,
 ) -> io::Result<()> {
+    let (mut waiting, mut idle) = (0, Duration::ZERO);
     loop {
         // Asked before emptying: what was stored before it is found below.
         let last = rows.is_abandoned();
@@ -210,10 +214,14 @@ fn write<W: Write>(
             file.row(&row)?;
             written += 1;
         }
-        if written > 0 {
-            // A process killed at any time leaves what came up to now.
+        waiting += written;
+        idle = if written > 0 { Duration::ZERO } else { idle + LOOK_EVERY };
+        // A process killed at any time leaves what came up to a second before.
+        if idle > IDLE && !file.is_flushed() {
             file.flush()?;
-            taken.add(written);
+        }
+        if file.is_flushed() {
+            taken.add(std::mem::take(&mut waiting));
         }
         if last {
             return end.recv().map_or(Ok(()), |end| file.finish(&end).map(drop));

@@ -56,7 +56,7 @@ impl Kept {
 
 /// With the feature `recording`.
 impl Robot {
-    /// Records every cycle in Op to this file: its timing, axes and signals.
+    /// Records every cycle in Op to this file, as MCAP: its timing, axes and signals.
     pub fn record(mut self, path: impl Into<PathBuf>) -> Self {
         self.settings.recording.path = Some(path.into());
         self

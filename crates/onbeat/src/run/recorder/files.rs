@@ -84,15 +84,15 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("onbeat-names-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         let others = [
-            "arm.onbeat",
-            "arm-2026.onbeat",
-            "arm-20251121T074027.123Z-notes.onbeat",
-            "x-20251121T074027.123Z-late.onbeat",
+            "arm.mcap",
+            "arm-2026.mcap",
+            "arm-20251121T074027.123Z-notes.mcap",
+            "x-20251121T074027.123Z-late.mcap",
         ];
         // Of a clock that was ahead.
-        let old = "arm-20991121T074027.123Z-late.onbeat";
+        let old = "arm-20991121T074027.123Z-late.mcap";
         others.iter().chain([&old]).for_each(|name| fs::write(folder.join(name), "").unwrap());
-        let names = Names::new(&folder.join("arm.onbeat"), 2);
+        let names = Names::new(&folder.join("arm.mcap"), 2);
         let create = |kind| {
             std::thread::sleep(std::time::Duration::from_millis(20));
             let path = names.path(&Cause { cycle: 1, kind, sentence: String::new() });
@@ -105,7 +105,7 @@ mod tests {
         assert!(second.exists() && third.exists());
         assert!(others.iter().all(|name| folder.join(name).exists()));
         let name = third.file_name().unwrap().to_str().unwrap();
-        assert!(name.starts_with("arm-2") && name.ends_with("Z-command.onbeat"), "{name}");
+        assert!(name.starts_with("arm-2") && name.ends_with("Z-command.mcap"), "{name}");
         fs::remove_dir_all(folder).unwrap();
     }
 
@@ -115,7 +115,7 @@ mod tests {
         assert_eq!(names.folder, Path::new("."));
         assert!(
             names.is_one("arm-20251121T074027.123Z-late")
-                && !names.is_one("arm-20251121T074027.123Z-late.onbeat")
+                && !names.is_one("arm-20251121T074027.123Z-late.mcap")
         );
     }
 }

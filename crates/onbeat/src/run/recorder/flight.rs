@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use record::recording::{Facts, Header};
-use record::{CycleRecord, Format, FormatWriter, Mark, cycles};
+use record::{CycleRecord, Mark, RecordingWriter, cycles};
 use serde_json::json;
 use types::Value;
 
@@ -60,7 +60,6 @@ const LONGEST_MORE: Duration = Duration::from_secs(60);
 /// The recorder at work, in the writer's thread.
 pub(super) struct Flight {
     header: Header,
-    format: Format,
     names: Names,
     eye: Eye,
     before_ns: u64,
@@ -85,7 +84,7 @@ struct Row {
 /// A recording that is being written.
 struct Writes {
     path: PathBuf,
-    file: FormatWriter<BufWriter<File>>,
+    file: RecordingWriter<BufWriter<File>>,
     causes: Vec<Cause>,
     rows: u64,
     /// Release of the newest row.
@@ -106,7 +105,6 @@ impl Flight {
         Ok(Self {
             eye,
             header,
-            format: Format::of(path),
             names: Names::new(path, settings.kept),
             before_ns: types::time::nanoseconds(before),
             after_ns: types::time::nanoseconds(settings.after),
@@ -203,7 +201,7 @@ impl Flight {
         let words = json!({ "cycle": cause.cycle, "cause": cause.kind, "sentence": cause.sentence });
         header.facts.insert("trigger".to_owned(), words);
         let file = File::options().write(true).create_new(true).open(path)?;
-        let file = FormatWriter::begin(self.format, BufWriter::with_capacity(BUFFER, file), &header)?;
+        let file = RecordingWriter::begin(BufWriter::with_capacity(BUFFER, file), &header)?;
         let now = self.last.back().map_or(0, |row| row.record.release_ns);
         let end_ns = now + self.after_ns;
         let latest_end_ns = end_ns + types::time::nanoseconds(LONGEST_MORE);
@@ -215,13 +213,6 @@ impl Flight {
         let mut marks = self.marks.iter().filter(|mark| mark.at_ns() >= begin);
         marks.try_for_each(|mark| writes.file.mark(mark))?;
         Ok(writes)
-    }
-
-    /// Hands over the rows written so far.
-    pub(super) fn flush(&mut self) -> Option<String> {
-        let writes = self.writes.as_mut()?;
-        let (failed, path) = (writes.file.flush().err(), writes.path.clone());
-        failed.map(|error| self.fail(error, &path))
     }
 
     /// Ends the recording that is being written, if there is one.

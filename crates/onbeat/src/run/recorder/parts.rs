@@ -1,14 +1,12 @@
 //! A recording in parts: files of a bounded size, a bounded number of them, so that a run may be
 //! recorded for a year.
 
-use std::cell::Cell;
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
 
 use record::recording::{Facts, Header};
-use record::{CycleRecord, Format, FormatWriter, Mark, cycles};
+use record::{CycleRecord, Mark, RecordingWriter, cycles};
 use types::Value;
 
 use super::BUFFER;
@@ -31,7 +29,6 @@ impl RecordingParts {
 /// The parts as they are written.
 pub(super) struct Parts {
     header: Header,
-    format: Format,
     names: Names,
     size: u64,
     /// The current part, once there is something for it.
@@ -42,27 +39,8 @@ pub(super) struct Parts {
 
 struct Part {
     path: PathBuf,
-    file: FormatWriter<Counted>,
-    bytes: Rc<Cell<u64>>,
+    file: RecordingWriter<BufWriter<File>>,
     rows: u64,
-}
-
-/// A file that counts written bytes.
-struct Counted {
-    file: BufWriter<File>,
-    bytes: Rc<Cell<u64>>,
-}
-
-impl Write for Counted {
-    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
-        let written = self.file.write(buffer)?;
-        self.bytes.set(self.bytes.get() + written as u64);
-        Ok(written)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
-    }
 }
 
 impl Parts {
@@ -70,7 +48,7 @@ impl Parts {
     pub(super) fn new(settings: RecordingParts, path: &Path, header: Header) -> Self {
         let names = Names::new(path, settings.kept);
         let size = settings.size.max(RecordingParts::LEAST);
-        Self { header, format: Format::of(path), names, size, now: None, files: 0 }
+        Self { header, names, size, now: None, files: 0 }
     }
 
     pub(super) fn row(
@@ -78,7 +56,7 @@ impl Parts {
         record: &CycleRecord,
         values: impl Iterator<Item = Option<Value>>,
     ) -> io::Result<()> {
-        if self.now.as_ref().is_some_and(|part| part.bytes.get() >= self.size) {
+        if self.now.as_ref().is_some_and(|part| part.file.bytes() >= self.size) {
             self.end(&Facts::new())?;
         }
         let part = self.part()?;
@@ -90,9 +68,14 @@ impl Parts {
         self.part()?.file.mark(mark)
     }
 
-    /// False if the rows are not in the file yet.
-    pub(super) fn flush(&mut self) -> io::Result<bool> {
-        self.now.as_mut().map_or(Ok(true), |part| part.file.flush())
+    /// True if all rows and marks are in a file.
+    pub(super) fn is_flushed(&self) -> bool {
+        self.now.as_ref().is_none_or(|part| part.file.is_flushed())
+    }
+
+    /// Writes what is in memory to the file.
+    pub(super) fn flush(&mut self) -> io::Result<()> {
+        self.now.as_mut().map_or(Ok(()), |part| part.file.flush())
     }
 
     /// Ends the part that is written, with these facts of its end.
@@ -108,15 +91,14 @@ impl Parts {
         if self.now.is_none() {
             let path = self.names.part();
             let file = File::options().write(true).create_new(true).open(&path)?;
-            let bytes = Rc::new(Cell::new(0));
-            let file = Counted { file: BufWriter::with_capacity(BUFFER, file), bytes: Rc::clone(&bytes) };
+            let file = BufWriter::with_capacity(BUFFER, file);
             self.files += 1;
             let mut header = self.header.clone();
             header.facts.insert("part".to_owned(), self.files.into());
-            let file = FormatWriter::begin(self.format, file, &header)?;
+            let file = RecordingWriter::begin(file, &header)?;
             // The part that is begun counts as one of the kept parts.
             self.names.remove_oldest(&path)?;
-            self.now = Some(Part { path, file, bytes, rows: 0 });
+            self.now = Some(Part { path, file, rows: 0 });
         }
         self.now.as_mut().ok_or_else(|| io::ErrorKind::NotFound.into())
     }

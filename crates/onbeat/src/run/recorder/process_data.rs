@@ -13,6 +13,7 @@ use crate::compose::signals::described;
 
 /// Signals in a recording, in addition to the timing of each cycle.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum RecordedSignals {
     /// None, and no axes: timing alone.
     None,

@@ -7,7 +7,7 @@ use types::signal::{Flow, OnStale, OutputBehaviour, Writer};
 use types::{Signal, Value, ValueType};
 
 use super::super::Checked;
-use super::entry::Found;
+use super::FoundEntry;
 use crate::error::Problem;
 use crate::field::Number;
 use crate::model::{NamedSignal, SignalWriter};
@@ -16,7 +16,7 @@ use crate::model::{NamedSignal, SignalWriter};
 pub(super) fn flow(
     entry: &NamedSignal,
     signal: &Signal,
-    found: &Found<'_>,
+    found: &FoundEntry<'_>,
     limited: Option<&str>,
 ) -> Checked<Flow> {
     let place = |value: &Option<Spanned<toml::Value>>| value.as_ref().map(Spanned::span);

@@ -7,16 +7,10 @@ use ethercat::pdo::{Direction, PdoEntry, PdoField, PdoMapping};
 use types::ValueType;
 
 use super::super::Checked;
+use super::FoundEntry;
 use super::value;
 use crate::error::Problem;
 use crate::model::{NamedSignal, SignalEntry};
-
-/// An entry, and where it lies.
-pub(super) struct Found<'a> {
-    pub(super) direction: Direction,
-    pub(super) entry: Cow<'a, PdoEntry>,
-    pub(super) field: PdoField,
-}
 
 /// Entries of all elements: an entry that is wider than a number is split into this many parts,
 /// else it and the following entries. One number may be several channels of one bit, as its type
@@ -26,7 +20,7 @@ pub(super) fn find_all<'a>(
     count: usize,
     mapping: &'a PdoMapping,
     samples: u8,
-) -> Checked<Vec<Found<'a>>> {
+) -> Checked<Vec<FoundEntry<'a>>> {
     let first = find(signal, mapping, samples)?;
     if let Some(found) = sampled(signal, count, &first, mapping, samples)? {
         return Ok(found);
@@ -43,7 +37,7 @@ pub(super) fn find_all<'a>(
             let expected = "a number of elements that divides its bits, with at most 64 bits each";
             return Err(Problem::new(signal.elements_place(), found, expected, "correct elements"));
         }
-        let part = |number| Found {
+        let part = |number| FoundEntry {
             direction: first.direction,
             entry: Cow::Owned(PdoEntry {
                 bit_length: width as u8,
@@ -55,7 +49,7 @@ pub(super) fn find_all<'a>(
         return Ok((0..count).map(part).collect());
     }
     let direction = first.direction;
-    let found = |(entry, field)| Found { direction, entry: Cow::Borrowed(entry), field };
+    let found = |(entry, field)| FoundEntry { direction, entry: Cow::Borrowed(entry), field };
     // In the order of the PDOs: with several SyncManagers that is not the order of the bits.
     let before = |it: &(&PdoEntry, PdoField)| it.1 != first.field;
     let is_there = |it: &(&PdoEntry, PdoField)| it.0.index != 0;
@@ -81,10 +75,10 @@ pub(super) fn find_all<'a>(
 fn sampled<'a>(
     signal: &NamedSignal,
     count: usize,
-    first: &Found<'a>,
+    first: &FoundEntry<'a>,
     mapping: &'a PdoMapping,
     samples: u8,
-) -> Checked<Option<Vec<Found<'a>>>> {
+) -> Checked<Option<Vec<FoundEntry<'a>>>> {
     let direction = first.direction;
     let behind = mapping.sampled_channels(direction, samples).into_iter().find_map(|channel| {
         let place = channel.iter().position(|(_, field)| *field == first.field)?;
@@ -105,7 +99,7 @@ fn sampled<'a>(
             format!("at most {}, the samples that \"{sub_device}\" has there each cycle", behind.len());
         return Err(Problem::new(signal.elements_place(), found, expected, "correct elements"));
     }
-    let found = |(entry, field)| Found { direction, entry: Cow::Borrowed(entry), field };
+    let found = |(entry, field)| FoundEntry { direction, entry: Cow::Borrowed(entry), field };
     Ok(Some(behind.into_iter().take(count).map(found).collect()))
 }
 
@@ -123,9 +117,9 @@ fn channels(mapping: &PdoMapping, direction: Direction, samples: u8) -> Vec<(&Pd
 fn joined<'a>(
     signal: &NamedSignal,
     count: usize,
-    first: &Found<'a>,
+    first: &FoundEntry<'a>,
     mapping: &PdoMapping,
-) -> Checked<Option<Found<'a>>> {
+) -> Checked<Option<FoundEntry<'a>>> {
     let value_type = signal.value_type.as_ref().map(value::named_type).transpose()?;
     let (Some(ValueType::Unsigned(bits @ 2..)), Some(_), 1, 1) =
         (value_type, &signal.channel, count, first.field.bit_length)
@@ -154,14 +148,14 @@ fn joined<'a>(
         let at = signal.value_type.as_ref().map_or_else(|| signal.place(), Spanned::span);
         return Err(Problem::new(at, found, expected, "correct type"));
     }
-    Ok(Some(Found {
+    Ok(Some(FoundEntry {
         direction: first.direction,
         entry: Cow::Owned(PdoEntry { bit_length: bits, data_type: 0, ..first.entry.clone().into_owned() }),
         field: PdoField { bit_offset: place, bit_length: bits.into() },
     }))
 }
 
-fn find<'a>(signal: &NamedSignal, mapping: &'a PdoMapping, samples: u8) -> Checked<Found<'a>> {
+fn find<'a>(signal: &NamedSignal, mapping: &'a PdoMapping, samples: u8) -> Checked<FoundEntry<'a>> {
     let directions: &[Direction] = match signal.direction {
         None => &[Direction::Input, Direction::Output],
         Some(Direction::Input) => &[Direction::Input],
@@ -179,11 +173,11 @@ fn by_object<'a>(
     wanted: SignalEntry,
     mapping: &'a PdoMapping,
     directions: &[Direction],
-) -> Checked<Found<'a>> {
+) -> Checked<FoundEntry<'a>> {
     let SignalEntry { index, sub_index } = wanted;
     let all = || {
         directions.iter().flat_map(|&direction| {
-            let found = move |(entry, field)| Found { direction, entry: Cow::Borrowed(entry), field };
+            let found = move |(entry, field)| FoundEntry { direction, entry: Cow::Borrowed(entry), field };
             mapping.entries(direction).filter(|(it, _)| it.index != 0).map(found)
         })
     };
@@ -212,7 +206,7 @@ fn by_channel<'a>(
     number: i64,
     (mapping, samples): (&'a PdoMapping, u8),
     directions: &[Direction],
-) -> Checked<Found<'a>> {
+) -> Checked<FoundEntry<'a>> {
     let channels = |direction| channels(mapping, direction, samples);
     let counts: Vec<_> = directions
         .iter()
@@ -230,12 +224,14 @@ fn by_channel<'a>(
     };
     let place = usize::try_from(number).ok().and_then(|number| number.checked_sub(1));
     let found = place.and_then(|place| channels(direction).get(place).copied());
-    found.map(|(entry, field)| Found { direction, entry: Cow::Borrowed(entry), field }).ok_or_else(|| {
-        let found = format!("channel {number} for the signal \"{}\"", signal.name.get_ref());
-        let expected =
-            format!("1 to {most}, the {direction} channels of \"{}\"", signal.sub_device.get_ref());
-        Problem::new(signal.place(), found, expected, "correct channel")
-    })
+    found.map(|(entry, field)| FoundEntry { direction, entry: Cow::Borrowed(entry), field }).ok_or_else(
+        || {
+            let found = format!("channel {number} for the signal \"{}\"", signal.name.get_ref());
+            let expected =
+                format!("1 to {most}, the {direction} channels of \"{}\"", signal.sub_device.get_ref());
+            Problem::new(signal.place(), found, expected, "correct channel")
+        },
+    )
 }
 
 fn ambiguous(signal: &NamedSignal) -> Problem {

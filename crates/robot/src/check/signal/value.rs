@@ -7,7 +7,7 @@ use types::signal::Scaling;
 use types::{Signal, ValueType};
 
 use super::super::Checked;
-use super::entry::Found;
+use super::FoundEntry;
 use crate::error::Problem;
 use crate::field::Number;
 use crate::model::NamedSignal;
@@ -27,8 +27,8 @@ const USUAL: [&str; 11] =
     ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float", "double"];
 
 /// Type in the file, which must be as wide as the entry; else the type of the entry.
-pub(super) fn value_type(signal: &NamedSignal, found: &Found<'_>) -> Checked<ValueType> {
-    let Found { entry, .. } = found;
+pub(super) fn value_type(signal: &NamedSignal, found: &FoundEntry<'_>) -> Checked<ValueType> {
+    let FoundEntry { entry, .. } = found;
     let name = signal.name.get_ref();
     if !(1..=64).contains(&entry.bit_length) {
         let found = format!("signal \"{name}\" on {entry}");

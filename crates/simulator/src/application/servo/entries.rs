@@ -3,7 +3,7 @@
 use ethercat::cia402::object::*;
 use ethercat::sdo_abort::AbortCode;
 
-use super::objects::{POSITION_ACTUAL_INTERNAL_VALUE, SIMULATION};
+use super::objects::{ERROR_HISTORY_LENGTH, POSITION_ACTUAL_INTERNAL_VALUE, SIMULATION};
 use crate::coe::{EntryId, ObjectDictionary, common};
 
 /// Handles of the entries that an axis uses; all axes share 0x1001 and 0x1003.
@@ -175,6 +175,3 @@ fn errors(dictionary: &ObjectDictionary) -> Result<[EntryId; ERROR_HISTORY_LENGT
     }
     Ok(errors)
 }
-
-/// Errors that 0x1003 keeps.
-pub(super) const ERROR_HISTORY_LENGTH: usize = 8;

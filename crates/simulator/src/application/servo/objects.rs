@@ -8,7 +8,6 @@ use ethercat::pdo::{MAPPING_INPUTS, MAPPING_OUTPUTS, Pdo, PdoMapping};
 use ethercat::wire::coe::AccessRights;
 
 use super::ServoDescription;
-use super::entries::ERROR_HISTORY_LENGTH;
 use super::homing::METHODS;
 use super::own_limits::WHOLE_RANGE;
 use crate::application::description::{DescriptionError, add_mapping};
@@ -397,3 +396,6 @@ pub fn default_mapping_of(axes: u8) -> PdoMapping {
         inputs: (0..axes).map(|axis| pdo(MAPPING_INPUTS, 3, axis, "TxPDO", inputs)).collect(),
     }
 }
+
+/// Errors that 0x1003 keeps.
+pub(super) const ERROR_HISTORY_LENGTH: usize = 8;

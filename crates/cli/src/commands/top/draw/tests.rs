@@ -284,6 +284,16 @@ fn help_is_shown_and_hidden_parts_are_reachable() {
 }
 
 #[test]
+fn an_axis_without_data_shows_no_velocity_and_no_torque() {
+    let mut picture = base();
+    picture.state.axes.truncate(1);
+    assert!(shown(&picture, View::default(), 200, 50).contains("12.346    3.951   0.420"));
+    picture.state.axes[0].fresh = false;
+    let found = shown(&picture, View::default(), 200, 50);
+    assert!(found.contains("12.346        -       -"), "{found}");
+}
+
+#[test]
 fn curves_of_axes_go_from_their_lowest_to_their_highest() {
     let mut picture = base();
     picture.history.axes = vec![[0.0, 1.0, f64::NAN, 2.0].into(), [3.0; 2].into(), [].into()];

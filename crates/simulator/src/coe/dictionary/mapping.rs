@@ -13,9 +13,9 @@ use ethercat::pdo::{
 use ethercat::sdo_abort::AbortCode;
 use ethercat::wire::coe::AccessRights;
 
-use super::data_type::DataType;
-use super::dictionary::{EntryId, ObjectDictionary};
-use super::object::{Entry, Object, numbered};
+use super::super::data_type::DataType;
+use super::super::object::{Entry, Object, numbered};
+use super::{EntryId, ObjectDictionary};
 
 /// Direction of process data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -118,7 +118,7 @@ fn length<T>(items: &[T]) -> u8 {
 }
 
 /// Checks of mapping and assignment on a write, in addition to the checks of every entry.
-pub(super) fn check_write(
+pub(in crate::coe) fn check_write(
     dictionary: &ObjectDictionary,
     index: u16,
     sub_index: u8,
@@ -243,7 +243,7 @@ impl CopyPlan {
 
     /// Gives the dictionary its own copy of each mapped object, so that no value of process data
     /// allocates.
-    pub(super) fn own(&self, dictionary: &mut ObjectDictionary) {
+    pub(in crate::coe) fn own(&self, dictionary: &mut ObjectDictionary) {
         self.steps.iter().for_each(|(_, _, id)| dictionary.own(*id));
     }
 
@@ -266,7 +266,7 @@ impl CopyPlan {
     }
 
     /// The same, without entries that have the same bytes as `before`.
-    pub(super) fn take_changed(
+    pub(in crate::coe) fn take_changed(
         &self,
         dictionary: &mut ObjectDictionary,
         process_data: &[u8],
@@ -290,7 +290,7 @@ impl CopyPlan {
 }
 
 /// Copies `bits` bits, least significant first, or none if either end does not hold them all.
-pub(super) fn copy_bits(from: &[u8], from_bit: usize, to: &mut [u8], to_bit: usize, bits: usize) {
+pub(in crate::coe) fn copy_bits(from: &[u8], from_bit: usize, to: &mut [u8], to_bit: usize, bits: usize) {
     if from_bit + bits > 8 * from.len() || to_bit + bits > 8 * to.len() {
         return;
     }
@@ -311,7 +311,7 @@ pub(super) fn copy_bits(from: &[u8], from_bit: usize, to: &mut [u8], to_bit: usi
 mod tests {
     use ethercat::al::AlState;
 
-    use super::super::object::READ_WRITE;
+    use super::super::super::object::READ_WRITE;
     use super::*;
 
     fn pdo(index: u16, values: &[u32]) -> Pdo {

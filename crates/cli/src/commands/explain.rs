@@ -1,0 +1,79 @@
+//! `onbeat explain`: why cycles of a running cycle were late.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+use ipc::bus::{Outcome, Service};
+use ipc::client::Client;
+use robot::{Overrides, RobotConfig};
+use serde::Serialize;
+use types::late::LateReport;
+use types::time::nanoseconds;
+
+use crate::arguments::{RunningCycle, lasting};
+use crate::failure::Failure;
+use crate::output;
+use crate::target::Which;
+use crate::words::lateness::{self, Remedy};
+
+/// Names the cycles that were late, the cause of each, and the remedies. A run with --explain knows
+/// the threads and interrupts by name; any other run answers from its records and counters. The
+/// cycle does nothing for it.
+#[derive(Args, Debug)]
+pub(crate) struct Explain {
+    /// Robot file of the cycle; without it the cycle that runs
+    #[arg(value_name = "ROBOT.toml", conflicts_with_all = ["cycle", "iface"])]
+    robot: Option<PathBuf>,
+
+    /// Look back this far; 10 min at most
+    #[arg(long, value_name = "TIME", value_parser = lasting, default_value = "1min")]
+    last: Duration,
+
+    /// Print a JSON object
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    of: RunningCycle,
+}
+
+/// The answer for programs.
+#[derive(Serialize)]
+struct Answer<'a> {
+    /// Name of the cycle.
+    name: &'a str,
+    /// Its process.
+    process: u32,
+    #[serde(flatten)]
+    report: &'a LateReport,
+    remedies: Vec<Remedy>,
+}
+
+impl Explain {
+    pub(crate) fn execute(self) -> Result<(), Failure> {
+        let attached = self.find()?;
+        let last_ns = nanoseconds(self.last);
+        let Outcome::Late(report) = attached.bus()?.call(Service::Late { last_ns })? else {
+            return Err(Failure::new(
+                "the cycle gave another answer, expected its late cycles: use the onbeat that runs it",
+            ));
+        };
+        if self.json {
+            let answer = Answer {
+                name: attached.name(),
+                process: attached.process(),
+                report: &report,
+                remedies: lateness::remedies(&report.by_cause),
+            };
+            return output::print(serde_json::to_string_pretty(&answer)? + "\n");
+        }
+        output::print(output::shown(&lateness::text(&report, self.last)).into_owned())
+    }
+
+    fn find(&self) -> Result<Client, Failure> {
+        let Some(robot) = &self.robot else { return self.of.find() };
+        let robot = RobotConfig::read_or_built_in(Some(Path::new(robot)), Overrides::default())?;
+        Ok(Which(Some(&robot.ipc.name)).find()?)
+    }
+}

@@ -1,0 +1,157 @@
+//! Records of an MCAP file one after the other, in constant memory, up to where the file ends.
+
+use std::io::{self, BufRead, Read};
+
+use mcap::records::op;
+
+use super::{RecordingError, is_text_recording};
+
+/// Reads the records of an MCAP file, those in chunks too.
+pub(super) struct FileRecords<R> {
+    file: R,
+    /// Bytes read.
+    at: u64,
+    chunk: Option<Chunk>,
+    /// Content of the record that was read last.
+    pub(super) data: Vec<u8>,
+    is_over: bool,
+    /// True behind data that zeros follow: the last record may have some.
+    pub(super) ends_in_zeros: bool,
+}
+
+/// A chunk that is being read.
+struct Chunk {
+    /// Bytes of its records that are not read.
+    left: u64,
+    checksum: crc32fast::Hasher,
+    expected: u64,
+}
+
+impl<R: BufRead> FileRecords<R> {
+    /// Reads the magic bytes.
+    ///
+    /// # Errors
+    /// A file that does not begin as MCAP files do; I/O errors of the reader.
+    pub(super) fn open(mut file: R) -> Result<Self, RecordingError> {
+        let mut begin = Vec::new();
+        file.by_ref().take(mcap::MAGIC.len() as u64).read_to_end(&mut begin)?;
+        if begin != mcap::MAGIC {
+            file.take(LINE).read_until(b'\n', &mut begin)?;
+            if is_text_recording(&begin) {
+                return Err(RecordingError::Text);
+            }
+            let text = String::from_utf8_lossy(&begin);
+            let found = text.lines().next().unwrap_or_default().chars().take(60).collect();
+            return Err(RecordingError::NoRecording { found });
+        }
+        Ok(Self {
+            file,
+            at: begin.len() as u64,
+            chunk: None,
+            data: Vec::new(),
+            is_over: false,
+            ends_in_zeros: false,
+        })
+    }
+
+    /// Reads a record and returns its kind: [`op::CHUNK`] at the end of one. `None` where the file
+    /// ends, in the middle of a record too.
+    ///
+    /// # Errors
+    /// The place that is not as in MCAP files; I/O errors of the reader.
+    pub(super) fn next(&mut self) -> Result<Option<u8>, RecordingError> {
+        loop {
+            if let Some(chunk) = self.chunk.take_if(|chunk| chunk.left == 0) {
+                if chunk.expected != 0 && u64::from(chunk.checksum.finalize()) != chunk.expected {
+                    return Err(self.damaged("a chunk with the right checksum"));
+                }
+                return Ok(Some(op::CHUNK));
+            }
+            if self.is_over || !self.read(HEAD)? {
+                return Ok(None);
+            }
+            let kind = self.data[0];
+            let length = number(&self.data[1..]);
+            // A file system that lost its power may leave zeros behind the data.
+            if kind == 0 && length == 0 {
+                self.ends_in_zeros = true;
+                return Ok(None);
+            }
+            if let Some(chunk) = &mut self.chunk {
+                chunk.checksum.update(&self.data);
+                match chunk.left.checked_sub(HEAD).and_then(|left| left.checked_sub(length)) {
+                    Some(left) => chunk.left = left,
+                    None => return Err(self.damaged("a record that ends in its chunk")),
+                }
+            } else if kind == op::CHUNK {
+                if !self.begin_chunk(length)? {
+                    return Ok(None);
+                }
+                continue;
+            }
+            if length > LONGEST {
+                return Err(self.damaged("a record of 64 MiB at most"));
+            }
+            if !self.read(length)? {
+                return Ok(None);
+            }
+            if let Some(chunk) = &mut self.chunk {
+                chunk.checksum.update(&self.data);
+            } else if kind == op::FOOTER {
+                self.is_over = true;
+                // A program that writes into a pipe may still be at its end.
+                io::copy(&mut self.file, &mut io::sink())?;
+            }
+            return Ok(Some(kind));
+        }
+    }
+
+    /// Reads the head of a chunk; false where the file ends.
+    fn begin_chunk(&mut self, length: u64) -> Result<bool, RecordingError> {
+        const TIMES_AND_SIZE: u64 = 8 + 8 + 8;
+        const CHECKSUM_AND_LENGTH: u64 = 4 + 4;
+        if !self.read(TIMES_AND_SIZE)? || !self.read(CHECKSUM_AND_LENGTH)? {
+            return Ok(false);
+        }
+        let (expected, compression) = (number(&self.data[..4]), number(&self.data[4..]));
+        if compression != 0 {
+            return Err(self.damaged("chunks that are not compressed (`mcap decompress`)"));
+        }
+        if !self.read(8)? {
+            return Ok(false);
+        }
+        let left = number(&self.data);
+        if length.checked_sub(TIMES_AND_SIZE + CHECKSUM_AND_LENGTH + 8) != Some(left) {
+            return Err(self.damaged("a chunk as long as its records"));
+        }
+        self.chunk = Some(Chunk { left, checksum: crc32fast::Hasher::new(), expected });
+        Ok(true)
+    }
+
+    /// Reads so many bytes; false where the file ends.
+    fn read(&mut self, length: u64) -> io::Result<bool> {
+        self.data.clear();
+        let read = self.file.by_ref().take(length).read_to_end(&mut self.data)?;
+        self.at += read as u64;
+        Ok(read as u64 == length)
+    }
+
+    /// Damage before the place that was read last.
+    pub(super) fn damaged(&self, expected: &'static str) -> RecordingError {
+        RecordingError::Damaged { at: self.at, expected }
+    }
+}
+
+/// A number of eight bytes at most, the lowest first.
+fn number(bytes: &[u8]) -> u64 {
+    bytes.iter().rev().fold(0, |sum, &byte| (sum << 8) | u64::from(byte))
+}
+
+/// Bytes in front of a record: its kind, and its length.
+const HEAD: u64 = 1 + 8;
+
+/// Bytes of a record at most.
+const LONGEST: u64 = 64 << 20;
+
+/// Bytes of the first line of another file.
+const LINE: u64 = 256;

@@ -1,0 +1,157 @@
+//! Messages of a row: which column is in which message.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value as Json;
+
+use crate::process_data::{Column, FORCED, OF_AXIS, STATE_OF_AXIS, is_process_data};
+use crate::recording::{Facts, Header};
+
+/// Places of columns in the messages of a row. Places of process data count from its first column.
+#[derive(Debug, Default)]
+pub(super) struct Layout {
+    /// Columns of whole numbers; process data follows them.
+    pub(super) whole: usize,
+    /// Columns of process data.
+    pub(super) width: usize,
+    /// Columns `release_ns` and `start_ns`, if there are both.
+    pub(super) times: Option<(usize, usize)>,
+    /// Column with the instant of a row, and true if it is on CLOCK_MONOTONIC.
+    pub(super) instant: Option<(usize, bool)>,
+    /// Place of [`FORCED`].
+    pub(super) forced: Option<usize>,
+    pub(super) axes: Vec<Axis>,
+    pub(super) signals: Vec<Signal>,
+}
+
+/// An axis, and the places of its quantities.
+#[derive(Debug)]
+pub(super) struct Axis {
+    pub(super) name: String,
+    pub(super) quantities: [Option<usize>; OF_AXIS.len()],
+    pub(super) state: [Option<usize>; STATE_OF_AXIS.len()],
+}
+
+/// A signal, and the places of its value and of its force.
+#[derive(Debug)]
+pub(super) struct Signal {
+    pub(super) name: String,
+    pub(super) value: usize,
+    pub(super) force: Option<usize>,
+    /// Whole numbers of 64 bits, which a `float64` rounds.
+    pub(super) whole: Option<Whole>,
+}
+
+/// Whole numbers of 64 bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Whole {
+    Unsigned,
+    Signed,
+}
+
+impl Layout {
+    /// Layout of a recording with this header.
+    ///
+    /// # Errors
+    /// Columns that no message has, in words: expected, found.
+    pub(super) fn of(header: &Header) -> Result<Self, (&'static str, String)> {
+        if header.what.contains('/') || ["events", "late"].contains(&header.what.as_str()) {
+            return Err(("a kind of rows that is no other topic", header.what.clone()));
+        }
+        let whole = header.columns.iter().position(|it| is_process_data(it));
+        let (whole, process_data) = header.columns.split_at(whole.unwrap_or(header.columns.len()));
+        if header.columns.iter().collect::<BTreeSet<_>>().len() < header.columns.len() {
+            return Err(("columns with different names", header.columns.join(",")));
+        }
+        if !process_data.is_empty() && (whole.is_empty() || !process_data.iter().any(|it| it == FORCED)) {
+            let expected =
+                "columns of process data behind at least one other, and among them signals:forced";
+            return Err((expected, header.columns.join(",")));
+        }
+        let place = |name: &str| whole.iter().position(|column| column == name);
+        let instant = INSTANTS.iter().find_map(|&(name, monotonic)| Some((place(name)?, monotonic)));
+        let mut layout = Self {
+            whole: whole.len(),
+            width: process_data.len(),
+            times: place("release_ns").zip(place("start_ns")),
+            instant,
+            ..Self::default()
+        };
+        for (place, column) in process_data.iter().enumerate() {
+            layout.add(place, column, &header.facts).ok_or_else(|| (KNOWN, column.clone()))?;
+        }
+        Ok(layout)
+    }
+
+    /// Adds a column of process data; `None` if no message has it.
+    fn add(&mut self, place: usize, column: &str, facts: &Facts) -> Option<()> {
+        match Column::of(column)? {
+            Column::Signal(name) => {
+                let name = name.to_owned();
+                let whole = whole(facts, &name);
+                self.signals.push(Signal { name, value: place, force: None, whole });
+            }
+            Column::Force(name) => {
+                self.signals.iter_mut().find(|it| it.name == name)?.force = Some(place);
+            }
+            Column::Axis(name, quantity, _) => {
+                let at = self.axes.iter().position(|it| it.name == name);
+                let at = at.unwrap_or_else(|| {
+                    let (quantities, state) = Default::default();
+                    self.axes.push(Axis { name: name.to_owned(), quantities, state });
+                    self.axes.len() - 1
+                });
+                let axis = &mut self.axes[at];
+                let of_feedback = OF_AXIS.iter().position(|(it, _)| *it == quantity);
+                let of_state = STATE_OF_AXIS.iter().position(|it| *it == quantity);
+                match (of_feedback, of_state) {
+                    (Some(at), _) => axis.quantities[at] = Some(place),
+                    (None, at) => axis.state[at?] = Some(place),
+                }
+            }
+            Column::Other if column == FORCED => self.forced = Some(place),
+            Column::Other => return None,
+        }
+        Some(())
+    }
+
+    /// Fields of the message of a row: its columns, and numbers derived from them.
+    pub(super) fn row_schema(&self, columns: &[String]) -> String {
+        let field = |name: &String| {
+            let letter = |it: char| if it.is_ascii_alphanumeric() { it.to_ascii_lowercase() } else { '_' };
+            format!("int64 {}\n", name.chars().map(letter).collect::<String>())
+        };
+        let mut schema: String = columns[..self.whole].iter().map(field).collect();
+        if self.times.is_some() {
+            schema += "int64 wakeup_latency_ns\nint64 period_ns\nint64 signals_forced\n";
+        } else if self.forced.is_some() {
+            schema += "int64 signals_forced\n";
+        }
+        schema
+    }
+
+    /// Numbers in the message of a row.
+    pub(super) fn numbers(&self) -> usize {
+        self.whole + if self.times.is_some() { 3 } else { usize::from(self.forced.is_some()) }
+    }
+}
+
+/// Kind of whole numbers of 64 bits that the signal of this name has, if it has them.
+fn whole(facts: &Facts, name: &str) -> Option<Whole> {
+    match described(facts, name)?["type"].as_str()? {
+        "uint64" => Some(Whole::Unsigned),
+        "int64" => Some(Whole::Signed),
+        _ => None,
+    }
+}
+
+/// Description of the signal of this name.
+pub(super) fn described<'a>(facts: &'a Facts, name: &str) -> Option<&'a Json> {
+    facts.get("signals")?.as_array()?.iter().find(|signal| signal["name"] == name)
+}
+
+/// Columns with the instant of a row, and true for those on CLOCK_MONOTONIC.
+const INSTANTS: [(&str, bool); 3] = [("release_ns", true), ("arrival_ns", false), ("time_ns", true)];
+
+const KNOWN: &str =
+    "process data of a signal, of the force of a signal before it, or of an axis, as axis:x.position";
