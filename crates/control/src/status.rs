@@ -12,7 +12,6 @@ use types::RingStatus;
 
 use crate::clock_lock::{LockReport, ReferenceReport};
 use crate::controller::AxisReport;
-use crate::ipc::report;
 use rt::newest::{Reader, Writer, newest};
 
 /// Status at the end of one cycle.
@@ -126,7 +125,7 @@ impl Status {
     /// Takes the reports of the axes from their words in a publication.
     pub(crate) fn read_axes(&mut self, words: &[u64]) {
         for (axis, read) in self.axes.iter_mut().zip(decode_axes(words)) {
-            *axis = report(&read);
+            *axis = AxisReport::of(&read);
         }
     }
 
@@ -166,7 +165,7 @@ pub fn status_cell(sub_devices: usize, axes: usize) -> (StatusWriter, StatusRead
 /// A status, with its axes in the words of the publication.
 #[derive(Clone, Debug)]
 struct Published {
-    /// Its axes are those of the words.
+    /// Without the axes, which are in the words.
     bus: Status,
     axes: Box<[u64]>,
 }
@@ -176,8 +175,8 @@ struct Published {
 pub struct StatusWriter(Writer<Published>);
 
 impl StatusWriter {
-    /// Replaces the status; `status` has the SubDevices the cell was made for. Its axes are those
-    /// of `axes`, their words in a publication ([`ipc::state::Rows::of_axes`]).
+    /// Replaces the status; `status` has the SubDevices the cell was made for. `axes` are the words
+    /// of its axes in a publication ([`ipc::state::Rows::of_axes`]).
     pub fn publish(&mut self, status: &Status, axes: &[u64]) {
         self.0.write(|newest| {
             newest.bus.copy_bus_from(status);
@@ -215,7 +214,6 @@ mod tests {
     use types::state::InputLevel;
 
     use crate::controller::{BrakeInputCause, IgnoredSetpoint, InterlockCause};
-    use crate::ipc::shown;
 
     fn status(number: u64) -> Status {
         let n = number as f64;
@@ -314,7 +312,7 @@ mod tests {
     fn words(status: &Status) -> Vec<u64> {
         let sent = AxisSetpoint { position: Radians(7.0), ..AxisSetpoint::default() };
         let rows = Rows { axes: status.axes.len(), ..Rows::default() };
-        let axes = status.axes.iter().map(|it| shown(it, sent)).collect();
+        let axes = status.axes.iter().map(|it| it.shown(sent)).collect();
         let mut words = vec![0; rows.words()];
         encode(&ipc::state::State { axes, ..rows.blank() }, rows, &mut words);
         words[rows.of_axes()].to_vec()
