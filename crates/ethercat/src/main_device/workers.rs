@@ -89,8 +89,8 @@ impl Workers {
         self.all.iter().any(|worker| worker.pauses(now))
     }
 
-    /// True if one has something to send at `now`.
-    pub(super) fn is_due(&mut self, now: Instant) -> bool {
+    /// Looks for a worker that has something to send at `now`; true if there is one.
+    pub(super) fn check_due(&mut self, now: Instant) -> bool {
         self.learn();
         *self.next.get_or_insert_with(|| earliest(&self.due)) <= now
     }
@@ -101,10 +101,10 @@ impl Workers {
         self.due.get(start..end)?.iter().position(|due| *due <= now).map(|further| start + further)
     }
 
-    /// True if the worker at `place` takes too long ([`Worker::takes_too_long`]); it does not count
+    /// Watches the progress of the worker at `place` ([`Worker::watch_progress`]); it does not count
     /// as accessed.
-    pub(super) fn takes_too_long(&mut self, place: usize, now: Instant) -> bool {
-        self.all[place].takes_too_long(now)
+    pub(super) fn watch_progress(&mut self, place: usize, now: Instant) -> bool {
+        self.all[place].watch_progress(now)
     }
 
     /// Time of the next datagram of any worker; a little too early if one was accessed since.
