@@ -17,7 +17,7 @@ pub(super) struct Workers {
     /// send.
     due: Vec<Instant>,
     /// Progress of the workers not accessed since.
-    standing: Vec<Standing>,
+    standing: Vec<WorkerStanding>,
     /// Earliest of the due times, if it is known.
     next: Option<Instant>,
     /// Number of workers at each progress.
@@ -33,7 +33,7 @@ pub(super) struct Workers {
 
 /// Progress of a worker with its plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Standing {
+enum WorkerStanding {
     #[default]
     Done,
     Busy,
@@ -50,7 +50,7 @@ impl Workers {
         Self {
             all,
             due: vec![NEVER; count],
-            standing: vec![Standing::Done; count],
+            standing: vec![WorkerStanding::Done; count],
             next: None,
             count: [count, 0, 0],
             touched: Vec::with_capacity(count),
@@ -75,13 +75,13 @@ impl Workers {
     /// True if all have carried out their plans.
     pub(super) fn are_done(&mut self) -> bool {
         self.learn();
-        self.count[Standing::Done as usize] == self.all.len()
+        self.count[WorkerStanding::Done as usize] == self.all.len()
     }
 
     /// True if all wait for each other ([`Worker::hold`]), or are done.
     pub(super) fn are_held(&mut self) -> bool {
         self.learn();
-        self.count[Standing::Busy as usize] == 0
+        self.count[WorkerStanding::Busy as usize] == 0
     }
 
     /// True if one waits at `now` before it continues, as until shortly before its SYNC0.
@@ -136,9 +136,9 @@ impl Workers {
         self.due[place] = worker.due().unwrap_or(NEVER);
         self.is_touched[place] = false;
         let standing = match (worker.is_done(), worker.waits_to_ask()) {
-            (true, _) => Standing::Done,
-            (false, true) => Standing::Held,
-            (false, false) => Standing::Busy,
+            (true, _) => WorkerStanding::Done,
+            (false, true) => WorkerStanding::Held,
+            (false, false) => WorkerStanding::Busy,
         };
         let before = core::mem::replace(&mut self.standing[place], standing);
         self.count[before as usize] -= 1;
