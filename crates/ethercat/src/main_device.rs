@@ -234,7 +234,7 @@ impl MainDevice {
     /// The same in place: a link that copies the frame makes the only copy.
     #[inline]
     pub fn next_frame(&mut self, now: Instant) -> Option<&[u8]> {
-        if !self.cycle.is_due && self.is_quiet() {
+        if !self.cycle.sending.is_due && self.check_quiet() {
             self.served_at = now;
             return None;
         }
@@ -246,12 +246,12 @@ impl MainDevice {
     fn transmit(&mut self, now: Instant) -> Option<usize> {
         self.note_served(now);
         // Process data first: it waits for nothing else.
-        if self.cycle.is_due
+        if self.cycle.sending.is_due
             && let Some(slot) = self.transmit_process_data(now)
         {
             return Some(slot);
         }
-        if self.is_quiet() { None } else { self.transmit_others(now) }
+        if self.check_quiet() { None } else { self.transmit_others(now) }
     }
 
     /// The frames of a bus that is not quiet. Cold: kept apart from the code of a quiet cycle,
@@ -317,7 +317,7 @@ impl MainDevice {
             self.deliver(now, sent.owner, data, working_counter);
             number += 1;
         }
-        if !self.is_quiet() {
+        if !self.check_quiet() {
             self.advance(now);
         }
     }

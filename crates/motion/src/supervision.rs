@@ -391,7 +391,7 @@ impl Supervisor {
             if self.stopped() != Some(StopReason::Fault) {
                 self.stop(StopReason::Fault, None);
             }
-        } else if self.is_led_in_velocity() && self.runs_away(elapsed, seen) {
+        } else if self.is_led_in_velocity() && self.watch_runaway(elapsed, seen) {
             self.stop(StopReason::Runaway, None);
         } else if self.is_interlocked(seen) {
             self.hold_interlocked(seen);
@@ -409,7 +409,7 @@ impl Supervisor {
             let enabled = seen.feedback.phase != AxisPhase::NotEnabled;
             if let Some(ramp) = seen.stale {
                 self.stop(StopReason::Stale, Some(ramp));
-            } else if enabled && self.ignores_the_end(elapsed, seen) {
+            } else if enabled && self.watch_end(elapsed, seen) {
                 self.stop(StopReason::Ending, None);
             } else if enabled && !self.after_quick_stop {
                 if let Some(reason) = self.trouble(elapsed, asked, seen) {
@@ -445,7 +445,7 @@ impl Supervisor {
         if !finite {
             return Some(StopReason::NotFinite);
         }
-        if self.runs_away(elapsed, seen) {
+        if self.watch_runaway(elapsed, seen) {
             return Some(StopReason::Runaway);
         }
         let highest_velocity = limits.velocity * TOLERANCE;

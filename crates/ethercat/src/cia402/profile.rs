@@ -106,12 +106,12 @@ pub enum SetPointProgress {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ProfilePosition {
     set_point: SetPoint,
-    stage: Stage,
+    stage: HandshakeStage,
     progress: SetPointProgress,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Stage {
+enum HandshakeStage {
     #[default]
     Idle,
     /// Bit 4 is low, until the drive has space for a set-point; `cycles` so far.
@@ -125,10 +125,10 @@ impl ProfilePosition {
     /// Takes a set-point to hand over. Returns `false` and does nothing while the drive has not
     /// acknowledged the previous one.
     pub fn hand_over(&mut self, set_point: SetPoint) -> bool {
-        let free = self.stage == Stage::Idle;
+        let free = self.stage == HandshakeStage::Idle;
         if free {
             self.set_point = set_point;
-            self.stage = Stage::Waiting { cycles: 0 };
+            self.stage = HandshakeStage::Waiting { cycles: 0 };
             self.progress = SetPointProgress::HandingOver;
         }
         free
@@ -139,26 +139,28 @@ impl ProfilePosition {
     pub fn step(&mut self, statusword: Statusword) -> u16 {
         let acknowledged = statusword.set_point_acknowledged();
         self.stage = match self.stage {
-            Stage::Idle => {
+            HandshakeStage::Idle => {
                 self.look(statusword);
-                Stage::Idle
+                HandshakeStage::Idle
             }
-            Stage::Waiting { cycles } => {
+            HandshakeStage::Waiting { cycles } => {
                 // A set-point that replaces all others needs no free buffer, but a drive that has
                 // seen bit 4 low.
                 let replaces = self.set_point.change == Change::Immediately && cycles >= ANSWER_CYCLES;
                 if !acknowledged || replaces {
-                    Stage::Handing { before: acknowledged, cycles: 0 }
+                    HandshakeStage::Handing { before: acknowledged, cycles: 0 }
                 } else {
-                    Stage::Waiting { cycles: cycles.saturating_add(1) }
+                    HandshakeStage::Waiting { cycles: cycles.saturating_add(1) }
                 }
             }
-            Stage::Handing { before, cycles } if acknowledged && (!before || cycles >= ANSWER_CYCLES) => {
+            HandshakeStage::Handing { before, cycles }
+                if acknowledged && (!before || cycles >= ANSWER_CYCLES) =>
+            {
                 self.progress = SetPointProgress::Moving;
-                Stage::Idle
+                HandshakeStage::Idle
             }
-            Stage::Handing { before, cycles } => {
-                Stage::Handing { before: before && acknowledged, cycles: cycles.saturating_add(1) }
+            HandshakeStage::Handing { before, cycles } => {
+                HandshakeStage::Handing { before: before && acknowledged, cycles: cycles.saturating_add(1) }
             }
         };
         self.bits()
@@ -174,7 +176,7 @@ impl ProfilePosition {
 
     /// The drive has left Operation enabled or the mode: set-points are forgotten.
     pub fn interrupt(&mut self) {
-        self.stage = Stage::Idle;
+        self.stage = HandshakeStage::Idle;
         if self.progress != SetPointProgress::NotAsked {
             self.progress = SetPointProgress::Interrupted;
         }
@@ -195,9 +197,9 @@ impl ProfilePosition {
     fn bits(&self) -> u16 {
         match self.stage {
             // Bit 9 stays: the drive reads it when it passes the set-point.
-            Stage::Idle => self.set_point.bits() & Controlword::CHANGE_ON_SET_POINT,
-            Stage::Waiting { .. } => self.set_point.bits(),
-            Stage::Handing { .. } => self.set_point.bits() | Controlword::NEW_SET_POINT,
+            HandshakeStage::Idle => self.set_point.bits() & Controlword::CHANGE_ON_SET_POINT,
+            HandshakeStage::Waiting { .. } => self.set_point.bits(),
+            HandshakeStage::Handing { .. } => self.set_point.bits() | Controlword::NEW_SET_POINT,
         }
     }
 }

@@ -21,8 +21,8 @@ impl MainDevice {
         let hands_on = self.hands_on_in_services(now);
         let settles = hands_on && self.phase == Phase::SettleClocks;
         let nothing_due =
-            self.broadcasts.due().is_none() && !searches && !settles && !self.workers.is_due(now);
-        if nothing_due || (self.cycle.running && self.cycle.services == 0) {
+            self.broadcasts.due().is_none() && !searches && !settles && !self.workers.check_due(now);
+        if nothing_due || (self.cycle.running && self.cycle.sending.services == 0) {
             return None;
         }
         let reference = self.reference_clock(now);
@@ -69,7 +69,7 @@ impl MainDevice {
         }
         self.next_worker = first_without_room.unwrap_or(self.next_worker);
         let slot = outgoing.send(now)?;
-        self.cycle.services = self.cycle.services.saturating_sub(1);
+        self.cycle.sending.services = self.cycle.sending.services.saturating_sub(1);
         Some(slot)
     }
 
@@ -82,7 +82,7 @@ impl MainDevice {
         }
         let in_a_cycle = (self.configuration.period * 7 / 8).as_nanos() / BYTE_TIME.as_nanos();
         let in_a_cycle = usize::try_from(in_a_cycle).unwrap_or(usize::MAX);
-        in_a_cycle.saturating_sub(self.cycle.bytes_sent + AROUND_A_FRAME).max(MINIMUM_FRAME_LENGTH)
+        in_a_cycle.saturating_sub(self.cycle.sending.bytes_sent + AROUND_A_FRAME).max(MINIMUM_FRAME_LENGTH)
     }
 
     /// Time after which a service frame is lost: in Op as configured; during bring-up and shutdown
@@ -120,7 +120,7 @@ impl MainDevice {
             self.expired_at = now;
         }
         for position in 0..count {
-            if self.workers.takes_too_long(position, now) {
+            if self.workers.watch_progress(position, now) {
                 let sub_device = &mut self.sub_devices[position];
                 let outcome = self.workers[position].expire(now, sub_device);
                 self.handle_outcome(now, position as u16, outcome);

@@ -366,10 +366,10 @@ impl Worker {
         Some(Awaited { what, register: self.register() })
     }
 
-    /// True if work takes too long, whatever comes back: a mailbox transfer that timed out while its
-    /// frames were being lost, or a plan without progress. [`Self::expire`] gives it up; only that
-    /// changes its due time and its progress.
-    pub(super) fn takes_too_long(&mut self, now: Instant) -> bool {
+    /// Watches the progress of the work. True if it takes too long, whatever comes back: a mailbox
+    /// transfer that timed out while its frames were being lost, or a plan without progress.
+    /// [`Self::expire`] ends it; only that changes its due time and its progress.
+    pub(super) fn watch_progress(&mut self, now: Instant) -> bool {
         if !self.mailbox.is_idle() {
             self.stuck_since = None;
             return !self.awaiting && self.mailbox.is_overdue(now);

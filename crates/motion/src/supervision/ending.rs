@@ -5,8 +5,8 @@ use super::{CyclicMode, Ending, STANDS, Seen, Supervisor};
 use crate::units::{RadiansPerSecond, Seconds};
 
 impl Supervisor {
-    /// True if the cycle ends and the controller does not stop the axis.
-    pub(super) fn ignores_the_end(&mut self, elapsed: Seconds, seen: &Seen) -> bool {
+    /// Watches how the controller stops the axis at the end of the cycle. True if it does not.
+    pub(super) fn watch_end(&mut self, elapsed: Seconds, seen: &Seen) -> bool {
         if seen.ending == Ending::No {
             return false;
         }
