@@ -8,7 +8,7 @@ use record::{CycleRecord, Phase};
 use rtrb::{Consumer, Producer, RingBuffer};
 use types::{Instant, Spread};
 
-use super::{Settings, Shared};
+use super::{Settings, TaskState};
 use crate::clock::{Clock, MonotonicClock};
 use crate::newest::{Reader, Writer, newest};
 use crate::pacer::{OverrunPolicy, Overruns, Pacer, Release};
@@ -28,13 +28,13 @@ pub struct Periods {
     /// Waits for a release so far.
     waits: u64,
     live: LiveWriter,
-    shared: Arc<Shared>,
+    shared: Arc<TaskState>,
 }
 
 impl Periods {
     pub(super) fn new(
         settings: &Settings,
-        shared: Arc<Shared>,
+        shared: Arc<TaskState>,
         starting: mpsc::Receiver<Instant>,
     ) -> (Self, Records, LiveReader) {
         let (mut producer, mut consumer) = RingBuffer::new(settings.records.max(1));
@@ -180,7 +180,7 @@ impl Job<'_> {
 #[derive(Debug)]
 pub struct Records {
     ring: Consumer<CycleRecord>,
-    shared: Arc<Shared>,
+    shared: Arc<TaskState>,
 }
 
 impl Records {
