@@ -264,10 +264,10 @@ mod tests {
     #[test]
     fn a_sample_that_two_readers_see_counts_once() {
         let mut newest = Newest::default();
-        assert!(newest.is_new(&sample(Vec::new(), 1)));
-        assert!(!newest.is_new(&sample(Vec::new(), 1)));
-        assert!(newest.is_new(&sample(Vec::new(), 2)));
-        assert!(!newest.is_new(&sample(Vec::new(), 1)), "an older one comes too late");
+        assert!(newest.remember(&sample(Vec::new(), 1)));
+        assert!(!newest.remember(&sample(Vec::new(), 1)));
+        assert!(newest.remember(&sample(Vec::new(), 2)));
+        assert!(!newest.remember(&sample(Vec::new(), 1)), "an older one comes too late");
     }
 
     #[test]
