@@ -35,7 +35,6 @@ mod axis;
 mod device;
 mod found;
 mod names;
-mod outage;
 mod process_data;
 mod signals;
 mod text;
@@ -224,7 +223,7 @@ impl<'a> Draft<'a> {
             let axes = self.axis_mode(position).map_or(&[][..], |_| &self.devices[position].axes[..]);
             axes.iter().map(move |axis| (self.axis_name(position, *axis), &self.found[position], *axis))
         };
-        outage::rows(&(0..self.found.len()).flat_map(of).collect::<Vec<_>>(), period)
+        device::outage_rows(&(0..self.found.len()).flat_map(of).collect::<Vec<_>>(), period)
     }
 
     fn name(&self, position: usize) -> String {

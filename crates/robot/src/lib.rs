@@ -47,8 +47,6 @@ mod error;
 mod field;
 mod mend;
 pub mod model;
-mod nearest;
-mod place;
 #[cfg(feature = "task-set")]
 pub mod task_set;
 mod value;
@@ -58,17 +56,16 @@ use std::io::{self, Read};
 use std::path::Path;
 
 pub use barrier::{BarrierSource, DriveBarrier};
-pub use error::FileError;
+pub use error::{FileError, nearest};
 pub use field::is_unseen;
 pub use model::*;
-pub use nearest::nearest;
 
 use sha2::{Digest, Sha256};
 use toml::Spanned;
 use toml::de::DeTable;
 
 use crate::error::Problem;
-use crate::place::Place;
+use crate::field::Place;
 
 /// Text of the file at `path`, a regular one of 16 MiB at most.
 ///

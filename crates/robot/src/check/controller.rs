@@ -11,8 +11,8 @@ use self::cartesian::joints;
 use super::cycle::within;
 use super::{Checked, unknown_name};
 use crate::error::Problem;
+use crate::field::Place;
 use crate::model::{Arm, Axis, Base, BaseKind, Bus, Controller, ControllerKind as Kind, Cycle};
-use crate::place::Place;
 
 /// Parts of the robot that controllers are about.
 #[derive(Clone, Copy)]

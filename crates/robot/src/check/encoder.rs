@@ -8,8 +8,8 @@ use motion::{PositionSense, Radians, Seconds};
 use super::Checked;
 use crate::error::Problem;
 use crate::field::Number;
+use crate::field::Place;
 use crate::model::{Axis, Cycle, Encoder, EncoderSide, ResetFaults, SubDevice};
-use crate::place::Place;
 
 /// Checks the memory of its position over restarts of Onbeat.
 pub(super) fn check_memory(axis: &Axis, cycle: &Cycle, entry: Place<'_>) -> Checked<()> {

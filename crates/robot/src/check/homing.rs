@@ -8,8 +8,8 @@ use motion::supervision::Limits;
 use super::Checked;
 use crate::error::Problem;
 use crate::field::Number;
+use crate::field::Place;
 use crate::model::{ApplicationKind, Axis, Homing, HomingSettings, SubDevice};
-use crate::place::Place;
 
 /// Completes the settings, and returns the homing that they are for.
 pub(super) fn homing(

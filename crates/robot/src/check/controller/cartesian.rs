@@ -3,8 +3,8 @@
 use crate::check::Checked;
 use crate::check::body::is_streamed_position;
 use crate::error::Problem;
+use crate::field::Place;
 use crate::model::{Arm, Axis, Controller};
-use crate::place::Place;
 
 /// Indices of the axes that are joints of the arm, all in mode csp.
 pub(super) fn joints(

@@ -3,8 +3,8 @@
 use crate::check::Checked;
 use crate::error::Problem;
 use crate::field::Number;
+use crate::field::Place;
 use crate::model::{Axis, AxisSwing, Controller, Cycle, Sinusoid};
-use crate::place::Place;
 
 /// Swing of `axis`, the `number`th that swings.
 pub(super) fn sinusoid(
