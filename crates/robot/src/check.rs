@@ -6,7 +6,6 @@ mod brake;
 pub(crate) mod bus;
 mod controller;
 mod cycle;
-mod encoder;
 mod homing;
 mod interlock;
 mod peripheral;

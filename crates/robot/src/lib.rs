@@ -24,9 +24,8 @@
 //! | module | contents |
 //! |---|---|
 //! | [`model`] | the keys of a robot file, each of the type it is used as |
-//! | `field` | values that are refused alone |
+//! | `field` | values that are refused alone; places of values in the text |
 //! | `devices` | properties that SubDevices take over |
-//! | `place` | places of values in the text |
 //! | `value` | a table as a value of the model |
 //! | `check` | values that are refused together: the first problem found |
 //! | `mend` | all problems of a file |

@@ -19,7 +19,7 @@ use types::{AxisMode, CyclicMode};
 
 use super::brake::Brakes;
 use super::repeat::{Repetition, axis_sub_device, repetitions};
-use super::{Checked, bus, encoder, homing, in_every_cycle, interlock};
+use super::{Checked, bus, homing, in_every_cycle, interlock};
 use crate::error::Problem;
 use crate::field::Number;
 use crate::field::Place;
@@ -44,7 +44,7 @@ pub(super) fn axes(axes: &mut Vec<Axis>, bus: &Bus, cycle: &Cycle, entries: Plac
         check_feedback_velocity(&entry, place)?;
         entry.jog = Some(jog_limits(entry.jog_keys, &entry.limits, place.key("jog"))?);
         counts(&entry, place)?;
-        encoder::check_memory(&entry, cycle, place)?;
+        homing::check_memory(&entry, cycle, place)?;
         entry.homing = homing::homing(entry.homing_settings.as_mut(), &entry.limits, place.key("homing"))?;
         for (step, repetition) in repetitions(&entry.name, entry.count, entry.first, place)?.enumerate() {
             let drive = place.key("sub_device");
@@ -68,9 +68,9 @@ pub(super) fn axes(axes: &mut Vec<Axis>, bus: &Bus, cycle: &Cycle, entries: Plac
                 return Err(Problem::new(drive, found, "every axis of a drive once", remedy));
             }
             let to_stop = entry.to_stop.iter().map(|it| repetition.fill(it)).collect();
-            let position_sense = encoder::position_sense(&entry, &bus.sub_devices[sub_device], place)?;
+            let position_sense = homing::position_sense(&entry, &bus.sub_devices[sub_device], place)?;
             let needs_homing = homing::is_required(&entry, &position_sense);
-            encoder::check_way_back(&entry, &position_sense, place)?;
+            homing::check_way_back(&entry, &position_sense, place)?;
             let axis = Axis {
                 name,
                 to_stop,

@@ -1,9 +1,12 @@
+//! Kinematics of a base, from its file.
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use motion::kinematics::{BaseError, DifferentialDrive, OmniBase, OmniWheel};
 use motion::{
-    MetresPerSecond, MetresPerSecondCubed, MetresPerSecondSquared, RadiansPerSecond, RadiansPerSecondCubed,
-    RadiansPerSecondSquared, TwistLimits,
+    Metres, MetresPerSecond, MetresPerSecondCubed, MetresPerSecondSquared, Radians, RadiansPerSecond,
+    RadiansPerSecondCubed, RadiansPerSecondSquared, TwistLimits,
 };
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
@@ -183,4 +186,40 @@ fn three<'de, D: Deserializer<'de>>(deserializer: D) -> Result<[f64; 3], D::Erro
 
 fn wrong<E: Error>(found: std::fmt::Arguments<'_>) -> E {
     refused(found, "three finite numbers", format_args!("correct {KEY}"))
+}
+
+impl Base {
+    /// Two driven wheels.
+    ///
+    /// # Errors
+    /// A length that is not finite and above 0.
+    pub fn two_wheels(&self) -> Result<DifferentialDrive, BaseError> {
+        DifferentialDrive::new(Metres(self.wheel_radius), Metres(self.track))
+    }
+
+    /// Four wheels with rollers.
+    ///
+    /// # Errors
+    /// A length that is not finite and above 0, or rollers that drive nothing.
+    pub fn four_wheels(&self) -> Result<OmniBase, BaseError> {
+        let (radius, track, wheelbase) =
+            (Metres(self.wheel_radius), Metres(self.track), Metres(self.wheelbase));
+        match self.kind {
+            BaseKind::Mecanum => OmniBase::mecanum(radius, wheelbase, track, Radians(self.roller_angle)),
+            BaseKind::Differential | BaseKind::Omni => OmniBase::new(self.corners()),
+        }
+    }
+
+    /// Omni wheels at the corners: front left, front right, rear left, rear right. Each rolls along
+    /// the diagonal of the other two, ahead where it turns forward.
+    fn corners(&self) -> [OmniWheel; 4] {
+        let wheel = |front: f64, left: f64| OmniWheel {
+            x: Metres(front * self.wheelbase / 2.0),
+            y: Metres(left * self.track / 2.0),
+            direction: Radians(-front * left * std::f64::consts::FRAC_PI_4),
+            roller: Radians::ZERO,
+            radius: Metres(self.wheel_radius),
+        };
+        [wheel(1.0, 1.0), wheel(1.0, -1.0), wheel(-1.0, 1.0), wheel(-1.0, -1.0)]
+    }
 }
