@@ -9,7 +9,6 @@
 mod access;
 mod changes;
 mod clock;
-mod description;
 mod distributed_clock;
 mod fmmu;
 mod kind;
@@ -17,7 +16,6 @@ mod led;
 mod loop_control;
 mod memory;
 mod mii;
-mod protection;
 mod sii;
 mod sync_manager;
 mod watchdog;
@@ -30,9 +28,9 @@ use ethercat::register::{self, dc, dl};
 use ethercat::time::Instant;
 
 pub(crate) use changes::Changes;
-pub use description::EscDescription;
 pub use distributed_clock::Oscillator;
 pub(crate) use distributed_clock::SyncSignal;
+pub use kind::EscDescription;
 
 pub(crate) use memory::{Combine, FIRST_SHARED};
 pub(crate) use sync_manager::{Kind, SyncManagerUnit};

@@ -111,8 +111,8 @@ fn logical_three() -> Bus {
     let mut bus = three();
     for position in 0..3 {
         bus.map_process_data(position, 0x1_0000 + 2 * u32::from(position), 2);
-        bus.request(position, AlState::PreOp);
-        bus.request(position, AlState::SafeOp);
+        bus.request(position, PreOp);
+        bus.request(position, SafeOp);
     }
     bus
 }
@@ -151,7 +151,7 @@ fn a_mailbox_that_is_full_or_empty_does_not_count() {
     let mut bus = three();
     bus.sync_manager(0, 0, SyncManager::CONTROL_MAILBOX_OUT, 0x1800, 16);
     bus.sync_manager(0, 1, SyncManager::CONTROL_MAILBOX_IN, 0x1900, 16);
-    assert_eq!(bus.request(0, AlState::PreOp), (2, 0));
+    assert_eq!(bus.request(0, PreOp), (2, 0));
     assert_eq!(bus.write(0, 0x1800, &[0; 16]), 1);
     assert_eq!(bus.write(0, 0x1800, &[0; 16]), 0);
     assert_eq!(bus.read(0, 0x1900, 16).working_counter, 0);
@@ -228,7 +228,7 @@ fn masked_events_ride_along_in_every_datagram() {
     assert_eq!(bus.read(0, MEMORY, 1).header.interrupt, 0);
     bus.write(2, register::ECAT_EVENT_MASK, &[0x08, 0]);
     assert_eq!(bus.read(0, MEMORY, 1).header.interrupt, 0);
-    bus.request(2, AlState::PreOp);
+    bus.request(2, PreOp);
     let _ = bus.read_word(2, register::AL_STATUS);
     bus.write(2, register::AL_CONTROL, &[1, 0]);
     bus.wait(1);

@@ -21,7 +21,7 @@ use rig::{DRIVE, PERIOD, Rig, described};
 use crate::{bus, rig};
 
 fn plain(kind: EscKind) -> Bus {
-    let device = SubDevice::new(EscDescription::of_kind(kind), bus::sii(0, 0), Box::new(NoApplication));
+    let device = SubDevice::new(EscDescription::of_kind(kind), sii(0, 0), Box::new(NoApplication));
     Bus::line(vec![device])
 }
 

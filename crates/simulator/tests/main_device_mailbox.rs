@@ -17,7 +17,7 @@ use ethercat::wire::coe::{EntryDescription, ListType, ObjectCode, ObjectDescript
 use ethercat::wire::ethernet::{PROCESSED_BIT, SOURCE_OFFSET};
 use onbeat_simulator::SubDevice;
 use onbeat_simulator::application::servo::SIMULATION;
-use rig::parameters::{LONG, MANY, RECORD, SHORT, parameters};
+use rig::devices::{LONG, MANY, RECORD, SHORT, parameters};
 use rig::wire::{Faults, Wire};
 use rig::{Replies, Rig, described, drive, drives, to_op};
 

@@ -15,7 +15,7 @@ use onbeat_simulator::application::sii::pdos;
 use onbeat_simulator::application::{GenericDevice, ServoDescription, ServoDrive};
 use onbeat_simulator::{EscDescription, SubDevice};
 
-use rig::echo::{echo, echo_on};
+use rig::devices::{echo, echo_on};
 use rig::real;
 use rig::{Rig, described, drive, drives, to_op};
 

@@ -10,7 +10,7 @@ use ethercat::main_device::{BringUpPhase, MailboxRequest, MailboxService, SubDev
 use ethercat::time::Instant;
 use ethercat::wire::{Command, frame};
 use proptest::prelude::*;
-use rig::numbered::{is_of, numbered, take_part, taken};
+use rig::devices::{is_of, numbered, take_part, taken};
 use rig::wire::Faults;
 use rig::{PERIOD, Rig, described, drives, to_op};
 

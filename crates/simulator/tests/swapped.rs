@@ -17,7 +17,7 @@ use onbeat_simulator::application::{GenericDevice, NoApplication};
 use onbeat_simulator::segment::Attachment;
 use onbeat_simulator::{EscDescription, Oscillator, Segment, SubDevice};
 use proptest::prelude::*;
-use rig::stamped::stamped_mapping;
+use rig::devices::stamped_mapping;
 use rig::{DRIVE, Rig, described, drive, to_op};
 
 use crate::rig;

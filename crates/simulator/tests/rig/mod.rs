@@ -3,10 +3,7 @@
 //! SII images of real devices.
 #![allow(dead_code)]
 
-pub(crate) mod echo;
-pub(crate) mod numbered;
-pub(crate) mod parameters;
-pub(crate) mod stamped;
+pub(crate) mod devices;
 pub(crate) mod wire;
 
 use std::collections::VecDeque;

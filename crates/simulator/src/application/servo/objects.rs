@@ -9,7 +9,7 @@ use ethercat::wire::coe::AccessRights;
 
 use super::ServoDescription;
 use super::homing::METHODS;
-use super::own_limits::WHOLE_RANGE;
+use super::settings::WHOLE_RANGE;
 use crate::application::description::{DescriptionError, add_mapping};
 use crate::application::sii::entry;
 use crate::coe::common;
