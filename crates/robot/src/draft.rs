@@ -23,15 +23,17 @@
 //! | module | contents |
 //! |---|---|
 //! | `found` | a SubDevice as it was found, and the objects to ask it for |
+//! | `names` | names of types and SubDevices |
 //! | `device` | `[device.NAME]`, and `outage_time` for their axes |
 //! | `process_data` | PDOs of a drive, and the mode they allow |
 //! | `axis` | `[[axis]]` |
 //! | `signals` | `[[signal]]` |
-//! | `text` | rows, numbers and quotes; names of types and SubDevices |
+//! | `text` | rows, numbers and quotes |
 
 mod axis;
 mod device;
 mod found;
+mod names;
 mod process_data;
 mod signals;
 mod text;
@@ -46,7 +48,7 @@ use types::CyclicMode;
 pub use found::{Found, ObjectPlace, may_be_written};
 
 use self::device::{Device, KEY};
-use self::text::{Names, member};
+use self::names::{Names, member};
 use self::text::{one_line, quoted, row};
 use crate::{FileError, RobotConfig, duration};
 
@@ -139,8 +141,8 @@ impl<'a> Draft<'a> {
             let device = &devices[members.iter().position(|it| it.0 == place).unwrap_or_default()];
             let count = alike.len();
             let kind = if device.axes.is_empty() { "terminal" } else { "drive" };
-            let common = text::of_type(alike);
-            let own = if common.is_some() { None } else { text::of_each(alike) };
+            let common = names::of_type(alike);
+            let own = if common.is_some() { None } else { names::of_each(alike) };
             let name = names.give(common.as_deref().unwrap_or(kind), if own.is_some() { 1 } else { count });
             let is_numbered = own.is_none();
             let numbered = || (1..=count).map(|number| member(&name, count, number)).collect();

@@ -16,6 +16,7 @@ mod led;
 mod loop_control;
 mod memory;
 mod mii;
+mod protection;
 mod sii;
 mod sync_manager;
 mod watchdog;

@@ -7,7 +7,7 @@ use core::time::Duration;
 use std::time::Instant as Stopwatch;
 
 use bus::{Bus, echo, sii};
-use ethercat::al::AlState::{self, Op, PreOp, SafeOp};
+use ethercat::al::AlState::{Op, PreOp, SafeOp};
 use ethercat::link::Segment as _;
 use ethercat::register::{self, Fmmu, FmmuDirection, SyncManager, dc};
 use ethercat::wire::{Address, Command, DatagramHeader, Frame, FrameBuilder, MacAddress};

@@ -7,11 +7,9 @@ use std::collections::HashMap;
 use motion::base::Twist;
 use types::AxisMode;
 
-use super::controller::axis_called;
 use super::{Checked, check_readable, unknown_name};
 use crate::error::Problem;
-use crate::field::Number;
-use crate::field::Place;
+use crate::field::{Number, Place};
 use crate::model::{Arm, Axis, Base, BaseKind, Frame};
 
 pub(super) fn base(base: &mut Base, axes: &[Axis], entry: Place<'_>) -> Checked<()> {
@@ -210,4 +208,13 @@ pub(super) fn frames(
         }
     }
     Ok(())
+}
+
+/// Index of the axis with this name.
+pub(super) fn axis_called(name: &str, axes: &[Axis], where_: &str, place: Place<'_>) -> Checked<usize> {
+    axes.iter().position(|axis| axis.name == name).ok_or_else(|| {
+        let found = format!("the unknown axis \"{name}\" {where_}");
+        let known = axes.iter().map(|axis| axis.name.as_str());
+        unknown_name(place, found, "the name of an [[axis]]", name, known, "the name")
+    })
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use types::AxisMode;
 
-use super::body::is_streamed_position;
+use super::body::{axis_called, is_streamed_position};
 use super::cycle::within;
 use super::{Checked, unknown_name};
 use crate::error::Problem;
@@ -195,15 +195,6 @@ fn wheels(it: &Controller, base: Option<&Base>, entry: Place<'_>) -> Checked<Vec
     let expected = if kind == Kind::DiffDrive { "kind differential" } else { "kind mecanum or omni" };
     let remedy = "describe such a [base], or choose another kind";
     Err(Problem::new(entry.key("kind"), format!("{} {base}", kind.name()), expected, remedy))
-}
-
-/// Index of the axis with this name.
-pub(super) fn axis_called(name: &str, axes: &[Axis], where_: &str, place: Place<'_>) -> Checked<usize> {
-    axes.iter().position(|axis| axis.name == name).ok_or_else(|| {
-        let found = format!("the unknown axis \"{name}\" {where_}");
-        let known = axes.iter().map(|axis| axis.name.as_str());
-        unknown_name(place, found, "the name of an [[axis]]", name, known, "the name")
-    })
 }
 
 fn check_axis_names(it: &Controller, axes: &[Axis], entry: Place<'_>) -> Checked<()> {

@@ -13,7 +13,7 @@ use ethercat::register::{self, SyncManagerDirection, dc, sii_interface};
 use super::distributed_clock::DistributedClock;
 use super::fmmu::{Mapping, copy_bits};
 use super::memory::FIRST_SHARED;
-use super::memory::WriteAccess;
+use super::protection::WriteAccess;
 use super::sync_manager::{Kind, Outcome};
 use super::{Combine, Esc, Passage, TEMPORARY_LOOPS, led};
 

@@ -12,7 +12,7 @@ use ethercat::cia402::{Controlword, ModeOfOperation};
 
 use super::entries::Entries;
 use super::homing::HomingSettings;
-use super::objects::MODES;
+use super::objects::{MODES, WHOLE_RANGE};
 use super::profile::Bounds;
 use crate::coe::{EntryId, ObjectDictionary};
 
@@ -274,9 +274,6 @@ impl OwnLimits {
         (2.0 * self.deceleration * way.max(0.0)).sqrt()
     }
 }
-
-/// Values of 0x607D that are no limits.
-pub(super) const WHOLE_RANGE: (i64, i64) = (i32::MIN as i64, i32::MAX as i64);
 
 #[cfg(test)]
 mod tests {
