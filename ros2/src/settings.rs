@@ -100,7 +100,7 @@ const fn text(name: &'static str, about: &'static str, get: fn(&mut Settings) ->
 const ENTRIES: &[Entry] = &[
     Entry {
         name: "autostart",
-        about: "At the start of the program: the node becomes active without being told.",
+        about: "At the start of the program: the node becomes active without a request.",
         field: Field::Flag { get: |s| &mut s.autostart, fixed: false },
     },
     text("base_frame", "Frame that moves; empty for the robot file's.", |s| &mut s.base_frame),

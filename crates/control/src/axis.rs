@@ -382,6 +382,11 @@ impl Axes {
         Duration::try_from_secs_f64(longest).unwrap_or(Duration::MAX)
     }
 
+    /// Places of the drives, in the order of the axes.
+    pub(crate) fn sub_devices(&self) -> Vec<usize> {
+        (0..self.axes.len()).map(|axis| self.sub_device(axis)).collect()
+    }
+
     /// Place of an axis's drive, from 0.
     pub(crate) fn sub_device(&self, axis: usize) -> usize {
         self.axes.get(axis).map_or(usize::MAX, Axis::sub_device)

@@ -93,7 +93,7 @@ pub struct Cycle<L, C> {
     publisher: Publisher,
     record: CycleRecord,
     publication: Publication,
-    /// Its axes are those of the publication.
+    /// Its axes stay as they were: the publication has the present ones.
     status: Status,
     /// As it was in the last cycle before the stop.
     before_stop: Status,
@@ -188,9 +188,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
     pub fn with_interlocks(self, configurations: &[types::Interlock]) -> Result<Self, InterlockError> {
         let mut interlocks = Interlocks::bind(configurations, &self.main_device)?;
         interlocks.find_signals(&self.signals);
-        let mut cycle = Self { interlocks, ..self };
-        cycle.publication.resize(cycle.signals.count(), cycle.interlocks.count());
-        Ok(cycle)
+        Ok(Self { interlocks, ..self })
     }
 
     /// Gives it the axes that each controller moves together, in the order of the controllers:
@@ -204,14 +202,10 @@ impl<L: Link, C: Clock> Cycle<L, C> {
     /// Gives it process data by name, which its controller finds in [`Controller::init`].
     ///
     /// # Errors
-    /// A signal outside the process data, one that writes an object by which an axis moves, one that
-    /// the controller does not find, or its panic;
-    /// [`Cycle::abandon`] gives back the bus.
+    /// A signal outside the process data, one that writes an object by which an axis moves, one
+    /// that the controller does not find, or its panic; [`Cycle::abandon`] gives back the bus.
     pub fn set_signals(&mut self, signals: Vec<types::Signal>) -> Result<(), SignalsError> {
-        let drives: Vec<usize> =
-            (0..self.axes.reports().len()).map(|it| self.axes.sub_device(it)).collect();
-        self.signals = Signals::bind(signals, &mut self.main_device, &drives)?;
-        self.publication.resize(self.signals.count(), self.interlocks.count());
+        self.signals = Signals::bind(signals, &mut self.main_device, &self.axes.sub_devices())?;
         self.interlocks.find_signals(&self.signals);
         self.axes.keep_torque_limits(&self.signals);
         self.controller.init(&self.signals)
@@ -221,6 +215,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
     /// on, for a recording; after [`Cycle::set_signals`], [`Cycle::with_interlocks`] and
     /// [`Cycle::with_ipc`].
     pub fn sample(&mut self, places: Vec<usize>) -> Samples {
+        self.publication.resize(self.signals.count(), self.interlocks.count());
         let (sampler, samples) = sampling(&self.signals, places, self.publication.rows());
         self.sampler = Some(sampler);
         samples
@@ -240,9 +235,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
     /// If the IPC was opened for another number of axes.
     #[must_use]
     pub fn with_ipc(mut self, mut ipc: Ipc) -> Self {
-        if let Some(region) = ipc.take_region() {
-            self.publication.set_region(region);
-        }
+        self.publication.set_region(ipc.take_region());
         Self { ipc: Some(ipc), ..self }
     }
 
@@ -268,6 +261,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
     /// axes to rest, the drives disabled, the bus to Init.
     pub fn run(mut self, stop: &StopHandle) -> Ended<L> {
         let _mark = rt::panic::mark();
+        self.publication.resize(self.signals.count(), self.interlocks.count());
         self.pacer.restart();
         while self.phase != ShutdownPhase::Ended {
             self.await_readers(stop);
@@ -564,12 +558,12 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         self.watch_axes(release.cycle);
         self.status.reception = self.main_device.reception();
         self.status.clock_difference = self.main_device.clock().largest_difference;
-        self.show(release.instant);
+        self.publication.show_cycle(&self.status, release.instant, self.ipc.as_mut(), &self.output);
+        self.publication.show_axes(self.axes.reports().iter().zip(self.axes.sent()));
+        self.publication.show_process_data(&self.signals, self.interlocks.levels());
         // Before the record of the cycle: a reader of the record finds this.
         let words = self.publication.encode();
-        if let Some(sampler) = self.sampler.as_mut().filter(|_| self.cycles_in_op > 0) {
-            sampler.write(words);
-        }
+        self.sampler.iter_mut().filter(|_| self.cycles_in_op > 0).for_each(|it| it.write(words));
         self.publisher.status(&self.status, self.publication.axes());
 
         self.record.lost_frames = self.status.report.frames_lost.into();
@@ -578,16 +572,6 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         self.record.overrun = self.record.end_ns > (release.instant + self.configuration.period).as_nanos();
         self.publisher.record(self.record);
         self.publication.record(&self.record, self.status.phase);
-    }
-
-    /// Brings the state for the publication up to date.
-    fn show(&mut self, release: Instant) {
-        let command = self.ipc.as_mut().map(|ipc| ipc.note(&self.output)).unwrap_or_default();
-        let Self { publication, status, output, axes, .. } = self;
-        publication.show_cycle(status, release, command, output);
-        publication.show_axes(axes.reports().iter().zip(axes.sent()));
-        publication.show_signals(&self.signals);
-        publication.show_interlocks(self.interlocks.levels());
     }
 
     fn finish(&mut self, phase: Phase) {

@@ -15,7 +15,6 @@ use crate::signal::{Governing, Signals};
 use command::Commands;
 
 pub use command::{BaseRules, Commanded, Follows, Rules, Takes};
-pub(crate) use convert::{report, shown};
 
 /// The cycle's end of the IPC.
 #[derive(Debug)]

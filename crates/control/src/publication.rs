@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use ethercat::main_device::BringUpPhase;
 use ethercat::time::Instant;
-use ipc::state::{self, CommandState, Rows, State, Writer, encode};
+use ipc::state::{self, Rows, State, Writer, encode};
 use motion::AxisSetpoint;
 use record::CycleRecord;
 use types::state::InputLevel;
 
 use crate::controller::{AxisReport, ControllerOutput};
-use crate::ipc::shown;
+use crate::ipc::Ipc;
 use crate::signal::{Counters, SignalState, Signals};
 use crate::status::Status;
 use figures::Figures;
@@ -44,13 +44,15 @@ impl Publication {
 
     /// With so many signals and interlocks, unless a region gives their numbers.
     pub(crate) fn resize(&mut self, signals: usize, interlocks: usize) {
-        if self.region.is_none() {
-            self.set_rows(Rows { signals, interlocks, ..self.rows });
+        let rows = Rows { signals, interlocks, ..self.rows };
+        if self.region.is_none() && rows != self.rows {
+            self.set_rows(rows);
         }
     }
 
     /// With the region that clients read, and its rows.
-    pub(crate) fn set_region(&mut self, region: Writer) {
+    pub(crate) fn set_region(&mut self, region: Option<Writer>) {
+        let Some(region) = region else { return };
         let rows = region.rows();
         assert_eq!(rows.axes, self.rows.axes, "the axes of the IPC, and of the cycle");
         self.set_rows(rows);
@@ -67,13 +69,13 @@ impl Publication {
         self.rows
     }
 
-    /// Notes the bus, the controller and the command. The timing is of the previous cycles: this one
-    /// has not ended.
+    /// Notes the bus, the controller and the outcome of commands. The timing is of the previous
+    /// cycles: this one has not ended.
     pub(crate) fn show_cycle(
         &mut self,
         status: &Status,
         release: Instant,
-        command: CommandState,
+        ipc: Option<&mut Ipc>,
         output: &ControllerOutput,
     ) {
         let Self { state, figures, .. } = self;
@@ -82,7 +84,7 @@ impl Publication {
         state.bus = figures.bus(status);
         state.clock = figures::clock(status);
         state.timing = figures.timing();
-        state.command = command;
+        state.command = ipc.map(|ipc| ipc.note(output)).unwrap_or_default();
         state.control = output.control;
         state.base = state::Base {
             pose: [output.pose.x.0, output.pose.y.0, output.pose.yaw.0],
@@ -93,22 +95,22 @@ impl Publication {
     /// Notes the axes, with the set-points that were sent to their drives.
     pub(crate) fn show_axes<'a>(&mut self, axes: impl Iterator<Item = (&'a AxisReport, AxisSetpoint)>) {
         for (axis, (report, sent)) in self.state.axes.iter_mut().zip(axes) {
-            *axis = shown(report, sent);
+            *axis = report.shown(sent);
         }
     }
 
-    /// Notes the signals.
-    pub(crate) fn show_signals(&mut self, signals: &Signals) {
+    /// Notes the signals, and the interlocks: the level of each, and whether it permits.
+    pub(crate) fn show_process_data(
+        &mut self,
+        signals: &Signals,
+        interlocks: impl Iterator<Item = (InputLevel, bool)>,
+    ) {
         let shown = self.state.signals.iter_mut().zip(signals.states());
         for (signal, SignalState { value, fresh, forced }) in shown {
             *signal = state::Signal { word: value.word(), fresh, forced };
         }
         let Counters { clamped, refused } = signals.counters();
         self.state.signal_counters = state::SignalCounters { clamped, refused };
-    }
-
-    /// Notes the interlocks: the level of each, and whether it permits.
-    pub(crate) fn show_interlocks(&mut self, interlocks: impl Iterator<Item = (InputLevel, bool)>) {
         for (shown, (level, permits)) in self.state.interlocks.iter_mut().zip(interlocks) {
             *shown = state::Interlock { level: level as u8, permits };
         }

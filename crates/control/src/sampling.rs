@@ -14,7 +14,7 @@ use crate::signal::Signals;
 /// The real-time side's end.
 #[derive(Debug)]
 pub(crate) struct Sampler {
-    parts: Parts,
+    parts: SampledWords,
     ring: Producer<u64>,
 }
 
@@ -25,7 +25,7 @@ pub(crate) struct Sampler {
 pub struct Samples {
     places: Vec<usize>,
     signals: Vec<Signal>,
-    parts: Parts,
+    parts: SampledWords,
     ring: Consumer<u64>,
     /// Words of the row that was found last, at their places in a publication.
     words: Vec<u64>,
@@ -34,9 +34,9 @@ pub struct Samples {
     found: bool,
 }
 
-/// Parts of a publication that a recording holds.
+/// SampledWords of a publication that a recording holds.
 #[derive(Clone, Debug)]
-struct Parts {
+struct SampledWords {
     list: Vec<Range<usize>>,
     /// Words of a row.
     width: usize,
@@ -44,7 +44,7 @@ struct Parts {
     whole: usize,
 }
 
-impl Parts {
+impl SampledWords {
     /// The number of the cycle, all axes, and the signals at these places.
     fn of(places: &[usize], rows: Rows) -> Self {
         let axes = (0..rows.axes).map(|axis| rows.of_axis(axis));
@@ -63,7 +63,7 @@ impl Parts {
 /// Both ends, for the signals at these places of a publication with these rows.
 pub(crate) fn sampling(signals: &Signals, mut places: Vec<usize>, rows: Rows) -> (Sampler, Samples) {
     places.retain(|&place| place < rows.signals && signals.at(place).is_some());
-    let parts = Parts::of(&places, rows);
+    let parts = SampledWords::of(&places, rows);
     let width = parts.width;
     let row_count = (BYTES / (8 * width)).clamp(1, ROWS);
     let (mut sender, mut ring) = RingBuffer::new(row_count * width);
@@ -90,7 +90,7 @@ impl Sampler {
     /// Hands the words of a publication over, or drops them. Allocates nothing and makes no system
     /// call.
     pub(crate) fn write(&mut self, words: &[u64]) {
-        let Parts { list, width, whole } = &self.parts;
+        let SampledWords { list, width, whole } = &self.parts;
         if words.len() != *whole {
             return;
         }
@@ -205,7 +205,7 @@ mod tests {
     #[test]
     fn a_row_has_the_words_of_the_chosen_parts() {
         let rows = Rows { axes: 2, signals: 4, interlocks: 1 };
-        let Parts { list, width, .. } = Parts::of(&[1, 2], rows);
+        let SampledWords { list, width, .. } = SampledWords::of(&[1, 2], rows);
         let [axis, other] = [0, 1].map(|axis| rows.of_axis(axis));
         let signals = rows.of_signal(1).start..rows.of_signal(2).end;
         assert_eq!(list, [0..1, axis, other, signals]);

@@ -8,7 +8,6 @@ mod force;
 mod handle;
 mod io;
 mod near;
-mod sample;
 
 use std::sync::Arc;
 
@@ -280,6 +279,16 @@ impl Signals {
     /// The signals, with their values in the last cycle before the stop.
     pub(crate) fn into_before_stop(self) -> Vec<(Signal, SignalState)> {
         self.signals.into_iter().zip(self.before_stop).collect()
+    }
+
+    /// The signal at this place, if there is one.
+    pub(crate) fn at(&self, place: usize) -> Option<&Signal> {
+        self.signals.get(place)
+    }
+
+    /// Number of signals.
+    pub(crate) fn count(&self) -> usize {
+        self.signals.len()
     }
 
     /// Values, in the order of the signals.

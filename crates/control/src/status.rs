@@ -12,7 +12,6 @@ use types::RingStatus;
 
 use crate::clock_lock::{LockReport, ReferenceReport};
 use crate::controller::AxisReport;
-use crate::ipc::report;
 use rt::newest::{Reader, Writer, newest};
 
 /// Status at the end of one cycle.
@@ -39,14 +38,14 @@ pub struct Status {
     /// Ring of SubDevices, if the link is one.
     pub ring: Option<RingStatus>,
     /// Status of the SubDevices, in the order of positions.
-    pub sub_devices: Vec<SubDeviceStatus>,
+    pub sub_devices: Vec<SubDeviceExchange>,
     /// Reports of the axes, in their order.
     pub axes: Vec<AxisReport>,
 }
 
-/// Status of a SubDevice.
+/// Exchange of process data with a SubDevice, and its AL state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SubDeviceStatus {
+pub struct SubDeviceExchange {
     /// Its process data went to and fro in this cycle; true where it has none.
     pub exchanges: bool,
     /// Consecutive cycles, in Op, in which it did not.
@@ -64,7 +63,7 @@ pub struct SubDeviceStatus {
     pub al_status_code: AlStatusCode,
 }
 
-impl Default for SubDeviceStatus {
+impl Default for SubDeviceExchange {
     /// Nothing is known of it.
     fn default() -> Self {
         let al_status = AlStatus::in_state(AlState::Init);
@@ -95,7 +94,7 @@ impl Status {
             reference: ReferenceReport::default(),
             link_errors: 0,
             ring: None,
-            sub_devices: vec![SubDeviceStatus::default(); sub_devices],
+            sub_devices: vec![SubDeviceExchange::default(); sub_devices],
             axes: vec![AxisReport::default(); axes],
         }
     }
@@ -126,7 +125,7 @@ impl Status {
     /// Takes the reports of the axes from their words in a publication.
     pub(crate) fn read_axes(&mut self, words: &[u64]) {
         for (axis, read) in self.axes.iter_mut().zip(decode_axes(words)) {
-            *axis = report(&read);
+            *axis = AxisReport::of(&read);
         }
     }
 
@@ -166,7 +165,7 @@ pub fn status_cell(sub_devices: usize, axes: usize) -> (StatusWriter, StatusRead
 /// A status, with its axes in the words of the publication.
 #[derive(Clone, Debug)]
 struct Published {
-    /// Its axes are those of the words.
+    /// Without the axes, which are in the words.
     bus: Status,
     axes: Box<[u64]>,
 }
@@ -176,8 +175,8 @@ struct Published {
 pub struct StatusWriter(Writer<Published>);
 
 impl StatusWriter {
-    /// Replaces the status; `status` has the SubDevices the cell was made for. Its axes are those
-    /// of `axes`, their words in a publication ([`ipc::state::Rows::of_axes`]).
+    /// Replaces the status; `status` has the SubDevices the cell was made for. `axes` are the words
+    /// of its axes in a publication ([`ipc::state::Rows::of_axes`]).
     pub fn publish(&mut self, status: &Status, axes: &[u64]) {
         self.0.write(|newest| {
             newest.bus.copy_bus_from(status);
@@ -215,7 +214,6 @@ mod tests {
     use types::state::InputLevel;
 
     use crate::controller::{BrakeInputCause, IgnoredSetpoint, InterlockCause};
-    use crate::ipc::shown;
 
     fn status(number: u64) -> Status {
         let n = number as f64;
@@ -295,7 +293,7 @@ mod tests {
             link_errors: number * 5,
             ring: (number % 4 != 0).then_some(RingStatus { open: None, since: number }),
             sub_devices: vec![
-                SubDeviceStatus {
+                SubDeviceExchange {
                     exchanges: number % 2 == 0,
                     missed: !number as u32,
                     absent: number % 3 == 0,
@@ -314,7 +312,7 @@ mod tests {
     fn words(status: &Status) -> Vec<u64> {
         let sent = AxisSetpoint { position: Radians(7.0), ..AxisSetpoint::default() };
         let rows = Rows { axes: status.axes.len(), ..Rows::default() };
-        let axes = status.axes.iter().map(|it| shown(it, sent)).collect();
+        let axes = status.axes.iter().map(|it| it.shown(sent)).collect();
         let mut words = vec![0; rows.words()];
         encode(&ipc::state::State { axes, ..rows.blank() }, rows, &mut words);
         words[rows.of_axes()].to_vec()

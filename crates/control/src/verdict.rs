@@ -16,7 +16,7 @@ use types::state::is_communication_error;
 use crate::controller::AxisReport;
 use crate::cycle::{Ended, Lost};
 use crate::observer::Cause;
-use crate::status::{Status, SubDeviceStatus};
+use crate::status::{Status, SubDeviceExchange};
 
 /// Exit code: it could not run, or was ended by an overrun.
 pub const COULD_NOT_RUN: u8 = 1;
@@ -235,7 +235,7 @@ impl<L> Ended<L> {
         // SubDevices without process data stay in Op.
         let silent =
             self.before_stop.sub_devices.iter().filter(|it| !it.exchanges && !it.absent && !it.waits);
-        let all_out = silent.clone().count() > 0 && silent.clone().all(SubDeviceStatus::is_outside_op);
+        let all_out = silent.clone().count() > 0 && silent.clone().all(SubDeviceExchange::is_outside_op);
         let lost = self.lost.map(|lost| Finding::BusLost { lost, all_out });
         let sub_devices = (0..self.before_stop.sub_devices.len()).filter_map(|position| {
             sub_device(&self.before_stop, position, circumstances.period)
@@ -353,7 +353,7 @@ fn sub_device(before_stop: &Status, position: usize, period: Duration) -> Option
     outside.then_some(Finding::OutsideOp { position, status: it.al_status, code: it.al_status_code })
 }
 
-impl SubDeviceStatus {
+impl SubDeviceExchange {
     /// Cycles for which it did not answer, if longer than [`LOST_AFTER`]. A SubDevice that left Op
     /// exchanges no process data either, but has its state.
     #[must_use]

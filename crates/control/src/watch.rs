@@ -12,7 +12,7 @@ use types::RingStatus;
 
 use crate::controller::{AxisReport, IgnoredSetpoint, InterlockCause};
 use crate::observer::{Cause, Happening};
-use crate::status::SubDeviceStatus;
+use crate::status::SubDeviceExchange;
 
 /// A bus that stayed lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -145,7 +145,7 @@ impl BusWatch {
         &mut self,
         now: Instant,
         main_device: &MainDevice,
-        statuses: &mut [SubDeviceStatus],
+        statuses: &mut [SubDeviceExchange],
         tell: &mut impl FnMut(Happening, usize),
     ) {
         let in_op = main_device.phase() == BringUpPhase::Op;
@@ -173,7 +173,7 @@ impl BusWatch {
                 _ => before.saturating_add(1),
             };
             self.lost_for[position] = lost_for;
-            *status = SubDeviceStatus {
+            *status = SubDeviceExchange {
                 exchanges,
                 missed: if absent || waits { 0 } else { u32::try_from(lost_for).unwrap_or(u32::MAX) },
                 absent,

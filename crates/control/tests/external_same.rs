@@ -30,7 +30,7 @@ use simulator::application::servo::{ServoDescription, ServoDrive, default_mappin
 use simulator::application::sii::{digital_inputs, digital_outputs, with_coe};
 use simulator::coe::DeviceDescription;
 use simulator::{EscDescription, Segment, SubDevice};
-use support::direct::Direct;
+use support::controller::Direct;
 use support::{IpcFolder, PERIOD, cycle_of, ipc_with, rules, supervised};
 use types::signal::{Flow, OutputBehaviour, Scaling, Writer as Setter};
 use types::{Signal, ValueType};

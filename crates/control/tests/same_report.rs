@@ -1,4 +1,4 @@
-//! The same controller in the cycle's thread and in a process of its own sees the same reports, in
+//! The same controller in the cycle's thread and in a separate process sees the same reports, in
 //! virtual time.
 use crate::support;
 
@@ -22,16 +22,16 @@ use onbeat_control::stop::StopHandle;
 use rt::clock::VirtualClock;
 use simulator::Segment;
 use simulator::application::servo::default_mapping;
-use support::direct::Direct;
+use support::controller::Direct;
 use support::{PERIOD, cycle_with, sub_device, supervised};
 
-/// Axis whose controller gives a set-point that its mode does not take.
+/// Axis with a controller that gives a set-point of another mode.
 const IGNORED: usize = 0;
 
-/// Axis whose drive does not map its torque.
+/// Axis with a drive that does not map its torque.
 const WITHOUT_TORQUE: usize = 1;
 
-/// Axis whose drive is not on the bus.
+/// Axis with a drive that is not on the bus.
 const ABSENT: usize = 2;
 
 const AXES: usize = 3;

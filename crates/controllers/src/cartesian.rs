@@ -25,7 +25,7 @@ pub struct Cartesian {
     axes: Vec<usize>,
     line: Line,
     progress: Progress,
-    stage: Stage,
+    stage: CartesianStage,
     /// Set-point of each joint.
     points: Vec<TrajectoryPoint>,
     /// True for a joint with a set-point that ignores the line, because its drive has not followed
@@ -39,7 +39,7 @@ pub struct Cartesian {
 
 /// Progress towards a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+enum CartesianStage {
     Rest,
     Planning,
     Moving,
@@ -72,7 +72,7 @@ impl Cartesian {
             axes: axes.to_vec(),
             line,
             progress: Progress::default(),
-            stage: Stage::Rest,
+            stage: CartesianStage::Rest,
             points: vec![TrajectoryPoint::default(); joints],
             left: vec![true; joints],
             commanded: None,
@@ -109,23 +109,27 @@ impl Cartesian {
     fn decide(&mut self, free: bool) {
         let turned_away = !free || self.commanded.is_some_and(|pose| !self.is_aim(pose));
         match self.stage {
-            Stage::Rest if free => {
+            CartesianStage::Rest if free => {
                 let Some(pose) = self.commanded.filter(|pose| !self.is_aim(*pose)) else { return };
                 self.aim = Some(pose);
                 match self.line.aim(self.points.iter().map(|point| point.position), pose) {
-                    Ok(()) => self.stage = Stage::Planning,
+                    Ok(()) => self.stage = CartesianStage::Planning,
                     Err(why) => self.refuse(&why),
                 }
             }
-            Stage::Planning if turned_away => self.rest(),
-            Stage::Planning => match self.line.plan() {
+            CartesianStage::Planning if turned_away => self.rest(),
+            CartesianStage::Planning => match self.line.plan() {
                 Ok(None) => {}
-                Ok(Some(limits)) if self.progress.begin(limits).is_ok() => self.stage = Stage::Moving,
+                Ok(Some(limits)) if self.progress.begin(limits).is_ok() => {
+                    self.stage = CartesianStage::Moving
+                }
                 Ok(Some(_)) => self.refuse(&LineError::Singular),
                 Err(why) => self.refuse(&why),
             },
-            Stage::Moving if turned_away && self.progress.stop().is_ok() => self.stage = Stage::Braking,
-            Stage::Rest | Stage::Moving | Stage::Braking => {}
+            CartesianStage::Moving if turned_away && self.progress.stop().is_ok() => {
+                self.stage = CartesianStage::Braking
+            }
+            CartesianStage::Rest | CartesianStage::Moving | CartesianStage::Braking => {}
         }
     }
 
@@ -138,13 +142,13 @@ impl Cartesian {
 
     /// Rests: a target that is still commanded is taken up again.
     fn rest(&mut self) {
-        self.stage = Stage::Rest;
+        self.stage = CartesianStage::Rest;
         self.aim = None;
     }
 
     /// The target is refused, and not tried again.
     fn refuse(&mut self, why: &LineError) {
-        self.stage = Stage::Rest;
+        self.stage = CartesianStage::Rest;
         self.refused = Some(match why {
             LineError::NotFinite => Refusal::NotFinite,
             LineError::Orientation => Refusal::Orientation,
@@ -155,7 +159,7 @@ impl Cartesian {
 
     /// Continues along the line.
     fn follow(&mut self, info: &CycleInfo) {
-        if !matches!(self.stage, Stage::Moving | Stage::Braking) {
+        if !matches!(self.stage, CartesianStage::Moving | CartesianStage::Braking) {
             return;
         }
         let place = self.progress.advance(elapsed(info));
@@ -166,8 +170,8 @@ impl Cartesian {
             }
         }
         match self.stage {
-            Stage::Braking if arrived => self.rest(),
-            Stage::Moving if arrived => self.stage = Stage::Rest,
+            CartesianStage::Braking if arrived => self.rest(),
+            CartesianStage::Moving if arrived => self.stage = CartesianStage::Rest,
             _ => {}
         }
     }
@@ -185,7 +189,7 @@ impl Controller for Cartesian {
         if drives == Drives::Off {
             self.rest();
         }
-        if drives == Drives::All && matches!(self.stage, Stage::Rest) {
+        if drives == Drives::All && matches!(self.stage, CartesianStage::Rest) {
             // All begin from where they stand.
             self.left.fill(false);
         }

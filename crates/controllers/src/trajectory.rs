@@ -49,12 +49,12 @@ pub struct JointTrajectory {
     settings: TrajectorySettings,
     /// Set-points of the axes.
     points: Vec<TrajectoryPoint>,
-    sources: Vec<Source>,
+    sources: Vec<TrajectorySource>,
     /// Feedback of the previous cycle.
     seen: Vec<AxisReport>,
     rest: OnlineMotion,
     next: Program,
-    next_stage: Stage,
+    next_stage: TrajectoryStage,
     now: Program,
     course: Option<Execution>,
     /// First segment of each row of `now`.
@@ -70,7 +70,7 @@ pub struct JointTrajectory {
 
 /// Source of an axis's set-points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Source {
+enum TrajectorySource {
     /// None: its drive does not follow.
     Off,
     /// Holding, or stopping.
@@ -81,7 +81,7 @@ enum Source {
 
 /// State of the next trajectory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+enum TrajectoryStage {
     Empty,
     Coming,
     /// Complete and accepted; its start, ns.
@@ -111,11 +111,11 @@ impl JointTrajectory {
         let limits: Vec<_> = settings.axes.iter().map(AxisSettings::online).collect();
         Ok(Self {
             points: vec![TrajectoryPoint::default(); axes],
-            sources: vec![Source::Off; axes],
+            sources: vec![TrajectorySource::Off; axes],
             seen: vec![AxisReport::default(); axes],
             rest: OnlineMotion::new(&limits, Synchronisation::Independent)?,
             next: Program::with_room(axes, settings.points),
-            next_stage: Stage::Empty,
+            next_stage: TrajectoryStage::Empty,
             now: Program::with_room(axes, settings.points),
             course: None,
             entry: Vec::with_capacity(axes),
@@ -134,17 +134,17 @@ impl JointTrajectory {
         match order {
             Order::Begin(begin) => self.begin(begin),
             Order::Point(point) => {
-                if self.next_stage == Stage::Coming && self.next.id == point.id {
+                if self.next_stage == TrajectoryStage::Coming && self.next.id == point.id {
                     if let Err(refused) = self.next.add(point, &self.settings) {
                         self.refuse(refused);
                     }
                 }
             }
             Order::Commit { id } => {
-                if self.next_stage == Stage::Coming && self.next.id == *id {
+                if self.next_stage == TrajectoryStage::Coming && self.next.id == *id {
                     match self.commit(info) {
                         Ok(start_ns) => {
-                            self.next_stage = Stage::Waiting(start_ns);
+                            self.next_stage = TrajectoryStage::Waiting(start_ns);
                             self.reports.push(Report::new(*id, Outcome::Accepted));
                         }
                         Err(refused) => self.refuse(refused),
@@ -178,7 +178,7 @@ impl JointTrajectory {
         }
         self.highest_id = begin.id;
         match self.next.begin(begin, &self.settings) {
-            Ok(()) => self.next_stage = Stage::Coming,
+            Ok(()) => self.next_stage = TrajectoryStage::Coming,
             Err(refused) => self.refuse(refused),
         }
     }
@@ -189,7 +189,7 @@ impl JointTrajectory {
             return Err(Refused::plain(Rejection::Stopping));
         }
         let Self { next, points, settings, sources, seen, .. } = self;
-        let off = next.rows.iter().position(|row| sources[row.axis] == Source::Off);
+        let off = next.rows.iter().position(|row| sources[row.axis] == TrajectorySource::Off);
         if let Some(row) = off {
             let axis = Some(next.robot_axis(row, settings));
             let is_enabled = seen[next.rows[row].axis].feedback.phase != AxisPhase::NotEnabled;
@@ -257,7 +257,7 @@ impl JointTrajectory {
                 if self.course.is_none() {
                     self.reported = (self.next.id, TrajectoryStatus::Aborted, 0);
                 }
-                self.next_stage = Stage::Empty;
+                self.next_stage = TrajectoryStage::Empty;
                 return;
             }
         };
@@ -269,14 +269,14 @@ impl JointTrajectory {
             self.reports.push(ending);
         }
         std::mem::swap(&mut self.now, &mut self.next);
-        self.next_stage = Stage::Empty;
+        self.next_stage = TrajectoryStage::Empty;
         self.entry.clear();
         let time = self.now.time_ns(course.first) as f64 * 1e-9;
         for row in 0..self.now.rows.len() {
             let axis = self.now.rows[row].axis;
             let to = self.now.knot(course.first, row);
             self.entry.push(Segment::between(self.points[axis].into(), to, time - course.begin));
-            self.sources[axis] = Source::Along;
+            self.sources[axis] = TrajectorySource::Along;
         }
         self.course = Some(course);
         self.reported = (self.now.id, TrajectoryStatus::Executing, 0);
@@ -288,8 +288,8 @@ impl JointTrajectory {
         self.course = None;
         for row in 0..self.now.rows.len() {
             let axis = self.now.rows[row].axis;
-            if self.sources[axis] == Source::Along {
-                self.sources[axis] = Source::Rest;
+            if self.sources[axis] == TrajectorySource::Along {
+                self.sources[axis] = TrajectorySource::Rest;
                 if self.rest.begin(axis, self.points[axis]).is_err() {
                     // The motion ahead is unknown: the set-point is held, and the drive brakes.
                     begin(&mut self.rest, axis, self.points[axis].position);
@@ -309,7 +309,7 @@ impl JointTrajectory {
     }
 
     fn cancel(&mut self, id: u64) {
-        if self.next_stage != Stage::Empty && (id == 0 || id == self.next.id) {
+        if self.next_stage != TrajectoryStage::Empty && (id == 0 || id == self.next.id) {
             self.drop_next(Outcome::Canceled, Rejection::Interrupted);
         }
         if self.course.is_some() && (id == 0 || id == self.now.id) {
@@ -320,19 +320,19 @@ impl JointTrajectory {
     /// Drops the trajectory that arrives or waits, and reports it.
     fn drop_next(&mut self, waiting: Outcome, coming: Rejection) {
         let outcome = match self.next_stage {
-            Stage::Empty => return,
-            Stage::Coming => Outcome::Rejected(coming),
-            Stage::Waiting(_) => waiting,
+            TrajectoryStage::Empty => return,
+            TrajectoryStage::Coming => Outcome::Rejected(coming),
+            TrajectoryStage::Waiting(_) => waiting,
         };
         self.reports.push(Report::new(self.next.id, outcome));
-        self.next_stage = Stage::Empty;
+        self.next_stage = TrajectoryStage::Empty;
     }
 
     fn refuse(&mut self, refused: Refused) {
         let Refused { why, axis, point, found, allowed } = refused;
         let outcome = Outcome::Rejected(why);
         self.reports.push(Report { axis, point, found, allowed, ..Report::new(self.next.id, outcome) });
-        self.next_stage = Stage::Empty;
+        self.next_stage = TrajectoryStage::Empty;
     }
 
     /// Takes the feedback of the axes: their positions, and any axis that no longer follows.
@@ -346,20 +346,20 @@ impl JointTrajectory {
                 AxisPhase::NotEnabled => report.feedback.position,
                 AxisPhase::HoldingAt(position) => position,
             };
-            if self.sources[index] == Source::Along {
+            if self.sources[index] == TrajectorySource::Along {
                 fallen = Some(settings.axis as u32);
             }
             self.points[index] = TrajectoryPoint { position: place, ..TrajectoryPoint::default() };
             begin(&mut self.rest, index, place);
-            self.sources[index] = Source::Off;
+            self.sources[index] = TrajectorySource::Off;
         }
         if let Some(axis) = fallen {
             let report = Report::new(self.now.id, Outcome::Aborted(Abort::Fault));
             self.leave(Report { axis: Some(axis), ..report });
         }
         for (index, source) in self.sources.iter_mut().enumerate() {
-            if *source == Source::Off && self.seen[index].feedback.phase == AxisPhase::Following {
-                *source = Source::Rest;
+            if *source == TrajectorySource::Off && self.seen[index].feedback.phase == AxisPhase::Following {
+                *source = TrajectorySource::Rest;
             }
         }
     }
@@ -444,14 +444,14 @@ impl Controller for JointTrajectory {
         self.stopping = info.stopping;
         self.judge();
         self.rest.advance(elapsed(&info));
-        if let Stage::Waiting(start_ns) = self.next_stage {
+        if let TrajectoryStage::Waiting(start_ns) = self.next_stage {
             if start_ns <= release_ns {
                 self.follow_next(start_ns, release_ns);
             }
         }
         self.advance(release_ns);
         for (index, settings) in self.settings.axes.iter().enumerate() {
-            if self.sources[index] == Source::Rest {
+            if self.sources[index] == TrajectorySource::Rest {
                 self.points[index] = self.rest.points()[index];
             }
             if let Some(command) = commands.get_mut(settings.axis) {

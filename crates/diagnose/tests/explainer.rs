@@ -85,7 +85,7 @@ fn worst_late_cycles_are_kept_and_all_counted() {
     assert_eq!(summed, records.iter().map(CycleRecord::wakeup_latency).sum::<u64>());
 }
 
-/// A run that was not asked for explanations can be asked afterwards.
+/// A run without explanations answers from its records.
 // feature(explain): `onbeat explain` asks a running cycle why it was late, also one without --explain
 #[test]
 fn records_alone_answer_for_the_last_minutes() {

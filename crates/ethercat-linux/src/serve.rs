@@ -83,7 +83,7 @@ pub struct Arrival {
 /// A segment that answers on an interface, or a ring on two.
 #[derive(Debug)]
 pub struct Server {
-    ports: Vec<Port>,
+    ports: Vec<ServedPort>,
     /// Of a ring.
     cables: Option<Cables>,
     /// Changes of the faults at each port, if they may be set.
@@ -94,7 +94,7 @@ pub struct Server {
 
 /// One interface.
 #[derive(Debug)]
-struct Port {
+struct ServedPort {
     socket: PacketSocket,
     interface: String,
 }
@@ -138,7 +138,7 @@ impl Server {
     /// Every [`OpenError`] but a missing carrier.
     pub fn open(interface: &str) -> Result<Self, OpenError> {
         Ok(Self {
-            ports: vec![Port::open(interface)?],
+            ports: vec![ServedPort::open(interface)?],
             cables: None,
             changes: Vec::new(),
             tell_overload: None,
@@ -152,7 +152,7 @@ impl Server {
     /// # Errors
     /// As [`Server::open`].
     pub fn open_ring(first: &str, second: &str) -> Result<Self, OpenError> {
-        let ports = vec![Port::open(first)?, Port::open(second)?];
+        let ports = vec![ServedPort::open(first)?, ServedPort::open(second)?];
         let refused = |source| OpenError::Refused { interface: first.to_owned(), source };
         let cables = Cables::watch([first, second].map(str::to_owned)).map_err(refused)?;
         Ok(Self { ports, cables: Some(cables), changes: Vec::new(), tell_overload: None })
@@ -197,7 +197,7 @@ impl Server {
         stop: &AtomicBool,
         watch: &mut dyn FnMut(&S, Arrival, &[u8]),
     ) -> Result<Served, ServeError> {
-        for Port { socket, interface } in &self.ports {
+        for ServedPort { socket, interface } in &self.ports {
             let fail = |source| ServeError::Stamp { interface: interface.clone(), source };
             socket.stamp_arrivals().map_err(fail)?;
         }
@@ -214,7 +214,7 @@ impl Server {
         let clock = MonotonicClock;
         let mut changes = std::mem::take(&mut self.changes).into_iter();
         let mut ends = Vec::with_capacity(End::ALL.len());
-        for Port { socket, .. } in &self.ports {
+        for ServedPort { socket, .. } in &self.ports {
             let far_end = FarEnd { socket, is_stamped, stamp: Stamp::default(), returned: 0, refused: 0 };
             ends.push(Faulty::at_far_end(far_end, changes.next()));
         }
@@ -298,7 +298,7 @@ fn came(clock: &MonotonicClock, stamp_ns: u64) -> Instant {
 /// Longest time that a frame waits in the socket's queue: a second, ns.
 const OLDEST_STAMP_NS: u64 = 1_000_000_000;
 
-impl Port {
+impl ServedPort {
     fn open(interface: &str) -> Result<Self, OpenError> {
         Ok(Self { socket: Interface::open(interface)?.socket, interface: interface.into() })
     }

@@ -18,22 +18,23 @@
 
 pub mod drive;
 pub mod error_code;
-pub mod homing;
 pub mod mode;
 pub mod object;
 pub mod profile;
+mod profile_drive;
 pub mod state;
 pub mod state_machine;
 pub mod touch_probe;
 pub mod word;
 
+pub use drive::homing::{self, HomingProgress};
 pub use drive::{
     BLIND_CYCLES, Drive, DriveCommand, DriveInput, DriveOutput, Phase, QuickStopHelp, Request,
 };
 pub use error_code::ErrorCode;
-pub use homing::HomingProgress;
 pub use mode::{ModeOfOperation, SupportedModes};
-pub use profile::{Change, ProfileDrive, ProfileMode, ProfilePosition, SetPoint, SetPointProgress};
+pub use profile::{Change, ProfileMode, ProfilePosition, SetPoint, SetPointProgress};
+pub use profile_drive::ProfileDrive;
 pub use state::{Command, State, Transition};
 pub use state_machine::{StateMachine, Surroundings};
 pub use touch_probe::{ProbeProgress, ProbeSource, ProbeTrigger, TouchProbe};

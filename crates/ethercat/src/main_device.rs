@@ -42,7 +42,6 @@ mod error_counters;
 mod estimated_delays;
 mod exchange;
 mod latches;
-mod late;
 mod layout;
 mod limits;
 mod mailbox;
@@ -95,23 +94,22 @@ use together::Together;
 use worker::{Outcome, Received, Worker};
 use workers::Workers;
 
-pub use awaited::{Awaited, AwaitedAction};
-pub use barrier::{Barrier, BarrierState, BarrierTask, UnitValue};
-pub use clock::{ClockNode, ClockSetting, LatchedTimes, reference, settings};
+pub use barrier::BarrierState;
+pub use clock::{ClockNode, ClockSetting, reference, settings};
 pub use configuration::{
-    Configuration, ConfigurationError, ExpectedIdentity, LONGEST_WATCHDOG, LatchMode, MAXIMUM_SUB_DEVICES,
-    Oversampling, Presence, ProcessDataSource, Replies, StartupSdo, SubDeviceConfiguration, Sync0, Sync1,
-    Watchdog,
+    Barrier, BarrierTask, Configuration, ConfigurationError, ExpectedIdentity, LONGEST_WATCHDOG, LatchMode,
+    MAXIMUM_SUB_DEVICES, Oversampling, Presence, ProcessDataSource, Replies, StartupSdo,
+    SubDeviceConfiguration, Sync0, Sync1, UnitValue, Watchdog,
 };
 pub use diagnosis::{Examined, Fault, Finding, judge, ring_break};
-pub use error::{BusError, SubDeviceError};
+pub use error::{Awaited, AwaitedAction, BusError, SubDeviceError, SyncMiss};
 pub use latches::{LatchEdge, LatchInput, Latches};
 pub use process_data::{Input, Output};
 pub use report::{BringUpPhase, ClockReport, CycleReport, Event, Reception, ReceptionCounters};
 pub use request::{MailboxError, MailboxOutcome, MailboxRequest, MailboxService};
 pub use sub_device::{EscInformation, Mailbox, SubDevice};
-pub use sync0::{SyncMiss, SyncPhase};
-pub use topology::{Place, Shown, Upstream, places};
+pub use sync0::SyncPhase;
+pub use topology::{LatchedTimes, Place, Shown, Upstream, places};
 pub use types::{CableEnd, ErrorCounters, PortErrorCounters, WorkingCounter};
 
 /// Events kept until they are polled; further ones are dropped and counted.
@@ -236,7 +234,7 @@ impl MainDevice {
     /// The same in place: a link that copies the frame makes the only copy.
     #[inline]
     pub fn next_frame(&mut self, now: Instant) -> Option<&[u8]> {
-        if !self.cycle.is_due && self.is_quiet() {
+        if !self.cycle.sending.is_due && self.check_quiet() {
             self.served_at = now;
             return None;
         }
@@ -248,12 +246,12 @@ impl MainDevice {
     fn transmit(&mut self, now: Instant) -> Option<usize> {
         self.note_served(now);
         // Process data first: it waits for nothing else.
-        if self.cycle.is_due
+        if self.cycle.sending.is_due
             && let Some(slot) = self.transmit_process_data(now)
         {
             return Some(slot);
         }
-        if self.is_quiet() { None } else { self.transmit_others(now) }
+        if self.check_quiet() { None } else { self.transmit_others(now) }
     }
 
     /// The frames of a bus that is not quiet. Cold: kept apart from the code of a quiet cycle,
@@ -319,7 +317,7 @@ impl MainDevice {
             self.deliver(now, sent.owner, data, working_counter);
             number += 1;
         }
-        if !self.is_quiet() {
+        if !self.check_quiet() {
             self.advance(now);
         }
     }

@@ -44,12 +44,12 @@ pub struct Brake {
     times: BrakeTimes,
     /// The drive powers it, while it is enabled.
     is_drives: bool,
-    stage: Stage,
+    stage: BrakeStage,
     watch: FeedbackWatch,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Stage {
+enum BrakeStage {
     Engaged,
     Releasing(Seconds),
     Released,
@@ -91,7 +91,7 @@ impl Brake {
     pub fn new(times: BrakeTimes) -> Self {
         let sane = |time: Seconds| if time.is_finite() { Seconds(time.0.max(0.0)) } else { Seconds::ZERO };
         let times = BrakeTimes { release: sane(times.release), engage: sane(times.engage) };
-        Self { times, is_drives: false, stage: Stage::Engaged, watch: FeedbackWatch::default() }
+        Self { times, is_drives: false, stage: BrakeStage::Engaged, watch: FeedbackWatch::default() }
     }
 
     /// The same, powered by the drive while it is enabled.
@@ -133,40 +133,42 @@ impl Brake {
     pub fn step(&mut self, elapsed: Seconds, seen: &BrakeSeen) -> Braked {
         let BrakeSeen { torque, wanted, powered, ref reading, .. } = *seen;
         self.stage = match self.stage {
-            _ if !torque => Stage::Engaged,
-            Stage::Engaged if wanted => Stage::Releasing(Seconds::ZERO),
-            Stage::Releasing(_) | Stage::Released if !wanted => Stage::Engaging(Seconds::ZERO),
-            Stage::Engaging(_) if wanted => Stage::Releasing(Seconds::ZERO),
-            Stage::Releasing(since) => Stage::Releasing(since + elapsed),
-            Stage::Engaging(since) => Stage::Engaging(since + elapsed),
+            _ if !torque => BrakeStage::Engaged,
+            BrakeStage::Engaged if wanted => BrakeStage::Releasing(Seconds::ZERO),
+            BrakeStage::Releasing(_) | BrakeStage::Released if !wanted => {
+                BrakeStage::Engaging(Seconds::ZERO)
+            }
+            BrakeStage::Engaging(_) if wanted => BrakeStage::Releasing(Seconds::ZERO),
+            BrakeStage::Releasing(since) => BrakeStage::Releasing(since + elapsed),
+            BrakeStage::Engaging(since) => BrakeStage::Engaging(since + elapsed),
             stage => stage,
         };
         let commanded = match self.stage {
-            Stage::Releasing(_) | Stage::Released => Some(true),
+            BrakeStage::Releasing(_) | BrakeStage::Released => Some(true),
             // Its drive closes it once it is disabled.
             _ if self.is_drives && powered => None,
             _ => Some(false),
         };
         self.watch.look(elapsed, commanded, reading, self.times, seen.is_reached);
         match self.stage {
-            Stage::Releasing(since) if since >= self.times.release && reading.not_open().is_none() => {
-                self.stage = Stage::Released;
+            BrakeStage::Releasing(since) if since >= self.times.release && reading.not_open().is_none() => {
+                self.stage = BrakeStage::Released;
             }
-            Stage::Engaging(since) if since >= self.times.engage => {
+            BrakeStage::Engaging(since) if since >= self.times.engage => {
                 let is_closed = match self.is_known_open() {
                     true => seen.gives_way || self.watch.has_agreed(),
                     false => reading.not_closed().is_none(),
                 };
                 if self.is_drives || is_closed {
-                    self.stage = Stage::Engaged;
+                    self.stage = BrakeStage::Engaged;
                 }
             }
             _ => {}
         }
         Braked {
-            power: matches!(self.stage, Stage::Releasing(_) | Stage::Released),
-            free: self.stage == Stage::Released,
-            keep_torque: matches!(self.stage, Stage::Engaging(_)),
+            power: matches!(self.stage, BrakeStage::Releasing(_) | BrakeStage::Released),
+            free: self.stage == BrakeStage::Released,
+            keep_torque: matches!(self.stage, BrakeStage::Engaging(_)),
         }
     }
 
@@ -184,7 +186,7 @@ impl Brake {
     /// True if the drive keeps its torque because the brake does not close.
     #[must_use]
     pub fn holds_by_torque(&self) -> bool {
-        matches!(self.stage, Stage::Engaging(_)) && self.is_known_open()
+        matches!(self.stage, BrakeStage::Engaging(_)) && self.is_known_open()
     }
 
     fn is_known_open(&self) -> bool {

@@ -86,10 +86,9 @@ use overshoot::Overshoot;
 use runaway::Runaway;
 use slope::Slope;
 
-pub use ending::{END_TIME, Ending, FREE_TIME, HEED_TIME};
+pub use ending::{END_TIME, FREE_TIME, HEED_TIME};
 pub use halting::is_enabled_meanwhile;
-pub use interlock::InterlockState;
-pub use jog::{FASTEST_JOG, Jog, JogLimits};
+pub use jog::{FASTEST_JOG, JogLimits};
 pub use limits::{
     FollowingErrorLimit, LARGEST_LIMIT, Limits, OUTAGE_CYCLES, Outage, Settings, SettingsError, Written,
 };
@@ -97,7 +96,7 @@ pub use other_axis::OtherAxis;
 pub use profile::DriveProfile;
 pub use quick_stop::{ANSWER, QuickStopStep, StoppingMeans};
 pub use runaway::{RUNAWAY_TIME, VELOCITY_ERROR};
-pub use seen::{Intervention, Seen, StopReason, Supervised};
+pub use seen::{Ending, InterlockState, Intervention, Jog, Seen, StopReason, Supervised};
 pub use start::START_TIME;
 pub use types::cycle::BLIND_CYCLES;
 pub use types::{AfterOutage, AxisMode, CyclicMode, OnStale};
@@ -392,7 +391,7 @@ impl Supervisor {
             if self.stopped() != Some(StopReason::Fault) {
                 self.stop(StopReason::Fault, None);
             }
-        } else if self.is_led_in_velocity() && self.runs_away(elapsed, seen) {
+        } else if self.is_led_in_velocity() && self.watch_runaway(elapsed, seen) {
             self.stop(StopReason::Runaway, None);
         } else if self.is_interlocked(seen) {
             self.hold_interlocked(seen);
@@ -410,7 +409,7 @@ impl Supervisor {
             let enabled = seen.feedback.phase != AxisPhase::NotEnabled;
             if let Some(ramp) = seen.stale {
                 self.stop(StopReason::Stale, Some(ramp));
-            } else if enabled && self.ignores_the_end(elapsed, seen) {
+            } else if enabled && self.watch_end(elapsed, seen) {
                 self.stop(StopReason::Ending, None);
             } else if enabled && !self.after_quick_stop {
                 if let Some(reason) = self.trouble(elapsed, asked, seen) {
@@ -446,7 +445,7 @@ impl Supervisor {
         if !finite {
             return Some(StopReason::NotFinite);
         }
-        if self.runs_away(elapsed, seen) {
+        if self.watch_runaway(elapsed, seen) {
             return Some(StopReason::Runaway);
         }
         let highest_velocity = limits.velocity * TOLERANCE;

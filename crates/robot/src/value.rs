@@ -114,10 +114,10 @@ impl<'v> Node<'v> {
             .map_err(|_| <Refused as de::Error>::custom("integer number overflowed").at(self.span()))
     }
 
-    fn table(&self) -> Option<Entries<'v>> {
+    fn table(&self) -> Option<TableEntries<'v>> {
         match self {
             Self::Value(_, DeValue::Table(table)) => {
-                Some(Entries { rest: Box::new(table.iter()), value: None })
+                Some(TableEntries { rest: Box::new(table.iter()), value: None })
             }
             _ => None,
         }
@@ -297,15 +297,15 @@ impl<'de> SeqAccess<'de> for Items<'_> {
     }
 }
 
-type Entry<'v> = (&'v toml::Spanned<toml::de::DeString<'v>>, &'v toml::Spanned<DeValue<'v>>);
+type TableEntry<'v> = (&'v toml::Spanned<toml::de::DeString<'v>>, &'v toml::Spanned<DeValue<'v>>);
 
 /// Keys of a table with their values.
-struct Entries<'v> {
-    rest: Box<dyn Iterator<Item = Entry<'v>> + 'v>,
-    value: Option<Entry<'v>>,
+struct TableEntries<'v> {
+    rest: Box<dyn Iterator<Item = TableEntry<'v>> + 'v>,
+    value: Option<TableEntry<'v>>,
 }
 
-impl<'de> MapAccess<'de> for Entries<'_> {
+impl<'de> MapAccess<'de> for TableEntries<'_> {
     type Error = Refused;
 
     fn next_key_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, Refused> {

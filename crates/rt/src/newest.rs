@@ -11,12 +11,12 @@ use std::thread;
 /// A writer and a reader, which begin with `initial`.
 pub fn newest<T: Clone + Send>(initial: &T) -> (Writer<T>, Reader<T>) {
     let slots = array::from_fn(|_| Mutex::new(initial.clone()));
-    let shared = Arc::new(Shared { slots, newest: AtomicUsize::new(0), reading: Mutex::new(()) });
+    let shared = Arc::new(NewestCells { slots, newest: AtomicUsize::new(0), reading: Mutex::new(()) });
     (Writer(Arc::clone(&shared)), Reader(shared))
 }
 
 #[derive(Debug)]
-struct Shared<T> {
+struct NewestCells<T> {
     /// Locked by attempts only, so that no thread waits for a lock and none has to be woken.
     slots: [Mutex<T>; 3],
     /// Slot of the newest value.
@@ -25,7 +25,7 @@ struct Shared<T> {
     reading: Mutex<()>,
 }
 
-impl<T> Shared<T> {
+impl<T> NewestCells<T> {
     fn attempt(&self, slot: usize) -> Option<MutexGuard<'_, T>> {
         match self.slots[slot].try_lock() {
             Ok(value) => Some(value),
@@ -37,7 +37,7 @@ impl<T> Shared<T> {
 
 /// The only writer.
 #[derive(Debug)]
-pub struct Writer<T>(Arc<Shared<T>>);
+pub struct Writer<T>(Arc<NewestCells<T>>);
 
 impl<T: Send> Writer<T> {
     /// Replaces the value: `put` gets an older one, and overwrites it completely.
@@ -55,7 +55,7 @@ impl<T: Send> Writer<T> {
 
 /// A reader, for any thread. Readers wait for each other, never for the writer.
 #[derive(Debug)]
-pub struct Reader<T>(Arc<Shared<T>>);
+pub struct Reader<T>(Arc<NewestCells<T>>);
 
 impl<T> Clone for Reader<T> {
     fn clone(&self) -> Self {

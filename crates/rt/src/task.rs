@@ -158,7 +158,7 @@ impl Settings {
         let name = self.name.clone();
         let (start, starting) = mpsc::channel();
         let (granted, granting) = mpsc::channel();
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(TaskState::default());
         let (periods, records, live) = Periods::new(&self, Arc::clone(&shared), starting);
         let profile = RealTimeProfile {
             memory: self.profile.memory.map(|memory| Residency { stack: self.stack, ..memory }),
@@ -224,7 +224,7 @@ struct Finished<T> {
 
 /// State that a task's thread and its handle share.
 #[derive(Debug, Default)]
-struct Shared {
+struct TaskState {
     stop: AtomicBool,
     /// The body has reached its first wait, or has ended.
     ready: AtomicBool,
@@ -241,7 +241,7 @@ pub struct Task<T = ()> {
     period: Duration,
     grants: Grants,
     start: mpsc::Sender<Instant>,
-    shared: Arc<Shared>,
+    shared: Arc<TaskState>,
     live: LiveReader,
     thread: Option<JoinHandle<Finished<T>>>,
 }

@@ -25,11 +25,11 @@ pub struct Subject {
 /// Clones are the same window.
 #[derive(Clone, Debug)]
 pub struct Window {
-    shared: Arc<Shared>,
+    shared: Arc<WatchCells>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct WatchCells {
     /// From here on, ns; `u64::MAX` before it is opened.
     from: AtomicU64,
     /// Release 0, ns.
@@ -49,7 +49,7 @@ struct Shared {
 
 impl Default for Window {
     fn default() -> Self {
-        let shared = Shared {
+        let shared = WatchCells {
             from: AtomicU64::new(u64::MAX),
             first: AtomicU64::new(0),
             period: AtomicU64::new(1),

@@ -247,7 +247,7 @@ impl SubDevice {
 
     /// Executes all events due up to `now`, in the order of time.
     pub(crate) fn advance(&mut self, now: Instant) {
-        if !self.is_awake(now) {
+        if !self.wake_if_due(now) {
             return;
         }
         if now.since(self.next_step) > LONGEST_CATCH_UP {
@@ -257,7 +257,7 @@ impl SubDevice {
             self.esc.skip_sync(now);
             self.supervision.iter_mut().for_each(|it| it.leap(now, sync0_came));
         }
-        while self.is_awake(now) {
+        while self.wake_if_due(now) {
             match self.esc.sync_due() {
                 Some((signal, due)) if due <= now && due < self.next_step => {
                     self.sync(signal, due);

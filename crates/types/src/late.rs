@@ -41,8 +41,8 @@ pub struct LateCycle {
     pub start_ns: u64,
     /// End, likewise.
     pub end_ns: u64,
-    /// Causes, the largest first; they add up to `late_ns`. Of those in the diagnostics document
-    /// the smallest are left out.
+    /// Causes, the largest first; they add up to `late_ns`. The diagnostics document leaves out
+    /// the smallest.
     pub causes: Vec<Cause>,
 }
 

@@ -279,6 +279,17 @@ impl Display for Failures {
     }
 }
 
+/// Builds `onbeat` and `onbeat-ros2` as their tests do, after which nothing is left to build: built
+/// alone, their dependencies would have other features.
+///
+/// # Errors
+/// The build failed.
+pub(crate) fn build_programs(root: &Path) -> Result<(), String> {
+    command::run(&mut command::cargo(root, &["test", "--workspace", "--no-run", "--quiet"]))?;
+    ros2::prepare(root)?;
+    command::run(&mut ros2::cargo(root, &["test", "--no-run", "--quiet"]))
+}
+
 #[cfg(test)]
 mod unit {
     use super::Failures;
@@ -322,15 +333,4 @@ mod unit {
         let many = ["test a ... FAILED"; super::TRIED_AGAIN + 1];
         assert!(!read(&[&many[..], &ONE_FAILED[4..]].concat()).may_be_noise());
     }
-}
-
-/// Builds `onbeat` and `onbeat-ros2` as their tests do, after which nothing is left to build: built
-/// alone, their dependencies would have other features.
-///
-/// # Errors
-/// The build failed.
-pub(crate) fn build_programs(root: &Path) -> Result<(), String> {
-    command::run(&mut command::cargo(root, &["test", "--workspace", "--no-run", "--quiet"]))?;
-    ros2::prepare(root)?;
-    command::run(&mut ros2::cargo(root, &["test", "--no-run", "--quiet"]))
 }

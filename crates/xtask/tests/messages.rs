@@ -1,8 +1,7 @@
-//! Texts that a person can read, messages and help, have no word of `words.txt`.
-//! `ONBEAT_MESSAGES=write cargo test -p xtask --test messages` writes them all to
-//! `target/messages.txt`.
+//! Texts that a person can read, messages and help, have no word of `words.txt`, and are listed in
+//! `tests/messages/`, a file for each crate: a review sees each text that changes.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,28 +15,117 @@ const ALLOWED: [(&str, &str); 2] = [
     ("cargo xtask judges", "the name of a command"),
 ];
 
+/// Crates without texts for users.
+const NOT_FOR_USERS: [&str; 2] = ["testkit", "xtask"];
+
+/// Writes the lists.
+const RENEW: &str = "ONBEAT_MESSAGES=write cargo test -p xtask --test messages";
+
 #[test]
 fn no_message_has_a_private_word() {
     let mut complaints = Vec::new();
-    let mut list = String::new();
-    let folders = ["crates", "lab"].map(|it| fs::read_dir(root().join(it)).expect("crates"));
-    for entry in folders.into_iter().flatten() {
-        let folder = entry.expect("an entry").path();
+    let mut count = 0;
+    for folder in folders() {
         for (file, texts) in texts_of(&folder) {
-            let _ = writeln!(list, "== {file}");
+            count += texts.len();
             for text in texts {
-                let _ = writeln!(list, "{text}");
                 let is_allowed = ALLOWED.iter().any(|(part, _)| text.contains(part));
                 let word = private_word(&text).filter(|_| !is_allowed);
                 complaints.extend(word.map(|word| format!("{file}: `{word}` in: {text}")));
             }
         }
     }
-    if std::env::var_os("ONBEAT_MESSAGES").is_some_and(|it| it == "write") {
-        fs::write(root().join("target/messages.txt"), &list).expect("the list is written");
-    }
-    assert!(list.lines().count() > 3000, "{} lines", list.lines().count());
+    assert!(count > 3000, "{count} texts");
     assert!(complaints.is_empty(), "{} texts:\n{}", complaints.len(), complaints.join("\n"));
+}
+
+#[test]
+fn the_lists_have_each_message_once() {
+    let lists = lists();
+    let folder = root().join("crates/xtask/tests/messages");
+    if std::env::var_os("ONBEAT_MESSAGES").is_some_and(|it| it == "write") {
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir(&folder).expect("the folder is made");
+        for (name, list) in &lists {
+            fs::write(folder.join(name), list).expect("the list is written");
+        }
+    }
+    let kept = fs::read_dir(&folder).into_iter().flatten().flatten().map(|entry| {
+        let name = entry.file_name().into_string().expect("UTF-8");
+        (name, fs::read_to_string(entry.path()).expect("UTF-8"))
+    });
+    let changes = changes(&kept.collect(), &lists);
+    assert!(changes.is_empty(), "texts changed; read them, then run `{RENEW}`:\n{changes}");
+}
+
+#[test]
+fn added_and_removed_texts_are_named() {
+    let list = |text: &str| BTreeMap::from([("a.txt".to_owned(), text.to_owned())]);
+    let changes = changes(&list("one.rs  same\none.rs  old\n"), &list("one.rs  new\none.rs  same\n"));
+    assert_eq!(changes, "- a.txt: one.rs  old\n+ a.txt: one.rs  new\n");
+}
+
+/// Lines that only one side has.
+fn changes(kept: &BTreeMap<String, String>, found: &BTreeMap<String, String>) -> String {
+    let lines = |lists: &BTreeMap<String, String>| -> BTreeSet<(String, String)> {
+        let of = |(name, list): (&String, &String)| -> Vec<_> {
+            list.lines().map(|line| (name.clone(), line.to_owned())).collect()
+        };
+        lists.iter().flat_map(of).collect()
+    };
+    let (kept, found) = (lines(kept), lines(found));
+    let mut text = String::new();
+    for (sign, (name, line)) in
+        kept.difference(&found).map(|it| ("-", it)).chain(found.difference(&kept).map(|it| ("+", it)))
+    {
+        let _ = writeln!(text, "{sign} {name}: {line}");
+    }
+    text
+}
+
+/// The list of each crate: a line is a file's name and a text. A text of several files is listed
+/// once, in the first.
+fn lists() -> BTreeMap<String, String> {
+    let mut seen = BTreeSet::new();
+    let mut lists = BTreeMap::new();
+    for folder in folders() {
+        let name = folder.file_name().and_then(|it| it.to_str()).expect("UTF-8").to_owned();
+        let mut list = String::new();
+        for (file, texts) in texts_of(&folder) {
+            let file = file.rsplit('/').next().unwrap_or(&file);
+            for text in texts.into_iter().filter(|text| has_a_word(text)) {
+                if seen.insert(text.clone()) {
+                    let _ = writeln!(list, "{file}  {}", text.trim());
+                }
+            }
+        }
+        if !list.is_empty() && !NOT_FOR_USERS.contains(&&*name) {
+            lists.insert(format!("{name}.txt"), list);
+        }
+    }
+    lists
+}
+
+/// True if the text has two words outside of its placeholders: others are parts of a table.
+fn has_a_word(text: &str) -> bool {
+    let mut outside = String::new();
+    let mut inside = false;
+    for letter in text.chars() {
+        inside = letter == '{' || (inside && letter != '}');
+        outside.push(if inside { ' ' } else { letter });
+    }
+    let is_word = |word: &&str| word.chars().filter(|letter| letter.is_alphabetic()).count() > 1;
+    outside.split_whitespace().filter(is_word).count() > 1
+}
+
+/// Folders of the crates, in the order of their names.
+fn folders() -> Vec<PathBuf> {
+    let entries = ["crates", "lab"].map(|it| fs::read_dir(root().join(it)).expect("crates"));
+    let mut folders: Vec<PathBuf> =
+        entries.into_iter().flatten().map(|entry| entry.expect("an entry").path()).collect();
+    folders.push(root().join("ros2"));
+    folders.sort();
+    folders
 }
 
 #[test]

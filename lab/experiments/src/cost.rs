@@ -57,7 +57,7 @@ impl Cost {
     pub fn run(&self, context: &Context) -> Result<Report, Error> {
         let surroundings = Surroundings::begin(context);
         let cases: Vec<Case> = cases(self.largest);
-        let mut found: Vec<Found> = cases.iter().map(|_| Found::default()).collect();
+        let mut found: Vec<CostFound> = cases.iter().map(|_| CostFound::default()).collect();
         let mut raws = cases.iter().map(|case| raw(context, *case)).collect::<Result<Vec<_>, _>>()?;
         let cycles = u32::try_from(self.cycles * cases.len()).unwrap_or(u32::MAX);
         context.progress.plan("cost", vec![EACH * cycles; self.rounds.max(1)]);
@@ -140,7 +140,7 @@ impl Times {
 
 /// Statistics of one bus.
 #[derive(Default)]
-struct Found {
+struct CostFound {
     collect: Statistics,
     process: Statistics,
     transmit: Statistics,
@@ -150,7 +150,7 @@ struct Found {
     frames: f64,
 }
 
-impl Found {
+impl CostFound {
     fn add(&mut self, times: &Times) {
         for (statistics, times) in [
             (&mut self.collect, &times.collect),
@@ -207,7 +207,7 @@ const fn named(case: Case) -> (&'static str, usize) {
     (what, case.number())
 }
 
-fn report(cases: &[Case], found: &[Found]) -> Report {
+fn report(cases: &[Case], found: &[CostFound]) -> Report {
     let mut report = Report {
         experiment: "cost".into(),
         title: "Cost of a cycle".into(),
@@ -233,7 +233,7 @@ fn report(cases: &[Case], found: &[Found]) -> Report {
         let rows = || cases.iter().zip(found).filter(|(case, _)| named(**case).0 == what);
         let smallest = rows().next().and_then(|(_, found)| found.whole.summary().p50);
         let empty = smallest.map(|ns| ns as f64);
-        let row = |(case, found): (&Case, &Found)| Row {
+        let row = |(case, found): (&Case, &CostFound)| Row {
             name: case.number().to_string(),
             cells: found.cells(case.number(), empty),
             from_paper: false,
@@ -255,7 +255,7 @@ fn report(cases: &[Case], found: &[Found]) -> Report {
     report
 }
 
-fn value(found: &Found) -> Value {
+fn value(found: &CostFound) -> Value {
     let whole = found.whole.summary();
     json!({ "frames": found.frames, "median": whole.p50, "p99_9": whole.p99_9, "maximum": whole.maximum })
 }

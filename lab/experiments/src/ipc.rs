@@ -79,7 +79,7 @@ impl Ipc {
     /// A mechanism is missing on this system, or a file cannot be written.
     pub fn run(&self, context: &Context) -> Result<Report, Error> {
         let surroundings = Surroundings::begin(context);
-        let mut found = Found::default();
+        let mut found = IpcFound::default();
         let mechanisms = mechanisms().map_err(|error| Error::other(format_args!("ipc: {error}")))?;
         let mut cells: Vec<Cell> = mechanisms.iter().map(|(name, _)| Cell::named(name)).collect();
         let mut raws = cells.iter().map(|cell| self.begin(context, cell)).collect::<Result<Vec<_>, _>>()?;
@@ -121,8 +121,8 @@ impl Ipc {
     }
 
     /// Measures one round of all.
-    fn round(&self, mechanisms: &[Named], context: &Context) -> Result<(Vec<Cell>, Found), Error> {
-        let mut found = Found::default();
+    fn round(&self, mechanisms: &[Named], context: &Context) -> Result<(Vec<Cell>, IpcFound), Error> {
+        let mut found = IpcFound::default();
         let measured = mechanisms.iter().map(|(name, mechanism)| {
             let cell = self.measure(&**mechanism, context, &mut found);
             cell.map_err(|error| Error::other(format_args!("ipc, {name}: {error}")))
@@ -134,7 +134,12 @@ impl Ipc {
     }
 
     /// Measures one round of a mechanism.
-    fn measure(&self, mechanism: &dyn Mechanism, context: &Context, found: &mut Found) -> io::Result<Cell> {
+    fn measure(
+        &self,
+        mechanism: &dyn Mechanism,
+        context: &Context,
+        found: &mut IpcFound,
+    ) -> io::Result<Cell> {
         let caller = real_time(Some(self.priority), self.cpu);
         let mut calls = |times| mechanism.calls(times);
         let (calls, refusals) = call_batches(&mut calls, &caller, self.share(), BATCH, context.stop)?;
@@ -151,7 +156,7 @@ impl Ipc {
 
     /// Sends messages periodically by each mechanism that a sender need not wait for, and by our
     /// port.
-    fn send(&self, mechanisms: &[Named], context: &Context, found: &mut Found) -> Result<(), Error> {
+    fn send(&self, mechanisms: &[Named], context: &Context, found: &mut IpcFound) -> Result<(), Error> {
         let sending = Sending {
             messages: self.messages,
             period: PERIOD,
@@ -180,7 +185,7 @@ impl Ipc {
         Ok(())
     }
 
-    fn ipc(&self, context: &Context, found: &mut Found) -> Result<(), Error> {
+    fn ipc(&self, context: &Context, found: &mut IpcFound) -> Result<(), Error> {
         let profile = real_time(Some(self.priority), self.cpu);
         let ours = cell::ours().map_err(|error| Error::other(format_args!("ipc, our IPC: {error}")))?;
         for (name, mut calls) in ours {
@@ -193,7 +198,7 @@ impl Ipc {
         Ok(())
     }
 
-    fn peers(&self, context: &Context, found: &mut Found) {
+    fn peers(&self, context: &Context, found: &mut IpcFound) {
         for program in PEERS {
             if context.stopped() {
                 return;
@@ -240,7 +245,7 @@ impl Ipc {
         ])
     }
 
-    fn report(&self, cells: &[Cell], found: &Found) -> Report {
+    fn report(&self, cells: &[Cell], found: &IpcFound) -> Report {
         let mut report = Report {
             experiment: "ipc".into(),
             title: "Cost of communication between threads".into(),
@@ -268,7 +273,7 @@ impl Ipc {
         report
     }
 
-    fn tables(&self, cells: &[Cell], found: &Found, report: &mut Report) {
+    fn tables(&self, cells: &[Cell], found: &IpcFound, report: &mut Report) {
         let calls: Vec<Durations> = cells
             .iter()
             .map(|cell| Durations::new(&cell.name, cell.calls.clone()))
@@ -295,7 +300,7 @@ impl Ipc {
     }
 
     /// Table of ours and the peers' results, in the format of the peers.
-    fn peer_table(&self, cells: &[Cell], found: &Found) -> Section {
+    fn peer_table(&self, cells: &[Cell], found: &IpcFound) -> Section {
         let ours = |name: &str, shown: &str| {
             let cell = cells.iter().find(|cell| cell.name == name)?;
             let it = Durations::new(shown, cell.same.one_ways.clone()).statistics().summary();
@@ -380,7 +385,7 @@ impl Cell {
 
 /// Other results.
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Found {
+struct IpcFound {
     ipc: Vec<Durations>,
     within: Vec<Within>,
     sent: Vec<Sent>,
@@ -389,7 +394,7 @@ struct Found {
     no_peers: Vec<String>,
 }
 
-impl Found {
+impl IpcFound {
     /// Adds the times of a further round.
     fn add(&mut self, more: Self) {
         for (place, it) in more.ipc.into_iter().enumerate() {

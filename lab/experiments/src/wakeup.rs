@@ -59,7 +59,7 @@ impl Wakeup {
     /// A thread cannot be started, or a file cannot be written.
     pub fn run(&self, context: &Context) -> Result<Report, Error> {
         let surroundings = Surroundings::begin(context);
-        let mut found = Found::default();
+        let mut found = WakeupFound::default();
         let mut raws = self.begin(context)?;
         let turn = self.period * u32::try_from(self.share()).unwrap_or(u32::MAX);
         context.progress.plan("wakeup", (0..self.rounds.max(1)).map(|_| turn * 3).collect());
@@ -104,7 +104,7 @@ impl Wakeup {
     }
 
     /// One turn of each contender.
-    fn round(&self, context: &Context, found: &mut Found) -> Result<[Vec<u64>; 3], Error> {
+    fn round(&self, context: &Context, found: &mut WakeupFound) -> Result<[Vec<u64>; 3], Error> {
         let plain = real_time(Some(self.priority), self.cpu);
         let spinning = spinning(plain, self.spin_margin);
         let ours = self.ours(plain, context, found)?;
@@ -127,7 +127,7 @@ impl Wakeup {
         &self,
         profile: RealTimeProfile,
         context: &Context,
-        found: &mut Found,
+        found: &mut WakeupFound,
     ) -> Result<Vec<u64>, Error> {
         let cycles = self.share();
         let configuration = ProbeConfiguration { period: self.period, cycles, profile };
@@ -165,7 +165,7 @@ impl Wakeup {
         ["ours", "cyclictest", "ours-spinning"].into_iter().enumerate().map(begin).collect()
     }
 
-    fn report(&self, found: &Found) -> Report {
+    fn report(&self, found: &WakeupFound) -> Report {
         let mut report = Report {
             experiment: "wakeup".into(),
             title: "Wake-up latency compared with cyclictest".into(),
@@ -203,7 +203,7 @@ impl Wakeup {
 }
 
 #[derive(Default)]
-struct Found {
+struct WakeupFound {
     /// Latencies of each turn of each contender.
     rounds: Vec<[Vec<u64>; 3]>,
     priority_refused: bool,
@@ -220,7 +220,7 @@ struct Kept {
     doubts: Vec<String>,
 }
 
-impl Found {
+impl WakeupFound {
     fn doubt(&mut self, doubt: String) {
         if !self.doubts.contains(&doubt) {
             self.doubts.push(doubt);
@@ -319,10 +319,10 @@ fn ratios(all: &[Durations]) -> Section {
 mod tests {
     use super::*;
 
-    fn found(rounds: &[[u64; 3]]) -> Found {
+    fn found(rounds: &[[u64; 3]]) -> WakeupFound {
         let turn = |&latency: &u64| vec![latency; 20];
         let turns = |round: &[u64; 3]| [turn(&round[0]), turn(&round[1]), turn(&round[2])];
-        Found { rounds: rounds.iter().map(turns).collect(), ..Found::default() }
+        WakeupFound { rounds: rounds.iter().map(turns).collect(), ..WakeupFound::default() }
     }
 
     #[test]

@@ -167,7 +167,7 @@ fn time(nanoseconds: f64) -> String {
 }
 
 /// A column to be shown.
-struct Shown {
+struct ShownFigures {
     name: String,
     /// Times in us, all other values unchanged.
     is_time: bool,
@@ -177,10 +177,11 @@ struct Shown {
 }
 
 fn by_columns(report: &mut Report, recording: &Recording) {
-    let columns: Vec<Shown> =
+    let columns: Vec<ShownFigures> =
         recording.header.columns.iter().filter_map(|name| shown(name, recording.column(name)?)).collect();
     for (is_time, caption) in [(true, "Times in us"), (false, "Numbers")] {
-        let rows: Vec<Row> = columns.iter().filter(|it| it.is_time == is_time).map(Shown::row).collect();
+        let rows: Vec<Row> =
+            columns.iter().filter(|it| it.is_time == is_time).map(ShownFigures::row).collect();
         if !rows.is_empty() {
             report.sections.push(Section::Table(Table {
                 caption: format!("{caption}: each column of the recording, over its rows"),
@@ -191,7 +192,8 @@ fn by_columns(report: &mut Report, recording: &Recording) {
             }));
         }
     }
-    let times: Vec<&Shown> = columns.iter().filter(|it| it.is_time && !it.values.is_empty()).collect();
+    let times: Vec<&ShownFigures> =
+        columns.iter().filter(|it| it.is_time && !it.values.is_empty()).collect();
     if times.is_empty() {
         return;
     }
@@ -210,7 +212,7 @@ fn by_columns(report: &mut Report, recording: &Recording) {
 
 /// Values of a column; for a column that only rises, such as an instant or a count, the steps from
 /// row to row.
-fn shown(name: &str, column: impl ExactSizeIterator<Item = i64>) -> Option<Shown> {
+fn shown(name: &str, column: impl ExactSizeIterator<Item = i64>) -> Option<ShownFigures> {
     let values: Vec<i64> = column.collect();
     let rises = values.len() > 2 && values.windows(2).all(|pair| pair[0] < pair[1]);
     let base = name.strip_suffix("_ns");
@@ -230,10 +232,10 @@ fn shown(name: &str, column: impl ExactSizeIterator<Item = i64>) -> Option<Shown
         .map(|average| (values.iter().map(|value| (value - average).powi(2)).sum::<f64>() / count).sqrt());
     // A count that rises by one with every row carries no information.
     let tells = !(rises && values.iter().all(|&step| step == 1.0));
-    tells.then_some(Shown { name: label, is_time: base.is_some(), values, average, deviation })
+    tells.then_some(ShownFigures { name: label, is_time: base.is_some(), values, average, deviation })
 }
 
-impl Shown {
+impl ShownFigures {
     fn row(&self) -> Row {
         let most = self.values.iter().copied().reduce(f64::max);
         let least = self.values.iter().copied().reduce(f64::min);

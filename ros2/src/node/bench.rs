@@ -136,7 +136,7 @@ impl Bench {
         let mut command = self.ends.command.blank();
         // One read passes at most one change of the lease holder; here there were two before.
         let heard = (0..3).any(|_| self.ends.command.newest(&mut command) == Read::New);
-        assert!(heard, "the cycle hears nothing");
+        assert!(heard, "the cycle receives nothing");
         Ok(command)
     }
 

@@ -197,7 +197,7 @@ fn command(state: &State, description: &Description, last: Counted) -> Diagnosti
             (Level::Warn, format!("{clamped} commands clamped since the last message: {what}"))
         }
         (_, Freshness::Fresh) => (Level::Ok, "a command holds".to_owned()),
-        (_, Freshness::Stale) => (Level::Ok, "the last command is over".to_owned()),
+        (_, Freshness::Stale) => (Level::Ok, "the last command has ended".to_owned()),
         (_, Freshness::Never) => (Level::Ok, "no command was given".to_owned()),
     };
     let active = description.controllers.get(usize::from(state.control.active));
@@ -227,7 +227,7 @@ fn axis(
     let (level, message) = if axis.drive_state == FAULT || axis.drive_state == FAULT_REACTION {
         (Level::Error, format!("its drive is in {drive}"))
     } else if axis.stop == StopReason::Stale as u8 {
-        (Level::Ok, "at rest: the last command is over".to_owned())
+        (Level::Ok, "at standstill: the last command has ended".to_owned())
     } else if reason == Some(StopReason::Jog) {
         (Level::Ok, StopReason::Jog.words().to_owned())
     } else if let Some((why, remedy)) = words::why_stopped(axis, state, description).zip(waits_for) {

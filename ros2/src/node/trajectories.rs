@@ -231,7 +231,7 @@ fn report_text(report: &Report, robot: Option<&Robot>) -> String {
         Outcome::Succeeded => "the goal is reached".to_owned(),
         Outcome::Canceled => "canceled".to_owned(),
         Outcome::Rejected(why) => format!("refused: {why}"),
-        Outcome::Aborted(why) => format!("given up: {why}"),
+        Outcome::Aborted(why) => format!("aborted: {why}"),
     };
     if let Some(point) = report.point {
         text += &format!(", point {point}");

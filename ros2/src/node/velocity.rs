@@ -60,7 +60,7 @@ impl Velocity {
         let mut velocity = None;
         for reader in &self.readers {
             while let Some(sample) = reader.take() {
-                if self.newest.is_new(&sample) {
+                if self.newest.remember(&sample) {
                     velocity = Some(sample);
                 }
             }
@@ -219,7 +219,8 @@ struct Newest {
 const MOST_WRITERS: usize = 64;
 
 impl Newest {
-    fn is_new(&mut self, sample: &Sample) -> bool {
+    /// Remembers the sample; false if it is not newer than the last one of its writer.
+    fn remember(&mut self, sample: &Sample) -> bool {
         let (writer, number) = (sample.identity.writer_guid, sample.identity.sequence_number);
         if self.last.get(&writer).is_some_and(|&last| number <= last) {
             return false;

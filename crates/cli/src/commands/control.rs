@@ -18,7 +18,7 @@ use ipc::message::control::{Action, Refusal, Reply, Request, SIZE};
 use ipc::state::State;
 use ipc::words;
 use types::ControllerKind;
-use types::state::{DriveState, StopReason};
+use types::state::DriveState;
 
 use crate::arguments::lasting;
 use crate::failure::Failure;
@@ -222,21 +222,8 @@ fn powerless(axes: &[usize], description: &Description, state: &State) -> Option
 
 /// Sentence on an axis of these that supervision holds, if one is.
 fn held_axis(axes: &[usize], description: &Description, state: &State) -> Option<String> {
-    axes.iter().find_map(|&place| {
-        let (name, axis) = (&description.axes.get(place)?.name, state.axes.get(place)?);
-        let why = words::why_stopped(axis, state, description)?;
-        let reason = StopReason::from_code(axis.stop);
-        let has_its_own_remedy = |it: StopReason| {
-            it.is_unreferenced() || matches!(it, StopReason::AwaitsStart | StopReason::NotPermitted)
-        };
-        if reason.is_some_and(has_its_own_remedy) {
-            return words::hindrance(place, state, description).map(|it| format!("axis {it}"));
-        }
-        if let Some(remedy) = reason.and_then(|it| words::waits_for(it, name)) {
-            return Some(format!("axis \"{name}\": {why}; {remedy}"));
-        }
-        Some(format!("axis \"{name}\" is stopped: {why}; correct that, then `onbeat control reset`"))
-    })
+    let is_stopped = |place: &&usize| state.axes.get(**place).is_some_and(|it| it.stop != 0);
+    axes.iter().filter(is_stopped).find_map(|&place| words::hindrance(place, state, description))
 }
 
 /// Checks that the active controller is of one of these kinds and moves these axes.

@@ -17,6 +17,9 @@ use crate::output;
 use crate::target::Which;
 use crate::words::lateness::{self, Remedy};
 
+/// Longest wait for an answer; a suspended cycle gives none.
+const LONGEST: Duration = Duration::from_secs(5);
+
 /// Names the cycles that were late, the cause of each, and the remedies. A run with --explain knows
 /// the threads and interrupts by name; any other run answers from its records and counters. The
 /// cycle does nothing for it.
@@ -40,7 +43,7 @@ pub(crate) struct Explain {
 
 /// The answer for programs.
 #[derive(Serialize)]
-struct Answer<'a> {
+struct ExplainAnswer<'a> {
     /// Name of the cycle.
     name: &'a str,
     /// Its process.
@@ -54,13 +57,15 @@ impl Explain {
     pub(crate) fn execute(self) -> Result<(), Failure> {
         let attached = self.find()?;
         let last_ns = nanoseconds(self.last);
-        let Outcome::Late(report) = attached.bus()?.call(Service::Late { last_ns })? else {
+        let mut bus = attached.bus()?;
+        bus.set_timeout(Some(LONGEST))?;
+        let Outcome::Late(report) = bus.call(Service::Late { last_ns })? else {
             return Err(Failure::new(
                 "the cycle gave another answer, expected its late cycles: use the onbeat that runs it",
             ));
         };
         if self.json {
-            let answer = Answer {
+            let answer = ExplainAnswer {
                 name: attached.name(),
                 process: attached.process(),
                 report: &report,

@@ -15,7 +15,7 @@ use super::moment::Moment;
 /// Late cycles that are listed: the worst.
 const LISTED: usize = 20;
 
-/// The report for people, who looked back for `asked`.
+/// The report for people; `asked`: the requested time.
 pub(crate) fn text(report: &LateReport, asked: Duration) -> String {
     let LateReport { last, run, late_above_ns, period_ns, .. } = report;
     if run.cycles == 0 {

@@ -204,8 +204,8 @@ fn a_motion_of_a_stopped_axis_is_refused_with_reason_and_remedy() {
     robot.stand_still(Duration::from_millis(500));
     robot.until("held", |state| state.axes[0].stop != 0);
     let ran = asked(&robot, &["move", "shaft", "0.1"]);
-    // An outage, or the drive's own watchdog that came before.
-    let words = ["axis \"shaft\" is stopped: ", "; correct that, then `onbeat control reset`"];
+    // An outage, or the drive's own watchdog that came before: the stall is the cause of both.
+    let words = ["shaft: ", "this computer stalled for ", "; type `onbeat control reset`"];
     let is_told = words.iter().all(|it| ran.sentence().contains(it));
     assert!(ran.code == Some(1) && is_told, "{}", ran.stderr);
     assert_eq!(asked(&robot, &["reset"]).code, Some(0));

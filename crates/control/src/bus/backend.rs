@@ -325,11 +325,11 @@ fn has_power(state: State) -> bool {
 /// A SubDevice of a bus without cycles, for other programs.
 #[must_use]
 pub fn sub_device_status(it: &SubDevice) -> SubDeviceStatus {
-    let status = crate::status::SubDeviceStatus {
+    let status = crate::status::SubDeviceExchange {
         al_status: it.al_status,
         al_status_code: it.al_status_code,
         absent: it.is_absent(),
-        ..crate::status::SubDeviceStatus::default()
+        ..crate::status::SubDeviceExchange::default()
     };
     let pictured = Pictured {
         clock_difference: it.clock_difference,
@@ -343,7 +343,7 @@ pub fn sub_device_status(it: &SubDevice) -> SubDeviceStatus {
     described(&status, &pictured)
 }
 
-fn described(it: &crate::status::SubDeviceStatus, pictured: &Pictured) -> SubDeviceStatus {
+fn described(it: &crate::status::SubDeviceExchange, pictured: &Pictured) -> SubDeviceStatus {
     // An error and a clock from before are not reported for a SubDevice that may have lost its
     // power since.
     let code = if it.gone { AlStatusCode::NO_ERROR } else { it.al_status_code };

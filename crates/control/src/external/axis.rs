@@ -7,7 +7,6 @@ use ipc::state;
 use motion::{AxisPhase, AxisSetpoint, NewtonMetres, Radians, RadiansPerSecond};
 
 use crate::controller::{AxisCommand, AxisReport};
-use crate::ipc::shown;
 
 /// An axis that a controller process moves.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -94,7 +93,7 @@ impl AxisTrack {
             self.at = if is_position { sent.position.0 } else { 0.0 };
             (self.of, self.step, self.change) = (cycle, 0.0, 0.0);
         }
-        shown(&report, sent)
+        report.shown(sent)
     }
 
     /// Command for the axis in this cycle.

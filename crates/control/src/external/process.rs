@@ -13,7 +13,6 @@ use thiserror::Error;
 
 use crate::axis::ignored::Ignored;
 use crate::controller::{AxisCommand, AxisReport, Controller, CycleInfo};
-use crate::ipc::report;
 use crate::signal::{Io, SignalError, Signals};
 use rt::pacer::Grid;
 use types::ControllerKind;
@@ -74,7 +73,7 @@ impl<C: Controller> ControllerProcess<C> {
         let Self { controller, signals, modes, ignored, reports, commands, .. } = self;
         signals.show(&request.signals, request.command.freshness);
         for (shown, axis) in reports.iter_mut().zip(&request.axes) {
-            *shown = report(axis);
+            *shown = AxisReport::of(axis);
         }
         controller.command(&request.command);
         controller.update(info, &mut Io::new(signals, reports, commands));

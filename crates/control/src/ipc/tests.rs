@@ -61,7 +61,7 @@ impl Bench {
         };
         let mut ipc = Ipc::new(ends, rules);
         let mut publication = Publication::new(Duration::from_millis(1), 1);
-        publication.set_region(ipc.take_region().unwrap());
+        publication.set_region(ipc.take_region());
         Self { folder, ipc, publication, server }
     }
 
@@ -72,8 +72,8 @@ impl Bench {
     /// State a reader sees after a cycle with this axis and this output of the controller.
     fn shown(&mut self, report: AxisReport, output: &ControllerOutput) -> State {
         let sent = AxisSetpoint::default();
-        let command = self.ipc.note(output);
-        self.publication.show_cycle(&Status::initial(0, 1), Instant::EPOCH, command, output);
+        let status = Status::initial(0, 1);
+        self.publication.show_cycle(&status, Instant::EPOCH, Some(&mut self.ipc), output);
         self.publication.show_axes([(&report, sent)].into_iter());
         self.publication.encode();
         self.attach().state().read().unwrap()

@@ -4,12 +4,19 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use ethercat::cia402::CyclicMode;
+use ethercat::time::Instant;
 use ipc::command::AxisTarget;
-use ipc::controller::{Controller, CycleEnd, DriveRequest};
+use ipc::controller::{
+    Answer, AxisAnswer, Controller, ControllerCounters, CycleEnd, DriveRequest, ExternalCommand, Received,
+    Request,
+};
 use ipc::description::{AxisDescription, Description};
 use ipc::server::{Builder, Endpoints, Server};
+use ipc::state;
 use ipc::units::Radians;
-use onbeat_control::external::{ExternalAxis, Settings};
+use onbeat_control::controller::Controller as CycleController;
+use onbeat_control::external::{ControllerProcess, ExternalAxis, Remote, Settings};
+use rt::clock::{Clock, VirtualClock};
 
 use super::IpcFolder;
 
@@ -52,4 +59,66 @@ pub fn turn(controller: &mut Controller, drives: usize) {
         }
         turn.send();
     }
+}
+
+/// A controller process that answers at once, in virtual time.
+pub struct Direct<C> {
+    process: ControllerProcess<C>,
+    clock: VirtualClock,
+    axes: usize,
+    signals: usize,
+    answer: Option<Answer>,
+}
+
+impl<C: CycleController> Direct<C> {
+    pub fn new(description: &Description, controller: C, clock: VirtualClock) -> Self {
+        let process = ControllerProcess::new(description, controller).unwrap();
+        let (axes, signals) = (description.axes.len(), description.signals.len());
+        Self { process, clock, axes, signals, answer: None }
+    }
+}
+
+impl<C: CycleController> Remote for Direct<C> {
+    fn blank_request(&self) -> Request {
+        Request {
+            axes: vec![state::Axis::default(); self.axes],
+            signals: vec![state::Signal::default(); self.signals],
+            command: ExternalCommand { axes: vec![None; self.axes], ..ExternalCommand::default() },
+            ..Request::default()
+        }
+    }
+
+    fn blank_answer(&self) -> Answer {
+        Answer {
+            axes: vec![AxisAnswer::default(); self.axes],
+            outputs: vec![None; self.signals],
+            ..Answer::default()
+        }
+    }
+
+    fn newest(&mut self, answer: &mut Answer) -> Received {
+        let Some(found) = self.answer.take() else { return Received::Nothing };
+        *answer = found;
+        Received::Answer
+    }
+
+    fn holder(&self) -> Option<u64> {
+        Some(1)
+    }
+
+    fn ask(&mut self, request: &Request) {
+        let mut answer = self.blank_answer();
+        self.process.answer(request, false, &mut answer);
+        self.answer = Some(answer);
+    }
+
+    fn wait(&mut self, deadline: Instant) {
+        panic!("the answer is there, long before {deadline:?}");
+    }
+
+    fn now(&self) -> Instant {
+        self.clock.now()
+    }
+
+    fn count(&self, _: &ControllerCounters) {}
 }

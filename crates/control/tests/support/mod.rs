@@ -3,7 +3,6 @@
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 pub mod controller;
-pub mod direct;
 pub mod scripted;
 
 use std::sync::Arc;

@@ -104,10 +104,10 @@ impl<D: Drives> Driver for Actuators<D> {
 pub struct OfCycle {
     ipc: PathBuf,
     axes: [String; 2],
-    held: Option<Held>,
+    held: Option<HeldCommand>,
 }
 
-struct Held {
+struct HeldCommand {
     writer: Writer,
     reader: Reader,
     places: [usize; 2],
@@ -150,7 +150,8 @@ impl Drives for OfCycle {
             ..Command::default()
         };
         let found = format!("the cycle of {}", ipc.description().robot);
-        self.held = Some(Held { writer, reader: ipc.state(), places, command, state: State::default() });
+        self.held =
+            Some(HeldCommand { writer, reader: ipc.state(), places, command, state: State::default() });
         Ok(found)
     }
 

@@ -16,10 +16,10 @@ use crate::pair::DeviceError;
 /// Two motors with a converter and encoders, as a test can alter and look at them. The converter
 /// takes words of 12 bits; in words for a 10-bit converter the two unused bits are 0.
 #[derive(Clone, Debug)]
-pub struct Motors(Arc<Mutex<State>>);
+pub struct Motors(Arc<Mutex<MotorsState>>);
 
 #[derive(Debug)]
-struct State {
+struct MotorsState {
     /// Velocity at the end of the converter's range, rad/s.
     full_scale: f64,
     /// Numbers of the converter's channels.
@@ -86,7 +86,7 @@ impl Motors {
     /// range.
     #[must_use]
     pub fn new(full_scale: f64) -> Self {
-        Self(Arc::new(Mutex::new(State {
+        Self(Arc::new(Mutex::new(MotorsState {
             full_scale,
             numbers: [MIDDLE; 2],
             positions: [0.3, 4.0],
@@ -150,12 +150,12 @@ impl Motors {
         state.velocities
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, MotorsState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl MotorsState {
     /// Exact solution of a first-order lag with the outputs since the last look.
     fn advance(&mut self) {
         let now = now_ns();

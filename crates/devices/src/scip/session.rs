@@ -21,7 +21,7 @@ use super::stream::Replies;
 pub struct Session {
     replies: Replies,
     clock: SensorClock,
-    step: Step,
+    step: SessionStep,
     /// Tag of the command in flight.
     tag: u16,
     /// Line to be sent.
@@ -113,7 +113,7 @@ pub struct Counters {
 
 /// State of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
+enum SessionStep {
     /// QT was sent; replies to other commands are ignored.
     Quiet,
     /// SCIP2.0 was sent; it need not be understood.
@@ -151,7 +151,7 @@ impl Session {
         let mut session = Self {
             replies: Replies::new(),
             clock: SensorClock::default(),
-            step: Step::Quiet,
+            step: SessionStep::Quiet,
             tag: 0,
             out: None,
             deadline_ns: 0,
@@ -162,7 +162,7 @@ impl Session {
             wrong_in_a_row: 0,
             counters: Counters::default(),
         };
-        session.enter(Step::Quiet, now_ns);
+        session.enter(SessionStep::Quiet, now_ns);
         session
     }
 
@@ -179,7 +179,7 @@ impl Session {
     /// Instant at which [`Session::handle_timeout`] is due; `None` once the session has failed.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<u64> {
-        (self.step != Step::Over).then_some(self.deadline_ns)
+        (self.step != SessionStep::Over).then_some(self.deadline_ns)
     }
 
     /// Counters so far.
@@ -193,10 +193,12 @@ impl Session {
         self.replies.push(bytes);
         while let Some(reply) = self.replies.next_reply() {
             match reply {
-                _ if self.step == Step::Over => {}
+                _ if self.step == SessionStep::Over => {}
                 Ok(reply) => self.reply(reply, now_ns),
                 // Before the sensor has been silenced, garbage is expected.
-                Err(_) if matches!(self.step, Step::Quiet | Step::Scip2) => self.counters.unasked += 1,
+                Err(_) if matches!(self.step, SessionStep::Quiet | SessionStep::Scip2) => {
+                    self.counters.unasked += 1
+                }
                 Err(error) => self.wrong(error),
             }
         }
@@ -208,10 +210,10 @@ impl Session {
             return;
         }
         match self.step {
-            Step::Over => {}
+            SessionStep::Over => {}
             // SCIP 1.1 has no QT.
-            Step::Quiet => self.enter(Step::Scip2, now_ns),
-            Step::Scans => self.fail(SessionError::NoScans { timeout: SCAN_TIMEOUT }),
+            SessionStep::Quiet => self.enter(SessionStep::Scip2, now_ns),
+            SessionStep::Scans => self.fail(SessionError::NoScans { timeout: SCAN_TIMEOUT }),
             step => {
                 let command = self.command(step).map_or(Symbol::LaserOff, |it| it.symbol());
                 self.fail(SessionError::Silent { command, timeout: TIMEOUT });
@@ -230,7 +232,7 @@ impl Session {
     }
 
     fn fail(&mut self, why: SessionError) {
-        self.step = Step::Over;
+        self.step = SessionStep::Over;
         self.out = None;
         self.events.push_back(Event::Failed(why));
     }
@@ -250,36 +252,43 @@ impl Session {
         self.wrong_in_a_row = 0;
         let done = reply.status == Status::DONE;
         match (self.step, reply.content) {
-            (Step::Scans, Content::Scan { time, ranges }) => {
+            (SessionStep::Scans, Content::Scan { time, ranges }) => {
                 self.counters.scans += 1;
                 self.deadline_ns = after(now_ns, SCAN_TIMEOUT);
                 let stamp_ns = self.clock.host_ns(time, now_ns);
                 let scanned = Scanned { stamp_ns, sector: reply.echo.sector, ranges };
                 self.events.push_back(Event::Scan(scanned));
             }
-            (Step::Quiet, _) => self.enter(Step::Scip2, now_ns),
+            (SessionStep::Quiet, _) => self.enter(SessionStep::Scip2, now_ns),
             // A sensor that supports only SCIP 2.0 does not know the command.
-            (Step::Scip2, _) => self.enter(Step::Version, now_ns),
-            (Step::Version, Content::Version(version)) => {
+            (SessionStep::Scip2, _) => self.enter(SessionStep::Version, now_ns),
+            (SessionStep::Version, Content::Version(version)) => {
                 self.version = version;
-                self.enter(Step::Parameters, now_ns);
+                self.enter(SessionStep::Parameters, now_ns);
             }
-            (Step::Parameters, Content::Parameters(parameters)) => self.parameters(parameters, now_ns),
+            (SessionStep::Parameters, Content::Parameters(parameters)) => {
+                self.parameters(parameters, now_ns)
+            }
             // Some models have no time mode, and some may have been left in it; scans set the
             // clock, too.
-            (Step::TimeOn, _) if done || reply.status.0 == *b"02" => self.enter(Step::TimeAsk(0), now_ns),
-            (Step::TimeOn, _) => self.enter(Step::LaserOn, now_ns),
-            (Step::TimeAsk(asked), Content::Time(time)) => {
+            (SessionStep::TimeOn, _) if done || reply.status.0 == *b"02" => {
+                self.enter(SessionStep::TimeAsk(0), now_ns)
+            }
+            (SessionStep::TimeOn, _) => self.enter(SessionStep::LaserOn, now_ns),
+            (SessionStep::TimeAsk(asked), Content::Time(time)) => {
                 self.clock.host_ns(time, now_ns);
-                let next = if asked + 1 < TIMES { Step::TimeAsk(asked + 1) } else { Step::TimeOff };
+                let next =
+                    if asked + 1 < TIMES { SessionStep::TimeAsk(asked + 1) } else { SessionStep::TimeOff };
                 self.enter(next, now_ns);
             }
-            (Step::TimeAsk(_), _) => self.enter(Step::TimeOff, now_ns),
-            (Step::TimeOff, _) => self.enter(Step::LaserOn, now_ns),
+            (SessionStep::TimeAsk(_), _) => self.enter(SessionStep::TimeOff, now_ns),
+            (SessionStep::TimeOff, _) => self.enter(SessionStep::LaserOn, now_ns),
             // A laser that is on already is accepted.
-            (Step::LaserOn, _) if done || reply.status.0 == *b"02" => self.enter(Step::Begin, now_ns),
-            (Step::Begin, Content::Nothing) if done => {
-                self.enter(Step::Scans, now_ns);
+            (SessionStep::LaserOn, _) if done || reply.status.0 == *b"02" => {
+                self.enter(SessionStep::Begin, now_ns)
+            }
+            (SessionStep::Begin, Content::Nothing) if done => {
+                self.enter(SessionStep::Scans, now_ns);
                 let told = (self.version.clone(), self.parameters.clone());
                 self.events.push_back(Event::Ready(Box::new(told)));
             }
@@ -298,33 +307,33 @@ impl Session {
         }
         self.encoding = if parameters.longest < 4_096 { Encoding::Short } else { Encoding::Long };
         self.parameters = parameters;
-        self.enter(Step::TimeOn, now_ns);
+        self.enter(SessionStep::TimeOn, now_ns);
     }
 
-    fn command(&self, step: Step) -> Option<Command> {
+    fn command(&self, step: SessionStep) -> Option<Command> {
         let Parameters { first, last, .. } = self.parameters;
         Some(match step {
-            Step::Quiet => Command::LaserOff,
-            Step::Scip2 => Command::Scip2,
-            Step::Version => Command::Version,
-            Step::Parameters => Command::Parameters,
-            Step::TimeOn => Command::Time(TimeControl::On),
-            Step::TimeAsk(_) => Command::Time(TimeControl::Ask),
-            Step::TimeOff => Command::Time(TimeControl::Off),
-            Step::LaserOn => Command::LaserOn,
-            Step::Begin | Step::Scans => {
+            SessionStep::Quiet => Command::LaserOff,
+            SessionStep::Scip2 => Command::Scip2,
+            SessionStep::Version => Command::Version,
+            SessionStep::Parameters => Command::Parameters,
+            SessionStep::TimeOn => Command::Time(TimeControl::On),
+            SessionStep::TimeAsk(_) => Command::Time(TimeControl::Ask),
+            SessionStep::TimeOff => Command::Time(TimeControl::Off),
+            SessionStep::LaserOn => Command::LaserOn,
+            SessionStep::Begin | SessionStep::Scans => {
                 let sector = Sector { first, last, cluster: 1 };
                 Command::Stream { sector, encoding: self.encoding, skip: 0, scans: 0 }
             }
-            Step::Over => return None,
+            SessionStep::Over => return None,
         })
     }
 
-    fn enter(&mut self, step: Step, now_ns: u64) {
+    fn enter(&mut self, step: SessionStep, now_ns: u64) {
         self.step = step;
-        let timeout = if step == Step::Scans { SCAN_TIMEOUT } else { TIMEOUT };
+        let timeout = if step == SessionStep::Scans { SCAN_TIMEOUT } else { TIMEOUT };
         self.deadline_ns = after(now_ns, timeout);
-        if step == Step::Scans {
+        if step == SessionStep::Scans {
             return;
         }
         self.tag = self.tag % 9_999 + 1;

@@ -45,7 +45,7 @@ impl Bus {
         let main_device = self.main_device.as_mut().ok_or(Error::NotUp)?;
         main_device.set_period(period)?;
         main_device.request_state(AlState::Op);
-        let mut running = Running::new(self, period);
+        let mut running = BusRun::new(self, period);
         let ended = running.until_asked(&mut control);
         running.report.out_of_op = running.out_of_op();
         let report = running.report;
@@ -136,7 +136,7 @@ impl Io<'_> {
 }
 
 /// A bus with its cycle; dropping it makes outputs safe and takes the bus to Init.
-struct Running<'a> {
+struct BusRun<'a> {
     bus: &'a mut Bus,
     pacer: Pacer<MonotonicClock>,
     period: Duration,
@@ -151,7 +151,7 @@ struct Running<'a> {
     frame: [u8; MAXIMUM_FRAME_LENGTH],
 }
 
-impl<'a> Running<'a> {
+impl<'a> BusRun<'a> {
     fn new(bus: &'a mut Bus, period: Duration) -> Self {
         let pacer = Pacer::new(MonotonicClock, period);
         let sub_devices = bus.sub_devices().len();
@@ -316,7 +316,7 @@ impl<'a> Running<'a> {
     }
 }
 
-impl Drop for Running<'_> {
+impl Drop for BusRun<'_> {
     fn drop(&mut self) {
         if self.bus.main_device.as_ref().is_some_and(|it| it.phase() == BringUpPhase::Op) {
             self.make_safe();

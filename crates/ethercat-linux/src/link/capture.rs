@@ -47,7 +47,7 @@ const LAST_TIMEOUT: Duration = Duration::from_secs(3);
 pub struct Capture<L> {
     link: L,
     ring: Producer<u8>,
-    shared: Arc<Shared>,
+    shared: Arc<CaptureState>,
     /// Frames that came by.
     seen: u64,
     writer: Option<OutputThread<io::Result<()>>>,
@@ -103,7 +103,7 @@ impl<L: Link> Capture<L> {
         capacity: usize,
     ) -> io::Result<Self> {
         let (ring, frames) = RingBuffer::new(capacity);
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(CaptureState::default());
         let drain = Drain { frames, shared: Arc::clone(&shared) };
         let (tell, opened) = mpsc::sync_channel(1);
         let interface = interface.to_owned();
@@ -229,7 +229,7 @@ impl<L: Link> Link for Capture<L> {
 }
 
 #[derive(Debug, Default)]
-struct Shared {
+struct CaptureState {
     stop: AtomicBool,
     dropped: AtomicU64,
 }
@@ -237,7 +237,7 @@ struct Shared {
 /// The writer's side of the ring.
 struct Drain {
     frames: Consumer<u8>,
-    shared: Arc<Shared>,
+    shared: Arc<CaptureState>,
 }
 
 impl Drain {

@@ -25,14 +25,14 @@ pub struct DirectLink<S, C> {
     segment: S,
     clock: C,
     round_trip: Duration,
-    replies: Replies,
+    replies: DirectReplies,
     spent: Duration,
 }
 
 /// One end of a ring on the caller's own thread, as [`DirectLink`]; made by [`DirectEnd::ring`].
 #[derive(Debug)]
 pub struct DirectEnd<S, C> {
-    shared: Arc<Mutex<Shared<S>>>,
+    shared: Arc<Mutex<DirectState<S>>>,
     end: End,
     clock: C,
     round_trip: Duration,
@@ -40,30 +40,30 @@ pub struct DirectEnd<S, C> {
 
 /// Parts that both ends of a ring have in common.
 #[derive(Debug)]
-struct Shared<S> {
+struct DirectState<S> {
     segment: S,
-    replies: [Replies; 2],
+    replies: [DirectReplies; 2],
     spent: Duration,
 }
 
 /// A ring: replies in the order they were sent.
 #[derive(Debug)]
-struct Replies {
-    replies: Vec<Reply>,
+struct DirectReplies {
+    replies: Vec<DirectReply>,
     first: usize,
     count: usize,
 }
 
 #[derive(Clone, Debug)]
-struct Reply {
+struct DirectReply {
     due: Instant,
     length: usize,
     bytes: [u8; MAXIMUM_FRAME_LENGTH],
 }
 
-impl Replies {
+impl DirectReplies {
     fn new() -> Self {
-        let reply = Reply { due: Instant::EPOCH, length: 0, bytes: [0; MAXIMUM_FRAME_LENGTH] };
+        let reply = DirectReply { due: Instant::EPOCH, length: 0, bytes: [0; MAXIMUM_FRAME_LENGTH] };
         Self { replies: vec![reply; FRAMES], first: 0, count: 0 }
     }
 
@@ -96,7 +96,7 @@ impl Replies {
 impl<S: Segment, C: Clock> DirectLink<S, C> {
     /// A link to `segment` with this time from transmit to reply.
     pub fn new(segment: S, clock: C, round_trip: Duration) -> Self {
-        Self { segment, clock, round_trip, replies: Replies::new(), spent: Duration::ZERO }
+        Self { segment, clock, round_trip, replies: DirectReplies::new(), spent: Duration::ZERO }
     }
 
     /// The segment.
@@ -136,7 +136,11 @@ impl<S: Segment, C: Clock> Link for DirectLink<S, C> {
 impl<S: Segment, C: Clock + Clone> DirectEnd<S, C> {
     /// Both ends of `segment`, a ring, with this time from transmit to reply.
     pub fn ring(segment: S, clock: C, round_trip: Duration) -> [Self; 2] {
-        let shared = Shared { segment, replies: [Replies::new(), Replies::new()], spent: Duration::ZERO };
+        let shared = DirectState {
+            segment,
+            replies: [DirectReplies::new(), DirectReplies::new()],
+            spent: Duration::ZERO,
+        };
         let shared = Arc::new(Mutex::new(shared));
         End::ALL.map(|end| Self { shared: Arc::clone(&shared), end, clock: clock.clone(), round_trip })
     }
@@ -145,7 +149,7 @@ impl<S: Segment, C: Clock + Clone> DirectEnd<S, C> {
 impl<S, C> DirectEnd<S, C> {
     /// Both ends belong to one thread, so that this is free. A lock held by another thread is not
     /// waited for.
-    fn shared(&self) -> io::Result<MutexGuard<'_, Shared<S>>> {
+    fn shared(&self) -> io::Result<MutexGuard<'_, DirectState<S>>> {
         match self.shared.try_lock() {
             Ok(shared) => Ok(shared),
             Err(TryLockError::Poisoned(shared)) => Ok(shared.into_inner()),
@@ -157,10 +161,10 @@ impl<S, C> DirectEnd<S, C> {
 impl<S: Segment, C: Clock> Link for DirectEnd<S, C> {
     fn transmit(&mut self, frame: &[u8]) -> io::Result<()> {
         let now = self.clock.now();
-        let Shared { segment, replies, spent } = &mut *self.shared()?;
+        let DirectState { segment, replies, spent } = &mut *self.shared()?;
         measured(spent, || {
             segment.advance(now);
-            let mut bytes = copy(frame, replies.iter().any(Replies::is_full))?;
+            let mut bytes = copy(frame, replies.iter().any(DirectReplies::is_full))?;
             let bytes = &mut bytes[..frame.len()];
             if let Some(end) = segment.process_frame_at(self.end, now, bytes) {
                 replies[end as usize].push(bytes, now + self.round_trip);
@@ -173,7 +177,7 @@ impl<S: Segment, C: Clock> Link for DirectEnd<S, C> {
         let next = self.shared()?.replies[self.end as usize].next_due();
         let due = wait(&self.clock, next, timeout);
         let now = self.clock.now();
-        let Shared { segment, replies, spent } = &mut *self.shared()?;
+        let DirectState { segment, replies, spent } = &mut *self.shared()?;
         measured(spent, || segment.advance(now));
         Ok(due.then(|| replies[self.end as usize].pop(buffer)))
     }

@@ -33,7 +33,7 @@ pub struct SimulatedLink<S> {
     end: End,
     #[expect(clippy::vec_box, reason = "the boxes move through the rings")]
     free: Vec<Box<Buffer>>,
-    shared: Arc<Shared>,
+    shared: Arc<SimulatedState>,
     control: SegmentControl<S>,
     thread: Option<Thread<S>>,
 }
@@ -175,7 +175,7 @@ impl<S> fmt::Debug for SimulatedLink<S> {
 /// Reaches a simulated link's segment from any thread, while frames pass.
 pub struct SegmentControl<S> {
     sender: Arc<Mutex<mpsc::Sender<Call<S>>>>,
-    shared: Arc<Shared>,
+    shared: Arc<SimulatedState>,
 }
 
 impl<S> SegmentControl<S> {
@@ -219,7 +219,7 @@ impl Default for Buffer {
 }
 
 #[derive(Default)]
-struct Shared {
+struct SimulatedState {
     /// Rung for the segment's thread: a frame, a call, or the end.
     request: Doorbell,
     /// Rung for the receiver at each end: a reply.
@@ -254,8 +254,8 @@ fn start<S: Segment + 'static>(
     // Power comes on before the first frame, which would wait for it.
     segment.advance(MonotonicClock.now());
     let (sender, calls) = mpsc::channel();
-    let shared = Arc::new(Shared::default());
-    let wire = Wire { segment, ends, calls, shared: Arc::clone(&shared) };
+    let shared = Arc::new(SimulatedState::default());
+    let wire = SimulatedWire { segment, ends, calls, shared: Arc::clone(&shared) };
     let (working, over) = mpsc::channel();
     let thread = thread::Builder::new()
         .name("segment".into())
@@ -275,14 +275,14 @@ fn start<S: Segment + 'static>(
 }
 
 /// The segment's thread.
-struct Wire<S> {
+struct SimulatedWire<S> {
     segment: S,
     ends: Vec<Far>,
     calls: mpsc::Receiver<Call<S>>,
-    shared: Arc<Shared>,
+    shared: Arc<SimulatedState>,
 }
 
-impl<S: Segment> Wire<S> {
+impl<S: Segment> SimulatedWire<S> {
     /// Passes the frames that wait at `end`; true if there were any.
     fn pass(&mut self, end: End, clock: MonotonicClock) -> bool {
         let mut any = false;

@@ -38,7 +38,7 @@ struct Request {
 /// The part of `struct tpacket2_hdr` of linux/if_packet.h that is read here.
 #[repr(C)]
 #[derive(Clone, Copy)]
-struct Header {
+struct RingHeader {
     status: u32,
     length: u32,
     captured: u32,
@@ -92,7 +92,7 @@ impl PacketRing {
         }
         // SAFETY: the status gives the place to this process: the kernel has written this header
         // there, and does not change it.
-        let header = unsafe { place.cast::<Header>().read() };
+        let header = unsafe { place.cast::<RingHeader>().read() };
         let offset = usize::from(header.offset).min(PLACE);
         let length = (header.captured as usize).min(PLACE - offset);
         // SAFETY: `offset + length` is inside the place, which the kernel does not change until its

@@ -2,9 +2,10 @@
 //! targets.
 
 mod blind;
+pub mod homing;
 mod profile_position;
 
-use super::homing::{Homing, HomingProgress};
+use homing::{Homing, HomingProgress};
 pub use types::cycle::BLIND_CYCLES;
 pub use types::state::{DrivePhase as Phase, DriveRequest as Request};
 use types::{AxisMode, CyclicMode};

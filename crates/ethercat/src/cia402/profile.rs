@@ -1,16 +1,14 @@
 //! The MainDevice's side of the profile modes (IEC 61800-7-201, profile position, profile velocity
 //! and profile torque mode): the drive plans its motion to a target.
 //!
-//! [`ProfilePosition`] is only the handshake of set-points. [`ProfileDrive`] takes a drive through
-//! its states with a [`Drive`], and adds every way to hand set-points over; [`Drive`] alone has the
-//! one way that axes need. Objects of the drive set speeds, ramps and limits: 0x6081 to 0x6084,
-//! 0x6087, 0x607D, 0x607F.
+//! [`ProfilePosition`] is only the handshake of set-points. [`super::ProfileDrive`] takes a drive
+//! through its states with a [`super::Drive`], and adds every way to hand set-points over; `Drive`
+//! alone has the one way that axes need. Objects of the drive set speeds, ramps and limits: 0x6081
+//! to 0x6084, 0x6087, 0x607D, 0x607F.
 
-use super::drive::{Drive, DriveCommand, DriveInput, DriveOutput, Phase, Request, fallen};
-use super::homing::ANSWER_CYCLES;
+use super::drive::homing::ANSWER_CYCLES;
 use super::mode::ModeOfOperation;
 use super::word::{Controlword, Statusword};
-use types::CyclicMode;
 
 /// Profile mode of a drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -108,12 +106,12 @@ pub enum SetPointProgress {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ProfilePosition {
     set_point: SetPoint,
-    stage: Stage,
+    stage: HandshakeStage,
     progress: SetPointProgress,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Stage {
+enum HandshakeStage {
     #[default]
     Idle,
     /// Bit 4 is low, until the drive has space for a set-point; `cycles` so far.
@@ -127,10 +125,10 @@ impl ProfilePosition {
     /// Takes a set-point to hand over. Returns `false` and does nothing while the drive has not
     /// acknowledged the previous one.
     pub fn hand_over(&mut self, set_point: SetPoint) -> bool {
-        let free = self.stage == Stage::Idle;
+        let free = self.stage == HandshakeStage::Idle;
         if free {
             self.set_point = set_point;
-            self.stage = Stage::Waiting { cycles: 0 };
+            self.stage = HandshakeStage::Waiting { cycles: 0 };
             self.progress = SetPointProgress::HandingOver;
         }
         free
@@ -141,26 +139,28 @@ impl ProfilePosition {
     pub fn step(&mut self, statusword: Statusword) -> u16 {
         let acknowledged = statusword.set_point_acknowledged();
         self.stage = match self.stage {
-            Stage::Idle => {
+            HandshakeStage::Idle => {
                 self.look(statusword);
-                Stage::Idle
+                HandshakeStage::Idle
             }
-            Stage::Waiting { cycles } => {
+            HandshakeStage::Waiting { cycles } => {
                 // A set-point that replaces all others needs no free buffer, but a drive that has
                 // seen bit 4 low.
                 let replaces = self.set_point.change == Change::Immediately && cycles >= ANSWER_CYCLES;
                 if !acknowledged || replaces {
-                    Stage::Handing { before: acknowledged, cycles: 0 }
+                    HandshakeStage::Handing { before: acknowledged, cycles: 0 }
                 } else {
-                    Stage::Waiting { cycles: cycles.saturating_add(1) }
+                    HandshakeStage::Waiting { cycles: cycles.saturating_add(1) }
                 }
             }
-            Stage::Handing { before, cycles } if acknowledged && (!before || cycles >= ANSWER_CYCLES) => {
+            HandshakeStage::Handing { before, cycles }
+                if acknowledged && (!before || cycles >= ANSWER_CYCLES) =>
+            {
                 self.progress = SetPointProgress::Moving;
-                Stage::Idle
+                HandshakeStage::Idle
             }
-            Stage::Handing { before, cycles } => {
-                Stage::Handing { before: before && acknowledged, cycles: cycles.saturating_add(1) }
+            HandshakeStage::Handing { before, cycles } => {
+                HandshakeStage::Handing { before: before && acknowledged, cycles: cycles.saturating_add(1) }
             }
         };
         self.bits()
@@ -176,7 +176,7 @@ impl ProfilePosition {
 
     /// The drive has left Operation enabled or the mode: set-points are forgotten.
     pub fn interrupt(&mut self) {
-        self.stage = Stage::Idle;
+        self.stage = HandshakeStage::Idle;
         if self.progress != SetPointProgress::NotAsked {
             self.progress = SetPointProgress::Interrupted;
         }
@@ -197,150 +197,9 @@ impl ProfilePosition {
     fn bits(&self) -> u16 {
         match self.stage {
             // Bit 9 stays: the drive reads it when it passes the set-point.
-            Stage::Idle => self.set_point.bits() & Controlword::CHANGE_ON_SET_POINT,
-            Stage::Waiting { .. } => self.set_point.bits(),
-            Stage::Handing { .. } => self.set_point.bits() | Controlword::NEW_SET_POINT,
+            HandshakeStage::Idle => self.set_point.bits() & Controlword::CHANGE_ON_SET_POINT,
+            HandshakeStage::Waiting { .. } => self.set_point.bits(),
+            HandshakeStage::Handing { .. } => self.set_point.bits() | Controlword::NEW_SET_POINT,
         }
     }
 }
-
-/// One drive in a profile mode, as the MainDevice guides it: called once a cycle, no I/O, no
-/// allocation.
-///
-/// States, faults and stops are handled as in [`Drive`]. Until Operation enabled and the mode are
-/// shown, the target position is the actual one, velocity and torque are zero, and set-points are
-/// forgotten. Without input, velocities and torques only fall, and the handshake pauses. A mode
-/// that is not mapped ([`DriveInput::mode`]) counts as the right one.
-///
-/// ```
-/// use onbeat_ethercat::cia402::{DriveInput, ProfileDrive, ProfileMode, Request, SetPoint, Statusword};
-///
-/// let mut drive = ProfileDrive::new(ProfileMode::Position);
-/// let mut input = DriveInput { statusword: Statusword(0x0237), position: 100, ..DriveInput::default() };
-/// drive.update(Some(input), Request::Enable);
-/// assert!(drive.move_to(SetPoint::at(5_000)));
-/// let output = drive.update(Some(input), Request::Enable);
-/// assert_eq!((output.controlword.0, output.target_position), (0x1F, 5_000));
-/// ```
-#[derive(Clone, Debug)]
-pub struct ProfileDrive {
-    drive: Drive,
-    mode: ProfileMode,
-    position: ProfilePosition,
-    velocity: i32,
-    torque: i16,
-    /// Bits of the mode in the controlword sent last, and the output.
-    bits: u16,
-    output: DriveOutput,
-}
-
-impl ProfileDrive {
-    /// A drive in `mode`.
-    #[must_use]
-    pub fn new(mode: ProfileMode) -> Self {
-        Self {
-            drive: Drive::new(CyclicMode::Position, u32::MAX),
-            mode,
-            position: ProfilePosition::default(),
-            velocity: 0,
-            torque: 0,
-            bits: 0,
-            output: DriveOutput::default(),
-        }
-    }
-
-    /// Changes the mode, also while enabled: targets of the mode before end with it.
-    pub fn change_mode(&mut self, mode: ProfileMode) {
-        if mode != self.mode {
-            self.mode = mode;
-            self.position.interrupt();
-            (self.velocity, self.torque) = (0, 0);
-        }
-    }
-
-    /// Value of 0x6060.
-    #[must_use]
-    pub fn mode_of_operation(&self) -> ModeOfOperation {
-        self.mode.into()
-    }
-
-    /// Hands a set-point over. Returns `false` and does nothing in another mode, outside Operation
-    /// enabled, or while the drive has not acknowledged the previous one.
-    pub fn move_to(&mut self, set_point: SetPoint) -> bool {
-        let hears = self.mode == ProfileMode::Position && self.drive.phase() != Phase::NotEnabled;
-        hears && self.position.hand_over(set_point)
-    }
-
-    /// Sets the target velocity 0x60FF, velocity units.
-    pub fn set_velocity(&mut self, velocity: i32) {
-        self.velocity = velocity;
-    }
-
-    /// Sets the target torque 0x6071, 0.1 % of the rated torque.
-    pub fn set_torque(&mut self, torque: i16) {
-        self.torque = torque;
-    }
-
-    /// Progress of the last set-point.
-    #[must_use]
-    pub const fn progress(&self) -> SetPointProgress {
-        self.position.progress()
-    }
-
-    /// The drive below: state, phase, last input.
-    #[must_use]
-    pub const fn drive(&self) -> &Drive {
-        &self.drive
-    }
-
-    /// One cycle: the drive's inputs (`None` if they are not valid), the request, the outputs to
-    /// send.
-    pub fn update(&mut self, input: Option<DriveInput>, request: Request) -> DriveOutput {
-        let command =
-            DriveCommand { request, target_position: self.drive.holds_at(), ..DriveCommand::default() };
-        let last = self.output;
-        self.output = self.drive.update(input, command);
-        let shown = input.is_none_or(|it| it.mode.is_none_or(|mode| mode == self.mode_of_operation()));
-        if self.drive.phase() == Phase::NotEnabled || !shown {
-            self.bits = 0;
-            self.position.interrupt();
-        } else {
-            self.work(input, request, last);
-        }
-        self.output
-    }
-
-    /// Adds targets and bits of the mode to the output of a drive in Operation enabled.
-    fn work(&mut self, input: Option<DriveInput>, request: Request, last: DriveOutput) {
-        let output = &mut self.output;
-        let runs = request == Request::Enable && !self.drive.just_enabled();
-        match self.mode {
-            ProfileMode::Position => {
-                if let Some(input) = input {
-                    self.bits = self.position.step(input.statusword);
-                }
-                if output.controlword.enables_operation() {
-                    output.controlword.0 |= self.bits;
-                }
-                if !matches!(
-                    self.position.progress(),
-                    SetPointProgress::NotAsked | SetPointProgress::Interrupted
-                ) {
-                    output.target_position = self.position.target();
-                }
-            }
-            ProfileMode::Velocity if runs && input.is_some() => output.target_velocity = self.velocity,
-            ProfileMode::Velocity if runs => {
-                output.target_velocity = fallen(last.target_velocity, self.velocity);
-            }
-            ProfileMode::Torque if runs && input.is_some() => output.target_torque = self.torque,
-            ProfileMode::Torque if runs => {
-                output.target_torque = fallen(last.target_torque.into(), self.torque.into()) as i16;
-            }
-            ProfileMode::Velocity | ProfileMode::Torque => {}
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests;

@@ -8,45 +8,9 @@ use crate::cia402::object::{SOFTWARE_POSITION_LIMIT, of_first_axis};
 use crate::sdo_abort::AbortCode;
 
 use super::coe_mapping::number;
+use super::configuration::{Barrier, BarrierTask, UnitValue};
 use super::error::SubDeviceError;
 use super::request::MailboxError;
-
-/// An object that bounds an axis.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Barrier {
-    /// Object index.
-    pub index: u16,
-    /// Sub-index.
-    pub sub_index: u8,
-    /// Bytes of its value: 2 or 4.
-    pub length: u8,
-    /// Access to it.
-    pub task: BarrierTask,
-}
-
-/// Access to an object that bounds an axis.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BarrierTask {
-    /// Its value is read.
-    Read,
-    /// This value is written and read back; negative ones in two's complement.
-    Write(u32),
-    /// A speed or an acceleration is written in the unit that the drive names, and read back.
-    WriteInUnit(UnitValue),
-}
-
-/// A speed or an acceleration in a unit that the drive names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct UnitValue {
-    /// Object that names the unit (0x60A9, 0x60AA).
-    pub unit: u16,
-    /// Thousandths of a count per second, or per second squared.
-    pub milli_counts: u64,
-    /// Thousandths of a count per revolution of the motor.
-    pub milli_counts_per_revolution: u64,
-    /// True if a drive that names no unit is taken to count in counts.
-    pub assumes_counts: bool,
-}
 
 /// State of a barrier in the drive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -11,16 +11,7 @@ use alloc::vec::Vec;
 use crate::register::DlStatus;
 use crate::register::dl::PORTS;
 
-use super::topology::{Upstream, port_before, walk};
-
-/// Times that one SubDevice latched.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LatchedTimes {
-    /// Registers 0x0900 to 0x090F: receive time of each port, local, ns, wrapping at 32 bits.
-    pub ports: [u32; PORTS],
-    /// Register 0x0918: receive time of the processing unit, local, ns.
-    pub processing_unit: u64,
-}
+use super::topology::{LatchedTimes, Upstream, port_before, walk};
 
 /// One SubDevice in the calculation, in the order of the cable.
 #[derive(Clone, Copy, Debug)]

@@ -17,9 +17,6 @@ use crate::pdo::PdoMapping;
 use crate::register::dc::LATCH_INPUTS;
 use crate::wire::MacAddress;
 
-use super::barrier::Barrier;
-use super::limits;
-
 /// Expected bus, and the state to bring it to.
 #[derive(Clone, Debug)]
 pub struct Configuration {
@@ -67,6 +64,19 @@ pub struct Configuration {
     pub transfer_timeout: Duration,
 }
 
+/// Time a bring-up or mailbox datagram may take before it is sent again, by default.
+const REPLY: Duration = Duration::from_millis(20);
+
+/// Default time of a change of state, a second below ETG.1020 (3 s to PreOp, 10 s to SafeOp and
+/// Op).
+const STATE: Duration = Duration::from_secs(9);
+
+/// Time of a mailbox answer, by default (ETG.1020).
+const MAILBOX: Duration = Duration::from_secs(2);
+
+/// Time of a mailbox transfer, and in it without a further byte, by default.
+const TRANSFER: Duration = Duration::from_secs(5);
+
 impl Default for Configuration {
     /// Any SubDevices, to PreOp; 1 ms; distributed clocks.
     fn default() -> Self {
@@ -80,12 +90,12 @@ impl Default for Configuration {
             replies: Replies::ProcessedSource,
             system_time_at_epoch: 0,
             first_generation: 0,
-            reply_timeout: limits::REPLY,
+            reply_timeout: REPLY,
             recovery: true,
             packed: false,
-            state_timeout: limits::STATE,
-            mailbox_timeout: limits::MAILBOX,
-            transfer_timeout: limits::TRANSFER,
+            state_timeout: STATE,
+            mailbox_timeout: MAILBOX,
+            transfer_timeout: TRANSFER,
         }
     }
 }
@@ -357,4 +367,41 @@ impl SubDeviceConfiguration {
         let is_hot = [self, before].iter().all(|it| it.presence == Presence::HotConnect);
         is_hot && self.group.is_some() && self.group == before.group
     }
+}
+
+/// An object that bounds an axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Barrier {
+    /// Object index.
+    pub index: u16,
+    /// Sub-index.
+    pub sub_index: u8,
+    /// Bytes of its value: 2 or 4.
+    pub length: u8,
+    /// Access to it.
+    pub task: BarrierTask,
+}
+
+/// Access to an object that bounds an axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BarrierTask {
+    /// Its value is read.
+    Read,
+    /// This value is written and read back; negative ones in two's complement.
+    Write(u32),
+    /// A speed or an acceleration is written in the unit that the drive names, and read back.
+    WriteInUnit(UnitValue),
+}
+
+/// A speed or an acceleration in a unit that the drive names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnitValue {
+    /// Object that names the unit (0x60A9, 0x60AA).
+    pub unit: u16,
+    /// Thousandths of a count per second, or per second squared.
+    pub milli_counts: u64,
+    /// Thousandths of a count per revolution of the motor.
+    pub milli_counts_per_revolution: u64,
+    /// True if a drive that names no unit is taken to count in counts.
+    pub assumes_counts: bool,
 }

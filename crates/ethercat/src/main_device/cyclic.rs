@@ -2,6 +2,7 @@
 
 mod again;
 mod polled;
+mod state;
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -22,6 +23,7 @@ use super::sub_device::station_address;
 
 use again::{Again, Placed};
 use polled::Polled;
+use state::{CutInputs, Member, Participants, Replies, Sending, SlowExchanges};
 
 /// Process data, and the progress of the cycle.
 #[derive(Debug, Default)]
@@ -31,102 +33,23 @@ pub(super) struct Cyclic {
     pub(super) inputs: Vec<u8>,
     /// The datagrams of this cycle have the spread layout.
     spread: bool,
-    /// The next cycle's are.
+    /// The datagrams of the next cycle have it.
     spread_next: bool,
-    /// Data of each chunk that came back: with one LRW the first entry, else LWR and LRD. Not
-    /// recorded while replies are as expected.
-    received: Vec<[Option<u16>; 2]>,
-    /// All of this cycle came back, and as expected.
-    came_as_expected: bool,
-    /// Datagrams of a cycle, in the one layout and spread.
-    datagrams: [usize; 2],
-    /// Datagrams that came back in this cycle with the part of each SubDevice in them.
-    whole_datagrams: usize,
-    /// Part of each SubDevice in this cycle, by position, unless it is the same for all.
-    members: Vec<Member>,
-    /// Inputs of all are fresh and outputs taken, or of none.
-    all: Option<bool>,
-    /// Result of the last full participation check; false again once a SubDevice is counted since.
-    all_took_part: bool,
-    /// Some inputs take more than one datagram.
-    has_cut: bool,
-    /// Some process data is not exchanged in every cycle.
-    has_slow: bool,
-    /// Number of the cycle.
-    number: u64,
-    /// Chunks that are exchanged in this cycle, if not all are.
-    due: Vec<bool>,
-    /// Of each group: inputs of all fresh, outputs of all taken, none absent.
-    groups: Vec<[bool; 3]>,
     /// Cycles are being made.
     pub(super) running: bool,
-    /// This cycle has datagrams to send.
-    pub(super) is_due: bool,
-    /// A frame may be built for it.
-    is_open: bool,
-    riders_due: bool,
-    next_datagram: (usize, ChunkPart),
-    frames_sent: u16,
-    /// Bytes of these on the wire.
-    pub(super) bytes_sent: usize,
-    /// Service frames this cycle may still send.
-    pub(super) services: u16,
-    /// The same at the start of a cycle during bring-up.
-    services_on_the_way: u16,
-    /// Consecutive cycles with correct working counters since the last layout change; cycles with
-    /// the expected reply do not count.
-    whole_cycles: u32,
-    /// The first datagram of the last cycle in which a part was missing.
-    pub(super) short: Option<(usize, WorkingCounter)>,
-    /// Members that are not counted.
-    absent: usize,
-    /// A SubDevice that is not counted yet will take part soon: the others share no datagram with
-    /// it meanwhile.
-    pub(super) joining: bool,
+    pub(super) sending: Sending,
+    pub(super) replies: Replies,
+    pub(super) participants: Participants,
+    slow: SlowExchanges,
+    /// Some inputs take more than one datagram.
+    has_cut: bool,
+    cut: CutInputs,
     /// SubDevices polled for their clock difference and for mail, one of each in a cycle.
     pub(super) clocks: Polled,
     pub(super) mailboxes: Polled,
-    cut: CutInputs,
     again: Option<Again>,
     /// Of each chunk, in the frame that is sent again.
     placed: Vec<Placed>,
-}
-
-/// One SubDevice's part in a cycle.
-#[derive(Clone, Debug, Default)]
-struct Member {
-    group: Option<u16>,
-    /// It is not on the bus, and need not be: it is not counted.
-    is_absent: bool,
-    /// Cycles from one exchange to the next.
-    every: u16,
-    has_outputs: bool,
-    has_inputs: bool,
-    /// Its inputs take more than one datagram.
-    is_cut: bool,
-    /// Its inputs came in with right working counters.
-    is_complete: bool,
-    /// With the cycle before they did too, undisturbed: its buffers were left closed.
-    closed_before: bool,
-    /// Its inputs are of this cycle.
-    fresh: bool,
-    /// Its outputs were taken.
-    taken: bool,
-    /// It is there, and another of its group is not.
-    waits: bool,
-}
-
-/// Inputs of one SubDevice that take more than one datagram.
-///
-/// Reading the first byte of a SyncManager's buffer opens it, reading the last closes it. If the
-/// first part was read and the last was not, the buffer stays open, and the next cycle reads old
-/// data with right working counters. So such inputs are fresh only in a cycle that came back in
-/// order and undisturbed, after another such cycle.
-#[derive(Debug, Default)]
-struct CutInputs {
-    disturbed: bool,
-    /// The chunk that came back last.
-    newest: u16,
 }
 
 /// SubDevices in bring-up for each service frame of a cycle, if the wire has the time in addition
@@ -137,38 +60,32 @@ pub(super) const SUB_DEVICES_A_SERVICE: usize = 64;
 /// would lose inputs again and again.
 const WHOLE_AGAIN: u32 = 10;
 
-impl CutInputs {
-    /// A chunk with a part of them came back.
-    #[cold]
-    fn came(&mut self, chunk: u16) {
-        self.disturbed |= chunk < self.newest;
-        self.newest = chunk;
-    }
-}
-
 impl Cyclic {
     /// Takes over a layout, and the group of each by position; all outputs are zero.
     pub(super) fn set_layout(&mut self, layout: Layout, groups: &[Option<u16>]) {
         self.outputs = vec![0; layout.output_bytes];
         self.inputs = vec![0; layout.input_bytes];
-        self.received = vec![[None; 2]; layout.chunks.len().max(layout.spread.len())];
-        self.is_due = false;
-        self.members = groups.iter().map(|&group| Member { group, ..Member::default() }).collect();
+        self.replies.received = vec![[None; 2]; layout.chunks.len().max(layout.spread.len())];
+        self.sending.is_due = false;
+        self.participants.members =
+            groups.iter().map(|&group| Member { group, ..Member::default() }).collect();
         for share in layout.pieces.iter().map(|it| it.share) {
-            let member = &mut self.members[usize::from(share.position)];
+            let member = &mut self.participants.members[usize::from(share.position)];
             let is_output = share.direction == FmmuDirection::Write;
             member.has_outputs |= is_output;
             member.has_inputs |= !is_output;
             member.every = share.every;
             member.is_cut |= !is_output && share.bits > CHUNK_CAPACITY * 8;
         }
-        self.absent = 0;
-        self.datagrams = [&layout.chunks, &layout.spread].map(|it| it.iter().flat_map(parts).count());
-        self.has_cut = self.members.iter().any(|it| it.is_cut);
-        self.has_slow = self.members.iter().any(|it| it.every > 1);
-        self.due = vec![true; self.received.len()];
+        self.participants.absent = 0;
+        self.replies.datagrams =
+            [&layout.chunks, &layout.spread].map(|it| it.iter().flat_map(parts).count());
+        self.has_cut = self.participants.members.iter().any(|it| it.is_cut);
+        self.slow.any = self.participants.members.iter().any(|it| it.every > 1);
+        self.slow.due = vec![true; self.replies.received.len()];
         self.placed = vec![Placed::default(); layout.chunks.len()];
-        self.groups = vec![[false; 3]; groups.iter().flatten().max().map_or(0, |&last| last.into()) + 1];
+        self.participants.groups =
+            vec![[false; 3]; groups.iter().flatten().max().map_or(0, |&last| last.into()) + 1];
         self.layout = layout;
     }
 
@@ -176,13 +93,14 @@ impl Cyclic {
     /// cycles.
     pub(super) fn count(&mut self, position: u16, is_there: bool) {
         self.write_down();
-        let Some(member) = self.members.get_mut(usize::from(position)) else { return };
+        let Some(member) = self.participants.members.get_mut(usize::from(position)) else { return };
         if member.is_absent != is_there {
             return;
         }
-        self.all_took_part = false;
+        self.participants.complete = false;
         member.is_absent = !is_there;
-        self.absent = if is_there { self.absent - 1 } else { self.absent + 1 };
+        self.participants.absent =
+            if is_there { self.participants.absent - 1 } else { self.participants.absent + 1 };
         // Between its positions a datagram may have SubDevices that others carry.
         let every = member.every;
         let carries = |it: &Chunk| it.every == every && it.positions.contains(&position);
@@ -198,7 +116,7 @@ impl Cyclic {
         if is_there {
             // Inputs that came in before it was counted were not taken: they are fresh from the
             // next exchange on.
-            let chunks = self.layout.chunks(self.spread).iter().zip(&mut self.received);
+            let chunks = self.layout.chunks(self.spread).iter().zip(&mut self.replies.received);
             chunks.filter(|(it, _)| carries(it)).for_each(|(_, received)| *received = [None; 2]);
         }
     }
@@ -208,14 +126,14 @@ impl Cyclic {
     pub(super) fn receive(&mut self, chunk: u16, part: ChunkPart, data: &[u8], working_counter: u16) {
         let number = usize::from(chunk);
         let chunk = &self.layout.chunks(self.spread)[number];
-        self.received[number][usize::from(part == ChunkPart::Inputs)] = Some(working_counter);
+        self.replies.received[number][usize::from(part == ChunkPart::Inputs)] = Some(working_counter);
         if chunk.is_cut {
             self.cut.came(number as u16);
         }
         if working_counter != expected(chunk, part) {
             return;
         }
-        self.whole_datagrams += 1;
+        self.replies.whole_datagrams += 1;
         if part == ChunkPart::Outputs {
             return;
         }
@@ -226,18 +144,28 @@ impl Cyclic {
     /// True if the inputs of the SubDevice at `position` came in with the cycle that has ended, and
     /// its group's.
     pub(super) fn is_fresh(&self, position: usize) -> bool {
-        self.running && self.members.get(position).is_some_and(|it| self.all.unwrap_or(it.fresh))
+        self.running
+            && self
+                .participants
+                .members
+                .get(position)
+                .is_some_and(|it| self.participants.all.unwrap_or(it.fresh))
     }
 
     /// True if the outputs of the SubDevice at `position` were taken in the cycle that has ended,
     /// and its group's.
     pub(super) fn is_taken(&self, position: usize) -> bool {
-        self.running && self.members.get(position).is_some_and(|it| self.all.unwrap_or(it.taken))
+        self.running
+            && self
+                .participants
+                .members
+                .get(position)
+                .is_some_and(|it| self.participants.all.unwrap_or(it.taken))
     }
 
     /// True if the SubDevice at `position` is there, and another of its group is absent.
     pub(super) fn waits(&self, position: usize) -> bool {
-        self.absent > 0 && self.members.get(position).is_some_and(|it| it.waits)
+        self.participants.absent > 0 && self.participants.members.get(position).is_some_and(|it| it.waits)
     }
 
     /// A reply came that is late or a duplicate: its request may have opened buffers.
@@ -247,53 +175,58 @@ impl Cyclic {
 
     /// Restarts the count of complete cycles.
     pub(super) fn forget_whole_cycles(&mut self) {
-        self.whole_cycles = 0;
+        self.replies.whole_cycles = 0;
     }
 
     /// True if the last `cycles` cycles were complete, none of them spread.
     pub(super) fn has_been_whole(&self, cycles: u32) -> bool {
-        !self.spread && self.whole_cycles >= cycles
+        !self.spread && self.replies.whole_cycles >= cycles
     }
 
     pub(super) fn working_counters(&self) -> impl Iterator<Item = WorkingCounter> {
-        let as_expected = self.came_as_expected;
-        self.layout.chunks(self.spread).iter().zip(&self.received).flat_map(move |(chunk, received)| {
-            parts(chunk).map(move |part| {
-                let (expected, received) =
-                    (expected(chunk, part), received[usize::from(part == ChunkPart::Inputs)]);
-                WorkingCounter { expected, received: if as_expected { Some(expected) } else { received } }
-            })
-        })
+        let as_expected = self.replies.all_as_expected;
+        self.layout.chunks(self.spread).iter().zip(&self.replies.received).flat_map(
+            move |(chunk, received)| {
+                parts(chunk).map(move |part| {
+                    let (expected, received) =
+                        (expected(chunk, part), received[usize::from(part == ChunkPart::Inputs)]);
+                    WorkingCounter {
+                        expected,
+                        received: if as_expected { Some(expected) } else { received },
+                    }
+                })
+            },
+        )
     }
 
     /// Sets the time between two cycles of a layout that was set.
     pub(super) fn set_period(&mut self, period: Duration) {
-        let wanted = self.members.len().div_ceil(SUB_DEVICES_A_SERVICE) as u16;
-        self.services_on_the_way = self.layout.spare_frames(period).min(wanted).max(1);
+        let wanted = self.participants.members.len().div_ceil(SUB_DEVICES_A_SERVICE) as u16;
+        self.sending.services_on_the_way = self.layout.spare_frames(period).min(wanted).max(1);
     }
 
     /// No cycles are made.
     pub(super) fn stop(&mut self) {
-        (self.running, self.is_due) = (false, false);
+        (self.running, self.sending.is_due) = (false, false);
         self.write_down();
     }
 
     fn begin(&mut self, is_on_the_way: bool) {
         self.running = true;
         let is_other = core::mem::replace(&mut self.spread, self.spread_next) != self.spread_next;
-        self.is_due = true;
+        self.sending.is_due = true;
         self.open();
-        self.services = if is_on_the_way { self.services_on_the_way } else { 1 };
-        self.all = Some(false);
+        self.sending.services = if is_on_the_way { self.sending.services_on_the_way } else { 1 };
+        self.participants.all = Some(false);
         if self.has_cut {
             self.begin_cut();
         }
         self.cut = CutInputs::default();
-        if self.has_slow {
+        if self.slow.any {
             self.find_due(is_other);
             return;
         }
-        if !core::mem::take(&mut self.came_as_expected) {
+        if !core::mem::take(&mut self.replies.all_as_expected) {
             self.forget_received();
         }
     }
@@ -302,21 +235,21 @@ impl Cyclic {
     fn forget_received(&mut self) {
         // The entries behind belong to a layout with more chunks.
         let count = self.layout.chunks(self.spread).len();
-        self.received.iter_mut().take(count).for_each(|it| *it = [None; 2]);
+        self.replies.received.iter_mut().take(count).for_each(|it| *it = [None; 2]);
     }
 
     /// Nothing has been sent in this cycle.
     fn open(&mut self) {
-        (self.is_open, self.riders_due) = (true, true);
-        self.next_datagram = (0, ChunkPart::Both);
-        (self.frames_sent, self.bytes_sent) = (0, 0);
-        self.whole_datagrams = 0;
+        (self.sending.is_open, self.sending.riders_due) = (true, true);
+        self.sending.next_datagram = (0, ChunkPart::Both);
+        (self.sending.frames_sent, self.sending.bytes_sent) = (0, 0);
+        self.replies.whole_datagrams = 0;
     }
 
     /// Records the members whose buffers the previous cycle has closed.
     #[cold]
     fn begin_cut(&mut self) {
-        for member in &mut self.members {
+        for member in &mut self.participants.members {
             member.closed_before = member.is_complete && !self.cut.disturbed;
             member.is_complete = false;
         }
@@ -327,14 +260,14 @@ impl Cyclic {
     #[cold]
     fn find_due(&mut self, is_other_layout: bool) {
         if is_other_layout {
-            self.received.fill([None; 2]);
+            self.replies.received.fill([None; 2]);
         }
-        self.number = self.number.wrapping_add(1);
+        self.slow.number = self.slow.number.wrapping_add(1);
         let chunks = self.layout.chunks(self.spread).iter();
-        for ((chunk, received), due) in chunks.zip(&mut self.received).zip(&mut self.due) {
+        for ((chunk, received), due) in chunks.zip(&mut self.replies.received).zip(&mut self.slow.due) {
             let came = |part| received[usize::from(part == ChunkPart::Inputs)];
             let is_whole = parts(chunk).all(|part| came(part) == Some(expected(chunk, part)));
-            *due = !is_whole || self.number % u64::from(chunk.every) == 0;
+            *due = !is_whole || self.slow.number % u64::from(chunk.every) == 0;
             if *due {
                 *received = [None; 2];
             }
@@ -345,21 +278,21 @@ impl Cyclic {
     /// of the next cycle. Returns whether all has, and the number of wrong working counters.
     fn end(&mut self, lost: u16, may_spread: bool) -> (bool, u16) {
         let is_whole = self.is_whole();
-        self.all = is_whole.then_some(true);
+        self.participants.all = is_whole.then_some(true);
         let (all, wrong) = if is_whole { (true, 0) } else { self.end_of_each() };
         let all_fresh = all && lost == 0;
-        self.whole_cycles = self.whole_cycles.saturating_add(1);
-        self.short = None;
+        self.replies.whole_cycles = self.replies.whole_cycles.saturating_add(1);
+        self.replies.short = None;
         if !all_fresh {
-            self.whole_cycles = 0;
-            self.short = self.find_short();
+            self.replies.whole_cycles = 0;
+            self.replies.short = self.find_short();
         }
         self.spread_next = match self.spread {
-            true => self.joining || self.whole_cycles < WHOLE_AGAIN,
-            false => may_spread && (self.joining || wrong > 0),
+            true => self.participants.joining || self.replies.whole_cycles < WHOLE_AGAIN,
+            false => may_spread && (self.participants.joining || wrong > 0),
         };
         if self.spread_next != self.spread {
-            self.whole_cycles = 0;
+            self.replies.whole_cycles = 0;
         }
         (all_fresh, wrong)
     }
@@ -367,14 +300,14 @@ impl Cyclic {
     /// True if all datagrams are complete, as in most cycles: found without a look at the members.
     /// Cut inputs need that look.
     fn is_whole(&self) -> bool {
-        let each_for_itself = self.has_cut || self.has_slow || self.absent > 0;
-        !each_for_itself && self.whole_datagrams == self.datagrams[usize::from(self.spread)]
+        let each_for_itself = self.has_cut || self.slow.any || self.participants.absent > 0;
+        !each_for_itself && self.replies.whole_datagrams == self.replies.datagrams[usize::from(self.spread)]
     }
 
     /// True if the members record participation in a cycle with the expected reply, or all take
     /// part.
     fn is_known_of_each(&self) -> bool {
-        self.absent == 0 || self.all_took_part
+        self.participants.absent == 0 || self.participants.complete
     }
 
     /// The first datagram in which a part is missing.
@@ -388,10 +321,10 @@ impl Cyclic {
     #[cold]
     fn end_of_each(&mut self) -> (bool, u16) {
         let (undisturbed, mut wrong) = (!self.cut.disturbed, 0);
-        for member in &mut self.members {
+        for member in &mut self.participants.members {
             (member.is_complete, member.taken) = (!member.is_absent, !member.is_absent);
         }
-        let chunks = self.layout.chunks(self.spread).iter().zip(&self.received);
+        let chunks = self.layout.chunks(self.spread).iter().zip(&self.replies.received);
         for (chunk, received) in chunks {
             for part in parts(chunk) {
                 let received = received[usize::from(part == ChunkPart::Inputs)];
@@ -399,7 +332,7 @@ impl Cyclic {
                     continue;
                 }
                 let positions = usize::from(chunk.positions.start)..usize::from(chunk.positions.end);
-                let members = &mut self.members[positions];
+                let members = &mut self.participants.members[positions];
                 // The progress of SubDevices that are not counted is unknown.
                 let is_missed = members.iter().any(|it| it.every == chunk.every && !it.is_absent);
                 wrong += u16::from(received.is_some() && is_missed);
@@ -409,38 +342,38 @@ impl Cyclic {
                 }
             }
         }
-        self.groups.fill([true; 3]);
+        self.participants.groups.fill([true; 3]);
         let mut all = true;
-        for it in &mut self.members {
+        for it in &mut self.participants.members {
             it.fresh = it.is_complete && (!it.is_cut || it.closed_before && undisturbed);
             all &= it.is_absent || it.fresh && it.taken;
             if let Some(group) = it.group {
-                let [fresh, taken, whole] = &mut self.groups[usize::from(group)];
+                let [fresh, taken, whole] = &mut self.participants.groups[usize::from(group)];
                 (*fresh, *taken, *whole) =
                     (*fresh && it.fresh, *taken && it.taken, *whole && !it.is_absent);
             }
         }
-        for it in &mut self.members {
+        for it in &mut self.participants.members {
             if let Some(group) = it.group {
                 let whole;
-                [it.fresh, it.taken, whole] = self.groups[usize::from(group)];
+                [it.fresh, it.taken, whole] = self.participants.groups[usize::from(group)];
                 it.waits = !it.is_absent && !whole;
             }
         }
-        self.all_took_part = all;
+        self.participants.complete = all;
         (all, wrong)
     }
 
     /// Appends process data until the frame is full.
     fn emit(&mut self, outgoing: &mut Outgoing<'_>) {
-        while let Some(chunk) = self.layout.chunks(self.spread).get(self.next_datagram.0) {
-            let number = self.next_datagram.0;
-            if self.has_slow && !self.due[number] {
-                self.next_datagram = (number + 1, ChunkPart::Both);
+        while let Some(chunk) = self.layout.chunks(self.spread).get(self.sending.next_datagram.0) {
+            let number = self.sending.next_datagram.0;
+            if self.slow.any && !self.slow.due[number] {
+                self.sending.next_datagram = (number + 1, ChunkPart::Both);
                 continue;
             }
             let owner = |part| Owner::Chunk(number as u16, part);
-            let part = match self.next_datagram.1 {
+            let part = match self.sending.next_datagram.1 {
                 ChunkPart::Both => first_part(chunk),
                 other => other,
             };
@@ -465,10 +398,10 @@ impl Cyclic {
                 chunk.put_outputs(&self.outputs, data);
             }
             let inputs_follow = part == ChunkPart::Outputs && inputs > 0;
-            self.next_datagram =
+            self.sending.next_datagram =
                 if inputs_follow { (number, ChunkPart::Inputs) } else { (number + 1, ChunkPart::Both) };
         }
-        self.is_due = false;
+        self.sending.is_due = false;
     }
 }
 
@@ -522,8 +455,8 @@ impl MainDevice {
     /// Ends a cycle that lacks something, follows such a one, or is none.
     #[cold]
     fn end_other(&mut self, now: Instant) -> CycleReport {
-        let (frames_sent, frames_lost) = (self.cycle.frames_sent, self.lose_process_data(now));
-        self.cycle.joining = self.recovery.is_joining(&self.sub_devices);
+        let (frames_sent, frames_lost) = (self.cycle.sending.frames_sent, self.lose_process_data(now));
+        self.cycle.participants.joining = self.recovery.is_joining(&self.sub_devices);
         if !self.cycle.running {
             return CycleReport { frames_sent, frames_lost, ..CycleReport::default() };
         }
@@ -551,7 +484,7 @@ impl MainDevice {
         if let Some(slot) = self.transmit_again(now) {
             return Some(slot);
         }
-        if !self.cycle.is_open {
+        if !self.cycle.sending.is_open {
             self.cycle.open();
         }
         self.transmit_anew(now)
@@ -572,8 +505,8 @@ impl MainDevice {
         let reference = self.handed_on();
         let host_time = self.host_time(now);
         let mut outgoing = self.exchange.open(Purpose::ProcessData)?;
-        if self.cycle.riders_due {
-            self.cycle.riders_due = false;
+        if self.cycle.sending.riders_due {
+            self.cycle.sending.riders_due = false;
             if let Some((command, station, length)) = reference {
                 let address = Address::Station { station, register: dc::SYSTEM_TIME };
                 if self.configuration.steers_reference {
@@ -597,8 +530,8 @@ impl MainDevice {
         }
         self.cycle.emit(&mut outgoing);
         let slot = outgoing.send(now)?;
-        self.cycle.frames_sent += 1;
-        self.cycle.bytes_sent += self.exchange.frame(slot).len() + AROUND_A_FRAME;
+        self.cycle.sending.frames_sent += 1;
+        self.cycle.sending.bytes_sent += self.exchange.frame(slot).len() + AROUND_A_FRAME;
         self.plan_again(slot);
         Some(slot)
     }

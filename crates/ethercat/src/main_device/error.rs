@@ -3,7 +3,7 @@
 
 mod sub_device;
 
-pub use sub_device::SubDeviceError;
+pub use sub_device::{Awaited, AwaitedAction, SubDeviceError, SyncMiss};
 
 use alloc::borrow::ToOwned;
 use alloc::format;

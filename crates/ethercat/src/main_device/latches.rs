@@ -4,7 +4,7 @@
 use crate::register::dc::{LATCH_INPUTS, LATCH_STATUS, LATCH_TIMES};
 use crate::wire::read_u64;
 
-use super::{MainDevice, clock};
+use super::clock;
 
 /// Latch inputs of a SubDevice, as they were read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -71,30 +71,6 @@ pub(super) fn parse(registers: &[u8], before: Option<Latches>, now: Option<u64>)
         input.high = status & 0x04 != 0;
     }
     Some(latches)
-}
-
-impl MainDevice {
-    /// Reads the latch inputs of the SubDevice at `position`, in a service frame, into
-    /// [`super::SubDevice::latches`]; the read releases single edges. `None` there until it
-    /// answers. False if there is no such SubDevice, it has no clock, or it is being brought up.
-    pub fn read_latches(&mut self, position: usize) -> bool {
-        let Some(sub_device) = self.sub_devices.get_mut(position) else { return false };
-        let has_clock = sub_device.has_clock();
-        let is_asked = has_clock
-            && self.phase.has_process_data()
-            && self.workers.get_mut(position).is_some_and(super::Worker::look_at_inputs);
-        // Returned once: if the read fails, the earlier values are not returned for it.
-        if let Some(told) = sub_device.latches.take() {
-            sub_device.latches_told = Some(told);
-        }
-        is_asked
-    }
-
-    /// True until they have been read, or do not answer.
-    #[must_use]
-    pub fn reads_latches(&self, position: usize) -> bool {
-        self.workers.get(position).is_some_and(super::Worker::looks_at_inputs)
-    }
 }
 
 #[cfg(test)]

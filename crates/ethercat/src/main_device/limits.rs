@@ -6,23 +6,10 @@ use core::time::Duration;
 use super::configuration::Configuration;
 use super::retry::RetryBudget;
 
-/// Time a bring-up or mailbox datagram may take before it is sent again, by default.
-pub(super) const REPLY: Duration = Duration::from_millis(20);
-
-/// Default time of a change of state, a second below ETG.1020 (3 s to PreOp, 10 s to SafeOp and
-/// Op).
-pub(super) const STATE: Duration = Duration::from_secs(9);
-
 /// Additional time after the time-out of a change of state, so that this one is reported first.
 const BEYOND_STATE: Duration = Duration::from_millis(500);
 
-/// Time of a mailbox answer, by default (ETG.1020).
-pub(super) const MAILBOX: Duration = Duration::from_secs(2);
-
-/// Time of a mailbox transfer, and in it without a further byte, by default.
-pub(super) const TRANSFER: Duration = Duration::from_secs(5);
-
-/// Time that each byte transferred adds to it.
+/// Time that each byte adds to that of a mailbox transfer.
 pub(super) const TRANSFER_PER_BYTE: Duration = Duration::from_millis(2);
 
 /// Broadcasts in a row that may be lost before the bus counts as empty.

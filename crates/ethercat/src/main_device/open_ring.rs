@@ -22,9 +22,10 @@ use crate::redundancy::Ring;
 use crate::register::DlStatus;
 use crate::register::dl::PORTS;
 
-use super::clock::{self, ClockNode, ClockSetting, LatchedTimes};
+use super::clock::{self, ClockNode, ClockSetting};
 use super::error::BusError;
 use super::sub_device::SubDevice;
+use super::topology::LatchedTimes;
 use super::topology::{Place, Upstream};
 use super::{MainDevice, topology};
 

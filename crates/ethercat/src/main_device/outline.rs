@@ -23,7 +23,7 @@ const MOST_CATEGORIES: usize = 64;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Outline {
     word: u32,
-    stage: Stage,
+    stage: OutlineStage,
     seen: usize,
     mailbox: [u16; MAILBOX_WORDS],
     sync_managers: [u8; MOST_SYNC_MANAGERS * SiiSyncManager::LENGTH],
@@ -115,7 +115,7 @@ impl Pdos {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+enum OutlineStage {
     Mailbox,
     Kind,
     Length(u16),
@@ -130,7 +130,7 @@ impl Default for Outline {
     fn default() -> Self {
         Self {
             word: MAILBOX_WORD,
-            stage: Stage::Mailbox,
+            stage: OutlineStage::Mailbox,
             seen: 0,
             mailbox: [0; MAILBOX_WORDS],
             sync_managers: [0; MOST_SYNC_MANAGERS * SiiSyncManager::LENGTH],
@@ -143,7 +143,7 @@ impl Default for Outline {
 impl Outline {
     /// Word to read next; `None` when all is there.
     pub(super) fn next_word(&self) -> Option<u32> {
-        (self.stage != Stage::Done).then_some(self.word)
+        (self.stage != OutlineStage::Done).then_some(self.word)
     }
 
     /// Takes the bytes read at that word.
@@ -152,7 +152,7 @@ impl Outline {
             let at = self.word;
             self.take(u16::from_le_bytes([pair[0], pair[1]]))?;
             // Words read behind a jump are of something else.
-            if self.word != at + 1 || self.stage == Stage::Done {
+            if self.word != at + 1 || self.stage == OutlineStage::Done {
                 break;
             }
         }
@@ -163,47 +163,49 @@ impl Outline {
         let at = self.word;
         self.word += 1;
         self.stage = match self.stage {
-            Stage::Mailbox => {
+            OutlineStage::Mailbox => {
                 self.mailbox[(at - MAILBOX_WORD) as usize] = value;
                 if self.word < MAILBOX_WORD + MAILBOX_WORDS as u32 {
                     return Ok(());
                 }
                 self.word = CATEGORIES;
-                Stage::Kind
+                OutlineStage::Kind
             }
-            Stage::Kind if value == END => Stage::Done,
-            Stage::Kind if self.seen == MOST_CATEGORIES => {
+            OutlineStage::Kind if value == END => OutlineStage::Done,
+            OutlineStage::Kind if self.seen == MOST_CATEGORIES => {
                 return Err(SiiError::TooManyCategories { limit: MOST_CATEGORIES });
             }
-            Stage::Kind => {
+            OutlineStage::Kind => {
                 self.seen += 1;
-                Stage::Length(value)
+                OutlineStage::Length(value)
             }
-            Stage::Length(SYNC_MANAGERS) if value > 0 && self.length == 0 => Stage::SyncManagers(value),
-            Stage::Length(kind @ (RX_PDOS | TX_PDOS)) if value > 0 && !self.has_coe() => {
-                Stage::Pdos(Pdos { kind, left: value, ..Pdos::default() })
+            OutlineStage::Length(SYNC_MANAGERS) if value > 0 && self.length == 0 => {
+                OutlineStage::SyncManagers(value)
             }
-            Stage::Length(_) => {
+            OutlineStage::Length(kind @ (RX_PDOS | TX_PDOS)) if value > 0 && !self.has_coe() => {
+                OutlineStage::Pdos(Pdos { kind, left: value, ..Pdos::default() })
+            }
+            OutlineStage::Length(_) => {
                 self.word += u32::from(value);
-                Stage::Kind
+                OutlineStage::Kind
             }
-            Stage::SyncManagers(left) => {
+            OutlineStage::SyncManagers(left) => {
                 if let Some(bytes) = self.sync_managers.get_mut(self.length..self.length + 2) {
                     bytes.copy_from_slice(&value.to_le_bytes());
                     self.length += 2;
                 }
                 match left {
-                    0 | 1 if self.has_coe() => Stage::Done,
-                    0 | 1 => Stage::Kind,
-                    left => Stage::SyncManagers(left - 1),
+                    0 | 1 if self.has_coe() => OutlineStage::Done,
+                    0 | 1 => OutlineStage::Kind,
+                    left => OutlineStage::SyncManagers(left - 1),
                 }
             }
-            Stage::Pdos(mut pdos) => {
+            OutlineStage::Pdos(mut pdos) => {
                 pdos.take(value, &mut self.pdos);
                 pdos.left -= 1;
-                if pdos.left > 0 { Stage::Pdos(pdos) } else { Stage::Kind }
+                if pdos.left > 0 { OutlineStage::Pdos(pdos) } else { OutlineStage::Kind }
             }
-            Stage::Done => Stage::Done,
+            OutlineStage::Done => OutlineStage::Done,
         };
         Ok(())
     }

@@ -105,16 +105,17 @@ pub(super) struct Plans {
 }
 
 impl MainDevice {
-    /// True in Op while there is only process data: nothing else to send, to wait for or to change.
+    /// Looks for anything in Op but process data: to send, to wait for or to change. True if there
+    /// is nothing.
     #[inline(always)]
-    pub(super) fn is_quiet(&mut self) -> bool {
+    pub(super) fn check_quiet(&mut self) -> bool {
         // While a frame is sent again nothing happened; there may be a new request.
         let is_asked = !self.requests.is_empty() || !self.workers.are_known_at_rest();
-        self.cycle.repeats() && !is_asked || self.is_quiet_all_over()
+        self.cycle.repeats() && !is_asked || self.check_all_quiet()
     }
 
     #[cold]
-    fn is_quiet_all_over(&mut self) -> bool {
+    fn check_all_quiet(&mut self) -> bool {
         self.phase == Phase::Running
             && self.requests.is_empty()
             && self.exchange.in_flight(Purpose::Service) == 0
@@ -413,7 +414,7 @@ impl MainDevice {
     }
 
     fn incomplete_process_data(&self, now: Instant) -> BusError {
-        let short = self.cycle.short;
+        let short = self.cycle.replies.short;
         let after = now.since(self.phase_since);
         let comes_back = short.is_none_or(|(_, it)| it.received.is_some());
         // Before SYNC0 starts, some do not need to take part.

@@ -10,11 +10,10 @@ use crate::al::AlState;
 use crate::pdo::{self, Pdo, PdoEntry, PdoMapping};
 use crate::register::{self, SyncManager, Watchdogs, dc};
 
-use super::barrier::Barrier;
 use super::clock::ClockSetting;
 use super::coe_mapping::{Directions, Wanted};
+use super::configuration::Barrier;
 use super::configuration::{LatchMode, ProcessDataSource, StartupSdo, SubDeviceConfiguration};
-use super::late::Part;
 use super::layout::Piece;
 use super::sub_device::{Mailbox, SubDevice};
 use super::sync0::Sync;
@@ -345,6 +344,22 @@ pub(super) fn init(uses_sync: bool) -> Vec<Action> {
     }
     plan
 }
+
+/// A write of bytes that follow from the SII.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    StopSync,
+    ClearFmmus,
+    ClearSyncManagers,
+    /// Resets the filters of its clock.
+    StartClock,
+    Mailbox,
+    SyncManager(u8),
+    Fmmu(u8),
+}
+
+/// Bytes of the longest of them: 16 FMMUs.
+pub(super) const LONGEST_PART: usize = 256;
 
 #[cfg(test)]
 mod tests {

@@ -8,76 +8,15 @@ use core::ops::Range;
 use crate::sii::Identity;
 
 use super::bring_up;
-use super::configuration::{
-    ConfigurationError, ExpectedIdentity, Presence, ProcessDataSource, SubDeviceConfiguration,
-};
+use super::configuration::{ExpectedIdentity, Presence, ProcessDataSource, SubDeviceConfiguration};
 use super::error::{BusError, SubDeviceError};
-use super::sub_device::SubDevice;
-
-/// Refuses groups that contradict themselves, and SubDevices that cannot be distinguished from
-/// others.
-pub(super) fn check(described: &[SubDeviceConfiguration]) -> Result<(), ConfigurationError> {
-    if described.iter().all(|it| it.presence == Presence::Required) {
-        return Ok(());
-    }
-    for (position, it) in described.iter().enumerate() {
-        let (name, before) = (it.name.clone(), &described[..position]);
-        let alias = it.alias.filter(|&alias| alias != 0);
-        if let (Some(alias), Some(earlier)) = (alias, before.iter().position(|one| one.alias == alias)) {
-            return Err(ConfigurationError::SameAlias { position, name, alias, earlier });
-        }
-        let first = it.group.as_ref().and_then(|_| before.iter().find(|one| one.group == it.group));
-        if let (Some(first), Some(group)) = (first, it.group.clone()) {
-            let (expected, found) = (first.presence, it.presence);
-            if expected != found {
-                return Err(ConfigurationError::MixedGroup { position, name, group, expected, found });
-            }
-            if found == Presence::HotConnect && !it.is_plugged_with(&described[position - 1]) {
-                return Err(ConfigurationError::SplitGroup { position, name, group });
-            }
-        }
-        let stands_behind = it.presence == Presence::HotConnect && first.is_some();
-        if it.presence == Presence::Required || stands_behind || alias.is_some() {
-            continue;
-        }
-        let Some(identity) = it.identity else {
-            return Err(ConfigurationError::Unidentified { position, name, presence: it.presence });
-        };
-        let is_alike = |other: usize| {
-            other != position && described[other].identity.is_some_and(|it| are_alike(it, identity))
-        };
-        if it.presence == Presence::HotConnect {
-            if let Some(other) = (0..described.len()).find(|&it| is_alike(it)) {
-                return Err(ConfigurationError::Alike { position, name, other });
-            }
-        }
-    }
-    Ok(())
-}
+use super::sub_device::{Mark, SubDevice};
 
 /// True of a hot-connect SubDevice that is identified alone: a single one, or the first of a group.
 fn is_head(described: &[SubDeviceConfiguration], position: usize) -> bool {
     let it = &described[position];
     let before = position.checked_sub(1).map(|before| &described[before]);
     it.presence == Presence::HotConnect && !before.is_some_and(|before| it.is_plugged_with(before))
-}
-
-/// The same product, in a revision that both allow.
-fn are_alike(one: ExpectedIdentity, other: ExpectedIdentity) -> bool {
-    let revisions = one.revision.zip(other.revision);
-    (one.vendor_id, one.product_code) == (other.vendor_id, other.product_code)
-        && revisions.is_none_or(|(one, other)| one == other)
-}
-
-/// Facts that a SubDevice is known by.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Mark {
-    pub(super) presence: Presence,
-    pub(super) identity: Option<ExpectedIdentity>,
-    /// Not 0.
-    pub(super) alias: Option<u16>,
-    /// It is plugged behind the SubDevice of the position before, as one group.
-    pub(super) is_behind: bool,
 }
 
 impl Mark {

@@ -8,9 +8,8 @@ use crate::sii::Identity;
 use crate::time::Instant;
 use crate::wire::MacAddress;
 
-use super::error::{BusError, SubDeviceError};
+use super::error::{BusError, SubDeviceError, SyncMiss};
 use super::request::MailboxOutcome;
-use super::sync0::SyncMiss;
 
 /// Fate of a received frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

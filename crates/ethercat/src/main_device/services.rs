@@ -21,8 +21,8 @@ impl MainDevice {
         let hands_on = self.hands_on_in_services(now);
         let settles = hands_on && self.phase == Phase::SettleClocks;
         let nothing_due =
-            self.broadcasts.due().is_none() && !searches && !settles && !self.workers.is_due(now);
-        if nothing_due || (self.cycle.running && self.cycle.services == 0) {
+            self.broadcasts.due().is_none() && !searches && !settles && !self.workers.check_due(now);
+        if nothing_due || (self.cycle.running && self.cycle.sending.services == 0) {
             return None;
         }
         let reference = self.reference_clock(now);
@@ -69,7 +69,7 @@ impl MainDevice {
         }
         self.next_worker = first_without_room.unwrap_or(self.next_worker);
         let slot = outgoing.send(now)?;
-        self.cycle.services = self.cycle.services.saturating_sub(1);
+        self.cycle.sending.services = self.cycle.sending.services.saturating_sub(1);
         Some(slot)
     }
 
@@ -82,7 +82,7 @@ impl MainDevice {
         }
         let in_a_cycle = (self.configuration.period * 7 / 8).as_nanos() / BYTE_TIME.as_nanos();
         let in_a_cycle = usize::try_from(in_a_cycle).unwrap_or(usize::MAX);
-        in_a_cycle.saturating_sub(self.cycle.bytes_sent + AROUND_A_FRAME).max(MINIMUM_FRAME_LENGTH)
+        in_a_cycle.saturating_sub(self.cycle.sending.bytes_sent + AROUND_A_FRAME).max(MINIMUM_FRAME_LENGTH)
     }
 
     /// Time after which a service frame is lost: in Op as configured; during bring-up and shutdown
@@ -120,7 +120,7 @@ impl MainDevice {
             self.expired_at = now;
         }
         for position in 0..count {
-            if self.workers.takes_too_long(position, now) {
+            if self.workers.watch_progress(position, now) {
                 let sub_device = &mut self.sub_devices[position];
                 let outcome = self.workers[position].expire(now, sub_device);
                 self.handle_outcome(now, position as u16, outcome);
@@ -154,5 +154,29 @@ impl MainDevice {
                 self.tell(Event::Mailbox(outcome));
             }
         }
+    }
+}
+
+impl MainDevice {
+    /// Reads the latch inputs of the SubDevice at `position`, in a service frame, into
+    /// [`super::SubDevice::latches`]; the read releases single edges. `None` there until it
+    /// answers. False if there is no such SubDevice, it has no clock, or it is being brought up.
+    pub fn read_latches(&mut self, position: usize) -> bool {
+        let Some(sub_device) = self.sub_devices.get_mut(position) else { return false };
+        let has_clock = sub_device.has_clock();
+        let is_asked = has_clock
+            && self.phase.has_process_data()
+            && self.workers.get_mut(position).is_some_and(super::Worker::look_at_inputs);
+        // Returned once: if the read fails, the earlier values are not returned for it.
+        if let Some(told) = sub_device.latches.take() {
+            sub_device.latches_told = Some(told);
+        }
+        is_asked
+    }
+
+    /// True until they have been read, or do not answer.
+    #[must_use]
+    pub fn reads_latches(&self, position: usize) -> bool {
+        self.workers.get(position).is_some_and(super::Worker::looks_at_inputs)
     }
 }

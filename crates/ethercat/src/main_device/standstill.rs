@@ -36,7 +36,7 @@ impl MainDevice {
             self.poll_timeout()
         };
         let stood_still = due.map_or(Duration::ZERO, |due| now.since(due.max(before)));
-        if stood_still > NOTICED && !self.is_quiet() {
+        if stood_still > NOTICED && !self.check_quiet() {
             self.put_off(stood_still);
         }
     }

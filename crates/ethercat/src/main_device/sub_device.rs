@@ -1,5 +1,7 @@
 //! Knowledge of one SubDevice.
 
+pub(super) mod late;
+
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
@@ -17,13 +19,12 @@ use crate::sii::{self, CoeDetails, Identity};
 use crate::wire::read_u16;
 
 use super::barrier::BarrierState;
-use super::clock::{ClockSetting, LatchedTimes};
-use super::configuration::Watchdog;
+use super::clock::ClockSetting;
+use super::configuration::{ExpectedIdentity, Presence, Watchdog};
 use super::error::SubDeviceError;
 use super::latches::Latches;
-use super::late::Late;
-use super::presence::Mark;
-use super::topology::Upstream;
+use super::topology::{LatchedTimes, Upstream};
+use late::Late;
 
 /// One SubDevice, as found and as configured.
 #[derive(Clone, Debug)]
@@ -326,4 +327,15 @@ impl Mailbox {
             sync_manager(self.in_address, self.in_length, SyncManager::CONTROL_MAILBOX_IN),
         ]
     }
+}
+
+/// Facts that a SubDevice is known by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Mark {
+    pub(super) presence: Presence,
+    pub(super) identity: Option<ExpectedIdentity>,
+    /// Not 0.
+    pub(super) alias: Option<u16>,
+    /// It is plugged behind the SubDevice of the position before, as one group.
+    pub(super) is_behind: bool,
 }

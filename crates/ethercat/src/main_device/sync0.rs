@@ -2,12 +2,13 @@
 
 use core::time::Duration;
 
-use types::time::{nanoseconds, span};
+use types::time::nanoseconds;
 
 use crate::register::dc;
 use crate::wire::{read_u32, read_u64};
 
 use super::configuration::{SubDeviceConfiguration, Sync0, Sync1};
+use super::error::SyncMiss;
 
 /// The pulses start at least this long after they are armed: well after the write has arrived.
 const LEAD: Duration = Duration::from_millis(20);
@@ -142,26 +143,6 @@ impl SyncPhase {
     fn of(cycle: Duration, shift: Duration, passage: u64) -> Self {
         let frame = passage.wrapping_sub(nanoseconds(shift)) % nanoseconds(cycle).max(1);
         Self { cycle, shift, frame: Duration::from_nanos(frame) }
-    }
-}
-
-/// Reason that SYNC0 does not come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SyncMiss {
-    /// Its start time had passed when it was activated; it was read back so much later.
-    Late(Duration),
-    /// Its ESC does not take the activation.
-    NotTaken,
-}
-
-impl core::fmt::Display for SyncMiss {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self {
-            Self::Late(by) => write!(f, "its start time had passed when it was activated, {} before it was read back", span(*by)),
-            Self::NotTaken => f.write_str(
-                "its ESC does not take the activation, register 0x0981: its application may keep the SYNC unit, register 0x0980",
-            ),
-        }
     }
 }
 

@@ -14,8 +14,6 @@ use alloc::vec::Vec;
 use crate::register::DlStatus;
 use crate::register::dl::{FORWARDING_ORDER, PORTS};
 
-use super::clock::LatchedTimes;
-
 /// Place of a SubDevice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Upstream {
@@ -342,6 +340,15 @@ fn next_open_port(shown: &[Shown], path: &mut Vec<(u16, usize)>) -> Option<Upstr
 
 fn in_order(upstream: Vec<Option<Upstream>>) -> Vec<Place> {
     (0..).zip(upstream).map(|(processed, upstream)| Place { processed, entry: 0, upstream }).collect()
+}
+
+/// Times that one SubDevice latched.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LatchedTimes {
+    /// Registers 0x0900 to 0x090F: receive time of each port, local, ns, wrapping at 32 bits.
+    pub ports: [u32; PORTS],
+    /// Register 0x0918: receive time of the processing unit, local, ns.
+    pub processing_unit: u64,
 }
 
 #[cfg(test)]

@@ -14,12 +14,12 @@ use crate::register::{self, DlStatus, dc};
 use crate::time::Instant;
 use crate::wire::coe::Emergency;
 
-use super::awaited::{Awaited, AwaitedAction};
-use super::barrier::{Barrier, BarrierAccess};
+use super::barrier::BarrierAccess;
 use super::clock::ClockSetting;
 use super::coe_mapping::{Comparison, MappingReader};
+use super::configuration::Barrier;
 use super::configuration::StartupSdo;
-use super::error::SubDeviceError;
+use super::error::{Awaited, AwaitedAction, SubDeviceError, SyncMiss};
 use super::limits::{self, Limits};
 use super::mailbox::MailboxClient;
 use super::plan::{self, Action, Reading};
@@ -28,7 +28,6 @@ use super::retry::RetryCounter;
 use super::sii_reader::{SiiReader, SiiRequest};
 use super::state_change::StateChange;
 use super::sub_device::SubDevice;
-use super::sync0::SyncMiss;
 use super::topology::Upstream;
 
 /// Bytes of the longest mapping object that is uploaded at once, and space for objects that hold
@@ -367,10 +366,10 @@ impl Worker {
         Some(Awaited { what, register: self.register() })
     }
 
-    /// True if work takes too long, whatever comes back: a mailbox transfer that timed out while its
-    /// frames were being lost, or a plan without progress. [`Self::expire`] gives it up; only that
-    /// changes its due time and its progress.
-    pub(super) fn takes_too_long(&mut self, now: Instant) -> bool {
+    /// Watches the progress of the work. True if it takes too long, whatever comes back: a mailbox
+    /// transfer that timed out while its frames were being lost, or a plan without progress.
+    /// [`Self::expire`] ends it; only that changes its due time and its progress.
+    pub(super) fn watch_progress(&mut self, now: Instant) -> bool {
         if !self.mailbox.is_idle() {
             self.stuck_since = None;
             return !self.awaiting && self.mailbox.is_overdue(now);

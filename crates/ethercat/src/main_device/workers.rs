@@ -17,7 +17,7 @@ pub(super) struct Workers {
     /// send.
     due: Vec<Instant>,
     /// Progress of the workers not accessed since.
-    standing: Vec<Standing>,
+    standing: Vec<WorkerStanding>,
     /// Earliest of the due times, if it is known.
     next: Option<Instant>,
     /// Number of workers at each progress.
@@ -33,7 +33,7 @@ pub(super) struct Workers {
 
 /// Progress of a worker with its plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Standing {
+enum WorkerStanding {
     #[default]
     Done,
     Busy,
@@ -50,7 +50,7 @@ impl Workers {
         Self {
             all,
             due: vec![NEVER; count],
-            standing: vec![Standing::Done; count],
+            standing: vec![WorkerStanding::Done; count],
             next: None,
             count: [count, 0, 0],
             touched: Vec::with_capacity(count),
@@ -75,13 +75,13 @@ impl Workers {
     /// True if all have carried out their plans.
     pub(super) fn are_done(&mut self) -> bool {
         self.learn();
-        self.count[Standing::Done as usize] == self.all.len()
+        self.count[WorkerStanding::Done as usize] == self.all.len()
     }
 
     /// True if all wait for each other ([`Worker::hold`]), or are done.
     pub(super) fn are_held(&mut self) -> bool {
         self.learn();
-        self.count[Standing::Busy as usize] == 0
+        self.count[WorkerStanding::Busy as usize] == 0
     }
 
     /// True if one waits at `now` before it continues, as until shortly before its SYNC0.
@@ -89,8 +89,8 @@ impl Workers {
         self.all.iter().any(|worker| worker.pauses(now))
     }
 
-    /// True if one has something to send at `now`.
-    pub(super) fn is_due(&mut self, now: Instant) -> bool {
+    /// Looks for a worker that has something to send at `now`; true if there is one.
+    pub(super) fn check_due(&mut self, now: Instant) -> bool {
         self.learn();
         *self.next.get_or_insert_with(|| earliest(&self.due)) <= now
     }
@@ -101,10 +101,10 @@ impl Workers {
         self.due.get(start..end)?.iter().position(|due| *due <= now).map(|further| start + further)
     }
 
-    /// True if the worker at `place` takes too long ([`Worker::takes_too_long`]); it does not count
+    /// Watches the progress of the worker at `place` ([`Worker::watch_progress`]); it does not count
     /// as accessed.
-    pub(super) fn takes_too_long(&mut self, place: usize, now: Instant) -> bool {
-        self.all[place].takes_too_long(now)
+    pub(super) fn watch_progress(&mut self, place: usize, now: Instant) -> bool {
+        self.all[place].watch_progress(now)
     }
 
     /// Time of the next datagram of any worker; a little too early if one was accessed since.
@@ -136,9 +136,9 @@ impl Workers {
         self.due[place] = worker.due().unwrap_or(NEVER);
         self.is_touched[place] = false;
         let standing = match (worker.is_done(), worker.waits_to_ask()) {
-            (true, _) => Standing::Done,
-            (false, true) => Standing::Held,
-            (false, false) => Standing::Busy,
+            (true, _) => WorkerStanding::Done,
+            (false, true) => WorkerStanding::Held,
+            (false, false) => WorkerStanding::Busy,
         };
         let before = core::mem::replace(&mut self.standing[place], standing);
         self.count[before as usize] -= 1;

@@ -34,7 +34,7 @@ pub struct Reader {
     part: Vec<u8>,
     /// Word address of the part's first byte.
     start: u32,
-    stage: Stage,
+    stage: ReaderStage,
     header: Option<Header>,
     categories: Vec<Category>,
     /// Category headers read.
@@ -44,7 +44,7 @@ pub struct Reader {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+enum ReaderStage {
     Header,
     CategoryHeader,
     Category { kind: u16, length: usize },
@@ -62,7 +62,7 @@ impl Reader {
     #[must_use]
     pub fn new() -> Self {
         let part = Vec::with_capacity(Header::LENGTH);
-        let (stage, categories) = (Stage::Header, Vec::new());
+        let (stage, categories) = (ReaderStage::Header, Vec::new());
         Self { part, start: 0, stage, header: None, categories, seen: 0, length: 0 }
     }
 
@@ -70,7 +70,7 @@ impl Reader {
     /// [`Reader::supply`].
     #[must_use]
     pub fn next_word(&self) -> Option<u32> {
-        (self.stage != Stage::Done).then_some(self.start + (self.part.len() / 2) as u32)
+        (self.stage != ReaderStage::Done).then_some(self.start + (self.part.len() / 2) as u32)
     }
 
     /// Takes the bytes read at [`Reader::next_word`]: an even number, usually 4 or 8.
@@ -84,7 +84,7 @@ impl Reader {
         self.part.extend_from_slice(bytes);
         let result = self.digest();
         if result.is_err() {
-            self.stage = Stage::Done;
+            self.stage = ReaderStage::Done;
         }
         result
     }
@@ -103,7 +103,7 @@ impl Reader {
     pub fn finish(self) -> Result<Image, SiiError> {
         let found = self.start as usize * 2 + self.part.len();
         match (self.header, self.stage) {
-            (Some(header), Stage::Done) => Ok(Image { header, categories: self.categories }),
+            (Some(header), ReaderStage::Done) => Ok(Image { header, categories: self.categories }),
             (Some(_), _) => Err(SiiError::NoEnd { found }),
             (None, _) => Err(SiiError::HeaderTruncated { expected: Header::LENGTH, found }),
         }
@@ -113,12 +113,12 @@ impl Reader {
     fn digest(&mut self) -> Result<(), SiiError> {
         loop {
             let needed = match self.stage {
-                Stage::Header => Header::LENGTH,
+                ReaderStage::Header => Header::LENGTH,
                 // The end mark is one word; nothing needs to stand behind it.
-                Stage::CategoryHeader if read_u16(&self.part, 0) == Some(category_type::END) => 2,
-                Stage::CategoryHeader => HEADER_LENGTH,
-                Stage::Category { length, .. } => length,
-                Stage::Done => return Ok(()),
+                ReaderStage::CategoryHeader if read_u16(&self.part, 0) == Some(category_type::END) => 2,
+                ReaderStage::CategoryHeader => HEADER_LENGTH,
+                ReaderStage::Category { length, .. } => length,
+                ReaderStage::Done => return Ok(()),
             };
             if self.part.len() < needed {
                 return Ok(());
@@ -131,31 +131,31 @@ impl Reader {
     }
 
     /// Gives the first `needed` bytes of the part their meaning.
-    fn finish_part(&mut self, needed: usize) -> Result<Stage, SiiError> {
+    fn finish_part(&mut self, needed: usize) -> Result<ReaderStage, SiiError> {
         match self.stage {
-            Stage::Header => {
+            ReaderStage::Header => {
                 let header = Header::parse(&self.part)?;
                 header.check()?;
                 self.header = Some(header);
-                Ok(Stage::CategoryHeader)
+                Ok(ReaderStage::CategoryHeader)
             }
-            Stage::CategoryHeader => Ok(match (read_u16(&self.part, 0), read_u16(&self.part, 2)) {
+            ReaderStage::CategoryHeader => Ok(match (read_u16(&self.part, 0), read_u16(&self.part, 2)) {
                 (Some(kind), Some(words)) if kind != category_type::END => {
-                    Stage::Category { kind, length: usize::from(words) * 2 }
+                    ReaderStage::Category { kind, length: usize::from(words) * 2 }
                 }
-                _ => Stage::Done,
+                _ => ReaderStage::Done,
             }),
-            Stage::Category { kind, .. } => {
+            ReaderStage::Category { kind, .. } => {
                 self.categories.push(Category::parse(kind, &self.part[..needed])?);
-                Ok(Stage::CategoryHeader)
+                Ok(ReaderStage::CategoryHeader)
             }
-            Stage::Done => Ok(Stage::Done),
+            ReaderStage::Done => Ok(ReaderStage::Done),
         }
     }
 
     /// Jumps over a category that is not read, and checks that the next part lies in the EEPROM.
     fn skip(&mut self) -> Result<(), SiiError> {
-        let Stage::Category { kind, length } = self.stage else {
+        let ReaderStage::Category { kind, length } = self.stage else {
             return Ok(());
         };
         let limit = self.header.as_ref().map_or(u32::from(FIRST_CATEGORY), |it| (it.size() / 2) as u32);
@@ -172,7 +172,7 @@ impl Reader {
             let there = length.min(self.part.len());
             self.part.drain(..there);
             self.start = end;
-            self.stage = Stage::CategoryHeader;
+            self.stage = ReaderStage::CategoryHeader;
             return Ok(());
         }
         self.length += length;

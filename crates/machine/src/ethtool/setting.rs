@@ -51,15 +51,15 @@ impl Setting {
     }
 
     /// Place in the blocks of linux/ethtool.h.
-    fn place(self) -> Place {
-        let word = |get, set, word| Place { get, set, word, mask: u32::MAX };
+    fn place(self) -> SettingPlace {
+        let word = |get, set, word| SettingPlace { get, set, word, mask: u32::MAX };
         match self {
             Self::RxUsecs => word(GET_COALESCE, SET_COALESCE, 1),
             Self::TxUsecs => word(GET_COALESCE, SET_COALESCE, 5),
             Self::AdaptiveRx => word(GET_COALESCE, SET_COALESCE, 10),
             Self::AdaptiveTx => word(GET_COALESCE, SET_COALESCE, 11),
             Self::Gro => word(GET_GRO, SET_GRO, 1),
-            Self::Lro => Place { get: GET_FLAGS, set: SET_FLAGS, word: 1, mask: FLAG_LRO },
+            Self::Lro => SettingPlace { get: GET_FLAGS, set: SET_FLAGS, word: 1, mask: FLAG_LRO },
             Self::Eee => word(GET_EEE, SET_EEE, 5),
             Self::PauseAutoneg => word(GET_PAUSE, SET_PAUSE, 1),
             Self::PauseRx => word(GET_PAUSE, SET_PAUSE, 2),
@@ -78,14 +78,14 @@ impl fmt::Display for Setting {
 
 /// Place of a setting: commands that read and set the block with it, the word, and its bits there.
 #[derive(Clone, Copy)]
-struct Place {
+struct SettingPlace {
     get: u32,
     set: u32,
     word: usize,
     mask: u32,
 }
 
-impl Place {
+impl SettingPlace {
     /// Value in a block; of a single bit 1.
     fn read(self, block: &Block) -> u32 {
         let value = block[self.word] & self.mask;
@@ -120,7 +120,7 @@ pub fn read_settings(interface: &str, settings: &[Setting]) -> io::Result<Vec<Va
 /// The errors of [`read_settings`], EPERM without CAP_NET_ADMIN, EINVAL for a value that the driver
 /// does not take, or for settings of different blocks.
 pub fn set_settings(interface: &str, values: &[Value]) -> io::Result<()> {
-    let Some(Place { get, set, .. }) = values.first().map(|(setting, _)| setting.place()) else {
+    let Some(SettingPlace { get, set, .. }) = values.first().map(|(setting, _)| setting.place()) else {
         return Ok(());
     };
     if values.iter().any(|(setting, _)| setting.place().set != set) {

@@ -32,9 +32,9 @@ pub(super) fn move_away(journal: &mut Journal, cpu: usize) -> Moved {
     for number in numbers() {
         let path = PathBuf::from(format!("/proc/irq/{number}/smp_affinity_list"));
         match take(journal, &path, CpuFormat::List, cpu) {
-            Taken::Moved => moved += 1,
-            Taken::NotThere => {}
-            Taken::Refused => left.push(name(number)),
+            TakenInterrupt::Moved => moved += 1,
+            TakenInterrupt::NotThere => {}
+            TakenInterrupt::Refused => left.push(name(number)),
         }
     }
     let why = "interrupts that the kernel does not move".to_owned();
@@ -42,22 +42,22 @@ pub(super) fn move_away(journal: &mut Journal, cpu: usize) -> Moved {
     Moved { moved, left }
 }
 
-enum Taken {
+enum TakenInterrupt {
     Moved,
     NotThere,
     Refused,
 }
 
-fn take(journal: &mut Journal, path: &Path, format: CpuFormat, cpu: usize) -> Taken {
-    let Ok(now) = format.read(path) else { return Taken::NotThere };
+fn take(journal: &mut Journal, path: &Path, format: CpuFormat, cpu: usize) -> TakenInterrupt {
+    let Ok(now) = format.read(path) else { return TakenInterrupt::NotThere };
     if !now.contains(cpu) {
-        return Taken::NotThere;
+        return TakenInterrupt::NotThere;
     }
     let fewer = now.without(&Cpus::one(cpu));
     let fewer = if fewer.is_empty() { Cpus::online().without(&Cpus::one(cpu)) } else { fewer };
     match journal.set_cpus(path, format, &fewer) {
-        Ok(()) => Taken::Moved,
-        Err(_) => Taken::Refused,
+        Ok(()) => TakenInterrupt::Moved,
+        Err(_) => TakenInterrupt::Refused,
     }
 }
 

@@ -59,8 +59,8 @@ pub(super) struct Plan {
     pub(super) bounds: Bounds,
     calculator: Ruckig<1, Refuse>,
     input: InputParameter<1>,
-    now: Way,
-    next: Way,
+    now: PlannedWay,
+    next: PlannedWay,
     elapsed: f64,
     /// The library's unit of time, s: with it the largest acceleration is 1. Its tolerances are
     /// absolute, and hold for numbers about 1.
@@ -70,7 +70,7 @@ pub(super) struct Plan {
 /// A trajectory that begins at `origin`: the library counts from zero, so that an axis that has
 /// turned for days is planned as exactly as a new one.
 #[derive(Clone, Debug)]
-struct Way {
+struct PlannedWay {
     trajectory: Trajectory<1>,
     origin: f64,
     aim: Aim,
@@ -83,7 +83,7 @@ impl Plan {
         let unit = bounds.acceleration.sqrt().recip();
         let mut input = InputParameter::new(None);
         limit(&mut input, bounds, unit);
-        let way = Way {
+        let way = PlannedWay {
             trajectory: Trajectory::new(None),
             origin: 0.0,
             aim: Aim::Position { position: 0.0, velocity: 0.0 },
@@ -186,7 +186,7 @@ impl Plan {
     }
 }
 
-impl Way {
+impl PlannedWay {
     fn at(&self, unit: f64, elapsed: f64) -> Moment {
         let beyond = elapsed - self.duration;
         if beyond < 0.0 {

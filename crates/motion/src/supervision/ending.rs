@@ -1,26 +1,12 @@
 //! The end of the cycle, and requests that stop the axes: supervision stops an axis that its
 //! controller does not stop.
 
-use super::{CyclicMode, STANDS, Seen, Supervisor};
+use super::{CyclicMode, Ending, STANDS, Seen, Supervisor};
 use crate::units::{RadiansPerSecond, Seconds};
 
-/// True if the cycle ends or a request stops the axes, and how long its controller may take to stop
-/// the axis by its own profile.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Ending {
-    /// The cycle continues.
-    #[default]
-    No,
-    /// A controller that has not slowed the axis down within [`HEED_TIME`], or not stopped it
-    /// within [`END_TIME`], loses it.
-    Asked,
-    /// Supervision brakes at once.
-    Hurried,
-}
-
 impl Supervisor {
-    /// True if the cycle ends and the controller does not stop the axis.
-    pub(super) fn ignores_the_end(&mut self, elapsed: Seconds, seen: &Seen) -> bool {
+    /// Watches how the controller stops the axis at the end of the cycle. True if it does not.
+    pub(super) fn watch_end(&mut self, elapsed: Seconds, seen: &Seen) -> bool {
         if seen.ending == Ending::No {
             return false;
         }

@@ -1,25 +1,9 @@
 //! Stop signals and permissions: an axis is stopped, then it is without torque.
 
-use super::STANDS;
-use super::{BLIND_CYCLES, Braking, Hold, Intervention, Seen, StopReason, Supervisor};
+use super::{
+    BLIND_CYCLES, Braking, Hold, InterlockState, Intervention, STANDS, Seen, StopReason, Supervisor,
+};
 use crate::axis::AxisPhase;
-
-/// Permission of the machine around an axis, from the most to the least.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum InterlockState {
-    /// Anything.
-    #[default]
-    Clear,
-    /// No torque: the input has not been read yet, or the brake has not been served yet. It ends by
-    /// itself.
-    NotYet,
-    /// No torque: the permission to enable is missing, or its input is not fresh. Its return needs
-    /// a start request.
-    NotPermitted,
-    /// Stop, then no torque: a stop signal is on, or its input is not fresh. Stays until it is
-    /// acknowledged.
-    Stop,
-}
 
 impl Supervisor {
     /// True if an interlock has the axis. Only the end of that interlock releases it.

@@ -49,15 +49,6 @@ impl JogLimits {
     }
 }
 
-/// Request of a jog, for one cycle.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Jog {
-    /// Commanded velocity, clamped to the limit of a jog; NaN counts as 0.
-    pub velocity: RadiansPerSecond,
-    /// The machine around the axis permits it: its enabling switch is pressed, or it has none.
-    pub permitted: bool,
-}
-
 /// Jogs of one axis.
 #[derive(Clone, Debug)]
 pub(super) struct Jogging {

@@ -44,7 +44,7 @@ impl Default for StoppingMeans {
 /// One quick stop, from its request on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct QuickStop {
-    course: Stage,
+    course: QuickStopStage,
     /// `Some(true)`: set-points are planned from where the axis is, and begin with the next one.
     way_back: Option<bool>,
     /// Speed at the request.
@@ -69,7 +69,7 @@ pub(super) struct QuickStop {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+enum QuickStopStage {
     /// The drive has the request.
     Asked,
     SetPoints,
@@ -110,16 +110,19 @@ impl Supervisor {
     #[must_use]
     pub fn quick_stop_time(&self) -> Seconds {
         match self.quick_stop {
-            Some(QuickStop { course: Stage::SetPoints | Stage::Halt, before, since, .. }) => {
-                Seconds((self.longest(before).0 - since.0).max(0.0))
-            }
+            Some(QuickStop {
+                course: QuickStopStage::SetPoints | QuickStopStage::Halt,
+                before,
+                since,
+                ..
+            }) => Seconds((self.longest(before).0 - since.0).max(0.0)),
             _ => Seconds::ZERO,
         }
     }
 
     /// True while the steps have the axis.
     pub(super) fn is_stopped_by_steps(&self) -> bool {
-        self.quick_stop.is_some_and(|it| it.course != Stage::Asked)
+        self.quick_stop.is_some_and(|it| it.course != QuickStopStage::Asked)
     }
 
     /// True where set-points stop the axis.
@@ -152,7 +155,7 @@ impl Supervisor {
         let before = self.believed.unwrap_or(self.settings.limits.velocity);
         let ignored_halt = self.halting.filter(|it| it.ignored);
         let mut stop = self.quick_stop.unwrap_or(QuickStop {
-            course: Stage::Asked,
+            course: QuickStopStage::Asked,
             way_back: None,
             before,
             reference: before.abs(),
@@ -167,7 +170,11 @@ impl Supervisor {
         if begins && !self.means.quick_stops {
             // The drive still follows its set-points: the set-points of the steps begin there.
             let halts = !self.leads_to_rest() && self.means.halts;
-            self.enter(&mut stop, if halts { Stage::Halt } else { Stage::SetPoints }, before.abs());
+            self.enter(
+                &mut stop,
+                if halts { QuickStopStage::Halt } else { QuickStopStage::SetPoints },
+                before.abs(),
+            );
             self.end_way(&seen.feedback);
         }
         self.advance_quick_stop(&mut stop, elapsed, seen);
@@ -176,17 +183,17 @@ impl Supervisor {
         // is off.
         let is_off = seen.has_power.is_some() && !seen.enabled;
         Some(match stop.course {
-            Stage::Asked => Intervention::QuickStop,
-            Stage::SetPoints | Stage::Halt if is_off => Intervention::QuickStop,
-            Stage::SetPoints => Intervention::Follow,
-            Stage::Halt => Intervention::Halt,
-            Stage::Rest if !self.means.keeps_torque => Intervention::Disable,
-            Stage::Rest if is_off => Intervention::QuickStop,
-            Stage::Rest if self.leads_to_rest() => Intervention::Follow,
-            Stage::Rest if self.means.halts => Intervention::Halt,
-            Stage::Rest if self.means.quick_stops => Intervention::QuickStop,
-            Stage::Rest => Intervention::Follow,
-            Stage::CutOff => Intervention::CutOff,
+            QuickStopStage::Asked => Intervention::QuickStop,
+            QuickStopStage::SetPoints | QuickStopStage::Halt if is_off => Intervention::QuickStop,
+            QuickStopStage::SetPoints => Intervention::Follow,
+            QuickStopStage::Halt => Intervention::Halt,
+            QuickStopStage::Rest if !self.means.keeps_torque => Intervention::Disable,
+            QuickStopStage::Rest if is_off => Intervention::QuickStop,
+            QuickStopStage::Rest if self.leads_to_rest() => Intervention::Follow,
+            QuickStopStage::Rest if self.means.halts => Intervention::Halt,
+            QuickStopStage::Rest if self.means.quick_stops => Intervention::QuickStop,
+            QuickStopStage::Rest => Intervention::Follow,
+            QuickStopStage::CutOff => Intervention::CutOff,
         })
     }
 
@@ -225,7 +232,7 @@ impl Supervisor {
             }
             stop.leaps = seen.leaps;
         }
-        stop.astray >= ANSWER && stop.course != Stage::CutOff
+        stop.astray >= ANSWER && stop.course != QuickStopStage::CutOff
     }
 
     fn advance_quick_stop(&mut self, stop: &mut QuickStop, elapsed: Seconds, seen: &Seen) {
@@ -240,7 +247,9 @@ impl Supervisor {
         if !seen.enabled {
             // It carries it out, has no torque any more, or nothing is known of it.
             (stop.stuck, stop.doubted) = (Seconds::ZERO, Seconds::ZERO);
-            if seen.missed > BLIND_CYCLES && matches!(stop.course, Stage::SetPoints | Stage::Halt) {
+            if seen.missed > BLIND_CYCLES
+                && matches!(stop.course, QuickStopStage::SetPoints | QuickStopStage::Halt)
+            {
                 self.cut_off(stop);
             }
             return;
@@ -256,7 +265,7 @@ impl Supervisor {
             return;
         }
         stop.doubted = Seconds::ZERO;
-        if seen.missed > BLIND_CYCLES && self.leads_to_rest() && stop.course == Stage::Asked {
+        if seen.missed > BLIND_CYCLES && self.leads_to_rest() && stop.course == QuickStopStage::Asked {
             // Set-points were constant, or fell, while the axis moved: they begin where it is.
             let planned = self.plan_way_back(&seen.feedback, stop.before).is_ok();
             stop.way_back = planned.then_some(true);
@@ -270,18 +279,18 @@ impl Supervisor {
         let stands = stuck && speed <= limit * STANDS;
         let faster = speed > stop.before.abs() + limit * FASTER;
         match stop.course {
-            Stage::Asked if stands => self.rest(stop, self.step_by_default()),
-            Stage::Asked if stuck => self.begin_steps(stop, &seen.feedback),
-            Stage::Asked | Stage::Rest | Stage::CutOff => {}
-            Stage::SetPoints | Stage::Halt => {
+            QuickStopStage::Asked if stands => self.rest(stop, self.step_by_default()),
+            QuickStopStage::Asked if stuck => self.begin_steps(stop, &seen.feedback),
+            QuickStopStage::Asked | QuickStopStage::Rest | QuickStopStage::CutOff => {}
+            QuickStopStage::SetPoints | QuickStopStage::Halt => {
                 stop.since += elapsed;
                 if stands {
-                    let halted = stop.course == Stage::Halt;
+                    let halted = stop.course == QuickStopStage::Halt;
                     self.rest(stop, if halted { QuickStopStep::Halt } else { self.step_by_default() });
                 } else if faster || stop.since >= self.longest(stop.before) {
                     self.cut_off(stop);
-                } else if stuck && stop.course == Stage::SetPoints && self.means.halts {
-                    self.enter(stop, Stage::Halt, speed);
+                } else if stuck && stop.course == QuickStopStage::SetPoints && self.means.halts {
+                    self.enter(stop, QuickStopStage::Halt, speed);
                 }
             }
         }
@@ -302,12 +311,12 @@ impl Supervisor {
         if self.leads_to_rest() {
             let planned = self.plan_way_back(feedback, stop.before).is_ok();
             stop.way_back = planned.then_some(true);
-            self.enter(stop, Stage::SetPoints, speed);
+            self.enter(stop, QuickStopStage::SetPoints, speed);
         } else if self.means.halts {
-            self.enter(stop, Stage::Halt, speed);
+            self.enter(stop, QuickStopStage::Halt, speed);
         } else {
             // Torque or velocity 0, or a destination in reach: nothing else is known to brake it.
-            self.enter(stop, Stage::SetPoints, speed);
+            self.enter(stop, QuickStopStage::SetPoints, speed);
             self.end_way(feedback);
         }
     }
@@ -321,18 +330,18 @@ impl Supervisor {
         }
     }
 
-    fn enter(&mut self, stop: &mut QuickStop, course: Stage, speed: RadiansPerSecond) {
+    fn enter(&mut self, stop: &mut QuickStop, course: QuickStopStage, speed: RadiansPerSecond) {
         (stop.course, stop.reference, stop.stuck) = (course, speed, Seconds::ZERO);
     }
 
     fn rest(&mut self, stop: &mut QuickStop, step: QuickStopStep) {
-        stop.course = Stage::Rest;
+        stop.course = QuickStopStage::Rest;
         stop.before = RadiansPerSecond::ZERO;
         self.report_step(step);
     }
 
     fn cut_off(&mut self, stop: &mut QuickStop) {
-        stop.course = Stage::CutOff;
+        stop.course = QuickStopStage::CutOff;
         self.report_step(QuickStopStep::CutOff);
     }
 
@@ -384,13 +393,13 @@ impl Supervisor {
     /// without the torque.
     #[must_use]
     pub fn keeps_load(&self) -> bool {
-        self.means.keeps_torque && self.quick_stop.is_some_and(|it| it.course != Stage::CutOff)
+        self.means.keeps_torque && self.quick_stop.is_some_and(|it| it.course != QuickStopStage::CutOff)
     }
 
     /// True if the axis is held, enabled, at standstill: its load falls without the torque.
     #[must_use]
     pub fn is_held_enabled(&self) -> bool {
-        self.holds_until_reset() && self.quick_stop.is_some_and(|it| it.course == Stage::Rest)
+        self.holds_until_reset() && self.quick_stop.is_some_and(|it| it.course == QuickStopStage::Rest)
     }
 }
 

@@ -47,8 +47,9 @@ impl Supervisor {
         self.velocity_error.0.max(self.settings.limits.velocity.0 * LEAST_MARGIN)
     }
 
-    /// True once the axis has run away from its command for [`RUNAWAY_TIME`].
-    pub(super) fn runs_away(&mut self, elapsed: Seconds, seen: &Seen) -> bool {
+    /// Watches for a runaway. True once the axis has run away from its command for
+    /// [`RUNAWAY_TIME`].
+    pub(super) fn watch_runaway(&mut self, elapsed: Seconds, seen: &Seen) -> bool {
         let feedback = &seen.feedback;
         let is_evaluated = feedback.phase == AxisPhase::Following
             && !seen.braking

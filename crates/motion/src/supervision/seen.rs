@@ -1,8 +1,7 @@
 //! Input of supervision in a cycle, and its outcome.
 
-use super::{Ending, InterlockState, Jog};
 use crate::axis::{AxisFeedback, AxisSetpoint};
-use crate::units::{Radians, Seconds};
+use crate::units::{Radians, RadiansPerSecond, Seconds};
 pub use types::state::StopReason;
 
 /// Request to an axis's drive in place of the controller's.
@@ -72,6 +71,46 @@ pub struct Seen {
     pub brake: Option<StopReason>,
     /// Jog that is requested.
     pub jog: Option<Jog>,
+}
+
+/// True if the cycle ends or a request stops the axes, and how long its controller may take to stop
+/// the axis by its own profile.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ending {
+    /// The cycle continues.
+    #[default]
+    No,
+    /// A controller that has not slowed the axis down within [`super::HEED_TIME`], or not stopped
+    /// it within [`super::END_TIME`], loses it.
+    Asked,
+    /// Supervision brakes at once.
+    Hurried,
+}
+
+/// Permission of the machine around an axis, from the most to the least.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum InterlockState {
+    /// Anything.
+    #[default]
+    Clear,
+    /// No torque: the input has not been read yet, or the brake has not been served yet. It ends by
+    /// itself.
+    NotYet,
+    /// No torque: the permission to enable is missing, or its input is not fresh. Its return needs
+    /// a start request.
+    NotPermitted,
+    /// Stop, then no torque: a stop signal is on, or its input is not fresh. Stays until it is
+    /// acknowledged.
+    Stop,
+}
+
+/// Request of a jog, for one cycle.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Jog {
+    /// Commanded velocity, clamped to the limit of a jog; NaN counts as 0.
+    pub velocity: RadiansPerSecond,
+    /// The machine around the axis permits it: its enabling switch is pressed, or it has none.
+    pub permitted: bool,
 }
 
 /// Outcome of supervision for a set-point.

@@ -14,10 +14,9 @@ use robot::{ControllerKind, RobotConfig};
 use rt::clock::now_ns;
 use rt::profile::{self, Grants};
 use rt::task::Subject;
-use types::late::LateCycle;
+use types::late::{LateCycle, LateReport};
 use types::time::nanoseconds;
 
-use super::bus::LateAnswers;
 use crate::compose::link::SimulatedTime;
 use crate::robot::Settings;
 use crate::{Error, Notice, Reporter, Robot};
@@ -148,7 +147,7 @@ impl Diagnostician {
     }
 
     /// Late cycles of the last minutes, for programs that ask.
-    pub(super) fn recent(&self) -> Option<LateAnswers> {
+    pub(super) fn recent(&self) -> Option<Box<dyn Fn(u64) -> LateReport + Send>> {
         let recent = self.explainer.as_ref()?.recent();
         Some(Box::new(move |last_ns| recent.report(now_ns(), last_ns)))
     }

@@ -77,8 +77,7 @@ impl Settings {
         mut file: Option<NewFile>,
         reporter: &mut dyn Reporter,
     ) -> Result<Prepared, Error> {
-        let may_ask = !self.wire.is_fast() && !matches!(self.ipc, IpcPlace::Nowhere);
-        let diagnosis = self.diagnosis.start(robot, may_ask, reporter);
+        let diagnosis = self.diagnosis.start(robot, self.may_be_asked(), reporter);
         let chains = match &control {
             Control::AsDescribed => controller::chains(robot),
             Control::Own(_) => Vec::new(),
@@ -149,15 +148,14 @@ impl Settings {
         file.iter_mut().for_each(|file| file.sample(&mut cycle));
         let mut bus_server = None;
         if let Some(guests) = guests {
-            let services =
-                RunServices { record: file.as_ref().and_then(NewFile::ask), late: diagnosis.recent() };
+            let record = file.as_ref().and_then(NewFile::ask);
+            let services = RunServices { record, late: diagnosis.recent() };
             (cycle, bus_server) =
                 BusServer::start(robot, self.wire.interface.clone(), cycle, &observer, guests, services);
         }
-        let clock = of_cycle;
         Ok(Prepared {
             cycle,
-            clock,
+            clock: of_cycle,
             observer,
             diagnosis,
             server,
@@ -237,6 +235,11 @@ impl Settings {
         Ok(Around { ipc, server, devices, guests, external, controller, signals: in_pre_op.signals })
     }
 
+    /// True if other programs may attach.
+    fn may_be_asked(&self) -> bool {
+        !self.wire.is_fast() && !matches!(self.ipc, IpcPlace::Nowhere)
+    }
+
     /// Opens the IPC, unless there is to be none.
     fn open_ipc(
         &self,
@@ -246,7 +249,7 @@ impl Settings {
     ) -> Result<Opened, Error> {
         let name = match &self.ipc {
             // Commands of others have no time on a bus that does not wait.
-            _ if self.wire.is_fast() => return Ok(Opened::Closed(None)),
+            _ if !self.may_be_asked() => return Ok(Opened::Closed(None)),
             IpcPlace::Nowhere => return Ok(Opened::Closed(None)),
             IpcPlace::Named(name) => Some(name.as_str()),
             IpcPlace::AsDescribed => None,

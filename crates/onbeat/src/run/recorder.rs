@@ -365,7 +365,7 @@ impl Writing {
         mut samples: Option<&mut Samples>,
         taken: &Taken,
     ) -> io::Result<Written> {
-        let (mut without, mut waiting, mut idle) = (0, 0, Duration::ZERO);
+        let (mut without, mut all, mut flushed, mut idle) = (0, 0, 0, Duration::ZERO);
         loop {
             // Read before emptying: everything stored before it is found below.
             let last = rows.is_over();
@@ -387,9 +387,9 @@ impl Writing {
                 written += 1;
             }
             if written > 0 {
-                (waiting, idle) = (waiting + written, Duration::ZERO);
+                (all, idle) = (all + written, Duration::ZERO);
             } else if last && marks < AT_ONCE {
-                return Ok(Written { tape, without, waiting });
+                return Ok(Written { tape, without, waiting: all - flushed });
             } else if !last {
                 std::thread::sleep(LOOK_EVERY);
                 idle += LOOK_EVERY;
@@ -397,9 +397,8 @@ impl Writing {
                     tape.flush()?;
                 }
             }
-            if tape.is_flushed() {
-                taken.add(std::mem::take(&mut waiting));
-            }
+            let now = tape.flushed_rows(all);
+            taken.add(now - std::mem::replace(&mut flushed, now));
         }
     }
 }
@@ -498,6 +497,15 @@ impl Tape {
             Self::Whole(file) => file.is_flushed(),
             Self::Parts(parts) => parts.is_flushed(),
             Self::Kept(_) => true,
+        }
+    }
+
+    /// Number of rows that are in the file, of `all`.
+    fn flushed_rows(&self, all: u64) -> u64 {
+        match self {
+            Self::Whole(file) => file.flushed_rows(),
+            Self::Parts(parts) => parts.flushed_rows(),
+            Self::Kept(_) => all,
         }
     }
 

@@ -5,9 +5,8 @@ use record::CycleRecord;
 use robot::RobotConfig;
 use rt::profile::Grants;
 use rt::task::Subject;
-use types::late::LateCycle;
+use types::late::{LateCycle, LateReport};
 
-use super::bus::LateAnswers;
 use crate::robot::Settings;
 use crate::{Error, Reporter};
 
@@ -45,7 +44,7 @@ impl Diagnostician {
         Vec::new()
     }
 
-    pub(super) fn recent(&self) -> Option<LateAnswers> {
+    pub(super) fn recent(&self) -> Option<Box<dyn Fn(u64) -> LateReport + Send>> {
         None
     }
 

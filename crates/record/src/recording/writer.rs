@@ -25,6 +25,9 @@ pub struct RecordingWriter<W: Write> {
     last_start: Option<i64>,
     chunk: OpenChunk,
     bytes: u64,
+    rows: u64,
+    /// Rows that are in the file.
+    flushed_rows: u64,
     sequence: u32,
     process_data: Vec<Option<Value>>,
     message: Vec<u8>,
@@ -74,6 +77,8 @@ impl<W: Write> RecordingWriter<W> {
             last_start: None,
             chunk: OpenChunk { bytes: 0, since: None, time: FIRST },
             bytes: head as u64,
+            rows: 0,
+            flushed_rows: 0,
             sequence: 0,
             process_data: Vec::new(),
             message: Vec::new(),
@@ -122,6 +127,7 @@ impl<W: Write> RecordingWriter<W> {
             self.signals(at)?;
         }
         self.sequence = self.sequence.wrapping_add(1);
+        self.rows += 1;
         self.end_row(at)
     }
 
@@ -237,7 +243,15 @@ impl<W: Write> RecordingWriter<W> {
     /// I/O errors of the writer.
     pub fn flush(&mut self) -> io::Result<()> {
         self.chunk.bytes = 0;
-        self.file.flush().map_err(failed)
+        self.file.flush().map_err(failed)?;
+        self.flushed_rows = self.rows;
+        Ok(())
+    }
+
+    /// Number of rows that are in the file, and not in memory.
+    #[must_use]
+    pub fn flushed_rows(&self) -> u64 {
+        self.flushed_rows
     }
 
     /// Size of the file with what is in memory, bytes; without the index that follows at its end.

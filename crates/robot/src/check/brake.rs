@@ -33,7 +33,7 @@ struct Holder<'a> {
 }
 
 /// Digital input or output that a brake needs.
-struct Wanted<'a> {
+struct WantedBrake<'a> {
     sub_device: &'a str,
     channel: i64,
     /// Part of the brake, as in "the brake of axis".
@@ -62,7 +62,7 @@ impl<'a> Brakes<'a> {
         let Some(brake) = &axis.brake_keys else { return Ok(None) };
         let holder = Holder { repetition, step, drive: &self.bus.sub_devices[drive] };
         let output = brake.output.as_ref().map(|it| {
-            let wanted = Wanted {
+            let wanted = WantedBrake {
                 sub_device: &it.sub_device,
                 channel: it.channel,
                 part: "brake",
@@ -82,7 +82,7 @@ impl<'a> Brakes<'a> {
 
     fn output(
         &mut self,
-        wanted: &Wanted<'_>,
+        wanted: &WantedBrake<'_>,
         holder: Holder<'_>,
         entry: Place<'_>,
     ) -> Checked<DigitalOutput> {
@@ -129,7 +129,7 @@ impl<'a> Brakes<'a> {
         let axis = &holder.repetition.name;
         let part = format!("input {name} of the brake");
         let with = format!(" with the input {name} of its brake");
-        let wanted = Wanted {
+        let wanted = WantedBrake {
             sub_device: &keys.sub_device,
             channel: keys.channel,
             part: &part,
@@ -151,11 +151,11 @@ impl<'a> Brakes<'a> {
     /// Position and channel of an input or output that the robot has.
     fn place(
         &self,
-        wanted: &Wanted<'_>,
+        wanted: &WantedBrake<'_>,
         Holder { repetition, step, drive }: Holder<'_>,
         entry: Place<'_>,
     ) -> Checked<(usize, usize)> {
-        let Wanted { part, with, kind, .. } = *wanted;
+        let WantedBrake { part, with, kind, .. } = *wanted;
         let axis = &repetition.name;
         let place = entry.key("sub_device");
         let position = axis_sub_device(wanted.sub_device, repetition, self.positions, with, place)?;
@@ -183,7 +183,7 @@ impl<'a> Brakes<'a> {
         Ok((position, channel))
     }
 
-    fn one_with(&self, Wanted { kind, channels, .. }: &Wanted<'_>) -> String {
+    fn one_with(&self, WantedBrake { kind, channels, .. }: &WantedBrake<'_>) -> String {
         let has_some = |it: &&SubDevice| channels(it).is_some_and(|number| number > 0);
         match self.bus.sub_devices.iter().find(has_some) {
             Some(it) => format!("a SubDevice with digital {kind}, as \"{}\"", it.name),

@@ -65,7 +65,7 @@ pub(crate) fn signals<'a>(
 ) -> Checked<Vec<Signal>> {
     let owners = Owners::of(robot, &mapping);
     let mut signals = Vec::new();
-    let mut taken: HashMap<Place, String> = HashMap::new();
+    let mut taken: HashMap<SignalPlace, String> = HashMap::new();
     for entry in &robot.signals.named {
         let sub_device = position(entry, &robot.bus)?;
         let Some(mapping) = mapping(sub_device) else { continue };
@@ -142,7 +142,7 @@ fn place_of(robot: &RobotConfig, name: &str) -> std::ops::Range<usize> {
 }
 
 /// SubDevice, true for its outputs, and a bit of them.
-type Place = (usize, bool, usize);
+type SignalPlace = (usize, bool, usize);
 
 fn signal(
     entry: &NamedSignal,

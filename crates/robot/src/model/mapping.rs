@@ -22,12 +22,12 @@ use crate::value::Spanned;
 #[derive(Debug)]
 enum Pdos {
     Sii,
-    Explicit(Mapping),
+    Explicit(MappingKeys),
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Mapping {
+struct MappingKeys {
     #[serde(default)]
     outputs: Vec<Spanned<Pdo>>,
     #[serde(default)]
@@ -42,12 +42,12 @@ struct Pdo {
     name: String,
     #[serde(default)]
     fixed: bool,
-    entries: Vec<Spanned<Entry>>,
+    entries: Vec<Spanned<EntryKeys>>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Entry {
+struct EntryKeys {
     index: u16,
     #[serde(default)]
     sub_index: u8,
@@ -76,7 +76,7 @@ impl<'de> Deserialize<'de> for Pdos {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Pdos, A::Error> {
-                Mapping::deserialize(MapAccessDeserializer::new(map)).map(Pdos::Explicit)
+                MappingKeys::deserialize(MapAccessDeserializer::new(map)).map(Pdos::Explicit)
             }
         }
 
@@ -165,8 +165,8 @@ fn checked_pdo(pdo: &Spanned<Pdo>, mapped: &mut HashSet<(u16, u8)>) -> Checked<p
     Ok(pdo::Pdo { index: *place, sync_manager: None, fixed: *fixed, name: name.clone(), entries })
 }
 
-fn entry(entry: &Spanned<Entry>, pdo: u16, mapped: &mut HashSet<(u16, u8)>) -> Checked<PdoEntry> {
-    let Entry { index, sub_index, bits, name } = entry.get_ref();
+fn entry(entry: &Spanned<EntryKeys>, pdo: u16, mapped: &mut HashSet<(u16, u8)>) -> Checked<PdoEntry> {
+    let EntryKeys { index, sub_index, bits, name } = entry.get_ref();
     let Bits(bit_length) = *bits.get_ref();
     if *index != 0 && !mapped.insert((*index, *sub_index)) {
         let found = format!("object {index:#06x}:{sub_index:02x} mapped again in PDO {pdo:#06x}");

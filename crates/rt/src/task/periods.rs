@@ -10,7 +10,7 @@ use rtrb::{Consumer, Producer, RingBuffer};
 use types::Instant;
 
 use super::live::{Live, LiveReader, LiveWriter, live};
-use super::{Settings, Shared};
+use super::{Settings, TaskState};
 use crate::clock::{Clock, MonotonicClock};
 use crate::pacer::{OverrunPolicy, Overruns, Pacer, Release};
 use crate::sys::usage;
@@ -29,13 +29,13 @@ pub struct Periods {
     /// Waits for a release so far.
     waits: u64,
     live: LiveWriter,
-    shared: Arc<Shared>,
+    shared: Arc<TaskState>,
 }
 
 impl Periods {
     pub(super) fn new(
         settings: &Settings,
-        shared: Arc<Shared>,
+        shared: Arc<TaskState>,
         starting: mpsc::Receiver<Instant>,
     ) -> (Self, Records, LiveReader) {
         let (mut producer, mut consumer) = RingBuffer::new(settings.records.max(1));
@@ -181,7 +181,7 @@ impl Job<'_> {
 #[derive(Debug)]
 pub struct Records {
     ring: Consumer<CycleRecord>,
-    shared: Arc<Shared>,
+    shared: Arc<TaskState>,
 }
 
 impl Records {

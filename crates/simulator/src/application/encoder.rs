@@ -124,11 +124,11 @@ struct Channel {
     /// Of these the ones at counter 0, from the first step on.
     origin: Option<f64>,
     toggle: bool,
-    entries: Entries,
+    entries: EncoderEntries,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Entries {
+struct EncoderEntries {
     set: EntryId,
     set_value: EntryId,
     done: EntryId,
@@ -184,7 +184,7 @@ impl Encoders {
                 let index = first + CHANNEL_STEP * number as u16;
                 dictionary.find(index, sub_index).expect("all entries were added above")
             };
-            let entries = Entries {
+            let entries = EncoderEntries {
                 set: entry(layout.outputs, SET_COUNTER),
                 set_value: entry(layout.outputs, SET_COUNTER_VALUE),
                 done: entry(layout.inputs, SET_COUNTER),

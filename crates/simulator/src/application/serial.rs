@@ -56,11 +56,11 @@ const FIRST_DATA: u8 = 0x11;
 #[derive(Clone, Debug)]
 pub struct SerialLines {
     coe: CoeDevice,
-    lines: [Line; LINES],
+    lines: [SerialLine; LINES],
 }
 
 #[derive(Clone, Debug)]
-struct Line {
+struct SerialLine {
     control: EntryId,
     status: EntryId,
     data_out: Vec<EntryId>,
@@ -107,7 +107,7 @@ impl SerialLines {
             };
             let data =
                 |first: u16| (0..DATA as u8).map(|it| find(first, FIRST_DATA + it)).collect::<Vec<_>>();
-            Line {
+            SerialLine {
                 control: find(OUTPUTS + 1, WORD),
                 status: find(INPUTS + 1, WORD),
                 data_out: data(OUTPUTS),

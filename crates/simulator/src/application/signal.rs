@@ -14,12 +14,12 @@ use super::description::{DescriptionError, not_negative};
 pub struct Level {
     bits: Arc<AtomicU64>,
     /// Newest values with their times, if the level changes between the steps of its readers.
-    course: Option<Arc<History>>,
+    course: Option<Arc<SignalHistory>>,
 }
 
 /// Newest values of a level: time in ns and value, the newest before `next`.
 #[derive(Debug)]
-struct History {
+struct SignalHistory {
     values: Vec<[AtomicU64; 2]>,
     next: AtomicU64,
 }
@@ -32,7 +32,7 @@ impl Level {
     #[must_use]
     pub fn with_course() -> Self {
         let values = (0..KEPT).map(|_| Default::default()).collect();
-        let course = Arc::new(History { values, next: AtomicU64::new(0) });
+        let course = Arc::new(SignalHistory { values, next: AtomicU64::new(0) });
         Self { course: Some(course), ..Self::default() }
     }
 

@@ -17,13 +17,13 @@ use crate::application::Replies;
 /// Fragments of an answer.
 #[derive(Clone, Debug)]
 pub(super) struct Fragments {
-    kind: Kind,
+    kind: InformationKind,
     bytes: Vec<u8>,
     sent: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Kind {
+enum InformationKind {
     List,
     Object,
     Entry,
@@ -36,7 +36,7 @@ const OVERHEAD: usize = 6;
 impl Fragments {
     /// Error answer to a request.
     pub(super) fn error(code: AbortCode) -> Self {
-        Self { kind: Kind::Error(code), bytes: Vec::new(), sent: 0 }
+        Self { kind: InformationKind::Error(code), bytes: Vec::new(), sent: 0 }
     }
 
     /// Answer to `request`; `None` to an error, because errors in reply to errors would never end.
@@ -45,13 +45,15 @@ impl Fragments {
         request: &SdoInformationService<'_>,
     ) -> Option<Self> {
         let (kind, answer) = match *request {
-            SdoInformationService::ListRequest(list_type) => (Kind::List, list(dictionary, list_type)),
+            SdoInformationService::ListRequest(list_type) => {
+                (InformationKind::List, list(dictionary, list_type))
+            }
             SdoInformationService::ObjectRequest { index } => {
-                (Kind::Object, dictionary.object(index).map(object))
+                (InformationKind::Object, dictionary.object(index).map(object))
             }
             SdoInformationService::EntryRequest { index, sub_index, value_info } => {
                 let found = dictionary.find(index, sub_index);
-                (Kind::Entry, found.map(|id| entry(index, dictionary.entry(id), value_info)))
+                (InformationKind::Entry, found.map(|id| entry(index, dictionary.entry(id), value_info)))
             }
             SdoInformationService::Error(_) => return None,
             _ => return Some(Self::error(AbortCode::UNKNOWN_COMMAND)),
@@ -75,10 +77,10 @@ impl Fragments {
                 fragments_left: u16::try_from(left).unwrap_or(u16::MAX),
                 incomplete: left > 0,
                 service: match self.kind {
-                    Kind::List => SdoInformationService::ListResponse(data),
-                    Kind::Object => SdoInformationService::ObjectResponse(data),
-                    Kind::Entry => SdoInformationService::EntryResponse(data),
-                    Kind::Error(code) => SdoInformationService::Error(code),
+                    InformationKind::List => SdoInformationService::ListResponse(data),
+                    InformationKind::Object => SdoInformationService::ObjectResponse(data),
+                    InformationKind::Entry => SdoInformationService::EntryResponse(data),
+                    InformationKind::Error(code) => SdoInformationService::Error(code),
                 },
             };
             // A mailbox too small for any answer gets none.

@@ -30,7 +30,7 @@ pub struct CoeServer {
 
 /// Address of an SDO.
 #[derive(Clone, Copy, Debug)]
-struct Target {
+struct TransferTarget {
     index: u16,
     sub_index: u8,
     complete_access: bool,
@@ -40,8 +40,8 @@ struct Target {
 #[derive(Clone, Debug)]
 enum Transfer {
     None,
-    Upload { target: Target, bytes: Vec<u8>, sent: usize, toggle: bool },
-    Download { target: Target, bytes: Vec<u8>, total: usize, toggle: bool },
+    Upload { target: TransferTarget, bytes: Vec<u8>, sent: usize, toggle: bool },
+    Download { target: TransferTarget, bytes: Vec<u8>, total: usize, toggle: bool },
 }
 
 /// Largest number of emergencies that wait; later ones are dropped.
@@ -148,7 +148,7 @@ impl CoeServer {
     fn serve(&mut self, sdo: &SdoRequest<'_>, request: &[u8], replies: &mut Replies<'_>) {
         match *sdo {
             SdoRequest::InitiateUpload { index, sub_index, complete_access } => {
-                let target = Target { index, sub_index, complete_access };
+                let target = TransferTarget { index, sub_index, complete_access };
                 match self.initiate_upload(target, replies) {
                     Ok(transfer) => self.transfer = transfer,
                     Err(code) => self.abort(target, code, replies),
@@ -156,7 +156,7 @@ impl CoeServer {
             }
             SdoRequest::UploadSegment { toggle } => self.upload_segment(toggle, replies),
             SdoRequest::InitiateDownload { index, sub_index, complete_access, payload } => {
-                let target = Target { index, sub_index, complete_access };
+                let target = TransferTarget { index, sub_index, complete_access };
                 match self.initiate_download(target, &payload, size_is_indicated(request)) {
                     Ok(transfer) => {
                         self.transfer = transfer;
@@ -175,10 +175,10 @@ impl CoeServer {
 
     fn initiate_upload(
         &mut self,
-        target: Target,
+        target: TransferTarget,
         replies: &mut Replies<'_>,
     ) -> Result<Transfer, AbortCode> {
-        let Target { index, sub_index, complete_access } = target;
+        let TransferTarget { index, sub_index, complete_access } = target;
         let bytes = if complete_access {
             self.dictionary.upload_complete(index, sub_index, self.state)?
         } else {
@@ -214,11 +214,11 @@ impl CoeServer {
 
     fn initiate_download(
         &mut self,
-        target: Target,
+        target: TransferTarget,
         payload: &SdoPayload<'_>,
         size_is_indicated: bool,
     ) -> Result<Transfer, AbortCode> {
-        let Target { index, sub_index, complete_access } = target;
+        let TransferTarget { index, sub_index, complete_access } = target;
         let limit = if complete_access {
             self.dictionary.download_complete_limit(index, sub_index, self.state)?
         } else {
@@ -267,8 +267,8 @@ impl CoeServer {
         }
     }
 
-    fn write(&mut self, target: Target, bytes: &[u8]) -> Result<(), AbortCode> {
-        let Target { index, sub_index, complete_access } = target;
+    fn write(&mut self, target: TransferTarget, bytes: &[u8]) -> Result<(), AbortCode> {
+        let TransferTarget { index, sub_index, complete_access } = target;
         if complete_access {
             self.dictionary.download_complete(index, sub_index, bytes, self.state)
         } else {
@@ -278,7 +278,7 @@ impl CoeServer {
 
     /// Answers a malformed SDO request.
     fn refuse(&mut self, request: &[u8], error: CoeFormatError, replies: &mut Replies<'_>) {
-        let target = Target {
+        let target = TransferTarget {
             index: read_u16(request, 3).unwrap_or(0),
             sub_index: request.get(5).copied().unwrap_or(0),
             complete_access: false,
@@ -292,7 +292,7 @@ impl CoeServer {
 
     /// Ends the transfer. By the standard a server aborts with the request service (ETG.1000.6,
     /// 5.6.2.7).
-    fn abort(&mut self, target: Target, code: AbortCode, replies: &mut Replies<'_>) {
+    fn abort(&mut self, target: TransferTarget, code: AbortCode, replies: &mut Replies<'_>) {
         self.transfer = Transfer::None;
         let abort = SdoRequest::Abort { index: target.index, sub_index: target.sub_index, code };
         self.message.resize(replies.payload_limit(), 0);
@@ -309,7 +309,7 @@ impl CoeServer {
     }
 }
 
-const NO_TARGET: Target = Target { index: 0, sub_index: 0, complete_access: false };
+const NO_TARGET: TransferTarget = TransferTarget { index: 0, sub_index: 0, complete_access: false };
 
 /// Bytes of an emergency with its CoE header.
 const EMERGENCY_LENGTH: usize = 10;

@@ -30,11 +30,11 @@ const BUSY: u16 = 1 << 15;
 #[derive(Clone, Debug)]
 pub(super) struct MiiInterface {
     phys: [Option<Phy>; PORTS],
-    running: Option<(Instant, Command)>,
+    running: Option<(Instant, MiiCommand)>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Command {
+enum MiiCommand {
     Read,
     Write,
 }
@@ -75,8 +75,8 @@ impl MiiInterface {
         let request = memory.word(MII_CONTROL);
         let command = match request & COMMANDS {
             0 => Ok(None),
-            COMMAND_READ => Ok(Some(Command::Read)),
-            COMMAND_WRITE if request & WRITE_ENABLE != 0 => Ok(Some(Command::Write)),
+            COMMAND_READ => Ok(Some(MiiCommand::Read)),
+            COMMAND_WRITE if request & WRITE_ENABLE != 0 => Ok(Some(MiiCommand::Write)),
             _ => Err(COMMAND_ERROR),
         };
         let status = match command {
@@ -98,17 +98,17 @@ impl MiiInterface {
         let register = memory.byte(MII_PHY_REGISTER) & 0x1F;
         let mut status = ABILITIES;
         match (self.phys.get_mut(port).and_then(Option::as_mut), command) {
-            (Some(phy), Command::Read) => {
+            (Some(phy), MiiCommand::Read) => {
                 let linked = memory.word(DL_STATUS) >> (4 + port) & 1 != 0;
                 memory.store(MII_PHY_DATA, &phy.read(register, linked).to_le_bytes());
             }
-            (Some(phy), Command::Write) => phy.write(register, memory.word(MII_PHY_DATA)),
+            (Some(phy), MiiCommand::Write) => phy.write(register, memory.word(MII_PHY_DATA)),
             // Nothing drives the data line, which is pulled up.
-            (None, Command::Read) => {
+            (None, MiiCommand::Read) => {
                 memory.store(MII_PHY_DATA, &[0xFF; 2]);
                 status |= READ_ERROR;
             }
-            (None, Command::Write) => {}
+            (None, MiiCommand::Write) => {}
         }
         memory.store(MII_CONTROL, &status.to_le_bytes());
     }

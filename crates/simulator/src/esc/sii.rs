@@ -21,13 +21,13 @@ const WRITE_TIME: Duration = Duration::from_millis(5);
 pub(crate) struct SiiInterface {
     image: Vec<u8>,
     reads_8_bytes: bool,
-    running: Option<(Instant, Command)>,
+    running: Option<(Instant, SiiCommand)>,
     /// True if a word was written since the last query.
     written: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Command {
+enum SiiCommand {
     Read,
     Write { word: u16 },
     Reload,
@@ -84,21 +84,21 @@ impl SiiInterface {
         self.running = None;
         let address = memory.double_word(register::ADDRESS) as usize;
         match command {
-            Command::Read => {
+            SiiCommand::Read => {
                 let words = if self.reads_8_bytes { 4 } else { 2 };
                 for number in 0..words {
                     let value = self.word(address.saturating_add(number) & ADDRESS_MASK);
                     memory.store(register::DATA + 2 * number as u16, &value.to_le_bytes());
                 }
             }
-            Command::Write { word } => {
+            SiiCommand::Write { word } => {
                 let start = (address & ADDRESS_MASK) * 2;
                 if let Some(place) = self.image.get_mut(start..start + 2) {
                     place.copy_from_slice(&word.to_le_bytes());
                     self.written = true;
                 }
             }
-            Command::Reload => {
+            SiiCommand::Reload => {
                 self.load_configuration(memory);
             }
         }
@@ -119,7 +119,7 @@ impl SiiInterface {
     /// True while its contents, or what is loaded of them, are about to change, or have changed
     /// since the last look.
     pub(crate) fn is_writing(&self) -> bool {
-        self.written || self.running.is_some_and(|(_, command)| command != Command::Read)
+        self.written || self.running.is_some_and(|(_, command)| command != SiiCommand::Read)
     }
 
     /// Applies a write of `request` to the control register; `before` is its previous value.
@@ -135,15 +135,15 @@ impl SiiInterface {
                 memory.store(register::CONTROL, &(status & !ERRORS).to_le_bytes());
                 return;
             }
-            register::COMMAND_READ => Ok((READ_TIME, Command::Read)),
+            register::COMMAND_READ => Ok((READ_TIME, SiiCommand::Read)),
             register::COMMAND_WRITE if request & register::CONTROL_WRITE_ENABLE == 0 => {
                 Err(register::STATUS_WRITE_ENABLE_ERROR)
             }
             register::COMMAND_WRITE if outside => Err(register::STATUS_MISSING_ACKNOWLEDGE),
             register::COMMAND_WRITE => {
-                Ok((WRITE_TIME, Command::Write { word: memory.word(register::DATA) }))
+                Ok((WRITE_TIME, SiiCommand::Write { word: memory.word(register::DATA) }))
             }
-            register::COMMAND_RELOAD => Ok((READ_TIME * 2, Command::Reload)),
+            register::COMMAND_RELOAD => Ok((READ_TIME * 2, SiiCommand::Reload)),
             _ => Err(register::STATUS_MISSING_ACKNOWLEDGE),
         };
         status &= !ERRORS;

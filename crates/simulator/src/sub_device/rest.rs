@@ -63,8 +63,8 @@ impl SubDevice {
         }
     }
 
-    /// True if it does not rest at `now`, or no longer.
-    pub(super) fn is_awake(&mut self, now: Instant) -> bool {
+    /// Ends the rest if something is due at `now`. True if it does not rest then.
+    pub(super) fn wake_if_due(&mut self, now: Instant) -> bool {
         if self.rests {
             if let Some(due) = self.due().filter(|due| *due <= now) {
                 let step = self.step_from(due);

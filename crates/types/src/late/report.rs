@@ -20,7 +20,7 @@ pub struct LateReport {
     pub period_ns: u64,
     /// Time of the report, ns of `CLOCK_MONOTONIC`.
     pub now_ns: u64,
-    /// The span that was asked for, in whole seconds.
+    /// The requested span, in whole seconds.
     pub last: LateSpan,
     /// The whole run, from its first cycle in Op.
     pub run: LateSpan,

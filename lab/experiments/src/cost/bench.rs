@@ -61,7 +61,7 @@ impl Bench {
     /// The bus does not come up, or the cycle lost frames: its times are then meaningless.
     pub(super) fn measure(self, cycles: usize, stop: &AtomicBool) -> Result<Option<Measured>, Error> {
         let stopping = StopHandle::new();
-        let wire = Wire::new(self.segment, stop, &stopping);
+        let wire = BenchWire::new(self.segment, stop, &stopping);
         let mut link = wire.clone();
         let failed = |error: &dyn std::fmt::Display| Error::other(format_args!("cost: {error}"));
         let configuration =
@@ -99,14 +99,14 @@ impl Bench {
 
 /// Link and clock in one: frames wait until the cycle sleeps, and pass the segment then.
 #[derive(Clone)]
-struct Wire<'a> {
-    state: Rc<RefCell<State>>,
+struct BenchWire<'a> {
+    state: Rc<RefCell<BenchState>>,
     /// Set when the user wants to stop; and the request to the cycle then.
     stop: &'a AtomicBool,
     stopping: StopHandle,
 }
 
-struct State {
+struct BenchState {
     segment: Segment,
     buffers: Vec<[u8; MAXIMUM_FRAME_LENGTH]>,
     lengths: [usize; FRAMES],
@@ -118,16 +118,23 @@ struct State {
     ahead: i128,
 }
 
-impl<'a> Wire<'a> {
+impl<'a> BenchWire<'a> {
     fn new(segment: Segment, stop: &'a AtomicBool, stopping: &StopHandle) -> Self {
         let buffers = vec![[0; MAXIMUM_FRAME_LENGTH]; FRAMES];
-        let state =
-            State { segment, buffers, lengths: [0; FRAMES], sent: 0, passed: 0, received: 0, ahead: 0 };
+        let state = BenchState {
+            segment,
+            buffers,
+            lengths: [0; FRAMES],
+            sent: 0,
+            passed: 0,
+            received: 0,
+            ahead: 0,
+        };
         Self { state: Rc::new(RefCell::new(state)), stop, stopping: stopping.clone() }
     }
 }
 
-impl State {
+impl BenchState {
     fn now(&self) -> Instant {
         let now = i128::from(MonotonicClock.now().as_nanos()) + self.ahead;
         Instant::from_nanos(u64::try_from(now).unwrap_or(0))
@@ -150,7 +157,7 @@ impl State {
     }
 }
 
-impl Clock for Wire<'_> {
+impl Clock for BenchWire<'_> {
     fn now(&self) -> Instant {
         self.state.borrow().now()
     }
@@ -166,7 +173,7 @@ impl Clock for Wire<'_> {
     }
 }
 
-impl Link for Wire<'_> {
+impl Link for BenchWire<'_> {
     fn transmit(&mut self, frame: &[u8]) -> io::Result<()> {
         let mut state = self.state.borrow_mut();
         let place = state.sent as usize % FRAMES;

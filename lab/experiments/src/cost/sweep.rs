@@ -4,7 +4,7 @@
 use report::{Plot, Report, Row, Section, Series, Table};
 use serde_json::json;
 
-use super::Found;
+use super::CostFound;
 use super::cases::Case;
 use super::fit::{Plane, Point};
 use crate::distribution::heads;
@@ -17,13 +17,13 @@ pub(super) const NUMBERS: [usize; 4] = [1, 10, 50, 100];
 pub(super) const BYTES: [usize; 3] = [4, 12, 48];
 
 /// Median of C + P + T of a bus.
-struct Bus<'a> {
+struct SweptBus<'a> {
     sub_devices: usize,
     bytes_each: usize,
-    found: &'a Found,
+    found: &'a CostFound,
 }
 
-impl Bus<'_> {
+impl SweptBus<'_> {
     fn point(&self) -> Option<Point> {
         let time = self.found.execution.summary().p50?;
         let bytes = 2 * self.sub_devices * self.bytes_each;
@@ -32,16 +32,16 @@ impl Bus<'_> {
 }
 
 /// Adds table, fitted plane and plot of the sweep.
-pub(super) fn append(cases: &[Case], found: &[Found], report: &mut Report) {
-    let buses: Vec<Bus> = cases
+pub(super) fn append(cases: &[Case], found: &[CostFound], report: &mut Report) {
+    let buses: Vec<SweptBus> = cases
         .iter()
         .zip(found)
         .filter_map(|(case, found)| match *case {
-            Case::Exchange(sub_devices, bytes_each) => Some(Bus { sub_devices, bytes_each, found }),
+            Case::Exchange(sub_devices, bytes_each) => Some(SweptBus { sub_devices, bytes_each, found }),
             _ => None,
         })
         .collect();
-    let points: Vec<Point> = buses.iter().filter_map(Bus::point).collect();
+    let points: Vec<Point> = buses.iter().filter_map(SweptBus::point).collect();
     let plane = Plane::through(&points);
     report.sections.push(table(&buses, plane));
     let text = match plane {
@@ -71,8 +71,8 @@ pub(super) fn append(cases: &[Case], found: &[Found], report: &mut Report) {
     );
 }
 
-fn table(buses: &[Bus], plane: Option<Plane>) -> Section {
-    let row = |bus: &Bus| {
+fn table(buses: &[SweptBus], plane: Option<Plane>) -> Section {
+    let row = |bus: &SweptBus| {
         let point = bus.point();
         let fitted = plane.zip(point).map(|(plane, [n, bytes, _])| plane.at(n, bytes));
         let median = |of: &record::Statistics| of.summary().p50.map(|ns| ns as f64);
@@ -96,10 +96,10 @@ fn table(buses: &[Bus], plane: Option<Plane>) -> Section {
     })
 }
 
-fn plot(buses: &[Bus], plane: Option<Plane>) -> Plot {
+fn plot(buses: &[SweptBus], plane: Option<Plane>) -> Plot {
     let lines = BYTES.into_iter().flat_map(|each| {
         let points: Vec<Point> =
-            buses.iter().filter(|bus| bus.bytes_each == each).filter_map(Bus::point).collect();
+            buses.iter().filter(|bus| bus.bytes_each == each).filter_map(SweptBus::point).collect();
         let measured = points.iter().map(|point| (point[0], point[2] / 1e3)).collect();
         let fitted = plane.map(|plane| {
             let points = points.iter().map(|&[n, bytes, _]| (n, plane.at(n, bytes) / 1e3)).collect();

@@ -61,7 +61,7 @@ impl Turn<'_> {
     /// The mechanism failed, or a thread cannot be started.
     pub(super) fn take(&self) -> io::Result<Taken> {
         let Ends { cycle, commander, readers, keep } = self.way.open(self.axes, self.readers)?;
-        let shared = Shared::default();
+        let shared = TurnState::default();
         let taken = thread::scope(|scope| {
             let shared = &shared;
             let ending = Ending(shared);
@@ -89,7 +89,7 @@ impl Turn<'_> {
     }
 
     /// Runs the cycle's thread.
-    fn one_cycle(&self, mut end: Box<dyn CycleEnd>, shared: &Shared) -> io::Result<Taken> {
+    fn one_cycle(&self, mut end: Box<dyn CycleEnd>, shared: &TurnState) -> io::Result<Taken> {
         let granted = Granted::ask(&self.profile);
         let mut taken = Taken { requests: resident(self.samples), ..Taken::default() };
         taken.refusals = granted.refusals().collect();
@@ -125,7 +125,7 @@ impl Turn<'_> {
         Ok(taken)
     }
 
-    fn is_over(&self, shared: &Shared) -> bool {
+    fn is_over(&self, shared: &TurnState) -> bool {
         self.stop.load(Ordering::Relaxed) || shared.over.load(Ordering::Relaxed)
     }
 }
@@ -140,7 +140,7 @@ fn sleeps() -> io::Result<u64> {
 /// State shared by the threads. All accesses are relaxed: independent counts and a flag; threads
 /// are joined before the counts are used.
 #[derive(Default)]
-struct Shared {
+struct TurnState {
     over: AtomicBool,
     /// Number of readers that have read once.
     reading: AtomicUsize,
@@ -148,7 +148,7 @@ struct Shared {
     torn: AtomicU64,
 }
 
-impl Shared {
+impl TurnState {
     /// Ends the turn for all threads if `result` is an error.
     fn fails<T>(&self, result: io::Result<T>) -> io::Result<T> {
         if result.is_err() {
@@ -159,7 +159,7 @@ impl Shared {
 }
 
 /// Ends the turn on drop, also if a thread cannot be started.
-struct Ending<'a>(&'a Shared);
+struct Ending<'a>(&'a TurnState);
 
 impl Drop for Ending<'_> {
     fn drop(&mut self) {
@@ -168,7 +168,7 @@ impl Drop for Ending<'_> {
 }
 
 /// Runs a reader's thread, which never pauses.
-fn read(mut end: Box<dyn ReadEnd>, axes: usize, shared: &Shared) -> io::Result<()> {
+fn read(mut end: Box<dyn ReadEnd>, axes: usize, shared: &TurnState) -> io::Result<()> {
     let mut state = state_of(axes);
     let (mut reads, mut torn) = (0, 0);
     while !shared.over.load(Ordering::Relaxed) {
@@ -186,7 +186,7 @@ fn read(mut end: Box<dyn ReadEnd>, axes: usize, shared: &Shared) -> io::Result<(
 }
 
 /// Runs the commanding thread, which sends periodically like a planner.
-fn send(mut end: Box<dyn CommandEnd>, axes: usize, shared: &Shared) -> io::Result<()> {
+fn send(mut end: Box<dyn CommandEnd>, axes: usize, shared: &TurnState) -> io::Result<()> {
     let mut mark = 0;
     while !shared.over.load(Ordering::Relaxed) {
         mark += 1;

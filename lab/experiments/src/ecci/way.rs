@@ -255,13 +255,13 @@ impl ReadEnd for IpcReader {
 }
 
 /// Contents of the cache.
-struct Shared {
+struct WayState {
     state: State,
     command: Command,
 }
 
 fn of_cache(protocol: Protocol, axes: usize, readers: usize) -> io::Result<Ends> {
-    let shared = Shared { state: state_of(axes), command: command_of(axes, 0) };
+    let shared = WayState { state: state_of(axes), command: command_of(axes, 0) };
     let cache = Arc::new(Cache::new(protocol, shared)?);
     let readers = (0..readers).map(|_| Box::new(CacheEnd(cache.clone())) as Box<dyn ReadEnd>).collect();
     Ok(Ends {
@@ -273,7 +273,7 @@ fn of_cache(protocol: Protocol, axes: usize, readers: usize) -> io::Result<Ends>
 }
 
 /// End of any kind: all of them lock, copy, and unlock.
-struct CacheEnd(Arc<Cache<Shared>>);
+struct CacheEnd(Arc<Cache<WayState>>);
 
 impl CycleEnd for CacheEnd {
     fn request(&mut self, state: &State, command: &mut Command) -> io::Result<bool> {

@@ -44,8 +44,11 @@ pub(super) struct Taken {
 /// # Errors
 /// The mechanism fails, or a thread cannot be started.
 pub(super) fn take_turns(mechanism: &dyn Mechanism, turns: &Turns, stop: &AtomicBool) -> io::Result<Taken> {
-    let shared =
-        Shared { over: AtomicBool::new(false), given_ns: AtomicU64::new(0), ready: Barrier::new(2) };
+    let shared = RoundTripState {
+        over: AtomicBool::new(false),
+        given_ns: AtomicU64::new(0),
+        ready: Barrier::new(2),
+    };
     thread::scope(|scope| {
         let shared = &shared;
         let answering = start(scope, "callee", move || answer(mechanism, turns, shared))?;
@@ -67,7 +70,7 @@ pub(super) fn take_turns(mechanism: &dyn Mechanism, turns: &Turns, stop: &Atomic
     })
 }
 
-struct Shared {
+struct RoundTripState {
     /// End of the turns. Written before a turn is given, or before the barrier, and read after it;
     /// relaxed, because giving and taking a turn are a release and an acquire.
     over: AtomicBool,
@@ -80,7 +83,7 @@ struct Shared {
 /// Durations, and the settings refused.
 type Side = io::Result<(Vec<u64>, Vec<String>)>;
 
-fn ask(mechanism: &dyn Mechanism, turns: &Turns, shared: &Shared, stop: &AtomicBool) -> Side {
+fn ask(mechanism: &dyn Mechanism, turns: &Turns, shared: &RoundTripState, stop: &AtomicBool) -> Side {
     let granted = Granted::ask(&turns.caller);
     let party = mechanism.party(Role::Caller);
     if party.is_err() {
@@ -112,7 +115,7 @@ fn ask(mechanism: &dyn Mechanism, turns: &Turns, shared: &Shared, stop: &AtomicB
     Ok((durations, granted.refusals().collect()))
 }
 
-fn answer(mechanism: &dyn Mechanism, turns: &Turns, shared: &Shared) -> Side {
+fn answer(mechanism: &dyn Mechanism, turns: &Turns, shared: &RoundTripState) -> Side {
     let granted = Granted::ask(&turns.callee);
     let party = mechanism.party(Role::Callee);
     if party.is_err() {

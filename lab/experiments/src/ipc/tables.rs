@@ -3,7 +3,7 @@
 use report::{Row, Section, Table};
 use serde_json::{Map, Value, json};
 
-use super::{BATCH, Cell, Found, sender, within};
+use super::{BATCH, Cell, IpcFound, sender, within};
 use crate::distribution::{self, Durations};
 use crate::peers::hand_over::HandedOver;
 use crate::raw::facts;
@@ -40,7 +40,7 @@ pub(super) fn calls_table(batches: &[Durations]) -> Section {
     })
 }
 
-pub(super) fn values(cells: &[Cell], found: &Found) -> Map<String, Value> {
+pub(super) fn values(cells: &[Cell], found: &IpcFound) -> Map<String, Value> {
     let mechanism = |cell: &Cell| {
         json!({
             "name": cell.name,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// Deviations from a nominal value, ns, each resolved to 0.1 %; the extremes exactly. Deviations of
 /// more than 68.7 s count as 68.7 s. Takes about half a mebibyte.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(into = "Entries", from = "Entries")]
+#[serde(into = "HistogramEntries", from = "HistogramEntries")]
 pub struct DeviationHistogram {
     below: Histogram<u64>,
     above: Histogram<u64>,
@@ -26,19 +26,19 @@ impl Default for DeviationHistogram {
 
 /// Counts of a histogram, as they are kept in a file.
 #[derive(Serialize, Deserialize)]
-struct Entries {
+struct HistogramEntries {
     extremes: Option<(i64, i64)>,
     counts: Vec<(i64, u64)>,
 }
 
-impl From<DeviationHistogram> for Entries {
+impl From<DeviationHistogram> for HistogramEntries {
     fn from(histogram: DeviationHistogram) -> Self {
         Self { extremes: histogram.extremes(), counts: histogram.entries().collect() }
     }
 }
 
-impl From<Entries> for DeviationHistogram {
-    fn from(entries: Entries) -> Self {
+impl From<HistogramEntries> for DeviationHistogram {
+    fn from(entries: HistogramEntries) -> Self {
         let mut histogram = Self::default();
         for (deviation_ns, count) in entries.counts {
             let side = if deviation_ns < 0 { &mut histogram.below } else { &mut histogram.above };

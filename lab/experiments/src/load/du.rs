@@ -18,7 +18,7 @@ pub fn run(stop: &AtomicBool) -> Done {
 }
 
 /// Result of a walk.
-struct Found {
+struct DiskUsage {
     files: u64,
     bytes: u64,
 }
@@ -26,8 +26,8 @@ struct Found {
 /// Files, and bytes of disk, below `root`. Links are not followed; files that are gone or not
 /// readable count nothing. Very deep folders are skipped, so that a folder mounted within itself
 /// has an end.
-fn below(root: &Path, stop: &AtomicBool) -> Found {
-    let mut found = Found { files: 0, bytes: 0 };
+fn below(root: &Path, stop: &AtomicBool) -> DiskUsage {
+    let mut found = DiskUsage { files: 0, bytes: 0 };
     let mut folders: Vec<(PathBuf, u32)> = vec![(root.to_owned(), 0)];
     while let Some((folder, depth)) = folders.pop() {
         if stop.load(Ordering::Relaxed) {

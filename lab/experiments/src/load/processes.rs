@@ -16,11 +16,11 @@ use crate::{Context, Error};
 /// Running loads, until this is dropped.
 #[derive(Debug)]
 pub struct Loads {
-    running: Vec<Running>,
+    running: Vec<RunningLoad>,
 }
 
 #[derive(Debug)]
-struct Running {
+struct RunningLoad {
     load: Load,
     child: Child,
     complaint: Receiver<String>,
@@ -51,7 +51,7 @@ impl Loads {
                     }
                 });
             }
-            all.running.push(Running { load, child, complaint });
+            all.running.push(RunningLoad { load, child, complaint });
         }
         if !loads.is_empty() {
             context.wait(UNDER_WAY);

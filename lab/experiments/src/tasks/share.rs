@@ -100,7 +100,7 @@ impl Shared for Locked {
 }
 
 /// A value from the task before and one to the task after.
-struct Ring {
+struct ShareRing {
     from: rtrb::Consumer<[u64; 8]>,
     to: rtrb::Producer<[u64; 8]>,
 }
@@ -112,11 +112,11 @@ fn rings(tasks: usize) -> Vec<Box<dyn Shared>> {
     let (producers, mut consumers): (Vec<_>, Vec<_>) =
         (0..tasks).map(|_| rtrb::RingBuffer::new(DEPTH)).unzip();
     consumers.rotate_right(1.min(tasks));
-    let rings = producers.into_iter().zip(consumers).map(|(to, from)| Ring { from, to });
+    let rings = producers.into_iter().zip(consumers).map(|(to, from)| ShareRing { from, to });
     rings.map(|ring| Box::new(ring) as Box<dyn Shared>).collect()
 }
 
-impl Shared for Ring {
+impl Shared for ShareRing {
     fn within(&mut self, work: &mut dyn FnMut()) -> io::Result<()> {
         let mut value = [0; 8];
         while let Ok(newer) = self.from.pop() {

@@ -72,7 +72,7 @@ impl<F> Requests<F> {
                 None
             }
             Err(why) => {
-                moment.voice.warn("service", format_args!("a service was called in vain: {why}"));
+                moment.voice.warn("service", format_args!("a service call failed: {why}"));
                 Some((from, Err(why)))
             }
         }

@@ -205,7 +205,7 @@ fn write<W: Write>(
     end: &Receiver<Facts>,
     taken: &Taken,
 ) -> io::Result<()> {
-    let (mut waiting, mut idle) = (0, Duration::ZERO);
+    let (mut flushed, mut idle) = (0, Duration::ZERO);
     loop {
         // Asked before emptying: what was stored before it is found below.
         let last = rows.is_abandoned();
@@ -214,15 +214,13 @@ fn write<W: Write>(
             file.row(&row)?;
             written += 1;
         }
-        waiting += written;
         idle = if written > 0 { Duration::ZERO } else { idle + LOOK_EVERY };
         // A process killed at any time leaves what came up to a second before.
         if idle > IDLE && !file.is_flushed() {
             file.flush()?;
         }
-        if file.is_flushed() {
-            taken.add(std::mem::take(&mut waiting));
-        }
+        let now = file.flushed_rows();
+        taken.add(now - std::mem::replace(&mut flushed, now));
         if last {
             return end.recv().map_or(Ok(()), |end| file.finish(&end).map(drop));
         }

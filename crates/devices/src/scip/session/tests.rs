@@ -112,7 +112,7 @@ fn silence_garbage_and_a_broken_laser_end_it_with_a_reason() {
 #[test]
 fn garbage_without_end_ends_it_too() {
     let mut session = Session::new(0);
-    session.step = Step::Version;
+    session.step = SessionStep::Version;
     for number in 0..30 {
         session.handle_bytes(b"VV\n00P\nwrong\n\n", number);
     }

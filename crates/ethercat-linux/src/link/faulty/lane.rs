@@ -18,22 +18,22 @@ pub(super) struct Lane {
     lose_next: u32,
     random: fastrand::Rng,
     counts: FaultCounts,
-    held: Vec<Held>,
+    held: Vec<HeldFrame>,
     /// Places in use: mostly none, which saves a search.
     taken: usize,
 }
 
 /// A place for a frame that is held back.
 #[derive(Debug)]
-struct Held {
-    release: Hold,
+struct HeldFrame {
+    release: HoldRule,
     length: usize,
     bytes: [u8; MAXIMUM_FRAME_LENGTH],
 }
 
 /// Until when a frame is held back.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Hold {
+enum HoldRule {
     Free,
     /// Until this instant.
     Until(Instant),
@@ -44,7 +44,7 @@ enum Hold {
 impl Lane {
     pub(super) fn new(rates: FaultRates, random: fastrand::Rng) -> Self {
         let held = (0..HELD)
-            .map(|_| Held { release: Hold::Free, length: 0, bytes: [0; MAXIMUM_FRAME_LENGTH] })
+            .map(|_| HeldFrame { release: HoldRule::Free, length: 0, bytes: [0; MAXIMUM_FRAME_LENGTH] })
             .collect();
         Self { rates, lose_next: 0, random, counts: FaultCounts::default(), held, taken: 0 }
     }
@@ -92,18 +92,18 @@ impl Lane {
             frame[ETHERNET_HEADER + bit % bits / 8] ^= 1 << (bit % 8);
             self.counts.corrupted += 1;
         }
-        if duplicated && self.hold(Hold::Until(now), frame) {
+        if duplicated && self.hold(HoldRule::Until(now), frame) {
             self.counts.duplicated += 1;
         }
         if delayed {
             // A full queue on the way loses new frames.
-            let held = self.hold(Hold::Until(now + self.rates.delay_by), frame);
+            let held = self.hold(HoldRule::Until(now + self.rates.delay_by), frame);
             let count = if held { &mut self.counts.delayed } else { &mut self.counts.lost };
             *count += 1;
             return false;
         }
         let latest = now + self.rates.delay_by.max(Duration::from_millis(2));
-        if reordered && self.hold(Hold::UntilPassed(latest), frame) {
+        if reordered && self.hold(HoldRule::UntilPassed(latest), frame) {
             self.counts.reordered += 1;
             return false;
         }
@@ -115,15 +115,17 @@ impl Lane {
             return;
         }
         for held in &mut self.held {
-            if matches!(held.release, Hold::UntilPassed(_)) {
-                held.release = Hold::Until(now);
+            if matches!(held.release, HoldRule::UntilPassed(_)) {
+                held.release = HoldRule::Until(now);
             }
         }
     }
 
     /// Keeps a copy; false if all places are taken.
-    fn hold(&mut self, release: Hold, frame: &[u8]) -> bool {
-        let Some(held) = self.held.iter_mut().find(|held| held.release == Hold::Free) else { return false };
+    fn hold(&mut self, release: HoldRule, frame: &[u8]) -> bool {
+        let Some(held) = self.held.iter_mut().find(|held| held.release == HoldRule::Free) else {
+            return false;
+        };
         let Some(bytes) = held.bytes.get_mut(..frame.len()) else { return false };
         bytes.copy_from_slice(frame);
         held.length = frame.len();
@@ -143,14 +145,14 @@ impl Lane {
 
     pub(super) fn next_due(&self) -> Option<Instant> {
         let held = if self.taken > 0 { &self.held[..] } else { &[] };
-        held.iter().filter_map(Held::due).min()
+        held.iter().filter_map(HeldFrame::due).min()
     }
 
     /// The frame that has been due longest.
     pub(super) fn release_due(&mut self, now: Instant) -> Option<&[u8]> {
         let slot = self.due(now)?;
         let held = &mut self.held[slot];
-        held.release = Hold::Free;
+        held.release = HoldRule::Free;
         self.taken -= 1;
         Some(&held.bytes[..held.length])
     }
@@ -163,11 +165,11 @@ impl Lane {
     }
 }
 
-impl Held {
+impl HeldFrame {
     fn due(&self) -> Option<Instant> {
         match self.release {
-            Hold::Free => None,
-            Hold::Until(instant) | Hold::UntilPassed(instant) => Some(instant),
+            HoldRule::Free => None,
+            HoldRule::Until(instant) | HoldRule::UntilPassed(instant) => Some(instant),
         }
     }
 }

@@ -5,7 +5,7 @@ use ethercat::redundancy::{self, Contents, SECOND_BIT};
 use ethercat::time::Instant;
 use ethercat::wire::ethernet::{PROCESSED_BIT, SOURCE_OFFSET};
 
-type Frame = [u8; MAXIMUM_FRAME_LENGTH];
+type SlotFrame = [u8; MAXIMUM_FRAME_LENGTH];
 
 /// A frame under way.
 #[derive(Clone, Debug)]
@@ -27,9 +27,9 @@ pub(super) struct Slot {
     nothing_to_add: bool,
     /// SubDevices that the first copy passed before it turned back.
     passed: Option<u16>,
-    sent: Frame,
-    second: Frame,
-    reply: Frame,
+    sent: SlotFrame,
+    second: SlotFrame,
+    reply: SlotFrame,
 }
 
 /// Meaning of a frame that came in.

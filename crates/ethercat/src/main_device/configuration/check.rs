@@ -13,7 +13,6 @@ use super::{
     Configuration, LONGEST_WATCHDOG, MAXIMUM_SUB_DEVICES, Presence, ProcessDataSource,
     SubDeviceConfiguration, Sync0, Sync1, Watchdog,
 };
-use crate::main_device::presence;
 
 /// Reason that a configuration cannot be run.
 #[non_exhaustive]
@@ -209,7 +208,7 @@ impl Configuration {
             return Err(ConfigurationError::TooManySubDevices { found, maximum: MAXIMUM_SUB_DEVICES });
         }
         sub_devices.iter().enumerate().try_for_each(|(position, sub_device)| sub_device.check(position))?;
-        presence::check(sub_devices)
+        check_presence(sub_devices)
     }
 }
 
@@ -270,4 +269,52 @@ impl SubDeviceConfiguration {
             }),
         }
     }
+}
+
+/// Refuses groups that contradict themselves, and SubDevices that cannot be distinguished from
+/// others.
+fn check_presence(described: &[SubDeviceConfiguration]) -> Result<(), ConfigurationError> {
+    if described.iter().all(|it| it.presence == Presence::Required) {
+        return Ok(());
+    }
+    for (position, it) in described.iter().enumerate() {
+        let (name, before) = (it.name.clone(), &described[..position]);
+        let alias = it.alias.filter(|&alias| alias != 0);
+        if let (Some(alias), Some(earlier)) = (alias, before.iter().position(|one| one.alias == alias)) {
+            return Err(ConfigurationError::SameAlias { position, name, alias, earlier });
+        }
+        let first = it.group.as_ref().and_then(|_| before.iter().find(|one| one.group == it.group));
+        if let (Some(first), Some(group)) = (first, it.group.clone()) {
+            let (expected, found) = (first.presence, it.presence);
+            if expected != found {
+                return Err(ConfigurationError::MixedGroup { position, name, group, expected, found });
+            }
+            if found == Presence::HotConnect && !it.is_plugged_with(&described[position - 1]) {
+                return Err(ConfigurationError::SplitGroup { position, name, group });
+            }
+        }
+        let stands_behind = it.presence == Presence::HotConnect && first.is_some();
+        if it.presence == Presence::Required || stands_behind || alias.is_some() {
+            continue;
+        }
+        let Some(identity) = it.identity else {
+            return Err(ConfigurationError::Unidentified { position, name, presence: it.presence });
+        };
+        let is_alike = |other: usize| {
+            other != position && described[other].identity.is_some_and(|it| are_alike(it, identity))
+        };
+        if it.presence == Presence::HotConnect {
+            if let Some(other) = (0..described.len()).find(|&it| is_alike(it)) {
+                return Err(ConfigurationError::Alike { position, name, other });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The same product, in a revision that both allow.
+fn are_alike(one: super::ExpectedIdentity, other: super::ExpectedIdentity) -> bool {
+    let revisions = one.revision.zip(other.revision);
+    (one.vendor_id, one.product_code) == (other.vendor_id, other.product_code)
+        && revisions.is_none_or(|(one, other)| one == other)
 }

@@ -74,12 +74,12 @@ impl Cyclic {
     /// false, and no cycle begins.
     #[inline(always)]
     pub(super) fn begin_again(&mut self) -> bool {
-        let begins = self.again.is_some() && self.came_as_expected;
+        let begins = self.again.is_some() && self.replies.all_as_expected;
         if begins {
-            (self.is_due, self.is_open) = (true, false);
-            self.came_as_expected = false;
-            self.all = Some(false);
-            self.frames_sent = 0;
+            (self.sending.is_due, self.sending.is_open) = (true, false);
+            self.replies.all_as_expected = false;
+            self.participants.all = Some(false);
+            self.sending.frames_sent = 0;
         }
         begins
     }
@@ -104,26 +104,26 @@ impl Cyclic {
         if is_packed {
             self.unpack(reply);
         }
-        self.came_as_expected = true;
+        self.replies.all_as_expected = true;
         Some(has_clocks)
     }
 
     /// Ends a cycle with the expected reply. Otherwise false, and the cycle still has to be ended.
     #[inline(always)]
     pub(super) fn end_expected(&mut self) -> bool {
-        if self.came_as_expected {
+        if self.replies.all_as_expected {
             // With some absent it is known of each, and stays as it was.
-            self.all = if self.absent == 0 { Some(true) } else { None };
+            self.participants.all = if self.participants.absent == 0 { Some(true) } else { None };
         }
-        self.came_as_expected
+        self.replies.all_as_expected
     }
 
     /// Records the data of each chunk that came in a cycle with the expected reply.
     pub(super) fn write_down(&mut self) {
-        if !core::mem::take(&mut self.came_as_expected) {
+        if !core::mem::take(&mut self.replies.all_as_expected) {
             return;
         }
-        for (chunk, received) in self.layout.chunks.iter().zip(&mut self.received) {
+        for (chunk, received) in self.layout.chunks.iter().zip(&mut self.replies.received) {
             for part in super::parts(chunk) {
                 received[usize::from(part == ChunkPart::Inputs)] = Some(expected(chunk, part));
             }
@@ -153,7 +153,7 @@ impl MainDevice {
             }
             Some(())
         })?;
-        (cycle.is_due, cycle.frames_sent) = (false, 1);
+        (cycle.sending.is_due, cycle.sending.frames_sent) = (false, 1);
         Some(again.slot)
     }
 
@@ -164,12 +164,12 @@ impl MainDevice {
         let cycle = &self.cycle;
         // A cycle with a second frame, slower exchanges, this host's time or the spread layout is
         // built each time.
-        let is_part = cycle.is_due || cycle.frames_sent > 1 || cycle.has_slow;
+        let is_part = cycle.sending.is_due || cycle.sending.frames_sent > 1 || cycle.slow.any;
         let is_other = cycle.spread || self.configuration.steers_reference || !cycle.is_known_of_each();
         // A reference clock in doubt is read alone, until it answers; below SafeOp the next cycle
         // does not exist.
         let is_last = self.reference_silent > 0 || self.configuration.target <= AlState::PreOp;
-        if is_part || is_other || is_last || !self.is_quiet() {
+        if is_part || is_other || is_last || !self.check_quiet() {
             return;
         }
         let Some((status, answering)) = self.settled_status() else { return };

@@ -4,6 +4,7 @@ use alloc::borrow::ToOwned;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::fmt;
 use core::time::Duration;
 
 use thiserror::Error;
@@ -14,10 +15,8 @@ use crate::pdo::{ASSIGNMENT_INPUTS, ASSIGNMENT_OUTPUTS, PdoEntry};
 use crate::sii::{Identity, SiiError};
 use crate::time::span;
 
-use super::super::awaited::Awaited;
 use super::super::configuration::ExpectedIdentity;
 use super::super::request::MailboxError;
-use super::super::sync0::SyncMiss;
 use super::plural;
 
 /// Failure at one SubDevice.
@@ -412,5 +411,72 @@ fn describe(expected: &ExpectedIdentity) -> String {
             format!("vendor {vendor_id:#010x} product {product_code:#010x} revision {revision:#010x}")
         }
         None => format!("vendor {vendor_id:#010x} product {product_code:#010x}"),
+    }
+}
+
+/// Action that is waited for, and the register it is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Awaited {
+    /// The action.
+    pub what: AwaitedAction,
+    /// The register.
+    pub register: u16,
+}
+
+/// Action that is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AwaitedAction {
+    /// Its station address is written.
+    StationAddress,
+    /// A register is read or written.
+    Answer,
+    /// Its SII is read.
+    Eeprom,
+    /// SYNC0 is started.
+    Sync0,
+    /// Its clock is set.
+    Clock,
+    /// It changes to this state.
+    State(AlState),
+    /// An object is written, or read and compared: index and sub-index.
+    Sdo(u16, u8),
+    /// Its PDO mapping is read by SDO.
+    Mapping,
+}
+
+impl fmt::Display for Awaited {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.what {
+            AwaitedAction::StationAddress => f.write_str("its station address"),
+            AwaitedAction::Answer => f.write_str("an answer"),
+            AwaitedAction::Eeprom => f.write_str("its EEPROM"),
+            AwaitedAction::Sync0 => f.write_str("the start of SYNC0"),
+            AwaitedAction::Clock => f.write_str("its clock"),
+            AwaitedAction::State(state) => write!(f, "state {state}"),
+            AwaitedAction::Sdo(index, sub_index) => write!(f, "SDO {index:#06x}:{sub_index:02x}"),
+            AwaitedAction::Mapping => f.write_str("its PDO mapping by SDO"),
+        }?;
+        write!(f, ", register {:#06x}", self.register)
+    }
+}
+
+/// Reason that SYNC0 does not come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SyncMiss {
+    /// Its start time had passed when it was activated; it was read back so much later.
+    Late(Duration),
+    /// Its ESC does not take the activation.
+    NotTaken,
+}
+
+impl fmt::Display for SyncMiss {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Late(by) => write!(f, "its start time had passed when it was activated, {} before it was read back", span(*by)),
+            Self::NotTaken => f.write_str(
+                "its ESC does not take the activation, register 0x0981: its application may keep the SYNC unit, register 0x0980",
+            ),
+        }
     }
 }

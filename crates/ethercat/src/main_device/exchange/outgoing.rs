@@ -129,7 +129,7 @@ impl Outgoing<'_> {
 
     /// Places the next datagram; false if the frame has no space for it.
     fn place(&mut self, command: Command, address: Address, length: usize, owner: Owner) -> bool {
-        self.stands_already(command, address, length, owner)
+        self.reuse_datagram(command, address, length, owner)
             || self.build(command, address, length, owner).is_some()
     }
 
@@ -162,8 +162,8 @@ impl Outgoing<'_> {
         self.count >= self.slot.datagrams.capacity() || used + HARDLY_ANY > self.slot.frame.len().min(limit)
     }
 
-    /// True if such a datagram is already at this offset; only its address is then written.
-    fn stands_already(&mut self, command: Command, address: Address, length: usize, owner: Owner) -> bool {
+    /// Writes the address alone if such a datagram is already at this offset; false if it is not.
+    fn reuse_datagram(&mut self, command: Command, address: Address, length: usize, owner: Owner) -> bool {
         let Some(sent) = self.slot.datagrams.get_mut(self.count) else { return false };
         let at = usize::from(sent.offset);
         let Some(there) = self.slot.frame.get_mut(at..at + datagram::HEADER_LENGTH) else { return false };

@@ -9,9 +9,9 @@ use crate::time::Instant;
 use crate::main_device::configuration::Presence;
 use crate::main_device::error::BusError;
 use crate::main_device::exchange::SLOTS;
-use crate::main_device::late::{self, Late};
 use crate::main_device::layout::Layout;
 use crate::main_device::recovery::Recovery;
+use crate::main_device::sub_device::late::{self, Late};
 use crate::main_device::{
     EVENTS_EACH, MainDevice, SubDeviceConfiguration, bring_up, layout, limits, plan, presence,
 };

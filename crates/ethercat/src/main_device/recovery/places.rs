@@ -186,8 +186,9 @@ impl Recovery {
         found
     }
 
-    /// True if everybody's place is known: each member is lost, or was found once by the survey.
-    pub(super) fn is_clear(&mut self) -> bool {
+    /// Counts the members that the survey found. True if the place of each is known: each member is
+    /// lost, or was found once by the survey.
+    pub(super) fn check_places(&mut self) -> bool {
         self.found.fill(0);
         for station in self.survey.stations() {
             let position = station.checked_sub(FIRST_STATION_ADDRESS).map(usize::from);

@@ -108,7 +108,7 @@ impl MainDevice {
     /// visited yet.
     fn surveyed(&mut self, now: Instant) {
         let recovery = &mut self.recovery;
-        if recovery.moves && recovery.is_clear() {
+        if recovery.moves && recovery.check_places() {
             recovery.take_order(&mut self.sub_devices);
         }
         let count = recovery.members.len() as u16;
@@ -118,7 +118,7 @@ impl MainDevice {
         let strangers = (0..).zip(recovery.survey.stations()).filter(|(_, station)| !is_ours(**station));
         let next = strangers.map(|(place, _)| place).find(|&place| place >= recovery.visit_from);
         match next {
-            Some(_) if !recovery.is_clear() => recovery.survey_at = now + SURVEY_PAUSE,
+            Some(_) if !recovery.check_places() => recovery.survey_at = now + SURVEY_PAUSE,
             Some(place) => {
                 recovery.visit = Some(Visit::new(place, now));
                 recovery.visit_from = place + 1;

@@ -108,10 +108,10 @@ fn without_serial_numbers_only_a_certain_place_counts() {
 
 #[test]
 fn survey_counts_if_all_are_found_once_or_lost() {
-    assert!(surveyed(&[2], &[0x1001, 0x1002, 0, 0x1004, 0x1005]).is_clear());
+    assert!(surveyed(&[2], &[0x1001, 0x1002, 0, 0x1004, 0x1005]).check_places());
     assert!(
-        !surveyed(&[2], &[0x1001, 0x1002, 0, 0, 0x1005]).is_clear(),
+        !surveyed(&[2], &[0x1001, 0x1002, 0, 0, 0x1005]).check_places(),
         "the fourth is missing, and not known to be lost"
     );
-    assert!(!surveyed(&[2], &[0x1001, 0x1002, 0x1002, 0x1004, 0x1005]).is_clear(), "one address twice");
+    assert!(!surveyed(&[2], &[0x1001, 0x1002, 0x1002, 0x1004, 0x1005]).check_places(), "one address twice");
 }

@@ -9,8 +9,8 @@ use crate::time::Instant;
 use crate::wire::{read_u16, read_u32, read_u64};
 
 use super::{Look, MayHangOn, Outcome, Received, Step, Worker};
-use crate::main_device::clock::{ClockSetting, LatchedTimes, delay_behind};
-use crate::main_device::error::SubDeviceError;
+use crate::main_device::clock::{ClockSetting, delay_behind};
+use crate::main_device::error::{SubDeviceError, SyncMiss};
 use crate::main_device::error_counters;
 use crate::main_device::mailbox::Progress;
 use crate::main_device::plan::{Action, Latched, Reading};
@@ -19,7 +19,7 @@ use crate::main_device::retry::RetryCounter;
 use crate::main_device::sii_reader::{SiiProgress, SiiRequest};
 use crate::main_device::state_change::{Ask, StateProgress};
 use crate::main_device::sub_device::{EscInformation, SubDevice};
-use crate::main_device::sync0::SyncMiss;
+use crate::main_device::topology::LatchedTimes;
 use crate::main_device::topology::{Upstream, walk};
 use crate::main_device::{bring_up, coe_mapping, latches, limits, receive_times, watchdogs};
 

@@ -7,12 +7,13 @@ use crate::time::Instant;
 use crate::wire::{Address, Command};
 
 use super::{AL_STATUS_LENGTH, Latches, Look, ReferenceClock, Step, Worker};
-use crate::main_device::barrier::{Barrier, BarrierAccess, BarrierRequest};
+use crate::main_device::barrier::{BarrierAccess, BarrierRequest};
 use crate::main_device::coe_mapping::{Comparison, MappingReader};
+use crate::main_device::configuration::Barrier;
 use crate::main_device::configuration::StartupSdo;
 use crate::main_device::error_counters;
 use crate::main_device::exchange::{Outgoing, Owner};
-use crate::main_device::late::LONGEST_PART;
+use crate::main_device::plan::LONGEST_PART;
 use crate::main_device::plan::{Action, Latched, Reading};
 use crate::main_device::request::{MailboxRequest, MailboxService};
 use crate::main_device::sii_reader::{SiiReader, SiiRequest};

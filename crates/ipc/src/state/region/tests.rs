@@ -1,6 +1,7 @@
 //! States to words and back.
 
 use super::*;
+use crate::state::{AxisDetails, AxisMode, CyclicMode};
 
 const TWO: Rows = Rows { axes: 2, signals: 2, interlocks: 2 };
 

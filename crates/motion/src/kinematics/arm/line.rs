@@ -51,12 +51,12 @@ pub struct Line {
     to: Transform,
     /// Turn from `from` to `to` as axis times angle.
     turn: DVec3,
-    stage: Stage,
+    stage: LineStage,
 }
 
 /// Progress of planning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+enum LineStage {
     Empty,
     /// The next knot.
     Knots(usize),
@@ -106,7 +106,7 @@ impl Line {
             from: Transform::IDENTITY,
             to: Transform::IDENTITY,
             turn: DVec3::ZERO,
-            stage: Stage::Empty,
+            stage: LineStage::Empty,
         })
     }
 
@@ -123,7 +123,7 @@ impl Line {
     /// Numbers that are not finite, an orientation that is no unit quaternion, another number of
     /// positions than joints.
     pub fn aim(&mut self, from: impl Iterator<Item = Radians>, to: ToolPose) -> Result<(), LineError> {
-        self.stage = Stage::Empty;
+        self.stage = LineStage::Empty;
         let mut found = 0;
         for position in from {
             found += 1;
@@ -143,7 +143,7 @@ impl Line {
         for (joint, position) in self.joints.iter_mut().zip(&self.positions) {
             joint.values[0] = *position;
         }
-        self.stage = Stage::Knots(1);
+        self.stage = LineStage::Knots(1);
         Ok(())
     }
 
@@ -154,29 +154,33 @@ impl Line {
     pub fn plan(&mut self) -> Result<Option<ProgressLimits>, LineError> {
         let part = self.part();
         if part.is_err() {
-            self.stage = Stage::Empty;
+            self.stage = LineStage::Empty;
         }
         part
     }
 
     fn part(&mut self) -> Result<Option<ProgressLimits>, LineError> {
         self.stage = match self.stage {
-            Stage::Empty => return Err(LineError::Nothing),
-            Stage::Knots(knot) => self.find(knot)?,
-            Stage::Splines(joint) => {
+            LineStage::Empty => return Err(LineError::Nothing),
+            LineStage::Knots(knot) => self.find(knot)?,
+            LineStage::Splines(joint) => {
                 let spline = &mut self.joints[joint];
                 spline.fit();
                 self.extents[joint] = spline.extent();
-                if joint + 1 < self.joints.len() { Stage::Splines(joint + 1) } else { Stage::Check(0) }
+                if joint + 1 < self.joints.len() {
+                    LineStage::Splines(joint + 1)
+                } else {
+                    LineStage::Check(0)
+                }
             }
-            Stage::Check(segment) => self.check(segment)?,
-            Stage::Planned => return self.bounds().map(Some),
+            LineStage::Check(segment) => self.check(segment)?,
+            LineStage::Planned => return self.bounds().map(Some),
         };
         Ok(None)
     }
 
     /// Finds joint positions from `knot` on, as many as a call may.
-    fn find(&mut self, mut knot: usize) -> Result<Stage, LineError> {
+    fn find(&mut self, mut knot: usize) -> Result<LineStage, LineError> {
         let mut steps = 0;
         while steps < STEPS_A_CALL && knot <= SEGMENTS {
             let target = self.pose(knot as f64 / SEGMENTS as f64);
@@ -195,11 +199,11 @@ impl Line {
             }
             knot += 1;
         }
-        Ok(if knot <= SEGMENTS { Stage::Knots(knot) } else { Stage::Splines(0) })
+        Ok(if knot <= SEGMENTS { LineStage::Knots(knot) } else { LineStage::Splines(0) })
     }
 
     /// Checks that the splines keep to the line between the knots, from `segment` on.
-    fn check(&mut self, segment: usize) -> Result<Stage, LineError> {
+    fn check(&mut self, segment: usize) -> Result<LineStage, LineError> {
         let end = (segment + CHECKS_A_CALL).min(SEGMENTS);
         for segment in segment..end {
             let place = (segment as f64 + 0.5) / SEGMENTS as f64;
@@ -212,7 +216,7 @@ impl Line {
                 return Err(LineError::Singular);
             }
         }
-        Ok(if end < SEGMENTS { Stage::Check(end) } else { Stage::Planned })
+        Ok(if end < SEGMENTS { LineStage::Check(end) } else { LineStage::Planned })
     }
 
     /// Limits of progress at which neither the tool nor a joint exceeds its own.

@@ -4,10 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use glam::{DQuat, DVec3, EulerRot};
 use roxmltree::Document;
-use thiserror::Error;
 
 use super::urdf::{Joint, Urdf};
-use super::{ArmJoint, JointKind, SerialArm, Transform};
+use super::{ArmError, ArmJoint, JointKind, SerialArm, Transform};
 
 pub(super) fn arm(urdf: &str, base: Option<&str>, tip: Option<&str>) -> Result<SerialArm, ArmError> {
     let document = Document::parse(urdf).map_err(|error| ArmError::NoUrdf(error.to_string()))?;
@@ -133,71 +132,4 @@ fn limits(joint: &Joint<'_>) -> Result<(f64, f64), ArmError> {
     } else {
         Err(ArmError::Limits { joint: joint.name.to_owned(), lower, upper })
     }
-}
-
-/// Reason that a URDF gives no serial arm.
-#[derive(Clone, Debug, PartialEq, Error)]
-#[non_exhaustive]
-pub enum ArmError {
-    /// It is no URDF.
-    #[error("this is no URDF: {0}")]
-    NoUrdf(String),
-    /// A name that no link has.
-    #[error("the URDF has no link named \"{0}\"")]
-    NoLink(String),
-    /// There is no root link, or several.
-    #[error("expected one link that hangs on no other, found {found}: name the base link", found = list(.0))]
-    Roots(Vec<String>),
-    /// None or several links carry no other.
-    #[error("expected one link that carries no other, found {found}: name the tip link", found = list(.0))]
-    Ends(Vec<String>),
-    /// A link is the child of two joints.
-    #[error("link \"{0}\" hangs on two joints: a serial arm is a tree without loops")]
-    TwoParents(String),
-    /// The two links are not in one row.
-    #[error("no row of joints leads from link \"{base}\" to link \"{tip}\"")]
-    NoWay {
-        /// Place where it was to begin.
-        base: String,
-        /// Place where it was to end.
-        tip: String,
-    },
-    /// Nothing moves between them.
-    #[error("no joint moves between link \"{base}\" and link \"{tip}\"")]
-    NoJoint {
-        /// Place where it begins.
-        base: String,
-        /// Place where it ends.
-        tip: String,
-    },
-    /// A joint that a serial arm cannot have.
-    #[error("joint \"{joint}\": expected revolute, continuous, prismatic or fixed, found {kind}")]
-    Kind {
-        /// Its name.
-        joint: String,
-        /// Its kind.
-        kind: String,
-    },
-    /// A number that is not finite, or an axis without a direction.
-    #[error("joint \"{joint}\": its {what} is not made of finite numbers, or an axis without a direction")]
-    Number {
-        /// Its name.
-        joint: String,
-        /// Name of the number.
-        what: &'static str,
-    },
-    /// Limits the wrong way round.
-    #[error("joint \"{joint}\": expected limits with lower below upper, found {lower} to {upper}")]
-    Limits {
-        /// Its name.
-        joint: String,
-        /// The lower one.
-        lower: f64,
-        /// The upper one.
-        upper: f64,
-    },
-}
-
-fn list(names: &[String]) -> String {
-    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }

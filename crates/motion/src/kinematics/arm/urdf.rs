@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use roxmltree::{Document, Node};
 
-use super::load::ArmError;
+use super::ArmError;
 
 /// Links and joints in the order of the file.
 pub(super) struct Urdf<'a> {

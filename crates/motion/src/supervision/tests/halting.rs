@@ -15,6 +15,7 @@ struct Drive {
     seen: Seen,
     /// Acceleration that the drive does not prevent, rad/s^2.
     pushed: f64,
+    elapsed: Seconds,
 }
 
 impl Drive {
@@ -29,7 +30,7 @@ impl Drive {
         let feedback =
             AxisFeedback { phase: AxisPhase::Following, fresh: true, velocity, ..AxisFeedback::default() };
         let seen = Seen { feedback, enabled: true, has_power: Some(true), asks: true, ..Seen::default() };
-        let mut it = Self { supervisor, obeys, seen, pushed: 0.0 };
+        let mut it = Self { supervisor, obeys, seen, pushed: 0.0, elapsed: PERIOD };
         (0..20).for_each(|_| assert_eq!(it.cycle(), None));
         it
     }
@@ -41,7 +42,7 @@ impl Drive {
         }
         let position = seen.feedback.position + seen.feedback.velocity * PERIOD;
         let asked = AxisSetpoint { position, velocity: seen.feedback.velocity, torque: NewtonMetres::ZERO };
-        let sent = self.supervisor.step(PERIOD, asked, &seen);
+        let sent = self.supervisor.step(self.elapsed, asked, &seen);
         let feedback = &mut self.seen.feedback;
         let brakes = match sent.intervention {
             Some(Intervention::Halt) => self.obeys.halt,
@@ -196,4 +197,46 @@ fn axis_without_halt_is_enabled_at_standstill_only() {
     drive.seen.feedback.velocity = RadiansPerSecond(0.5);
     drive.pushed = 1.0;
     assert_eq!(drive.cycle(), Some(Intervention::QuickStop));
+}
+
+#[test]
+fn set_up_mode_ends_the_homing_of_an_axis_that_is_not_homed() {
+    let obeys = Obeys { quick_stop: true, ..Obeys::default() };
+    let mut drive = Drive::moving(AxisMode::CyclicPosition, false, obeys);
+    (drive.seen.homing, drive.seen.not_homed) = (true, true);
+    assert!(drive.cycles(100).iter().all(Option::is_none), "it is homed");
+    drive.seen.set_up = true;
+    assert_eq!(drive.cycles(2)[1], Some(Intervention::QuickStop));
+}
+
+#[test]
+fn a_late_cycle_is_no_runaway_by_itself() {
+    let mut drive = Drive::moving(AxisMode::ProfileVelocity, true, Obeys::default());
+    drive.supervisor.stop_for(StopReason::NotFinite);
+    drive.cycles(3);
+    drive.seen.feedback.velocity = RadiansPerSecond(3.5);
+    drive.elapsed = RUNAWAY_TIME * 2.0;
+    drive.cycle();
+    assert_eq!(drive.supervisor.stopped(), Some(StopReason::NotFinite), "one reply");
+    // In cycles on time it is one.
+    let mut drive = Drive::moving(AxisMode::ProfileVelocity, true, Obeys::default());
+    drive.supervisor.stop_for(StopReason::NotFinite);
+    drive.cycles(3);
+    drive.seen.feedback.velocity = RadiansPerSecond(3.5);
+    drive.cycles(49);
+    assert_eq!(drive.supervisor.stopped(), Some(StopReason::NotFinite));
+    drive.cycles(3);
+    assert_eq!(drive.supervisor.stopped(), Some(StopReason::Runaway));
+}
+
+#[test]
+fn a_homing_that_lost_its_torque_gets_no_quick_stop() {
+    for mode in [AxisMode::CyclicPosition, AxisMode::CyclicVelocity] {
+        let mut drive = Drive::moving(mode, false, Obeys::default());
+        drive.seen.homing = true;
+        drive.cycles(10);
+        drive.supervisor.stop_for(StopReason::Runaway);
+        let requests = drive.cycles(100);
+        assert!(requests.iter().all(|&it| it == Some(Intervention::CutOff)), "{mode:?}");
+    }
 }

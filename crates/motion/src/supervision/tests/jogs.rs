@@ -130,6 +130,35 @@ fn a_jog_takes_an_axis_at_standstill_only() {
 }
 
 #[test]
+fn a_jog_begins_once_set_points_have_rested_for_some_cycles() {
+    for mode in MODES {
+        let mut it = Jogged::new(mode);
+        it.move_at(0.5, 300);
+        it.wanted = 0.0;
+        while it.cycle().setpoint.velocity.0 != 0.0 {}
+        it.seen.jog = Some(Jog { velocity: RadiansPerSecond(0.2), permitted: true });
+        let waits = (0..100).take_while(|_| it.cycle().reason != Some(StopReason::Jog)).count();
+        assert_eq!(waits, 3, "{mode:?}: cycles of the rest, the one before included");
+    }
+}
+
+#[test]
+fn a_jog_against_an_obstacle_stops_by_its_following_error() {
+    for (mode, expected) in MODES.into_iter().zip([Some(StopReason::FollowingError), Some(StopReason::Jog)])
+    {
+        let mut it = Jogged::new(mode);
+        it.jog(JOG, 200);
+        let blocked = it.feedback;
+        for _ in 0..1_000 {
+            it.cycle();
+            it.feedback.position = blocked.position;
+            it.feedback.velocity = RadiansPerSecond::ZERO;
+        }
+        assert_eq!(it.supervisor.stopped(), expected, "{mode:?}");
+    }
+}
+
+#[test]
 fn a_jog_that_lost_its_permission_has_to_begin_again() {
     for mode in MODES {
         let mut it = Jogged::new(mode);

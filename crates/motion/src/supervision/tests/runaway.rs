@@ -79,7 +79,7 @@ fn it_is_latched_until_a_reset() {
 fn an_axis_that_lags_or_is_blocked_does_not_run_away() {
     /// Name, mode, command, and the velocity at a time.
     type Row = (&'static str, CyclicMode, f64, fn(f64) -> f64);
-    let rows: [Row; 7] = [
+    let rows: [Row; 8] = [
         ("blocked", CyclicMode::Velocity, VELOCITY, |_| 0.0),
         ("pushed back slowly", CyclicMode::Velocity, 1.0, |_| -ERROR * 0.9),
         ("braked at its limit", CyclicMode::Velocity, 0.0, |time| {
@@ -88,6 +88,7 @@ fn an_axis_that_lags_or_is_blocked_does_not_run_away() {
         ("49 ms", CyclicMode::Velocity, 1.0, |time| if time < 0.049 { -3.0 } else { 1.0 }),
         ("braked by its torque", CyclicMode::Torque, -1.0, |time| (VELOCITY - 10.0 * time).max(0.0)),
         ("no torque", CyclicMode::Torque, 0.0, |time| -3.0 - time),
+        ("torque of friction", CyclicMode::Torque, 0.02, |time| -3.0 - time),
         ("with its torque", CyclicMode::Torque, 1.0, |time| 3.0 + time),
     ];
     for (name, mode, command, velocity) in rows {
@@ -96,6 +97,31 @@ fn an_axis_that_lags_or_is_blocked_does_not_run_away() {
             axis.cycle(VELOCITY, VELOCITY);
         }
         assert_eq!(axis.until(command, velocity), None, "{name}");
+    }
+}
+
+#[test]
+fn a_wrong_speed_after_an_outage_does_not_speed_the_axis_up() {
+    for side in [1.0, -1.0] {
+        let mut axis = Axis::new(CyclicMode::Velocity);
+        for cycle in 1..=100 {
+            let velocity = side * (DECELERATION * f64::from(cycle) * PERIOD.0).min(1.0);
+            axis.cycle(velocity, velocity);
+        }
+        axis.seen.feedback.fresh = false;
+        for missed in 1..=5 {
+            axis.seen.missed = missed;
+            axis.cycle(side, side);
+        }
+        assert_eq!(axis.supervisor.stopped(), Some(StopReason::Outage));
+        (axis.seen.feedback.fresh, axis.seen.missed) = (true, 0);
+        let first = axis.cycle(side, side * (VELOCITY - 0.1)).setpoint.velocity.0 * side;
+        assert!(first > 0.5, "it begins at its speed: {first}");
+        let mut fastest = first;
+        for _ in 0..300 {
+            fastest = fastest.max(axis.cycle(side, side * 0.9).setpoint.velocity.0.abs());
+        }
+        assert!(fastest <= 1.0 + SLACK, "{fastest}");
     }
 }
 

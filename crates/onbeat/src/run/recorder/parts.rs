@@ -35,6 +35,8 @@ pub(super) struct Parts {
     now: Option<Part>,
     /// Parts that were begun.
     pub(super) files: u64,
+    /// Rows in the parts that are complete.
+    rows: u64,
 }
 
 struct Part {
@@ -48,7 +50,7 @@ impl Parts {
     pub(super) fn new(settings: RecordingParts, path: &Path, header: Header) -> Self {
         let names = Names::new(path, settings.kept);
         let size = settings.size.max(RecordingParts::LEAST);
-        Self { header, names, size, now: None, files: 0 }
+        Self { header, names, size, now: None, files: 0, rows: 0 }
     }
 
     pub(super) fn row(
@@ -73,6 +75,11 @@ impl Parts {
         self.now.as_ref().is_none_or(|part| part.file.is_flushed())
     }
 
+    /// Number of rows that are in a file.
+    pub(super) fn flushed_rows(&self) -> u64 {
+        self.rows + self.now.as_ref().map_or(0, |part| part.file.flushed_rows())
+    }
+
     /// Writes what is in memory to the file.
     pub(super) fn flush(&mut self) -> io::Result<()> {
         self.now.as_mut().map_or(Ok(()), |part| part.file.flush())
@@ -84,6 +91,7 @@ impl Parts {
         let mut facts = facts.clone();
         facts.insert("cycles".to_owned(), part.rows.into());
         part.file.finish(&facts)?;
+        self.rows += part.rows;
         self.names.remove_oldest(&part.path)
     }
 

@@ -12,7 +12,7 @@ use types::signal::{Flow, OutputBehaviour};
 use types::{Signal, ValueType};
 
 use super::value::default_type;
-use super::{Checked, Place, place_of};
+use super::{Checked, SignalPlace, place_of};
 use crate::error::Problem;
 use crate::model::{RobotConfig, profile_objects};
 
@@ -22,7 +22,7 @@ pub(super) fn add<'a>(
     robot: &RobotConfig,
     mapping: &impl Fn(usize) -> Option<&'a PdoMapping>,
     owners: &Owners,
-    taken: &HashMap<Place, String>,
+    taken: &HashMap<SignalPlace, String>,
     signals: &mut Vec<Signal>,
 ) -> Checked<()> {
     let named: HashSet<String> = signals.iter().map(|signal| signal.name.clone()).collect();

@@ -128,14 +128,14 @@ impl Search {
     /// End of the search: the edge is at `position`.
     fn edge(self, position: f64) -> Next {
         let direction = if self.enters { -self.side } else { self.side };
-        if self.index { Next::Stage(Stage::ToIndex(direction)) } else { Next::Home(position) }
+        if self.index { Next::Stage(HomingStage::ToIndex(direction)) } else { Next::Home(position) }
     }
 }
 
 /// State of homing mode.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Homing {
-    stage: Stage,
+    stage: HomingStage,
     /// Demand, in rad and rad/s, and the acceleration towards it.
     position: f64,
     velocity: f64,
@@ -148,7 +148,7 @@ pub(super) struct Homing {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Stage {
+enum HomingStage {
     /// Waits for the start bit.
     Waiting,
     /// Moves in this direction, to the switch; `turned`: it has met a limit switch.
@@ -165,12 +165,12 @@ enum Stage {
 
 /// Next stage, or the home.
 enum Next {
-    Stage(Stage),
+    Stage(HomingStage),
     Home(f64),
     Failed,
 }
 
-impl Stage {
+impl HomingStage {
     fn by_method(method: i8) -> Self {
         match method {
             33 => Self::ToIndex(-1.0),
@@ -239,7 +239,7 @@ impl Homing {
     /// before.
     pub(super) fn at(position: f64, velocity: f64, attained: bool) -> Self {
         Self {
-            stage: Stage::Waiting,
+            stage: HomingStage::Waiting,
             position,
             velocity,
             acceleration: 0.0,
@@ -279,23 +279,23 @@ impl Homing {
     ) -> Option<f64> {
         let mut home = None;
         self.stage = match self.stage {
-            Stage::Waiting if start => {
+            HomingStage::Waiting if start => {
                 (self.attained, self.failed) = (false, false);
-                let stage = Stage::by_method(settings.method);
+                let stage = HomingStage::by_method(settings.method);
                 // Methods 35 and 37 are over before they begin.
-                home = (stage == Stage::Over).then_some(position);
+                home = (stage == HomingStage::Over).then_some(position);
                 stage
             }
-            _ if !start => Stage::Waiting,
+            _ if !start => HomingStage::Waiting,
             stage => match stage.step(switches, self.before, position) {
                 Next::Stage(stage) => stage,
                 Next::Home(found) => {
                     home = Some(found);
-                    Stage::Over
+                    HomingStage::Over
                 }
                 Next::Failed => {
                     self.failed = true;
-                    Stage::Over
+                    HomingStage::Over
                 }
             },
         };

@@ -54,7 +54,7 @@ enum Link {
 }
 
 /// Results computed of a bus.
-struct Found {
+struct BusFound {
     robot: RobotConfig,
     network: Network,
     /// The same with a SubDevice missing.
@@ -65,7 +65,7 @@ struct Found {
     ways: Vec<(&'static str, Way)>,
 }
 
-impl Found {
+impl BusFound {
     fn period_ns(&self) -> u64 {
         nanoseconds(self.robot.cycle.period)
     }
@@ -100,7 +100,7 @@ pub(super) fn analyse(path: &Path, options: Options, json: bool) -> Result<(), F
     let spread = Network { frames: frames.spread, ..network.clone() };
     let computing_ns = nanoseconds(options.computing);
     let ways = ways(&robot, &network, computing_ns);
-    let found = Found { robot, network, spread, rate, computing_ns, ways };
+    let found = BusFound { robot, network, spread, rate, computing_ns, ways };
     if json {
         output::print(format_args!("{}\n", words::json(&found)))?;
     } else {

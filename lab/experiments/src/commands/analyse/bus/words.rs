@@ -7,12 +7,12 @@ use robot::FrameOrder;
 use schedulability::bus::{LinkRate, Network, Range, frame_bytes, wire_time_ns};
 use serde_json::{Value, json};
 
-use super::Found;
+use super::BusFound;
 use crate::commands::analyse::time;
 use cli::words::sub_device_count;
 
 /// Numbers, table, verdict.
-pub(super) fn text(file: &str, found: &Found) -> String {
+pub(super) fn text(file: &str, found: &BusFound) -> String {
     let network = &found.network;
     let period = found.period_ns();
     let mut text = format!(
@@ -83,7 +83,7 @@ pub(super) fn text(file: &str, found: &Found) -> String {
 }
 
 /// One object.
-pub(super) fn json(found: &Found) -> Value {
+pub(super) fn json(found: &BusFound) -> Value {
     let network = &found.network;
     let bytes = |network: &Network| network.frames.iter().map(|&it| frame_bytes(it)).collect::<Vec<_>>();
     let ways: Vec<Value> = found
@@ -118,7 +118,7 @@ pub(super) fn json(found: &Found) -> Value {
     })
 }
 
-fn order(found: &Found) -> &'static str {
+fn order(found: &BusFound) -> &'static str {
     match found.robot.cycle.frame_order {
         FrameOrder::ReplyOfLastCycle => "working with the reply of the last cycle",
         FrameOrder::WaitForReply => "waiting for the reply",

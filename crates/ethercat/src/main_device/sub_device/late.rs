@@ -9,16 +9,16 @@ use crate::register::sii_interface::CONFIGURATION;
 use crate::register::{self, FmmuDirection, SyncManager, dc};
 use crate::sii::SyncManagerUse;
 
-use super::barrier::BarrierState;
-use super::bring_up;
-use super::clock::ClockSetting;
-use super::configuration::{ProcessDataSource, SubDeviceConfiguration};
-use super::error::SubDeviceError;
-use super::layout::{Piece, Share};
-use super::outline::{Outline, PdoDigest};
-use super::plan::{self, Action, Latched, Reading};
-use super::sub_device::SubDevice;
-use super::watchdogs;
+use super::super::barrier::BarrierState;
+use super::super::bring_up;
+use super::super::clock::ClockSetting;
+use super::super::configuration::{ProcessDataSource, SubDeviceConfiguration};
+use super::super::error::SubDeviceError;
+use super::super::layout::{Piece, Share};
+use super::super::outline::{Outline, PdoDigest};
+use super::super::plan::{self, Action, LONGEST_PART, Latched, Part, Reading};
+use super::super::watchdogs;
+use super::SubDevice;
 
 /// Number of a SyncManager that only the SII has: the first of its use.
 const BY_ITS_USE: u8 = u8::MAX;
@@ -27,7 +27,7 @@ const UNKNOWN: SyncManager = SyncManager { physical_address: 0, length: 0, contr
 
 /// Process data of one SubDevice, and the data it needs.
 #[derive(Clone, Debug)]
-pub(super) struct Late {
+pub(in crate::main_device) struct Late {
     parts: Vec<Mapped>,
     needs_coe: bool,
     describes_pdos: bool,
@@ -50,27 +50,11 @@ struct Mapped {
     sync_manager: SyncManager,
 }
 
-/// A write of bytes that follow from the SII.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part {
-    StopSync,
-    ClearFmmus,
-    ClearSyncManagers,
-    /// Resets the filters of its clock.
-    StartClock,
-    Mailbox,
-    SyncManager(u8),
-    Fmmu(u8),
-}
-
-/// Bytes of the longest of them: 16 FMMUs.
-pub(super) const LONGEST_PART: usize = 256;
-
 /// SyncManagers that are read back.
 const READ_BACK: u8 = 8;
 
 /// The shares of an absent SubDevice, as far as its mapping is known.
-pub(super) fn shares(
+pub(in crate::main_device) fn shares(
     it: &SubDevice,
     configured: &SubDeviceConfiguration,
 ) -> Result<Vec<(u8, SyncManager, Share)>, SubDeviceError> {
@@ -108,7 +92,7 @@ pub(super) fn shares(
 }
 
 impl Late {
-    pub(super) fn new(
+    pub(in crate::main_device) fn new(
         in_use: &[(u8, SyncManager, Share)],
         pieces: &[&Piece],
         configuration: &SubDeviceConfiguration,
@@ -134,7 +118,7 @@ impl Late {
 
 impl SubDevice {
     /// Takes its mailbox and SyncManagers from its SII.
-    pub(super) fn learn(&mut self, outline: &Outline) -> Result<(), SubDeviceError> {
+    pub(in crate::main_device) fn learn(&mut self, outline: &Outline) -> Result<(), SubDeviceError> {
         let (has_clock, information) = (self.has_clock(), self.information);
         let Some(late) = &mut self.late else { return Ok(()) };
         self.mailbox = bring_up::declared(outline.mailbox(), outline.protocols())?;
@@ -192,7 +176,7 @@ impl SubDevice {
     }
 
     /// True if an action of its plan concerns it, as far as is known of it.
-    pub(super) fn is_concerned(&self, action: &Action) -> bool {
+    pub(in crate::main_device) fn is_concerned(&self, action: &Action) -> bool {
         // Without CoE it uses the PDOs of its SII.
         if let Action::Download(_) | Action::Verify { .. } | Action::SkipIfMapped { .. } = action {
             return self.mailbox.is_some_and(|mailbox| mailbox.coe);
@@ -220,7 +204,11 @@ impl SubDevice {
 
 impl Part {
     /// Its register, and its bytes in `data`; returns the number of bytes, too.
-    pub(super) fn write(self, it: &SubDevice, data: &mut [u8; LONGEST_PART]) -> (u16, usize) {
+    pub(in crate::main_device) fn write(
+        self,
+        it: &SubDevice,
+        data: &mut [u8; LONGEST_PART],
+    ) -> (u16, usize) {
         let counted =
             |count: u8, length: u16| (usize::from(count) * usize::from(length)).clamp(1, LONGEST_PART);
         let mapped = |number: u8| it.late.as_ref().and_then(|late| late.parts.get(usize::from(number)));
@@ -260,7 +248,11 @@ impl Part {
 }
 
 /// From any state to Op: for a SubDevice of which only the identity is known.
-pub(super) fn plan(it: &SubDevice, late: &Late, configuration: &SubDeviceConfiguration) -> Vec<Action> {
+pub(in crate::main_device) fn plan(
+    it: &SubDevice,
+    late: &Late,
+    configuration: &SubDeviceConfiguration,
+) -> Vec<Action> {
     let part = Action::Part;
     let mut plan = vec![
         Action::RequestState(AlState::Init),

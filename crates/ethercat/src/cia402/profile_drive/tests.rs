@@ -1,4 +1,7 @@
-use super::super::State;
+use super::super::drive::homing::ANSWER_CYCLES;
+use super::super::profile::Change;
+use super::super::state::State;
+use super::super::word::{Controlword, Statusword};
 use super::*;
 
 const ENABLED: u16 = 0x0237;

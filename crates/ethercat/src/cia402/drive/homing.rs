@@ -5,9 +5,9 @@
 //! and 13 of the statusword show its progress; then 0x6060 requests the cyclic mode again. Both
 //! mode objects have to be in the process data: nothing here waits for a mailbox.
 
-use super::drive::{DriveInput, REST_CYCLES, Request};
-use super::mode::ModeOfOperation;
-use super::word::{Controlword, Statusword};
+use super::super::mode::ModeOfOperation;
+use super::super::word::{Controlword, Statusword};
+use super::{DriveInput, REST_CYCLES, Request};
 
 /// State of a drive's homing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,12 +28,12 @@ pub enum HomingProgress {
 /// The homing of one drive, one step a cycle while it is in Operation enabled.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Homing {
-    stage: Stage,
+    stage: HomingStage,
     progress: HomingProgress,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Stage {
+enum HomingStage {
     #[default]
     Idle,
     /// Mode 6 is requested and not shown yet.
@@ -58,12 +58,12 @@ const COMPLETED: u16 = Statusword::TARGET_REACHED | Statusword::HOMING_ATTAINED;
 
 impl Homing {
     pub(super) fn begin(&mut self) {
-        *self = Self { stage: Stage::Entering, progress: HomingProgress::Running };
+        *self = Self { stage: HomingStage::Entering, progress: HomingProgress::Running };
     }
 
     /// True if the drive controls the axis, or is about to take or to return it.
     pub(super) fn is_active(&self) -> bool {
-        self.stage != Stage::Idle
+        self.stage != HomingStage::Idle
     }
 
     pub(super) const fn progress(&self) -> HomingProgress {
@@ -73,8 +73,10 @@ impl Homing {
     /// Value of 0x6060.
     pub(super) fn mode(&self, cyclic: ModeOfOperation) -> ModeOfOperation {
         match self.stage {
-            Stage::Idle | Stage::Leaving => cyclic,
-            Stage::Entering | Stage::Searching { .. } | Stage::Stopping { .. } => ModeOfOperation::Homing,
+            HomingStage::Idle | HomingStage::Leaving => cyclic,
+            HomingStage::Entering | HomingStage::Searching { .. } | HomingStage::Stopping { .. } => {
+                ModeOfOperation::Homing
+            }
         }
     }
 
@@ -83,8 +85,8 @@ impl Homing {
         if self.progress == HomingProgress::Running {
             self.progress = why;
             self.stage = match self.stage {
-                Stage::Idle | Stage::Leaving => Stage::Idle,
-                _ => Stage::Stopping { cycles: 0 },
+                HomingStage::Idle | HomingStage::Leaving => HomingStage::Idle,
+                _ => HomingStage::Stopping { cycles: 0 },
             };
         }
     }
@@ -92,7 +94,7 @@ impl Homing {
     /// The drive has left Operation enabled, which ends homing.
     pub(super) fn end(&mut self) {
         self.give_up(HomingProgress::Interrupted);
-        self.stage = Stage::Idle;
+        self.stage = HomingStage::Idle;
     }
 
     /// One cycle in Operation enabled: the bits to set in the controlword, in addition to the bits
@@ -109,46 +111,46 @@ impl Homing {
         }
         let shown = input.statusword.0 & BITS;
         self.stage = match self.stage {
-            Stage::Entering if input.mode == Some(ModeOfOperation::Homing) => {
-                Stage::Searching { before: Some(shown), cycles: 0 }
+            HomingStage::Entering if input.mode == Some(ModeOfOperation::Homing) => {
+                HomingStage::Searching { before: Some(shown), cycles: 0 }
             }
-            Stage::Searching { before, cycles } => self.search(input, shown, before, cycles),
-            Stage::Stopping { cycles } => {
+            HomingStage::Searching { before, cycles } => self.search(input, shown, before, cycles),
+            HomingStage::Stopping { cycles } => {
                 let rests = rests || input.statusword.target_reached();
                 let cycles = if rests { cycles + 1 } else { 0 };
-                if cycles < REST_CYCLES { Stage::Stopping { cycles } } else { Stage::Leaving }
+                if cycles < REST_CYCLES { HomingStage::Stopping { cycles } } else { HomingStage::Leaving }
             }
-            Stage::Leaving if input.mode == Some(cyclic) => {
+            HomingStage::Leaving if input.mode == Some(cyclic) => {
                 if self.progress == HomingProgress::Running {
                     self.progress = HomingProgress::Attained;
                 }
-                Stage::Idle
+                HomingStage::Idle
             }
             stage => stage,
         };
         match self.stage {
-            Stage::Searching { .. } => Controlword::HOMING_OPERATION_START,
-            Stage::Stopping { .. } if request == Request::Enable => Controlword::HALT_BIT,
+            HomingStage::Searching { .. } => Controlword::HOMING_OPERATION_START,
+            HomingStage::Stopping { .. } if request == Request::Enable => Controlword::HALT_BIT,
             _ => 0,
         }
     }
 
-    fn search(&mut self, input: &DriveInput, shown: u16, before: Option<u16>, cycles: u32) -> Stage {
+    fn search(&mut self, input: &DriveInput, shown: u16, before: Option<u16>, cycles: u32) -> HomingStage {
         if input.mode != Some(ModeOfOperation::Homing) {
             // Its bits mean something else now.
             self.progress = HomingProgress::Failed;
-            return Stage::Stopping { cycles: 0 };
+            return HomingStage::Stopping { cycles: 0 };
         }
         let cycles = cycles.saturating_add(1);
         let before = before.filter(|&before| before == shown && cycles < ANSWER_CYCLES);
         let answered = before.is_none();
         if answered && shown & Statusword::HOMING_ERROR != 0 {
             self.progress = HomingProgress::Failed;
-            Stage::Stopping { cycles: 0 }
+            HomingStage::Stopping { cycles: 0 }
         } else if answered && shown == COMPLETED {
-            Stage::Leaving
+            HomingStage::Leaving
         } else {
-            Stage::Searching { before, cycles }
+            HomingStage::Searching { before, cycles }
         }
     }
 }

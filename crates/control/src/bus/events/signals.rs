@@ -1,0 +1,75 @@
+//! Events of forced signals, in words.
+
+use std::time::Duration;
+
+use ipc::bus::Happening as Reported;
+use ipc::bus::Severity::{Ok as Good, Warning};
+use ipc::force::Client;
+use types::number::Rounded;
+use types::signal::Value;
+use types::time::span;
+
+use super::Described;
+use super::requests::client;
+use crate::bus::names::{MOST_NAMED, PartNames};
+use crate::observer::{CycleEvent, Happening};
+use crate::signal::ReleaseReason;
+
+/// A signal is forced by a client.
+pub(super) fn forced(signal: &str, value: Value, time: Duration, by: Client) -> Described {
+    let Client { user, process } = by;
+    let for_ns = types::time::nanoseconds(time);
+    let what = Reported::SignalForced { signal: signal.to_string(), value, for_ns, user, process };
+    let forced = match value {
+        Value::Real(value) => Rounded(value).to_string(),
+        value => value.to_string(),
+    };
+    let sentence =
+        format!("signal \"{signal}\" is forced to {forced} for {}, by {}", span(time), client(by));
+    (what, Warning, sentence)
+}
+
+/// A signal is no longer forced, nor are the signals of `others`.
+pub(super) fn released(
+    signal: &str,
+    reason: ReleaseReason,
+    after: u64,
+    others: &[CycleEvent],
+    names: &PartNames,
+) -> Described {
+    let by = match reason {
+        ReleaseReason::Request(by) => Some(by),
+        _ => None,
+    };
+    let (signals, are) = signals_are(signal, others);
+    let lasted = if others.is_empty() { format!(" after {}", names.cycles(after)) } else { String::new() };
+    let why =
+        by.map_or_else(|| reason.words().to_owned(), |by| format!("{} by {}", reason.words(), client(by)));
+    let what = Reported::SignalReleased {
+        signal: signal.to_string(),
+        reason: reason.words().to_owned(),
+        after,
+        user: by.map(|by| by.user),
+        process: by.map(|by| by.process),
+    };
+    (what, Good, format!("{signals} {are} no longer forced{lasted}: {why}"))
+}
+
+/// The released signal, and the signals of similar events.
+fn signals_are(first: &str, others: &[CycleEvent]) -> (String, &'static str) {
+    let names = others.iter().filter_map(|other| match &other.what {
+        Happening::SignalReleased { signal, .. } => Some(&**signal),
+        _ => None,
+    });
+    let quoted = |name: &str| format!("\"{name}\"");
+    match others.len() {
+        0 => (format!("signal {}", quoted(first)), "is"),
+        more if more >= MOST_NAMED => {
+            (format!("{} signals, the first {},", more + 1, quoted(first)), "are")
+        }
+        _ => {
+            let all: Vec<String> = [first].into_iter().chain(names).map(quoted).collect();
+            (format!("signals {}", all.join(", ")), "are")
+        }
+    }
+}
