@@ -10,8 +10,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use ethercat::cia402::State;
+use ethercat::cia402::{CyclicMode, State};
 use ethercat::pdo::PdoField;
+use ethercat::sii::Identity;
 use ethercat_linux::link::{Capture, DirectLink, FaultRates, Faults, Faulty, Link, SimulatedLink};
 use ipc::bus::{Backend, Service, Ticket};
 use ipc::client::Client;
@@ -22,12 +23,15 @@ use onbeat_control::signal::{Input, Io, SignalError, Signals};
 use onbeat_control::stop::StopHandle;
 use rt::clock::{BusClock, Clock, MonotonicClock, VirtualClock};
 use simulator::application::servo::default_mapping;
+use simulator::application::sii::digital_outputs;
+use simulator::application::{DigitalOutputs, Wires};
+use simulator::{EscDescription, Segment, SubDevice};
 use testkit::{CountingAllocator, allocations};
 use types::signal::{Flow, OutputBehaviour, Writer};
 use types::{Signal, Value, ValueType};
 
 use support::{
-    IpcFolder, PERIOD, Peers, Servant, cycle_in_bus_time, cycle_of, ipc_with, rules, segment, supervised,
+    IpcFolder, PERIOD, Peers, Servant, cycle_in_bus_time, cycle_of, ipc_with, rules, servo, supervised,
 };
 
 #[global_allocator]
@@ -167,8 +171,8 @@ fn run(order: FrameOrder, in_bus_time: bool, leaks: bool) -> (u64, u64) {
     let faults = Faults { requests: FaultRates::default(), replies: rates, seed: 1 };
     let bus = in_bus_time.then(|| VirtualClock::at(MonotonicClock.now()));
     let simulated: Box<dyn Link + Send> = match &bus {
-        Some(bus) => Box::new(DirectLink::new(segment(6), bus.clone(), Duration::from_micros(20))),
-        None => Box::new(SimulatedLink::new(segment(6))),
+        Some(bus) => Box::new(DirectLink::new(segment(), bus.clone(), Duration::from_micros(20))),
+        None => Box::new(SimulatedLink::new(segment())),
     };
     let clock = bus.clone().map_or(BusClock::Host, BusClock::Simulated);
     let link = Faulty::with_clock(simulated, faults, clock);
@@ -235,7 +239,19 @@ fn run(order: FrameOrder, in_bus_time: bool, leaks: bool) -> (u64, u64) {
     (allocations::calls() - before, CYCLES.load(Ordering::Relaxed))
 }
 
-/// An input and an output of each drive, and one that is commanded from outside.
+/// Six drives, and a terminal with six bytes of digital outputs.
+fn segment() -> Segment {
+    let drive = |position: u8| {
+        let (drive, sii) = servo(CyclicMode::Position, |it| it.initial_position = position.into());
+        SubDevice::new(EscDescription::default(), sii, Box::new(drive))
+    };
+    let sii = digital_outputs(Identity::default(), "lamps", 48).image().emit();
+    let lamps = DigitalOutputs::new(48, Wires::new()).unwrap();
+    let terminal = SubDevice::new(EscDescription::default(), sii, Box::new(lamps));
+    Segment::new((0..6).map(drive).chain([terminal]).collect())
+}
+
+/// An input and an output of each drive, and a byte of the terminal that is commanded from outside.
 fn signals() -> Vec<Signal> {
     let mapping = default_mapping();
     let (status, control) = (mapping.input(0x6041, 0).unwrap(), mapping.output(0x6040, 0).unwrap());
@@ -243,20 +259,20 @@ fn signals() -> Vec<Signal> {
         name: name.to_owned(),
         sub_device,
         bit_offset: field.bit_offset,
-        value_type: ValueType::Unsigned(16),
+        value_type: ValueType::Unsigned(field.bit_length as u8),
         unit: String::new(),
         scaling: None,
         range: matches!(flow, Flow::Output(_)).then_some((0.0, 250.0)),
         flow,
     };
-    let torque = mapping.output(0x6071, 0).unwrap();
     let outside = OutputBehaviour { writer: Writer::Outside, ..OutputBehaviour::default() };
     let taken = || Flow::Taken("an axis".to_owned());
     let of = |drive| {
+        let lamps = PdoField { bit_offset: 8 * drive, bit_length: 8 };
         [
             signal("statusword", drive, status, Flow::Input),
             signal("controlword", drive, control, taken()),
-            signal("torque", drive, torque, Flow::Output(outside)),
+            signal("lamps", 6, lamps, Flow::Output(outside)),
         ]
     };
     (0..6).flat_map(of).collect()

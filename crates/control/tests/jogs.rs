@@ -3,8 +3,6 @@
 //! commands have their stamps from it: a busy computer makes no command stale.
 use crate::support;
 
-mod held_key;
-mod not_homed;
 mod torque;
 
 use std::sync::Arc;

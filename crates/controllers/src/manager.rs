@@ -20,11 +20,9 @@
 //!   controller that moves without commands, such as a sinusoid, moves them again. The
 //!   drive of an unreferenced axis stays as it is until *enable*.
 
-mod modes;
 mod orders;
 mod requests;
 mod rest;
-mod unreferenced;
 
 use control::controller::{
     AcceptedRequest, AxisCommand, AxisReport, Controller, ControllerOutput, CycleInfo, ExternalCommand,
@@ -38,7 +36,7 @@ use ipc::state::NO_CONTROLLER;
 use motion::supervision::{STANDS, StopReason};
 use motion::{AxisPhase, AxisSetpoint, Radians, RadiansPerSecond};
 
-use self::modes::changes_modes;
+use self::orders::changes_modes;
 use self::requests::{ANSWER_CYCLES, Doing, FAULT_TIME, Job};
 use crate::axis::elapsed;
 use crate::base::BaseController;

@@ -7,7 +7,6 @@ mod manager_troubles;
 mod requests;
 mod rig;
 mod start_requests;
-mod stop_requests;
 mod tools;
 mod trajectories;
 mod trajectory_troubles;

@@ -7,7 +7,6 @@ pub mod barriers;
 pub mod configuration;
 pub(crate) mod controller;
 pub mod findings;
-mod frames;
 pub(crate) mod ipc;
 pub mod link;
 pub mod names;

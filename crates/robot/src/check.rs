@@ -3,26 +3,17 @@
 mod axis;
 mod body;
 mod brake;
-mod bus;
-mod clock;
+pub(crate) mod bus;
 mod controller;
-mod counts;
 mod cycle;
-mod encoder;
-mod frame;
 mod homing;
 mod interlock;
-mod ipc;
-mod jog;
 mod peripheral;
 mod presence;
 mod repeat;
 mod sensor;
 pub(crate) mod signal;
 mod simulation;
-mod stops;
-mod topology;
-pub(crate) mod watchdog;
 
 use std::ops::Range;
 
@@ -31,14 +22,14 @@ use crate::value::Spanned;
 use crate::error::Problem;
 pub(crate) use crate::error::{Checked, unknown_name};
 use crate::field;
+use crate::field::Place;
 use crate::model::{RobotConfig, SubDevice};
-use crate::place::Place;
 
 /// Completes the robot of `file`, or returns the first problem.
 pub(crate) fn robot(robot: &mut RobotConfig, file: Place<'_>) -> Checked<()> {
     let RobotConfig { cycle, bus, axes, signals, .. } = robot;
     cycle::cycle(cycle, file.key("cycle"))?;
-    clock::followed(cycle, bus.distributed_clocks, file.key("cycle"))?;
+    cycle::followed(cycle, bus.distributed_clocks, file.key("cycle"))?;
     bus::bus(bus, &robot.device, cycle, file.key("bus"))?;
     axis::axes(axes, bus, cycle, file.key("axis"))?;
     robot.interlocks = interlock::interlocks(&robot.interlock_keys, bus, axes, file.key("interlock"))?;
@@ -47,11 +38,11 @@ pub(crate) fn robot(robot: &mut RobotConfig, file: Place<'_>) -> Checked<()> {
     robot.base.iter_mut().try_for_each(|base| body::base(base, axes, file.key("base")))?;
     robot.arm.iter_mut().try_for_each(|arm| body::arm(arm, axes, file.key("arm")))?;
     let entries = file.key("frame");
-    frame::frames(&mut robot.frames, robot.base.as_ref(), axes, robot.arm.is_some(), entries)?;
+    body::frames(&mut robot.frames, robot.base.as_ref(), axes, robot.arm.is_some(), entries)?;
     let parts = controller::Parts { axes, base: robot.base.as_ref(), arm: robot.arm.as_ref(), cycle };
     controller::controllers(&mut robot.controllers, parts, file.key("controller"))?;
     controller::modes_of_axes(axes, &robot.controllers, bus, file.key("controller"))?;
-    ipc::ipc(&mut robot.ipc, &robot.name, file.key("ipc"))?;
+    peripheral::ipc(&mut robot.ipc, &robot.name, file.key("ipc"))?;
     let entries = file.key("peripheral");
     peripheral::peripherals(&mut robot.peripherals, axes, &robot.controllers, &robot.ipc, entries)?;
     signal::signals(robot, |position| robot.bus.sub_devices[position].explicit_mapping()).map(|_| ())

@@ -5,9 +5,9 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::check::Checked;
+use crate::error::nearest;
 use crate::error::unknown_word;
 use crate::model::{BUS_KEYS, DEVICE_KEYS, SubDevice};
-use crate::nearest::nearest;
 use crate::value;
 
 /// The tables of a robot file in which SubDevices have all their properties, and controllers are a

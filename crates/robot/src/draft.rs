@@ -24,10 +24,9 @@
 //! |---|---|
 //! | `found` | a SubDevice as it was found, and the objects to ask it for |
 //! | `names` | names of types and SubDevices |
-//! | `device` | `[device.NAME]` |
+//! | `device` | `[device.NAME]`, and `outage_time` for their axes |
 //! | `process_data` | PDOs of a drive, and the mode they allow |
 //! | `axis` | `[[axis]]` |
-//! | `outage` | `outage_time`, with the distance that an axis moves without frames |
 //! | `signals` | `[[signal]]` |
 //! | `text` | rows, numbers and quotes |
 
@@ -35,7 +34,6 @@ mod axis;
 mod device;
 mod found;
 mod names;
-mod outage;
 mod process_data;
 mod signals;
 mod text;
@@ -224,7 +222,7 @@ impl<'a> Draft<'a> {
             let axes = self.axis_mode(position).map_or(&[][..], |_| &self.devices[position].axes[..]);
             axes.iter().map(move |axis| (self.axis_name(position, *axis), &self.found[position], *axis))
         };
-        outage::rows(&(0..self.found.len()).flat_map(of).collect::<Vec<_>>(), period)
+        device::outage_rows(&(0..self.found.len()).flat_map(of).collect::<Vec<_>>(), period)
     }
 
     fn name(&self, position: usize) -> String {

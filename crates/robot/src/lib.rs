@@ -24,9 +24,8 @@
 //! | module | contents |
 //! |---|---|
 //! | [`model`] | the keys of a robot file, each of the type it is used as |
-//! | `field` | values that are refused alone |
+//! | `field` | values that are refused alone; places of values in the text |
 //! | `devices` | properties that SubDevices take over |
-//! | `place` | places of values in the text |
 //! | `value` | a table as a value of the model |
 //! | `check` | values that are refused together: the first problem found |
 //! | `mend` | all problems of a file |
@@ -47,8 +46,6 @@ mod error;
 mod field;
 mod mend;
 pub mod model;
-mod nearest;
-mod place;
 #[cfg(feature = "task-set")]
 pub mod task_set;
 mod value;
@@ -58,17 +55,16 @@ use std::io::{self, Read};
 use std::path::Path;
 
 pub use barrier::{BarrierSource, DriveBarrier};
-pub use error::FileError;
+pub use error::{FileError, nearest};
 pub use field::is_unseen;
 pub use model::*;
-pub use nearest::nearest;
 
 use sha2::{Digest, Sha256};
 use toml::Spanned;
 use toml::de::DeTable;
 
 use crate::error::Problem;
-use crate::place::Place;
+use crate::field::Place;
 
 /// Text of the file at `path`, a regular one of 16 MiB at most.
 ///

@@ -9,7 +9,6 @@
 mod access;
 mod changes;
 mod clock;
-mod description;
 mod distributed_clock;
 mod fmmu;
 mod kind;
@@ -30,9 +29,9 @@ use ethercat::register::{self, dc, dl};
 use ethercat::time::Instant;
 
 pub(crate) use changes::Changes;
-pub use description::EscDescription;
 pub use distributed_clock::Oscillator;
 pub(crate) use distributed_clock::SyncSignal;
+pub use kind::EscDescription;
 
 pub(crate) use memory::{Combine, FIRST_SHARED};
 pub(crate) use sync_manager::{Kind, SyncManagerUnit};

@@ -11,7 +11,6 @@
 //! VLAN tags counts as another protocol.
 
 mod dispatch;
-mod schedule;
 mod stations;
 mod topology;
 
@@ -29,7 +28,7 @@ pub use topology::{Attachment, CABLE_DELAY, TopologyError};
 
 use crate::esc::Changes;
 use crate::sub_device::SubDevice;
-use schedule::Schedule;
+use stations::Schedule;
 use topology::{Loop, Route, Topology};
 
 /// SubDevices and the cables between them.

@@ -14,7 +14,7 @@ use onbeat_simulator::application::{
 };
 use onbeat_simulator::coe::DeviceDescription;
 use onbeat_simulator::{EscDescription, SubDevice, TerminalModel};
-use rig::real::real;
+use rig::real;
 use rig::{PERIOD, Rig, described, to_op};
 
 const TERMINALS: [TerminalModel; 7] = [

@@ -10,7 +10,7 @@ use ethercat::main_device::{BringUpPhase, Event, MainDevice, ProcessDataSource, 
 use ethercat::time::Instant;
 use onbeat_simulator::application::servo::default_mapping;
 
-use rig::stamped::{STEP, stamp_of, stamped};
+use rig::devices::{STEP, stamp_of, stamped};
 use rig::wire::{Expected, Faults, Wire};
 use rig::{PERIOD, Replies, Rig, described, drives, to_op};
 

@@ -14,7 +14,7 @@ use onbeat_simulator::application::servo::{SIMULATION, default_mapping};
 use testkit::CountingAllocator;
 use testkit::allocations::{self, watched};
 
-use rig::echo::echo;
+use rig::devices::echo;
 use rig::{PERIOD, Rig, described, drives};
 
 #[global_allocator]

@@ -86,7 +86,7 @@ fn what_was_written_to_objects_is_gone_with_the_power() {
 // feature(simulator): power loss, stuck mailbox, refused state, another EEPROM, watchdog, clock jump on demand
 #[test]
 fn a_stuck_mailbox_takes_one_request_and_answers_none() {
-    let image = with_coe(DRIVE, "device", rig::stamped::stamped_mapping(1, 1)).image();
+    let image = with_coe(DRIVE, "device", rig::devices::stamped_mapping(1, 1)).image();
     let device = GenericDevice::from_sii(&image).expect("a mapping that fits");
     let mut bus = Bus::line(vec![SubDevice::from_sii(&image.emit(), Box::new(device))]);
     bus.sync_manager(0, 0, SyncManager::CONTROL_MAILBOX_OUT, 0x1000, 128);

@@ -15,8 +15,8 @@ use onbeat_simulator::application::sii::pdos;
 use onbeat_simulator::application::{GenericDevice, ServoDescription, ServoDrive};
 use onbeat_simulator::{EscDescription, SubDevice};
 
-use rig::echo::{echo, echo_on};
-use rig::real::real;
+use rig::devices::{echo, echo_on};
+use rig::real;
 use rig::{Rig, described, drive, drives, to_op};
 
 /// Refuses LRW.

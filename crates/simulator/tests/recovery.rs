@@ -20,7 +20,7 @@ use onbeat_simulator::application::servo::default_mapping;
 use onbeat_simulator::application::sii::with_coe;
 use proptest::prelude::*;
 
-use rig::numbered::numbered;
+use rig::devices::numbered;
 use rig::{DRIVE, PERIOD, Rig, described, drives, to_op};
 
 /// Cycles in which any of them is back, on either way.

@@ -1,7 +1,7 @@
 //! EEPROM access through the ESC, as by a MainDevice (ESC data sheet, section II, 2.12), with the
 //! images of real SubDevices where they are available.
-
-use crate::bus;
+//!
+//! Applications built from the SII images of real devices.
 
 use core::time::Duration;
 use std::sync::{Arc, Mutex};
@@ -9,11 +9,18 @@ use std::sync::{Arc, Mutex};
 use bus::{Bus, sii};
 use ethercat::al::AlState;
 use ethercat::register::{self, Fmmu, FmmuDirection, sii_interface};
+use ethercat::sdo_abort::AbortCode;
 use ethercat::sii::Image;
 use ethercat::time::Instant;
 use ethercat::wire::{Address, Command};
-use onbeat_simulator::application::{Application, NoApplication, ProcessDataLengths};
+use onbeat_simulator::application::{
+    Application, GenericDevice, NoApplication, ProcessDataLengths, ServoDescription, ServoDrive,
+    StateChange,
+};
 use onbeat_simulator::{EscDescription, SubDevice};
+
+use crate::bus;
+use crate::rig::real as parsed_image;
 
 /// Runs one command and returns the status after it.
 fn command(bus: &mut Bus, position: u16, address: u32, request: u16) -> u16 {
@@ -149,4 +156,48 @@ fn an_el2004_behind_an_ek1100_shows_its_outputs_in_op() {
     bus.wait(110);
     assert_eq!(*shown.lock().unwrap(), None);
     assert_eq!(bus.al_status(1), (8, 0));
+}
+
+fn lengths(outputs: usize, inputs: usize) -> ProcessDataLengths {
+    ProcessDataLengths { outputs, inputs }
+}
+
+// feature(simulator): SubDevices from real SII images
+#[test]
+fn the_akd_drive_has_its_own_pdos_and_takes_another_assignment() {
+    let Some(image) = parsed_image("akd.bin") else { return };
+    let description = ServoDescription::from_sii(&image);
+    let mut drive = ServoDrive::new(&description).expect("the servo drive has the AKD's objects");
+    assert_eq!(drive.process_data_lengths(), lengths(6, 6));
+    let assign = |drive: &mut ServoDrive, index, pdo: u16| {
+        let [low, high] = pdo.to_le_bytes();
+        drive.dictionary_mut().download_complete(index, 0, &[1, 0, low, high], AlState::PreOp)
+    };
+    // Target position, controlword, torque offset; and the cyclic inputs with ten objects.
+    assert_eq!(assign(&mut drive, 0x1C12, 0x1724), Ok(()));
+    assert_eq!(assign(&mut drive, 0x1C13, 0x1B20), Ok(()));
+    assert_eq!(assign(&mut drive, 0x1C13, 0x1B27), Err(AbortCode::NO_OBJECT));
+    assert_eq!(drive.process_data_lengths(), lengths(8, 32));
+    let fixed = drive.dictionary_mut().download(0x1724, 0, &[0], AlState::PreOp);
+    assert_eq!(fixed, Err(AbortCode::READ_ONLY));
+    let dictionary = drive.dictionary_mut();
+    assert_eq!(dictionary.value(0x1018, 2), Some(i64::from(image.header.identity().product_code)));
+}
+
+// feature(simulator): SubDevices from real SII images
+#[test]
+fn terminals_hold_what_their_images_map() {
+    for (name, outputs) in [("ek1100.bin", 0), ("el2004.bin", 1), ("el2828.bin", 1), ("el2889.bin", 2)] {
+        let Some(image) = parsed_image(name) else { return };
+        let mut device = GenericDevice::from_sii(&image).expect("a terminal");
+        assert_eq!(device.process_data_lengths(), lengths(outputs, 0), "{name}");
+        let lengths = device.process_data_lengths();
+        let change = StateChange { from: AlState::PreOp, to: AlState::SafeOp, lengths, sync0: None };
+        device.enter(&change).expect("no terminal refuses");
+        device.step(Instant::EPOCH, Some(&vec![0xA5; outputs]), &mut []);
+        let values = image.outputs().into_iter().flat_map(|pdo| pdo.entries);
+        let values = values.filter_map(|entry| device.dictionary().value(entry.index, entry.sub_index));
+        let expected: Vec<_> = (0..8 * outputs).map(|bit| 0xA5 >> (bit % 8) & 1).collect();
+        assert_eq!(values.collect::<Vec<i64>>()[..], expected[..image.default_mapping().output_bits()]);
+    }
 }

@@ -21,7 +21,7 @@ use onbeat_simulator::segment::Attachment;
 use onbeat_simulator::{EscDescription, Segment, SubDevice};
 use proptest::prelude::*;
 
-use rig::numbered::{is_of, numbered, numbered_on, take_part, taken, write};
+use rig::devices::{is_of, numbered, numbered_on, take_part, taken, write};
 use rig::{PERIOD, Rig, described, to_op};
 
 /// Complete cycles that end the spread layout.

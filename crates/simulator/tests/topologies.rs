@@ -15,7 +15,7 @@ use onbeat_simulator::application::{Application, ProcessDataLengths, Sync0Event}
 use onbeat_simulator::segment::Attachment;
 use onbeat_simulator::{EscDescription, Oscillator, Segment, SubDevice};
 
-use rig::stamped::{STAMP, stamped_mapping};
+use rig::devices::{STAMP, stamped_mapping};
 use rig::wire::{Faults, Wire};
 use rig::{Rig, described};
 

@@ -22,7 +22,7 @@ use onbeat_simulator::application::{ServoDescription, ServoDrive};
 use onbeat_simulator::coe::DeviceDescription;
 use onbeat_simulator::sub_device::STEP;
 
-use rig::echo::echo;
+use rig::devices::echo;
 use rig::{DRIVE, PERIOD, Rig, described, drive, drives, to_op};
 
 fn watched(process_data_watchdog: Watchdog) -> SubDeviceConfiguration {
@@ -123,7 +123,7 @@ fn both_watchdogs_share_a_divider_and_are_exact() {
 
 #[test]
 fn sub_device_without_outputs_gets_no_watchdog() {
-    let mut rig = Rig::new(to_op(), vec![rig::parameters::parameters(), drive(1)]);
+    let mut rig = Rig::new(to_op(), vec![rig::devices::parameters(), drive(1)]);
     rig.run_up();
     assert!(!rig.main_device.sub_devices()[0].has_unwatched_outputs());
 }

@@ -1,4 +1,7 @@
 //! A controller in a separate process, from the user's point of view.
+//!
+//! A controller process that means harm, through the program: what the drives were sent is in the
+//! recording.
 
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -10,7 +13,7 @@ use ipc::controller::DriveRequest;
 use ipc::units::{Radians, RadiansPerSecond};
 use types::CyclicMode;
 
-use crate::common::{Running, alone, file, onbeat, run_alone};
+use crate::common::{Running, alone, file, finished, folder, onbeat, run_alone};
 
 fn socket(name: &str) -> PathBuf {
     std::env::temp_dir()
@@ -196,4 +199,175 @@ fn what_cannot_be_is_one_sentence() {
         "{}",
         ran.stderr
     );
+}
+
+const COUNTS: f64 = 1_048_576.0;
+
+const POSITION: f64 = 1.2;
+
+const VELOCITY: f64 = 4.0;
+
+const ACCELERATION: f64 = 20.0;
+
+/// Answers of one kind in a row, and resets of what they stopped at the begin of the next kind.
+const KIND: u64 = 500;
+
+const RESETS: u64 = 20;
+
+const CYCLES: u64 = 8 * KIND;
+
+/// The built-in robot with limits: four axes in csp, two in csv.
+fn robot() -> PathBuf {
+    let limits = "limits = { position = [-1.2, 1.2], velocity = 4.0, acceleration = 20.0, jerk = 400.0, torque = 4.8 }\n\
+                  encoder = \"multi_turn\"\nencoder_range = 4096";
+    let text = include_str!("../../../../examples/six-axis.toml");
+    let good = "limits = { velocity = 50.0, torque = 4.8 }";
+    assert_eq!(text.matches(good).count(), 2, "the six-axis robot has no `{good}`");
+    file(
+        "hostile-process.toml",
+        &text.replace(good, limits).replace("amplitude = 1.0 ", "amplitude = 0.9 "),
+    )
+}
+
+fn attached(ipc: &Path) -> Client {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    loop {
+        match Client::open(ipc) {
+            Ok(ipc) => return ipc,
+            Err(error) => assert!(Instant::now() < deadline, "{error}"),
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Answers until the cycle has ended. Returns the number of answers.
+fn answer(ipc: &Path) -> u64 {
+    let ipc = attached(ipc);
+    let modes: Vec<CyclicMode> = ipc.description().axes.iter().map(|axis| axis.mode.cyclic()).collect();
+    let mut controller = ipc.controller().expect("the role");
+    let mut held = vec![0.0; modes.len()];
+    let mut answers = 0;
+    while let Some(turn) = controller.wait() {
+        answers += 1;
+        let (kind, at) = (answers / KIND, answers % KIND);
+        let side = if answers % 2 == 0 { 1.0 } else { -1.0 };
+        // Looks like chance, and is the same in each run.
+        let chance = (answers * 7_919 % 1_009) as f64 / 1_009.0;
+        let slow_side = if (answers / 200) % 2 == 0 { 1.0 } else { -1.0 };
+        let axes = turn.request.axes.iter().zip(&mut turn.answer.axes).zip(&modes).zip(&mut held);
+        for (((axis, answer), mode), held) in axes {
+            let is_position = *mode == CyclicMode::Position;
+            let target = match kind {
+                _ if axis.phase != 2 => axis.target_position,
+                // To and fro by most of what a cycle allows.
+                0 | 1 if is_position => *held + 0.0035 * (side + 1.0) / 2.0,
+                0 | 1 => 3.9 * side,
+                2 => [5.0, -5.0, 1e300, -1e308, 0.0][(5.0 * chance) as usize],
+                3 if is_position => axis.target_position + 0.0075 * slow_side,
+                3 => 3.9 * slow_side,
+                4 => 1e9 * slow_side,
+                5 if at % 100 == 99 => f64::NAN,
+                _ if is_position => axis.target_position + 0.003 * (chance - 0.5),
+                _ => 8.0 * (chance - 0.5),
+            };
+            if axis.phase != 2 {
+                *held = axis.target_position;
+            }
+            let requests =
+                [DriveRequest::Enable, DriveRequest::Disable, DriveRequest::QuickStop, DriveRequest::Halt];
+            answer.request = Some(match kind {
+                _ if at < RESETS => DriveRequest::FaultReset,
+                6 => requests[(answers / 50 % 4) as usize],
+                _ => DriveRequest::Enable,
+            });
+            answer.target = Some(match is_position {
+                true => AxisTarget::Position(Radians(target)),
+                false => AxisTarget::Velocity(RadiansPerSecond(if axis.phase == 2 { target } else { 0.0 })),
+            });
+        }
+        turn.send();
+    }
+    answers
+}
+
+/// Rows of set-points in which a drive follows them, in runs of consecutive ones.
+fn followed(rows: &[(f64, f64, f64)]) -> Vec<Vec<f64>> {
+    let mut runs = vec![Vec::new()];
+    let mut before = None;
+    for &(cycle, controlword, target) in rows {
+        // Under a halt (bit 8) the drive brakes by itself.
+        let follows = controlword as u64 & 0x010F == 0x0F && target.is_finite();
+        if !follows || before.is_some_and(|before| cycle - before != 1.0) {
+            runs.push(Vec::new());
+        }
+        if follows {
+            runs.last_mut().expect("a run").push(target);
+        }
+        before = Some(cycle);
+    }
+    runs
+}
+
+// feature(ipc): a hostile controller process, through the program: set-points in the recording stay within position, velocity and acceleration
+#[test]
+fn a_hostile_process_keeps_every_limit_at_the_drives() {
+    let _alone = alone();
+    let folder = folder("hostile-process");
+    let (ipc, recording, csv) = (folder.join("ipc.sock"), folder.join("run.mcap"), folder.join("run.csv"));
+    let mut command = onbeat();
+    command.arg("run").arg(robot()).args(["--controller", "external", "--json", "--signals", "all"]);
+    command.args(["--cycles", &CYCLES.to_string(), "--record"]).arg(&recording).arg("--ipc").arg(&ipc);
+    let program = Running::start(command);
+    let process = thread::spawn(move || answer(&ipc));
+    let ran = program.finish_within(Duration::from_secs(120));
+    let answers = process.join().expect("the controller");
+    // What it left stopped is no success, and never a crash.
+    assert!(matches!(ran.code, Some(0 | 3)), "{:?} {}", ran.code, ran.stderr);
+    assert!(answers > CYCLES / 2, "{answers} answers: {}", ran.stderr);
+    let mut export = onbeat();
+    export.arg("export").arg(&recording).arg(&csv);
+    let exported = finished(export);
+    assert_eq!(exported.code, Some(0), "{}", exported.stderr);
+    let text = std::fs::read_to_string(&csv).expect("the rows");
+    let mut lines = text.lines().filter(|line| !line.starts_with('#'));
+    let names: Vec<&str> = lines.next().expect("a head").split(',').collect();
+    let rows: Vec<Vec<f64>> =
+        lines.map(|line| line.split(',').map(|it| it.parse().unwrap_or(f64::NAN)).collect()).collect();
+    let place =
+        |name: &str| names.iter().position(|it| *it == name).unwrap_or_else(|| panic!("{name}: {names:?}"));
+    let period = 1e-3;
+    let mut moved = 0;
+    for drive in 1..=6 {
+        let is_position = drive <= 4;
+        let what = if is_position { "target position" } else { "target velocity" };
+        let (word, target) = (
+            place(&format!("signal:drive-{drive}.controlword")),
+            place(&format!("signal:drive-{drive}.{what}")),
+        );
+        let cycle = place("cycle");
+        let rows: Vec<_> = rows
+            .iter()
+            .map(|row| (row[cycle], row[word], row[target] / COUNTS * std::f64::consts::TAU))
+            .collect();
+        for run in followed(&rows) {
+            // At first the position of the axis is sent back until it is seen to be enabled.
+            let Some(run) = run.get(5..) else { continue };
+            moved += run.windows(2).filter(|pair| pair[0] != pair[1]).count();
+            for window in run.windows(3) {
+                let [a, b, c] = [window[0], window[1], window[2]];
+                let (velocity, acceleration, count) = match is_position {
+                    true => ((c - b) / period, (c - 2.0 * b + a) / period.powi(2), 6e-6 / period),
+                    false => (c, (c - b) / period, 6e-6),
+                };
+                let most = ACCELERATION * 1.0101 + 2.1 * count / period;
+                assert!(
+                    velocity.abs() <= VELOCITY * 1.001 + count,
+                    "drive {drive}: {velocity} rad/s {window:?}"
+                );
+                assert!(acceleration.abs() <= most, "drive {drive}: {acceleration} rad/s2 {window:?}");
+                assert!(!is_position || c.abs() <= POSITION + 6e-6, "drive {drive}: {c} rad");
+            }
+        }
+    }
+    assert!(moved > 2_000, "{moved} set-points that moved");
 }

@@ -1,4 +1,6 @@
 //! `onbeat run --prepare-nic`: an interface is prepared for the time of a run.
+//!
+//! An interface that is not there is named, with what to do.
 
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -7,7 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use testkit::{Side, Testbed, Turn};
 
-use crate::common::{self, Ran, finished, onbeat};
+use crate::common::{self, Ran, finished, onbeat, run};
 use crate::wire::SIX_AXIS;
 
 /// Time for a process to show what it does, on a busy machine.
@@ -77,6 +79,7 @@ impl Drop for Card {
 }
 
 const SPOILT: &str = "generic-receive-offload: on, 20000";
+
 const PREPARED: &str = "generic-receive-offload: off, 0";
 
 // feature(hold): `--prepare-nic`: the interface is prepared for the cycle; told in the conditions; put back at the end and after a kill
@@ -152,4 +155,27 @@ fn deferral_is_checked_for_the_link() {
         look(&["--link", "packet"]),
         ("warning".to_owned(), "gro_flush_timeout, napi_defer_hard_irqs".to_owned())
     );
+}
+
+// feature(program): missing interfaces
+#[test]
+fn every_command_names_the_interface() {
+    for arguments in [
+        &["run", "--iface", "no-such-nic", "--cycles", "1"][..],
+        &["scan", "--iface", "no-such-nic"],
+        &["new", "--iface", "no-such-nic"],
+        &["simulate", "examples/six-axis.toml", "--iface", "no-such-nic"],
+        &["sdo", "read", "0", "0x1018:1", "--iface", "no-such-nic"],
+    ] {
+        let ran = run(arguments);
+        assert!(ran.sentence().contains("no-such-nic"), "{arguments:?}: {}", ran.stderr);
+        let nameless: Vec<&str> =
+            arguments.iter().map(|it| if *it == "no-such-nic" { "" } else { it }).collect();
+        let ran = run(&nameless);
+        assert!(
+            ran.sentence().contains("the name of the interface is empty, expected one of: "),
+            "{}",
+            ran.stderr
+        );
+    }
 }

@@ -1,15 +1,18 @@
 //! Samples of an oversampling terminal from the user's point of view: `onbeat io`, recordings,
 //! `run --json`.
+//!
+//! Arrays of bytes as a text or as hexadecimal digits: `onbeat io get`, `set` and `force`.
 
 use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use record::Recording;
 use serde_json::Value;
 
-use crate::common::{Running, await_cycles, finished, onbeat, run, shared};
+use crate::common::{Running, await_cycles, file, finished, onbeat, run, shared};
 use crate::signals::interrupt;
 
 const ROBOT: &str = "examples/vibration.toml";
@@ -76,7 +79,7 @@ fn io_takes_the_name_of_an_array_for_all_its_elements() {
     );
     said(&["release", "vibration"]);
     let setting = Running::start(io(&["set", "shaker", "0,1,2,3,4,5,4,3,2,1"]));
-    let begin = std::time::Instant::now();
+    let begin = Instant::now();
     let volts = || -> f64 {
         let shown = said(&["get", "shaker[5]"]);
         shown.split_whitespace().next().and_then(|number| number.parse().ok()).expect("a number")
@@ -102,10 +105,92 @@ fn io_takes_the_name_of_an_array_for_all_its_elements() {
         assert!(ran.sentence().contains(sentence), "{arguments:?}: {}", ran.stderr);
     }
     let watched = Running::start(io(&["watch", "vibration", "--json"]));
-    std::thread::sleep(std::time::Duration::from_millis(300));
+    std::thread::sleep(Duration::from_millis(300));
     interrupt(cycle);
     let watched = watched.finish().stdout;
     let of =
         |number: usize| watched.lines().filter(|it| it.contains(&format!("vibration[{number}]"))).count();
     assert!((0..10).all(|number| of(number) > 1), "{watched}");
+}
+
+const TEXTS: &str = r#"
+name = "serial"
+
+[cycle]
+period = "1ms"
+profile = "none"
+
+[[bus.sub_device]]
+name = "lines"
+simulate = { kind = "el6022" }
+
+[[bus.sub_device]]
+name = "other lines"
+simulate = { kind = "serial_lines" }
+
+[[signal]]
+name = "out"
+sub_device = "lines"
+entry = { index = 0x7000, sub_index = 0x11 }
+elements = 22
+writer = "outside"
+
+[[signal]]
+name = "in"
+sub_device = "lines"
+entry = { index = 0x6000, sub_index = 0x11 }
+elements = 22
+"#;
+
+// feature(signals): arrays of bytes as a text or as hexadecimal digits in `onbeat io`
+#[test]
+fn byte_strings_are_set_forced_and_shown_as_text_or_hex() {
+    let _shared = shared();
+    let socket = std::env::temp_dir().join(format!("onbeat-bytes-{}", std::process::id())).join("io.sock");
+    let mut command = onbeat();
+    command.arg("run").arg(file("byte-strings.toml", TEXTS)).args(["--for", "60s", "--ipc"]).arg(&socket);
+    let cycle = Running::start(command);
+    await_cycles(cycle.id(), 100);
+    let io = |arguments: &[&str]| -> Command {
+        let mut command = onbeat();
+        command.arg("io").args(arguments).arg("--cycle").arg(&socket);
+        command
+    };
+    let said = |arguments: &[&str]| {
+        let ran = finished(io(arguments));
+        assert_eq!(ran.code, Some(0), "{arguments:?}: {}", ran.stderr);
+        ran.stdout.trim_end().to_owned()
+    };
+    let setting = Running::start(io(&["set", "out", "LOT 17", "--as", "text"]));
+    let begin = Instant::now();
+    while said(&["get", "out", "--as", "text"]) != "\"LOT 17\"" {
+        assert!(begin.elapsed() < Duration::from_secs(20), "it is not set");
+    }
+    assert_eq!(said(&["get", "out[4]"]), "49", "the digit 1");
+    assert_eq!(said(&["get", "other lines.0x7000:15"]), "0", "nothing is sent on those");
+    assert_eq!(said(&["get", "out", "--as", "hex"]), format!("4c4f54203137{}", "00".repeat(16)));
+    interrupt(setting);
+    let answer = format!("{}{}", "41c3a9", "00".repeat(19));
+    said(&["force", "in", &answer, "--as", "hex", "--for", "1h"]);
+    // The reply of the requested cycle may be missing.
+    let told = said(&["get", "in", "--as", "text"]).replace(" (old)", "");
+    assert_eq!(told, "\"A\u{e9}\" (forced)");
+    let json: Value = serde_json::from_str(&said(&["get", "in", "--as", "text", "--json"])).expect("JSON");
+    assert_eq!((&json[0]["value"], &json[0]["forced"]), (&"A\u{e9}".into(), &true.into()));
+    for (arguments, sentence) in [
+        (
+            &["set", "out", "a text of more than 22 bytes", "--as", "text"][..],
+            "for the signal \"out\" has 28 bytes, expected 22 at most",
+        ),
+        (&["force", "in", "41", "--as", "hex", "--for", "1s"], "expected 44 hexadecimal digits"),
+        (&["get", "lines.Status", "--as", "hex"], "no signal is called \"lines.Status\""),
+        (
+            &["get", "lines.0x6001:01", "--as", "hex"],
+            "signal \"lines.0x6001:01\" is of type uint16, expected bytes (uint8, without a scale) for --as",
+        ),
+    ] {
+        let ran = finished(io(arguments));
+        assert!(ran.sentence().contains(sentence), "{arguments:?}: {}", ran.stderr);
+    }
+    interrupt(cycle);
 }

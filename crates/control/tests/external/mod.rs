@@ -1,7 +1,6 @@
 //! A controller in a separate process, in virtual time: answers that come in time, late, never,
 //! twice, torn, or are wild.
 mod fake;
-mod homing;
 mod hostile;
 use crate::support;
 

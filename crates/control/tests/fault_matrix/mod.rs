@@ -54,7 +54,6 @@ mod motion;
 mod robot;
 mod second;
 mod stream;
-mod sway;
 mod wire;
 
 use cell::{Cell, Fault, Phase};

@@ -37,7 +37,7 @@ use types::state::BrakeInput;
 use super::cell::{Cell, Fault, Phase};
 use super::exchange::{Counting, Exchange, Newest, Shown};
 use super::judge::{self, Outcome, Run};
-use super::sway::Sway;
+use super::motion::Sway;
 use super::wire::{Back, Progress, Wire};
 use crate::support::{PERIOD, supervised};
 

@@ -1,14 +1,18 @@
 //! Torque limit that the drives take (0x6072 in the process data) during jogs and in set-up mode.
+//!
+//! A key that is held after its jog was ended: the axis waits for a new press.
+//!
+//! An axis in cst that has to be homed first.
 
 use ethercat::cia402::object::MAXIMUM_TORQUE;
-use types::Signal;
-use types::ValueType;
 use types::signal::Flow;
+use types::{Signal, ValueType};
 
 use super::*;
 
 /// Limit of the axes and of their jogs in thousandths of 2.4 N m.
 const USUAL: u16 = 2083;
+
 const LOW: u16 = 208;
 
 fn bench(mode: CyclicMode) -> Bench {
@@ -144,4 +148,82 @@ fn a_jog_never_raises_the_torque_limit_of_the_robot_file() {
         assert_eq!(shown, expected, "the state shows what the drive gets");
         assert!(ran.moved(0) > 0.01, "{}", ran.moved(0));
     }
+}
+
+/// Cause that ends the jog in the cycles from 600 on, its key still held.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Cause {
+    /// A request brings all axes to rest.
+    Stop,
+    /// Its commands are refused: they have another target.
+    Refusal,
+    /// The controller asks for a halt.
+    Halt,
+    /// The enabling switch is released.
+    Switch,
+}
+
+// feature(axes): a jog that a stop or a refusal has ended does not continue while its key is held
+#[test]
+fn a_jog_that_was_ended_waits_for_a_new_press() {
+    use Cause::{Halt, Refusal, Stop, Switch};
+    for (mode, cause) in MODES.into_iter().flat_map(|it| [Stop, Refusal, Halt, Switch].map(|of| (it, of))) {
+        let interlock = (cause == Switch).then_some(InterlockKind::Jog);
+        let bench = Bench { interlock, ..Bench::new(mode) };
+        let ran = bench.run(&format!("held-{mode:?}-{cause:?}"), 1_900, move |visit| {
+            let ends = (600..850).contains(&visit.cycle);
+            *visit.rests = cause == Stop && ends;
+            visit.permit(!(cause == Switch && ends));
+            if cause == Halt && ends {
+                visit.commands[0].request = Request::Halt;
+            }
+            let other = Some(AxisTarget::Velocity(RadiansPerSecond(0.1)));
+            match visit.cycle {
+                600..850 if cause == Refusal => visit.send(vec![jog(0.1), other], TIME_TO_LIVE),
+                300..1_100 => visit.jog(0.1),
+                // The key was released.
+                1_500..1_700 => visit.jog(0.1),
+                _ => {}
+            }
+        });
+        let moves = |from: usize, to: usize| {
+            ran.states[from..to].iter().any(|it| it.axes[0].velocity.abs() > ROUNDED)
+        };
+        assert!(moves(350, 590), "{mode:?} {cause:?}: it was jogged");
+        // A refusal counts once the last good command has expired.
+        let from = 600 + ENDS + 10;
+        assert!(!moves(from, 1_490), "{mode:?} {cause:?}: it went on with the same key");
+        assert!(moves(1_520, 1_690), "{mode:?} {cause:?}: pressed again");
+    }
+}
+
+// feature(axes): an axis in cst that has to be homed first is enabled, and no controller moves it before
+#[test]
+fn an_axis_in_cst_is_enabled_and_held_until_it_is_homed() {
+    let bench = Bench { needs_homing: true, ..Bench::new(CyclicMode::Torque) };
+    let ran = bench.run("not-homed-torque", 1_200, |visit| {
+        let effort = Some(AxisTarget::Effort(NewtonMetres(0.05)));
+        match visit.cycle {
+            0..300 => visit.send(vec![effort, None], TIME_TO_LIVE),
+            // A torque of the controller itself, whatever commands say.
+            300..500 => visit.commands[0].setpoint.torque = NewtonMetres(0.05),
+            600 => visit.commands[0].home = true,
+            700..800 => visit.send(vec![effort, None], TIME_TO_LIVE),
+            _ => {}
+        }
+    });
+    assert!(ran.states.len() > 1_000, "it was never enabled");
+    let stop = |cycle: usize| ran.states[cycle].axes[0].stop;
+    assert_eq!([stop(100), stop(590)], [StopReason::NotHomed as u8; 2]);
+    assert!(ran.states[..590].iter().all(|it| it.axes[0].drive_state == 5), "it stays enabled");
+    assert_eq!(ran.refusals(), [(Refusal::NotHomed, 0)]);
+    let begin = ran.states[0].axes[0].position;
+    let away = |range: std::ops::Range<usize>| {
+        let all = ran.states[range].iter().map(|it| (it.axes[0].position - begin).abs());
+        all.fold(0.0, f64::max)
+    };
+    assert!(away(0..590) < 1e-4, "it moved by {} rad before it was homed", away(0..590));
+    let homed = ran.states[690].axes[0].position;
+    let moved = ran.states[690..].iter().map(|it| (it.axes[0].position - homed).abs());
+    assert!(ran.states[690].axes[0].homed && moved.fold(0.0, f64::max) > 1e-2, "its controller has it");
 }

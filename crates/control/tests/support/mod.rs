@@ -67,7 +67,7 @@ pub fn sub_device(
 }
 
 /// The same without a record, which allocates, and its SII.
-fn servo(mode: CyclicMode, change: impl FnOnce(&mut ServoDescription)) -> (ServoDrive, Vec<u8>) {
+pub fn servo(mode: CyclicMode, change: impl FnOnce(&mut ServoDescription)) -> (ServoDrive, Vec<u8>) {
     let identity = Identity { vendor_id: 0xFFFF_0B01, product_code: 0x0402, revision: 1, serial: 0 };
     let mut description =
         ServoDescription { mode, ..ServoDescription::new(DeviceDescription::new(identity, "Servo")) };

@@ -4,7 +4,6 @@
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 pub mod bench;
-pub mod headstrong;
 pub mod loss;
 pub mod ports;
 pub mod way;

@@ -5,6 +5,5 @@
 #![allow(clippy::unwrap_used, reason = "a recording that is not as expected fails the test")]
 
 mod devices;
-mod frames;
 mod mailbox;
 mod recording;

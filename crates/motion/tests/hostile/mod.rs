@@ -1,8 +1,6 @@
 //! Hostile set-points through trajectory planning and supervision, evaluated by an oracle that
 //! knows the limits alone.
 
-mod jogs;
-mod oracle;
 mod source;
 
 use std::collections::VecDeque;
@@ -16,8 +14,8 @@ use onbeat_motion::{
     RadiansPerSecondSquared, Seconds,
 };
 
-use jogs::Jogs;
-use oracle::Oracle;
+use source::Jogs;
+use source::Oracle;
 use source::Source;
 
 /// Set-points in one `cargo test`; `ONBEAT_SET_POINTS` gives another number.

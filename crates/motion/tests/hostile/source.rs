@@ -1,10 +1,17 @@
 //! Sources of set-points: planned, careless and hostile ones.
+//!
+//! Limits of position, velocity, acceleration and jerk, looked at from outside.
+//!
+//! Requests of a jog, honest and hostile ones, and conditions that hold an axis meanwhile.
 
 use fastrand::Rng;
 use onbeat_motion::online::{AxisLimits, OnlineMotion, Synchronisation, Target};
-use onbeat_motion::supervision::{CyclicMode, Settings};
+use onbeat_motion::supervision::{
+    CyclicMode, Jog, JogLimits, Limits, Seen, Settings, StopReason, Supervised,
+};
 use onbeat_motion::{
-    AxisFeedback, AxisPhase, AxisSetpoint, Radians, RadiansPerSecond, Seconds, TrajectoryPoint,
+    AxisFeedback, AxisPhase, AxisSetpoint, NewtonMetres, Radians, RadiansPerSecond, Seconds,
+    TrajectoryPoint,
 };
 
 /// A source of set-points that changes its way now and then.
@@ -156,5 +163,125 @@ impl Source {
             0 => Target::Velocity(velocity),
             _ => Target::rest_at(Radians(places[rng.usize(..places.len())])),
         }
+    }
+}
+
+/// Set-points sent to one axis: the last positions (csp) or velocities (csv), the newest first.
+pub(super) struct Oracle {
+    limits: Limits,
+    is_velocity: bool,
+    period: f64,
+    sent: [f64; 4],
+    /// Number of differences since the source had the axis: only these count.
+    free: usize,
+}
+
+impl Oracle {
+    pub(super) fn new(settings: &Settings, period: Seconds) -> Self {
+        let is_velocity = settings.mode.cyclic() == CyclicMode::Velocity;
+        Self { limits: settings.limits, is_velocity, period: period.0, sent: [0.0; 4], free: 0 }
+    }
+
+    pub(super) fn look(
+        &mut self,
+        supervised: &Supervised,
+        stopped: bool,
+        actual: Radians,
+    ) -> Result<(), String> {
+        let setpoint = supervised.setpoint;
+        let now = if self.is_velocity { setpoint.velocity.0 } else { setpoint.position.0 };
+        self.sent = [now, self.sent[0], self.sent[1], self.sent[2]];
+        self.free = if stopped { 0 } else { self.free + 1 };
+        let [a, b, c, d] = self.sent;
+        let t = self.period;
+        let (velocity, acceleration, jerk) = match self.is_velocity {
+            true => (a, (a - b) / t, (a - 2.0 * b + c) / (t * t)),
+            false => ((a - b) / t, (a - 2.0 * b + c) / (t * t), (a - 3.0 * b + 3.0 * c - d) / (t * t * t)),
+        };
+        // Positions nearer than this are the same; a velocity is known to as much in a cycle.
+        let rounding = if self.is_velocity { self.limits.velocity.0 * 4e-7 / t } else { 9e-8 / (t * t) };
+        let highest = match stopped {
+            true => self.limits.deceleration.0,
+            false => self.limits.acceleration.0,
+        };
+        let check = |name: &str, found: f64, limit: f64| match found.abs() <= limit {
+            true => Ok(()),
+            false => Err(format!("{name}: {found}, limit {limit}; sent {:?}", self.sent)),
+        };
+        if !a.is_finite() {
+            return Err(format!("sent {a}"));
+        }
+        check("velocity", velocity, self.limits.velocity.0 * (1.0 + 1e-5) + 2e-9 / t)?;
+        check("acceleration", acceleration, highest * 1.0101 + rounding)?;
+        // A stop has no limit of jerk; after it set-points begin at standstill.
+        if self.free > self.settles() && self.limits.written.jerk {
+            check("jerk", jerk, self.limits.jerk.0 * 1.0101 + rounding / t)?;
+        }
+        let Some((lowest, highest)) = self.limits.position else { return Ok(()) };
+        let place = if self.is_velocity { actual.0 } else { a };
+        if place < lowest.0 - 1e-8 || place > highest.0 + 1e-8 {
+            return Err(format!("position: {place}, limits {lowest} to {highest}"));
+        }
+        Ok(())
+    }
+
+    /// Differences that reach back into a stop.
+    fn settles(&self) -> usize {
+        if self.is_velocity { 2 } else { 3 }
+    }
+}
+
+/// Requests that change now and then.
+pub(super) struct Jogs {
+    limits: JogLimits,
+    /// Axes of a trial in which nothing is jogged.
+    never: bool,
+    now: Seen,
+    /// A jog moves the axis, and its request has not ended since.
+    lasts: bool,
+    /// The set-point before was one at standstill.
+    stood: bool,
+}
+
+impl Jogs {
+    pub(super) fn any(rng: &mut Rng, settings: &Settings) -> (Self, JogLimits) {
+        let share = [0.02, 0.1, 0.1, 0.7, 1.0][rng.usize(..5)];
+        let velocity = RadiansPerSecond(settings.limits.velocity.0 * share);
+        let limits = JogLimits { velocity, torque: NewtonMetres(0.3) };
+        let never = rng.u32(..3) == 0;
+        (Self { limits, never, now: Seen::default(), lasts: false, stood: true }, limits)
+    }
+
+    /// Inputs of supervision in this cycle.
+    pub(super) fn look(&mut self, rng: &mut Rng, seen: Seen) -> Seen {
+        if self.never {
+            return seen;
+        }
+        let now = &mut self.now;
+        if rng.u32(..60) == 0 {
+            let v = self.limits.velocity.0;
+            let wild = [f64::NAN, f64::INFINITY, -1e300, 0.0, v, -v, 2.0 * v, -0.3 * v];
+            let velocity = RadiansPerSecond(wild[rng.usize(..wild.len())]);
+            let permitted = rng.u32(..6) > 0;
+            now.jog = (rng.u32(..4) > 0).then_some(Jog { velocity, permitted });
+        }
+        if rng.u32(..300) == 0 {
+            (now.set_up, now.not_homed) = (rng.u32(..3) == 0, rng.u32(..4) == 0);
+        }
+        Seen { jog: now.jog, set_up: now.set_up, not_homed: now.not_homed, ..seen }
+    }
+
+    /// Compares a set-point with the limits of a jog. True while a jog moves the axis, and has to
+    /// keep the limits of a source of set-points; its end brakes as a stop does.
+    pub(super) fn judge(&mut self, seen: &Seen, supervised: &Supervised) -> Result<bool, String> {
+        let is_jog = supervised.reason == Some(StopReason::Jog);
+        let asks = seen.jog.is_some_and(|it| it.permitted);
+        let speed = supervised.setpoint.velocity.0.abs();
+        self.lasts = is_jog && asks && (self.lasts || self.stood);
+        self.stood = speed == 0.0;
+        if is_jog && speed > self.limits.velocity.0 * (1.0 + 1e-5) + 1e-5 {
+            return Err(format!("a jog at {speed} rad/s"));
+        }
+        Ok(self.lasts)
     }
 }

@@ -18,8 +18,8 @@ use types::{FeedbackInput, Interlock, Signal};
 
 use super::controller::wheels;
 use super::rules::rules;
-use super::urdf::{tool, urdf};
-use super::{frames, signals};
+use super::signals;
+use super::urdf::{self, tool};
 use crate::{Error, SharedMemoryError};
 
 /// An IPC that is not open yet, and its server.
@@ -111,7 +111,7 @@ pub(crate) fn interface(
 /// Description of `robot` for other processes. The ports are for the builder to add, the signals
 /// are known in PreOp.
 pub(crate) fn description(robot: &RobotConfig, moved_by: MovedBy) -> Result<Description, Error> {
-    let urdf = robot.arm.as_ref().map(|arm| urdf(arm, &robot.axes));
+    let urdf = robot.arm.as_ref().map(|arm| urdf::urdf(arm, &robot.axes));
     let controller = |controller: &robot::Controller| ControllerDescription {
         name: controller.name.clone(),
         kind: Some(controller.kind),
@@ -135,7 +135,7 @@ pub(crate) fn description(robot: &RobotConfig, moved_by: MovedBy) -> Result<Desc
             base_frame: base.base_frame.clone(),
             wheels: wheels(base),
         }),
-        frames: frames::described(robot),
+        frames: urdf::frames(robot),
         arm: tool(robot)?.map(|arm| ArmDescription {
             base: arm.base_link().to_owned(),
             tool: arm.tip_link().to_owned(),

@@ -1,4 +1,8 @@
 //! Checks of the axes, and of their drives' ability to serve them.
+//!
+//! Checks that the counts of a drive hold the positions of an axis and its set-points.
+//!
+//! Checks of a jog: slow, and within the jog_limits of its axis.
 
 use std::collections::{HashMap, HashSet};
 use std::mem;
@@ -7,19 +11,22 @@ use std::ops::Range;
 use ethercat::cia402::ModeOfOperation;
 use ethercat::cia402::object::{MODES_OF_OPERATION, MOST_AXES, of_axis};
 use ethercat::pdo::Direction;
-use motion::{AxisScale, Radians};
-use types::AxisMode;
+use motion::homing::FARTHEST;
+use motion::supervision::{JogLimits, Limits};
+use motion::{AxisScale, NewtonMetres, Radians, RadiansPerSecond};
+use types::number::Rounded;
+use types::{AxisMode, CyclicMode};
 
 use super::brake::Brakes;
 use super::repeat::{Repetition, axis_sub_device, repetitions};
-use super::{Checked, counts, encoder, homing, in_every_cycle, jog, stops, watchdog};
+use super::{Checked, bus, homing, in_every_cycle, interlock};
 use crate::error::Problem;
 use crate::field::Number;
+use crate::field::Place;
 use crate::model::{
-    ApplicationKind, Axis, Bus, CHANGE_OBJECTS, Cycle, ModeObject, SubDevice, mode_objects, profile_objects,
+    ApplicationKind, Axis, Bus, CHANGE_OBJECTS, Cycle, JogKeys, ModeObject, SubDevice, mode_objects,
+    profile_objects,
 };
-use crate::place::Place;
-use types::number::Rounded;
 
 /// Completes the axes, and puts each repetition of an entry in its place.
 pub(super) fn axes(axes: &mut Vec<Axis>, bus: &Bus, cycle: &Cycle, entries: Place<'_>) -> Checked<()> {
@@ -35,16 +42,16 @@ pub(super) fn axes(axes: &mut Vec<Axis>, bus: &Bus, cycle: &Cycle, entries: Plac
         check_stop_deceleration(&entry, place.key("limits"))?;
         check_slowest(&entry, place.key("limits"))?;
         check_feedback_velocity(&entry, place)?;
-        entry.jog = Some(jog::limits(entry.jog_keys, &entry.limits, place.key("jog"))?);
-        counts::check(&entry, place)?;
-        encoder::check_memory(&entry, cycle, place)?;
+        entry.jog = Some(jog_limits(entry.jog_keys, &entry.limits, place.key("jog"))?);
+        counts(&entry, place)?;
+        homing::check_memory(&entry, cycle, place)?;
         entry.homing = homing::homing(entry.homing_settings.as_mut(), &entry.limits, place.key("homing"))?;
         for (step, repetition) in repetitions(&entry.name, entry.count, entry.first, place)?.enumerate() {
             let drive = place.key("sub_device");
             let sub_device = axis_sub_device(&entry.drive, &repetition, &positions, "", drive)?;
             let who = format!("axis \"{}\"", repetition.name);
             in_every_cycle(&who, &bus.sub_devices[sub_device], drive)?;
-            watchdog::of_axis(&repetition.name, &bus.sub_devices[sub_device], drive)?;
+            bus::of_axis(&repetition.name, &bus.sub_devices[sub_device], drive)?;
             let brake = brakes.brake((&entry, sub_device), &repetition, step, place.key("brake"))?;
             let drive_axis = drive_axis(&entry, &repetition, step, &bus.sub_devices[sub_device], place)?;
             let name = repetition.name.clone();
@@ -61,9 +68,9 @@ pub(super) fn axes(axes: &mut Vec<Axis>, bus: &Bus, cycle: &Cycle, entries: Plac
                 return Err(Problem::new(drive, found, "every axis of a drive once", remedy));
             }
             let to_stop = entry.to_stop.iter().map(|it| repetition.fill(it)).collect();
-            let position_sense = encoder::position_sense(&entry, &bus.sub_devices[sub_device], place)?;
+            let position_sense = homing::position_sense(&entry, &bus.sub_devices[sub_device], place)?;
             let needs_homing = homing::is_required(&entry, &position_sense);
-            encoder::check_way_back(&entry, &position_sense, place)?;
+            homing::check_way_back(&entry, &position_sense, place)?;
             let axis = Axis {
                 name,
                 to_stop,
@@ -84,7 +91,7 @@ pub(super) fn axes(axes: &mut Vec<Axis>, bus: &Bus, cycle: &Cycle, entries: Plac
             of_entry.push(index);
         }
     }
-    stops::stops(axes, |axis| entries.item(of_entry[axis]))
+    interlock::stops(axes, |axis| entries.item(of_entry[axis]))
 }
 
 /// Axis of its drive, from 0. Axes of one entry on one SubDevice take its axes one by one. If each
@@ -254,4 +261,65 @@ fn check_startup_mode(axis: &Axis, drive: &SubDevice, entry: Place<'_>) -> Check
         }
         _ => Ok(()),
     }
+}
+
+/// Checks the scale against limits, step and homing.
+pub(super) fn counts(axis: &Axis, entry: Place<'_>) -> Checked<()> {
+    let counts = axis.scale.counts_per_radian().abs();
+    let limits = &axis.limits;
+    let scale = || entry.first_of(&["counts_per_revolution", "gear_ratio"]);
+    let refuse = |found: String, expected: &'static str| {
+        let remedy = "correct counts_per_revolution, gear_ratio or limits";
+        Err(Problem::new(scale(), found, expected, remedy))
+    };
+    if let Some((lowest, highest)) = limits.position {
+        let span = (highest - lowest).0 * counts;
+        if !(1.0..MOST_COUNTS).contains(&span) {
+            let found = format!("{} counts between the position limits", Number(span));
+            return refuse(found, "1 to 4294967295, the counts that a target of 32 bits distinguishes");
+        }
+    }
+    let step = limits.step.0 * counts;
+    if step >= MOST_COUNTS / 2.0 {
+        let found = format!("{} counts in a step of one cycle", Number(step));
+        return refuse(found, "below 2147483648, so that 32 bits of counts show the direction");
+    }
+    let velocity = limits.velocity.0 * counts;
+    if axis.mode.cyclic() == CyclicMode::Velocity && velocity >= MOST_COUNTS / 2.0 {
+        let found = format!("{} counts/s at the velocity limit", Number(velocity));
+        return refuse(found, "below 2147483648, the highest target velocity of 32 bits");
+    }
+    let given = axis.homing_settings.as_ref();
+    let places =
+        [("offset", given.and_then(|it| it.offset)), ("position", given.and_then(|it| it.position))];
+    for (key, place) in places {
+        let Some(place) = place.filter(|it| it.0.abs() > FARTHEST.0) else { continue };
+        let found = format!("homing.{key} = {}", Number(place.0));
+        let expected = "at most 1e8 rad from 0, where counts are still distinguished";
+        return Err(Problem::new(entry.key("homing").key(key), found, expected, "correct it"));
+    }
+    Ok(())
+}
+
+/// Counts that 32 bits distinguish.
+const MOST_COUNTS: f64 = 4_294_967_296.0;
+
+/// Limits of a jog of an axis with these limits.
+pub(super) fn jog_limits(keys: JogKeys, limits: &Limits, entry: Place<'_>) -> Checked<JogLimits> {
+    let usual = JogLimits::usual(limits);
+    let within = |key: &'static str, given: Option<f64>, usual: f64, most: f64, of: &str| match given {
+        None => Ok(usual),
+        Some(given) if given <= most => Ok(given),
+        Some(given) => Err(Problem::new(
+            entry.key(key),
+            format!("{key} = {} of a jog", Number(given)),
+            format!("at most the {of} limit of the axis, {}", Number(most)),
+            format!("lower {key}"),
+        )),
+    };
+    let velocity = keys.velocity.map(|it| it.0);
+    let torque = keys.torque.map(|it| it.0);
+    let velocity = within("velocity", velocity, usual.velocity.0, limits.velocity.0, "velocity")?;
+    let torque = within("torque", torque, usual.torque.0, limits.torque.0, "torque")?;
+    Ok(JogLimits { velocity: RadiansPerSecond(velocity), torque: NewtonMetres(torque) })
 }

@@ -11,10 +11,10 @@ use super::interlock::digital_inputs;
 use super::repeat::{Repetition, axis_sub_device};
 use super::{Checked, in_every_cycle, presence};
 use crate::error::Problem;
+use crate::field::Place;
 use crate::model::{
     ApplicationKind, Axis, Bus, DigitalOutput, FeedbackInputKeys, FeedbackKeys, MOST_BYTES, SubDevice,
 };
-use crate::place::Place;
 
 /// Brakes found so far: each needs its own output and inputs.
 pub(super) struct Brakes<'a> {

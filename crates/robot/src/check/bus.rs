@@ -1,18 +1,23 @@
 //! Checks of the SubDevices.
+//!
+//! Checks of the topology: a frame must reach the SubDevices in the order of the file.
+//!
+//! Checks of the watchdogs of the SubDevices.
 
 use std::collections::{BTreeMap, HashMap};
 use std::mem;
 use std::ops::Range;
+use std::time::Duration;
 
-use ethercat::main_device::{Configuration, ConfigurationError, Presence};
+use ethercat::main_device::{Configuration, ConfigurationError, LONGEST_WATCHDOG, Presence, Watchdog};
 
 use super::repeat::repetitions;
-use super::topology::Topology;
-use super::{Checked, clock, presence, simulation, watchdog};
+use super::{Checked, cycle, presence, simulation, unknown_name};
+use crate::duration;
 use crate::error::Problem;
-use crate::model::{Bus, Cycle, Devices, MOST_SUB_DEVICES, SubDevice};
-use crate::nearest::nearest;
-use crate::place::Place;
+use crate::error::nearest;
+use crate::field::Place;
+use crate::model::{Bus, Cycle, Devices, MOST_SUB_DEVICES, Parent, SubDevice};
 
 /// Completes the SubDevices, and puts each repetition of an entry in its place.
 pub(super) fn bus(bus: &mut Bus, devices: &Devices, cycle: &Cycle, place: Place<'_>) -> Checked<()> {
@@ -89,22 +94,22 @@ fn complete(entry: &mut SubDevice, clocks: bool, cycle: &Cycle, place: Place<'_>
         simulation::simulation(it, place.key("simulate"))?;
     }
     let between = cycle.period * u32::from(entry.every);
-    watchdog::process_data(&mut entry.process_data_watchdog, between, place)?;
-    watchdog::pdi(entry.pdi_watchdog, place)?;
+    process_data(&mut entry.process_data_watchdog, between, place)?;
+    pdi(entry.pdi_watchdog, place)?;
     let clock = entry.clock.as_ref();
     entry.sync0 =
-        clock.map(|it| clock::sync0(it, clocks, (cycle, between), place.key("dc"))).transpose()?;
+        clock.map(|it| cycle::sync0(it, clocks, (cycle, between), place.key("dc"))).transpose()?;
     entry.sync1 = match clock.zip(entry.sync0) {
-        Some((it, sync0)) => clock::sync1(it, sync0, place.key("dc"))?,
+        Some((it, sync0)) => cycle::sync1(it, sync0, place.key("dc"))?,
         None => None,
     };
     entry.oversampling = match clock {
-        Some(it) => clock::oversampling(it, place.key("dc"))?,
+        Some(it) => cycle::oversampling(it, place.key("dc"))?,
         None => None,
     };
     simulation::samples(entry, place)?;
     if entry.latches.is_some() {
-        clock::kept("latches", clocks, place.key("latches"))?;
+        cycle::kept("latches", clocks, place.key("latches"))?;
     }
     Ok(())
 }
@@ -190,4 +195,141 @@ impl SubDevices {
         }
         Ok(Some(alias))
     }
+}
+
+/// Ports by which a frame that arrives at port 0 leaves, in this order (ETG.1000.4, 4.6).
+const PORTS_IN_ORDER: [u8; 3] = [3, 1, 2];
+
+/// Port of the next SubDevice of a line.
+const PORT_OF_A_LINE: u8 = 1;
+
+/// Ports in use, along the path from the first SubDevice to the newest.
+///
+/// SubDevices are numbered in the order a frame reaches them. So a new one can only be attached to
+/// the path from the first to the newest, and only after the ones already there.
+#[derive(Debug, Default)]
+pub(super) struct Topology {
+    /// Position, and number of its [`PORTS_IN_ORDER`] that the frame has already left by.
+    way: Vec<(usize, usize)>,
+}
+
+impl Topology {
+    /// Attaches the SubDevice `position` to `port` of `parent`, or to the newest one.
+    pub(super) fn attach(
+        &mut self,
+        parent: Option<&String>,
+        port: Option<i64>,
+        positions: &HashMap<String, usize>,
+        position: usize,
+        entry: Place<'_>,
+    ) -> Checked<Option<Parent>> {
+        let parent_position = match parent {
+            Some(name) => Some(find(name, positions, position, entry)?),
+            None => position.checked_sub(1),
+        };
+        let Some(parent_position) = parent_position else {
+            self.way.push((position, 0));
+            return match port {
+                None => Ok(None),
+                Some(_) => Err(Problem::new(
+                    entry.key("port"),
+                    "a port for the first SubDevice",
+                    "none: it hangs on the MainDevice",
+                    "remove port",
+                )),
+            };
+        };
+        let wanted = port.unwrap_or(i64::from(PORT_OF_A_LINE));
+        let place = entry.first_of(&["port", "parent"]);
+        let Some(order) = PORTS_IN_ORDER.iter().position(|&it| i64::from(it) == wanted) else {
+            let expected = "1, 2 or 3: port 0 leads back to the MainDevice";
+            return Err(Problem::new(place, format!("port {wanted}"), expected, "correct port"));
+        };
+        let on_the_way = self.way.iter().position(|&(it, _)| it == parent_position);
+        let free = on_the_way.filter(|&depth| self.way[depth].1 <= order);
+        let Some(depth) = free else {
+            let found = format!("port {wanted} of SubDevice {parent_position} for SubDevice {position}");
+            let expected = "the order in which a frame meets them: of each SubDevice port 3, then 1, then 2, \
+                            each once and each with all that hangs on it";
+            return Err(Problem::new(place, found, expected, "put the SubDevices into that order"));
+        };
+        self.way.truncate(depth + 1);
+        self.way[depth].1 = order + 1;
+        self.way.push((position, 0));
+        Ok(Some(Parent { position: parent_position, port: PORTS_IN_ORDER[order] }))
+    }
+}
+
+fn find(
+    name: &str,
+    positions: &HashMap<String, usize>,
+    position: usize,
+    entry: Place<'_>,
+) -> Checked<usize> {
+    if let Some(&found) = positions.get(name).filter(|&&found| found < position) {
+        return Ok(found);
+    }
+    let earlier = positions.iter().filter(|&(_, &it)| it < position).map(|(name, _)| name.as_str());
+    let expected = "a SubDevice described before this one";
+    Err(unknown_name(entry.key("parent"), format!("parent \"{name}\""), expected, name, earlier, "parent"))
+}
+
+/// Least number of periods without outputs that a process data watchdog must tolerate: one frame is
+/// lost now and then.
+const FEWEST_PERIODS: u32 = 2;
+
+/// Default number of periods where 100 ms hold fewer.
+const PERIODS_BY_DEFAULT: u32 = 4;
+
+/// Process data watchdog of a SubDevice that receives outputs `between` apart.
+pub(super) fn process_data(watchdog: &mut Watchdog, between: Duration, entry: Place<'_>) -> Checked<()> {
+    let key = "process_data_watchdog";
+    if !entry.has(key) {
+        let time = by_default(between);
+        if time < between * FEWEST_PERIODS {
+            let found = format!("outputs every {}", duration::format(between));
+            let longest = duration::format(LONGEST_WATCHDOG / FEWEST_PERIODS);
+            let expected = format!("every {longest} or more often, for a watchdog of two periods");
+            let remedy = "lower every, or set process_data_watchdog = \"off\"";
+            return Err(Problem::new(entry.key("every"), found, expected, remedy));
+        }
+        *watchdog = Watchdog::After(time);
+        return Ok(());
+    }
+    let why = format!("two periods of {}", duration::format(between));
+    check(key, *watchdog, between * FEWEST_PERIODS, &why, entry)
+}
+
+/// Process data watchdog of a SubDevice with outputs sent `between` apart, if the file has none.
+pub(crate) fn by_default(between: Duration) -> Duration {
+    let default = Watchdog::default().time().unwrap_or_default();
+    default.max(between * PERIODS_BY_DEFAULT).min(LONGEST_WATCHDOG)
+}
+
+/// Checks that the drive of an axis has a process data watchdog: without one it continues without
+/// frames.
+pub(super) fn of_axis(axis: &str, drive: &SubDevice, place: Place<'_>) -> Checked<()> {
+    if drive.process_data_watchdog.time().is_some() {
+        return Ok(());
+    }
+    let found = format!("axis \"{axis}\" on \"{}\" with process_data_watchdog = \"off\"", drive.name);
+    let expected = "a drive that stops by itself when this computer or the cable fails";
+    let remedy = "give that SubDevice a time, as process_data_watchdog = \"100ms\"";
+    Err(Problem::new(place, found, expected, remedy))
+}
+
+/// PDI watchdog of a SubDevice, if the file has one.
+pub(super) fn pdi(watchdog: Option<Watchdog>, entry: Place<'_>) -> Checked<()> {
+    let shortest = Duration::from_micros(1);
+    let watchdog = watchdog.unwrap_or(Watchdog::Off);
+    check("pdi_watchdog", watchdog, shortest, &duration::format(shortest), entry)
+}
+
+fn check(key: &str, watchdog: Watchdog, shortest: Duration, why: &str, entry: Place<'_>) -> Checked<()> {
+    let Some(time) = watchdog.time().filter(|time| !(shortest..=LONGEST_WATCHDOG).contains(time)) else {
+        return Ok(());
+    };
+    let found = format!("{key} = {}", duration::format(time));
+    let expected = format!("{why} to {}, or \"off\"", duration::format(LONGEST_WATCHDOG));
+    Err(Problem::new(entry.key(key), found, expected, "choose another time"))
 }

@@ -1,18 +1,18 @@
-//! Checks of the controllers, and of their axes' ability to follow.
-
-mod cartesian;
-mod sinusoid;
+//! Checks of the controllers, and of their axes' ability to follow: also of a controller of the
+//! arm's tool, and of axes that swing.
 
 use std::time::Duration;
 
 use types::AxisMode;
 
-use self::cartesian::joints;
+use super::body::{axis_called, is_streamed_position};
 use super::cycle::within;
 use super::{Checked, unknown_name};
 use crate::error::Problem;
-use crate::model::{Arm, Axis, Base, BaseKind, Bus, Controller, ControllerKind as Kind, Cycle};
-use crate::place::Place;
+use crate::field::{Number, Place};
+use crate::model::{
+    Arm, Axis, AxisSwing, Base, BaseKind, Bus, Controller, ControllerKind as Kind, Cycle, Sinusoid,
+};
 
 /// Parts of the robot that controllers are about.
 #[derive(Clone, Copy)]
@@ -60,8 +60,7 @@ fn complete(it: &mut Controller, parts: Parts<'_>, entry: Place<'_>) -> Checked<
     match it.kind {
         Kind::Sinusoid => {
             let swings = it.axes.iter().enumerate();
-            let swing =
-                |(number, &axis)| sinusoid::sinusoid(it, &parts.axes[axis], number, parts.cycle, entry);
+            let swing = |(number, &axis)| sinusoid(it, &parts.axes[axis], number, parts.cycle, entry);
             it.swings = swings.map(swing).collect::<Checked<_>>()?;
         }
         Kind::External => external(it, parts.cycle, entry)?,
@@ -132,7 +131,7 @@ fn moved(it: &Controller, parts: Parts<'_>, entry: Place<'_>) -> Checked<Vec<usi
     }
     indices.sort_unstable();
     if kind == Kind::Cartesian {
-        cartesian::check(names, &indices, axes, &joints(it, axes, parts.arm, entry)?, place)?;
+        check_cartesian(names, &indices, axes, &joints(it, axes, parts.arm, entry)?, place)?;
     }
     Ok(indices)
 }
@@ -198,15 +197,6 @@ fn wheels(it: &Controller, base: Option<&Base>, entry: Place<'_>) -> Checked<Vec
     Err(Problem::new(entry.key("kind"), format!("{} {base}", kind.name()), expected, remedy))
 }
 
-/// Index of the axis with this name.
-pub(super) fn axis_called(name: &str, axes: &[Axis], where_: &str, place: Place<'_>) -> Checked<usize> {
-    axes.iter().position(|axis| axis.name == name).ok_or_else(|| {
-        let found = format!("the unknown axis \"{name}\" {where_}");
-        let known = axes.iter().map(|axis| axis.name.as_str());
-        unknown_name(place, found, "the name of an [[axis]]", name, known, "the name")
-    })
-}
-
 fn check_axis_names(it: &Controller, axes: &[Axis], entry: Place<'_>) -> Checked<()> {
     let known = axes.iter().map(|axis| axis.name.as_str());
     let unknown = it.swing_of.keys().find(|name| known.clone().all(|known| known != *name));
@@ -252,3 +242,111 @@ fn list(modes: &[AxisMode]) -> String {
 }
 
 const SHORTEST_DEADLINE: Duration = Duration::from_micros(10);
+
+/// Indices of the axes that are joints of the arm, all in mode csp.
+fn joints(it: &Controller, axes: &[Axis], arm: Option<&Arm>, entry: Place<'_>) -> Checked<Vec<usize>> {
+    let place = entry.key("kind");
+    let Some(arm) = arm else {
+        let remedy = "describe one, or choose another kind";
+        return Err(Problem::new(place, "cartesian without an [arm]", "an [arm] with its urdf", remedy));
+    };
+    let joints: Vec<usize> = (0..axes.len()).filter(|&index| arm.joints[index].is_some()).collect();
+    if it.axis_names.is_some() {
+        return Ok(joints);
+    }
+    if joints.is_empty() {
+        let found = "cartesian without an axis to move";
+        return Err(Problem::new(place, found, "axes in [arm.joints]", "name the joints of the arm"));
+    }
+    if let Some(axis) = joints.iter().map(|&index| &axes[index]).find(|it| !is_streamed_position(it.mode)) {
+        let found = format!("axis \"{}\" in mode {} for cartesian", axis.name, axis.mode.name());
+        let remedy = "change the mode, or name the joints between base and tool in axes";
+        return Err(Problem::new(place, found, "mode csp or ip", remedy));
+    }
+    Ok(joints)
+}
+
+/// Checks that each of `indices` is one of the arm's `joints`.
+fn check_cartesian(
+    names: &[String],
+    indices: &[usize],
+    axes: &[Axis],
+    joints: &[usize],
+    place: Place<'_>,
+) -> Checked<()> {
+    let other = indices.iter().find(|index| !joints.contains(index));
+    other.map_or(Ok(()), |&index| {
+        let name = &axes[index].name;
+        let found = format!("axis \"{name}\" for cartesian, which is no joint of the [arm]");
+        let number = names.iter().position(|it| it == name).unwrap_or(0);
+        let remedy = "remove it, or name its joint";
+        Err(Problem::new(place.item(number), found, "axes in [arm.joints]", remedy))
+    })
+}
+
+/// Swing of `axis`, the `number`th that swings.
+fn sinusoid(
+    controller: &Controller,
+    axis: &Axis,
+    number: usize,
+    cycle: &Cycle,
+    entry: Place<'_>,
+) -> Checked<Sinusoid> {
+    let own = controller.swing_of.get(&axis.name).cloned().unwrap_or_default();
+    let AxisSwing { amplitude, frequency, phase } = own;
+    let missing = |key: &str| {
+        let found = format!("no {key} for axis \"{}\"", axis.name);
+        Problem::new(entry.key("kind"), found, format!("{key} in [controller]"), "add it")
+    };
+    let of_axis = entry.key("axis").key(&axis.name);
+    let place = if amplitude.is_some() { of_axis } else { entry }.key("amplitude");
+    let amplitude = amplitude.or(controller.amplitude).ok_or_else(|| missing("amplitude"))?;
+    let frequency = frequency.or(controller.frequency).ok_or_else(|| missing("frequency"))?;
+    let phase = phase.unwrap_or(controller.phase + controller.phase_step * number as f64);
+    let sinusoid = Sinusoid::new(amplitude, frequency, phase)
+        .map_err(|error| Problem::new(place, error.to_string(), "a swing of a real axis", "correct it"))?;
+    check_speed(&sinusoid, axis, place)?;
+    check_acceleration(&sinusoid, axis, place)?;
+    check_jerk(&sinusoid, axis, place)?;
+    if frequency * cycle.period.as_secs_f64() > 0.1 {
+        let found = format!("a swing of axis \"{}\" at {} Hz", axis.name, Number(frequency));
+        let expected = "at least ten periods a swing";
+        return Err(Problem::new(place, found, expected, "lower frequency or period"));
+    }
+    Ok(sinusoid)
+}
+
+/// Checks that the sinusoid does not exceed the velocity limit of the axis.
+fn check_speed(sinusoid: &Sinusoid, axis: &Axis, place: Place<'_>) -> Checked<()> {
+    let speed = sinusoid.trajectory().maximum_velocity().0;
+    if speed <= axis.limits.velocity.0 {
+        return Ok(());
+    }
+    let found = format!("a swing of axis \"{}\" at up to {:.3} rad/s", axis.name, Number(speed));
+    let expected = format!("at most its velocity limit, {} rad/s", Number(axis.limits.velocity.0));
+    Err(Problem::new(place, found, expected, "lower amplitude or frequency"))
+}
+
+/// Checks that the sinusoid does not exceed the acceleration limit of the axis, where that is
+/// written: it would be clamped.
+fn check_acceleration(sinusoid: &Sinusoid, axis: &Axis, place: Place<'_>) -> Checked<()> {
+    let (found, limit) = (sinusoid.trajectory().maximum_acceleration().0, axis.limits.acceleration.0);
+    if found <= limit || !axis.limits.written.acceleration {
+        return Ok(());
+    }
+    let found = format!("a swing of axis \"{}\" with up to {:.3} rad/s\u{b2}", axis.name, Number(found));
+    let expected = format!("at most its acceleration limit, {} rad/s\u{b2}", Number(limit));
+    Err(Problem::new(place, found, expected, "lower amplitude or frequency"))
+}
+
+/// Checks that the sinusoid does not exceed the jerk limit of the axis, where that is written: it
+/// would be clamped.
+fn check_jerk(sinusoid: &Sinusoid, axis: &Axis, place: Place<'_>) -> Checked<()> {
+    let (found, limit) = (sinusoid.trajectory().maximum_jerk().0, axis.limits.jerk.0);
+    if found <= limit || !axis.limits.written.jerk {
+        return Ok(());
+    }
+    let found = format!("a swing of axis \"{}\" with up to {:.3} rad/s\u{b3}", axis.name, Number(found));
+    let expected = format!("at most its jerk limit, {} rad/s\u{b3}", Number(limit));
+    Err(Problem::new(place, found, expected, "lower amplitude or frequency"))
+}

@@ -1,12 +1,13 @@
 //! Checks of devices that are not on the bus.
+//!
+//! Checks of the shared-memory interface.
 
-use super::ipc::OURS;
 use super::{Checked, unknown_name};
 use crate::error::Problem;
 use crate::field::Number;
-use crate::model::PeripheralKind::{Actuators, Imu, LedStrip, RangeFinder, Sonar};
-use crate::model::{Axis, Controller, ControllerKind, ImuUnit, Ipc, Peripheral, PeripheralKind};
-use crate::place::Place;
+use crate::field::Place;
+use crate::model::PeripheralKind::{self, Actuators, Imu, LedStrip, RangeFinder, Sonar};
+use crate::model::{Axis, Controller, ControllerKind, ImuUnit, Ipc, Peripheral, PortKind, made_of};
 
 /// Completes peripherals with the names, ports and periods of their kinds, and checks them.
 pub(super) fn peripherals(
@@ -205,3 +206,28 @@ fn only_its_own_keys(kind: PeripheralKind, entry: Place<'_>) -> Checked<()> {
     }
     Ok(())
 }
+
+pub(super) fn ipc(ipc: &mut Ipc, robot: &str, entry: Place<'_>) -> Checked<()> {
+    if ipc.name.is_empty() {
+        ipc.name = made_of(robot);
+    }
+    for (index, port) in ipc.ports.iter().enumerate() {
+        let place = entry.key("port").item(index);
+        if OURS.contains(&port.name.as_str()) || ipc.ports[..index].iter().any(|it| it.name == port.name) {
+            let found = format!("a second port \"{}\"", port.name);
+            return Err(Problem::new(place.key("name"), found, "every name once", "give it another name"));
+        }
+        if port.kind == PortKind::Stream && place.has("depth") {
+            let (found, remedy) = ("a depth for a stream of bytes", "remove it; size is its capacity");
+            return Err(Problem::new(place.key("depth"), found, "depth only of messages", remedy));
+        }
+        if let Some(expected) = port.kind.complaint(port.size, port.depth) {
+            let found = format!("{} messages of {} bytes", port.depth, port.size);
+            return Err(Problem::new(place.key("size"), found, expected, "lower size or depth"));
+        }
+    }
+    Ok(())
+}
+
+/// Ports that every interface has.
+pub(super) const OURS: [&str; 3] = ["control", "stop", "trajectory"];

@@ -4,8 +4,8 @@ use ethercat::main_device::{ExpectedIdentity, Presence};
 
 use super::Checked;
 use crate::error::Problem;
+use crate::field::Place;
 use crate::model::SubDevice;
-use crate::place::Place;
 
 /// Checks one SubDevice against the earlier ones.
 pub(super) fn sub_device(it: &SubDevice, before: &[SubDevice], entry: Place<'_>) -> Checked<()> {

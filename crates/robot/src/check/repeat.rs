@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::{Checked, check_readable, unknown_name};
 use crate::error::Problem;
-use crate::place::Place;
+use crate::field::Place;
 
 /// Placeholder of the number in a name.
 const PLACE: &str = "{}";

@@ -5,9 +5,9 @@ use std::collections::HashSet;
 use super::Checked;
 use super::signal::names;
 use crate::error::Problem;
+use crate::error::nearest;
+use crate::field::Place;
 use crate::model::{NamedSignal, Sensor, SensorKind};
-use crate::nearest::nearest;
-use crate::place::Place;
 
 pub(super) fn sensors(sensors: &mut [Sensor], signals: &[NamedSignal], entries: Place<'_>) -> Checked<()> {
     let mut taken = HashSet::new();

@@ -1,9 +1,7 @@
 //! Checks of signals: names for entries of the process data.
 
 mod behaviour;
-mod elements;
 mod entry;
-mod owner;
 mod unnamed;
 mod value;
 
@@ -16,12 +14,11 @@ use ethercat::pdo::{Direction, PdoEntry, PdoField, PdoMapping};
 use types::signal::Flow;
 use types::{Signal, ValueType};
 
-pub(crate) use self::elements::names;
-use self::owner::Owners;
+pub(crate) use self::entry::names;
+use self::unnamed::Owners;
 use super::{Checked, readable_name};
-use crate::error::{FileError, Problem};
+use crate::error::{FileError, Problem, nearest};
 use crate::model::{Bus, NamedSignal, RobotConfig, Signals};
-use crate::nearest::nearest;
 
 /// An entry, and where it lies.
 struct FoundEntry<'a> {

@@ -7,12 +7,12 @@ use types::TerminalModel;
 use super::{Checked, unknown_name};
 use crate::duration;
 use crate::error::Problem;
+use crate::field::Place;
 use crate::model::ApplicationKind::{
     AnalogueInput, AnalogueOutput, Coupler, DigitalInputs, DigitalOutputs, Encoder, ForceTorqueSensor,
     SerialLines, ServoDrive,
 };
 use crate::model::{AnalogueSource, ApplicationKind, Kind, Simulation, SubDevice};
-use crate::place::Place;
 
 /// Checks a simulation, and completes it with the values that are usual for its kind.
 pub(super) fn simulation(it: &mut Simulation, entry: Place<'_>) -> Checked<()> {

@@ -11,13 +11,14 @@ use motion::{
 use serde::Deserialize;
 use serde::de::Deserializer;
 use sha2::{Digest, Sha256};
-use types::{AxisMode, Encoder, EncoderSide, OnStale};
+use types::{AxisMode, Encoder, EncoderSide, InterlockKind, OnStale};
 
 use super::bus::{LARGEST_FIRST, MOST_SUB_DEVICES};
 use super::usual;
 use crate::error::{KEY, refused};
 use crate::field::{
-    LARGEST_LIMIT, Number, finite, limit, not_negative, not_zero, positive, time_within, two, whole,
+    LARGEST_LIMIT, Number, finite, limit, not_negative, not_zero, positive, readable, time_within, two,
+    whole,
 };
 
 /// `[[axis]]`: a servo drive and the scale of its numbers.
@@ -316,4 +317,18 @@ fn homing_method<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<i8
 fn time_out<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Seconds, D::Error> {
     let range = Duration::from_millis(100)..=Duration::from_secs(600);
     time_within(deserializer, range, &format!("correct {KEY}"))
+}
+
+/// `[[interlock]]`
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct InterlockKeys {
+    #[serde(deserialize_with = "readable")]
+    pub(crate) name: String,
+    pub(crate) kind: InterlockKind,
+    pub(crate) sub_device: String,
+    pub(crate) channel: i64,
+    #[serde(default)]
+    pub(crate) inverted: bool,
+    pub(crate) axes: Option<Vec<String>>,
 }

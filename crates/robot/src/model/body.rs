@@ -1,12 +1,15 @@
+//! Kinematics of a base, from its file.
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use motion::kinematics::{BaseError, DifferentialDrive, OmniBase, OmniWheel};
 use motion::{
-    MetresPerSecond, MetresPerSecondCubed, MetresPerSecondSquared, RadiansPerSecond, RadiansPerSecondCubed,
-    RadiansPerSecondSquared, TwistLimits,
+    Metres, MetresPerSecond, MetresPerSecondCubed, MetresPerSecondSquared, Radians, RadiansPerSecond,
+    RadiansPerSecondCubed, RadiansPerSecondSquared, TwistLimits,
 };
 use serde::Deserialize;
-use serde::de::Deserializer;
+use serde::de::{Deserializer, Error};
 use types::BaseKind;
 
 use super::usual;
@@ -140,4 +143,83 @@ fn limits<'de, D: Deserializer<'de>>(deserializer: D) -> Result<TwistLimits, D::
         yaw_acceleration,
         yaw_jerk: yaw_jerk.unwrap_or(RadiansPerSecondCubed(yaw_acceleration.0 / USUAL_RISE)),
     })
+}
+
+/// `[[frame]]`: a place on the robot with a name, fixed to another.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Frame {
+    /// Name; unique.
+    #[serde(deserialize_with = "name")]
+    pub name: String,
+    /// Frame that it is fixed to; the base's frame by default.
+    #[serde(default)]
+    pub parent: String,
+    /// Place in the parent, m: ahead, left, up.
+    #[serde(default, deserialize_with = "three")]
+    pub xyz: [f64; 3],
+    /// Roll, pitch and yaw in the parent, rad: about its x, then its y, then its z, as in a URDF.
+    #[serde(default, deserialize_with = "three")]
+    pub rpy: [f64; 3],
+}
+
+/// A name that ROS 2 takes for a frame: no blanks, no slash before it (REP 105, tf2).
+fn name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let name = String::deserialize(deserializer)?;
+    if !name.is_empty() && !name.starts_with('/') && name.chars().all(|c| c.is_ascii_graphic()) {
+        return Ok(name);
+    }
+    let expected = "letters, digits and signs without blanks, no slash first: a name that tf2 takes";
+    Err(refused(format_args!("the frame \"{name}\""), expected, "rename it"))
+}
+
+fn three<'de, D: Deserializer<'de>>(deserializer: D) -> Result<[f64; 3], D::Error> {
+    let numbers = Vec::<f64>::deserialize(deserializer)?;
+    let found = numbers.len();
+    let numbers: [f64; 3] =
+        numbers.try_into().map_err(|_| wrong::<D::Error>(format_args!("{KEY} of {found} numbers")))?;
+    match numbers.iter().find(|number| !number.is_finite()) {
+        Some(&number) => Err(wrong(format_args!("{KEY} with {}", Number(number)))),
+        None => Ok(numbers),
+    }
+}
+
+fn wrong<E: Error>(found: std::fmt::Arguments<'_>) -> E {
+    refused(found, "three finite numbers", format_args!("correct {KEY}"))
+}
+
+impl Base {
+    /// Two driven wheels.
+    ///
+    /// # Errors
+    /// A length that is not finite and above 0.
+    pub fn two_wheels(&self) -> Result<DifferentialDrive, BaseError> {
+        DifferentialDrive::new(Metres(self.wheel_radius), Metres(self.track))
+    }
+
+    /// Four wheels with rollers.
+    ///
+    /// # Errors
+    /// A length that is not finite and above 0, or rollers that drive nothing.
+    pub fn four_wheels(&self) -> Result<OmniBase, BaseError> {
+        let (radius, track, wheelbase) =
+            (Metres(self.wheel_radius), Metres(self.track), Metres(self.wheelbase));
+        match self.kind {
+            BaseKind::Mecanum => OmniBase::mecanum(radius, wheelbase, track, Radians(self.roller_angle)),
+            BaseKind::Differential | BaseKind::Omni => OmniBase::new(self.corners()),
+        }
+    }
+
+    /// Omni wheels at the corners: front left, front right, rear left, rear right. Each rolls along
+    /// the diagonal of the other two, ahead where it turns forward.
+    fn corners(&self) -> [OmniWheel; 4] {
+        let wheel = |front: f64, left: f64| OmniWheel {
+            x: Metres(front * self.wheelbase / 2.0),
+            y: Metres(left * self.track / 2.0),
+            direction: Radians(-front * left * std::f64::consts::FRAC_PI_4),
+            roller: Radians::ZERO,
+            radius: Metres(self.wheel_radius),
+        };
+        [wheel(1.0, 1.0), wheel(1.0, -1.0), wheel(-1.0, 1.0), wheel(-1.0, -1.0)]
+    }
 }

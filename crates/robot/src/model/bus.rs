@@ -11,7 +11,7 @@ use serde::de::{Deserializer, Error};
 use types::{ApplicationKind, EscKind, TerminalModel};
 
 use super::mapping::process_data;
-use super::startup::startup;
+use super::mapping::startup;
 use super::usual;
 use crate::error::{KEY, refused};
 use crate::field::{Number, drift, finite, jitter, not_negative, positive, time, time_or, two, whole};

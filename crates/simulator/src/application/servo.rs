@@ -23,15 +23,11 @@
 //! limit and the voltage limit of a stop are both the motor's torque.
 
 mod axis;
-mod control;
 mod drive;
-mod encoder;
 mod entries;
 mod homing;
 mod objects;
-mod own_limits;
 mod plant;
-mod positioning;
 mod profile;
 mod record;
 mod set_point;
@@ -49,8 +45,8 @@ use super::sii::pdos;
 use crate::coe::DeviceDescription;
 pub use axis::ServoAxis;
 pub use drive::ServoDrive;
-pub use encoder::Encoder;
 pub use objects::{SIMULATION, default_mapping, default_mapping_of};
+pub use plant::Encoder;
 pub use plant::{Plant, PlantParameters};
 pub use record::{ServoRecord, Taken};
 

@@ -1,6 +1,5 @@
 //! SubDevices that the bus may lack: absent at the start, late, plugged elsewhere, in groups.
 
-mod clocks;
 mod refusals;
 use crate::rig;
 mod unlike;

@@ -1,14 +1,14 @@
 //! A MainDevice and a segment in one thread and in virtual time.
+//!
+//! SII images of real devices.
 #![allow(dead_code)]
 
-pub(crate) mod echo;
-pub(crate) mod numbered;
-pub(crate) mod parameters;
-pub(crate) mod real;
-pub(crate) mod stamped;
+pub(crate) mod devices;
 pub(crate) mod wire;
 
 use std::collections::VecDeque;
+use std::fs;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use ethercat::al::AlState;
@@ -16,7 +16,7 @@ use ethercat::link::{MAXIMUM_FRAME_LENGTH, Segment as _};
 use ethercat::main_device::{
     BringUpPhase, BusError, Configuration, CycleReport, Event, MainDevice, SubDeviceConfiguration,
 };
-use ethercat::sii::Identity;
+use ethercat::sii::{Identity, Image};
 use ethercat::time::Instant;
 use ethercat::wire::ethernet::{PROCESSED_BIT, SOURCE_OFFSET};
 use onbeat_simulator::application::servo::default_mapping;
@@ -24,7 +24,6 @@ use onbeat_simulator::application::sii::with_coe;
 use onbeat_simulator::application::{ServoDescription, ServoDrive};
 use onbeat_simulator::coe::DeviceDescription;
 use onbeat_simulator::{EscDescription, Oscillator, Segment, SubDevice};
-
 use wire::{Direction, Wire};
 
 /// Period of the cycle.
@@ -270,4 +269,15 @@ pub(crate) fn drive(number: u32) -> SubDevice {
 
 pub(crate) fn drives(count: u32) -> Vec<SubDevice> {
     (0..count).map(drive).collect()
+}
+
+/// The image of a real device, or `None` with a message if the files are missing.
+pub(crate) fn real(name: &str) -> Option<Image> {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/real/sii");
+    let path = folder.join(name).with_extension("bin");
+    let Ok(bytes) = fs::read(&path) else {
+        testkit::skip!("needs {}", path.display());
+        return None;
+    };
+    Some(Image::parse(&bytes).expect("a real device's image parses"))
 }

@@ -1,16 +1,20 @@
 //! Signals of entries that have no name in the file.
+//!
+//! Outputs that are no signal's to write: a part of the robot writes them, or they bound an axis.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 
+use ethercat::cia402::object;
+use ethercat::main_device::StartupSdo;
 use ethercat::pdo::{Direction, PdoEntry, PdoField, PdoMapping};
 use types::signal::{Flow, OutputBehaviour};
 use types::{Signal, ValueType};
 
-use super::owner::Owners;
 use super::value::default_type;
 use super::{Checked, SignalPlace, place_of};
 use crate::error::Problem;
-use crate::model::RobotConfig;
+use crate::model::{RobotConfig, profile_objects};
 
 /// Adds every entry without a name in the file: by its own name if that is unique in its SubDevice,
 /// else by its object. An entry wider than a number is added as its bytes, `[0]` and up.
@@ -96,4 +100,89 @@ fn parts(entry: &PdoEntry, field: PdoField) -> Vec<(PdoField, Option<ValueType>)
             })
             .collect(),
     }
+}
+
+/// Outputs with their writers.
+pub(super) struct Owners {
+    writers: Vec<Owned>,
+    limits: Vec<Owned>,
+}
+
+/// SubDevice, bits of its outputs, and the part of the robot they belong to.
+type Owned = (usize, Range<usize>, String);
+
+impl Owners {
+    /// Owners in the known process data of `robot`. Every object that moves an axis belongs to the
+    /// axis, even one that stays at zero, such as an offset: otherwise it would bypass the limits.
+    pub(super) fn of<'a>(robot: &RobotConfig, mapping: impl Fn(usize) -> Option<&'a PdoMapping>) -> Self {
+        let (mut writers, mut limits) = (Vec::new(), Vec::new());
+        for axis in &robot.axes {
+            let output = axis.brake.and_then(|brake| brake.output);
+            writers.extend(output.and_then(|output| {
+                let field =
+                    mapping(output.sub_device)?.digital_outputs().nth(output.channel.checked_sub(1)?)?;
+                Some((output.sub_device, bits(field), format!("the brake of axis \"{}\"", axis.name)))
+            }));
+        }
+        for axis in &robot.axes {
+            let Some(mapping) = mapping(axis.sub_device) else { continue };
+            let of_axis = |field| (axis.sub_device, bits(field), format!("axis \"{}\"", axis.name));
+            let others = || robot.axes.iter().filter(|other| other.sub_device == axis.sub_device);
+            for (entry, field) in mapping.entries(Direction::Output) {
+                let number = object::axis_of(entry.index);
+                let whose = others().find(|other| number == Some(other.drive_axis));
+                // The first axis keeps the objects of unused axes at zero.
+                if whose.or(others().next()).is_none_or(|whose| whose.name != axis.name) {
+                    continue;
+                }
+                let startup = &robot.bus.sub_devices[axis.sub_device].startup;
+                if leaves_the_brake_alone(entry, mapping, startup) {
+                    continue;
+                }
+                let makes_its_way = whose.is_some_and(|whose| {
+                    let index = object::of_first_axis(entry.index);
+                    let mut modes = std::iter::once(&whose.mode).chain(&whose.modes);
+                    modes.any(|&mode| profile_objects(mode).iter().any(|&(object, _)| object == index))
+                });
+                if object::moves(entry.index) || makes_its_way {
+                    writers.push(of_axis(field));
+                } else if object::limits(entry.index) {
+                    limits.push(of_axis(field));
+                }
+            }
+        }
+        Self { writers, limits }
+    }
+
+    /// Writer of this output.
+    pub(super) fn writer(&self, sub_device: usize, field: PdoField) -> Option<&str> {
+        find(&self.writers, sub_device, field)
+    }
+
+    /// The axis that this output bounds.
+    pub(super) fn limited(&self, sub_device: usize, field: PdoField) -> Option<&str> {
+        find(&self.limits, sub_device, field)
+    }
+}
+
+/// True for a drive's digital outputs (0x60FE:1) if their mask (0x60FE:2) is written at start-up
+/// without bit 0, the drive's own brake, and stays so.
+fn leaves_the_brake_alone(entry: &PdoEntry, mapping: &PdoMapping, startup: &[StartupSdo]) -> bool {
+    let outputs = object::of_first_axis(entry.index) == object::DIGITAL_OUTPUTS && entry.sub_index == 1;
+    let mask = startup.iter().rfind(|sdo| (sdo.index, sdo.sub_index) == (entry.index, 2));
+    let without_brake = mask.and_then(|sdo| sdo.data.first()).is_some_and(|first| first & 1 == 0);
+    outputs && without_brake && mapping.output(entry.index, 2).is_none()
+}
+
+fn bits(field: PdoField) -> Range<usize> {
+    field.bit_offset..field.bit_offset + field.bit_length
+}
+
+fn find(owned: &[Owned], sub_device: usize, field: PdoField) -> Option<&str> {
+    let wanted = bits(field);
+    let mut owned = owned.iter();
+    let owner = owned.find(|(position, bits, _)| {
+        *position == sub_device && bits.start < wanted.end && wanted.start < bits.end
+    });
+    owner.map(|(_, _, owner)| owner.as_str())
 }

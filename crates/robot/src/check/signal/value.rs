@@ -9,9 +9,9 @@ use types::{Signal, ValueType};
 use super::super::Checked;
 use super::FoundEntry;
 use crate::error::Problem;
+use crate::error::nearest;
 use crate::field::Number;
 use crate::model::NamedSignal;
-use crate::nearest::nearest;
 
 pub(super) fn named_type(name: &Spanned<String>) -> Checked<ValueType> {
     name.get_ref().parse().map_err(|_| {

@@ -14,13 +14,13 @@ use ethercat::time::Instant;
 
 use self::activity::Activity;
 use self::show::SHOWN;
-use super::control::{Cascade, LimitedTorque};
-use super::encoder::{Counter, Encoder};
 use super::entries::Entries;
 use super::homing::Switches;
 use super::plant::Plant;
-use super::positioning::{Dwell, SetPoints};
+use super::plant::{Counter, Encoder};
+use super::profile::{Dwell, SetPoints};
 use super::record::{ServoRecord, Taken};
+use super::set_point::{Cascade, LimitedTorque};
 use super::set_point::{floor, wrapped};
 use super::settings::{Scale, Settings, units_per_radian};
 use super::touch_probe::TouchProbe;

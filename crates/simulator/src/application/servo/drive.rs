@@ -8,8 +8,8 @@ use ethercat::time::Instant;
 use ethercat::wire::coe::Emergency;
 
 use super::axis::ServoAxis;
-use super::encoder::Encoder;
 use super::objects;
+use super::plant::Encoder;
 use super::record::ServoRecord;
 use super::{CONTROL_PERIOD, MAXIMUM_CATCH_UP, MOST_AXES, ServoDescription, error_register};
 use crate::application::description::{DescriptionError, not_negative, positive};

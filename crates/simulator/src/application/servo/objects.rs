@@ -9,7 +9,6 @@ use ethercat::wire::coe::AccessRights;
 
 use super::ServoDescription;
 use super::homing::METHODS;
-use super::own_limits::WHOLE_RANGE;
 use crate::application::description::{DescriptionError, add_mapping};
 use crate::application::sii::entry;
 use crate::coe::common;
@@ -34,6 +33,9 @@ pub(super) const MODES: [ModeOfOperation; 8] = [
     ModeOfOperation::CyclicSynchronousVelocity,
     ModeOfOperation::CyclicSynchronousTorque,
 ];
+
+/// Values of 0x607D that are no limits.
+pub(super) const WHOLE_RANGE: (i64, i64) = (i32::MIN as i64, i32::MAX as i64);
 
 /// Capacity of a PDO, in objects.
 const MAPPING_CAPACITY: u8 = 16;

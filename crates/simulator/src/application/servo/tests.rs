@@ -17,10 +17,8 @@ use crate::application::{
 };
 
 mod axes;
-mod encoders;
 mod homing;
 mod modes;
-mod own_limits;
 mod scales;
 mod stops;
 

@@ -7,10 +7,10 @@ use ethercat::cia402::{Command, ModeOfOperation, State};
 
 use super::super::CONTROL_PERIOD;
 use super::super::FOLLOWING_ERROR;
-use super::super::control::{Demand, LimitedTorque, limited};
 use super::super::homing::Homing;
 use super::super::profile::Profile;
 use super::super::set_point::{Braking, Interpolation, nearest, wrapped};
+use super::super::set_point::{Demand, LimitedTorque, limited};
 use super::{REST, ServoAxis};
 use crate::coe::ObjectDictionary;
 
