@@ -1,4 +1,5 @@
-//! A peer of the shared-memory interface that speaks as another language would, and the robot it attaches to.
+//! A peer of the shared-memory interface that speaks as another language would, and the robot it
+//! attaches to.
 
 use std::io::IoSliceMut;
 use std::mem::MaybeUninit;

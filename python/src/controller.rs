@@ -22,7 +22,8 @@ pub(crate) struct ControllerRole {
     description: Arc<Description>,
 }
 
-/// Request to a drive, 0 for none; whether the axis shall home; set-point: `(1, rad)`, `(2, rad/s)` or `(3, N m)`.
+/// Request to a drive, 0 for none; whether the axis shall home; set-point: `(1, rad)`, `(2, rad/s)`
+/// or `(3, N m)`.
 type Row = (u8, bool, Option<Number>);
 
 type Number = (u8, f64);

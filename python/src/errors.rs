@@ -1,4 +1,5 @@
-//! Exceptions raised: the shared-memory interface's own sentences, sorted by what a program does about them.
+//! Exceptions raised: the shared-memory interface's own sentences, sorted by what a program does
+//! about them.
 
 use std::io;
 

@@ -1,5 +1,5 @@
-//! The native part of the Python package `onbeat`: the shared-memory interface, seen from Python. `onbeat/_native.pyi` is
-//! its typed face, and `onbeat/` what people import.
+//! The native part of the Python package `onbeat`: the shared-memory interface, seen from Python.
+//! `onbeat/_native.pyi` is its typed face, and `onbeat/` what people import.
 //!
 //! | module | part |
 //! |---|---|

@@ -292,8 +292,8 @@ impl TrajectoryPort {
 /// Time from the start, positions, velocities, accelerations of one point.
 type PointRows = (f64, Vec<f64>, Vec<f64>, Vec<f64>);
 
-/// Tolerances of one axis: position and velocity on the way, position and velocity at the goal. 0 is the robot file's, -1
-/// none.
+/// Tolerances of one axis: position and velocity on the way, position and velocity at the goal. 0
+/// is the robot file's, -1 none.
 type Tolerances = (f64, f64, f64, f64);
 
 #[pymethods]

@@ -20,8 +20,9 @@ const PERIOD: Duration = Duration::from_millis(500);
 /// Time for a signal to be delivered before a restart, which would lose it.
 const SIGNALS: Duration = Duration::from_millis(50);
 
-/// Looks without progress of a thread of RustDDS after which it hangs, 3 s: these threads wake every
-/// 2 s and oftener. Looks are counted, not time: while the process is suspended, there are none.
+/// Looks without progress of a thread of RustDDS after which it hangs, 3 s: these threads wake
+/// every 2 s and oftener. Looks are counted, not time: while the process is suspended, there are
+/// none.
 const PATIENT_LOOKS: u32 = 6;
 
 /// The same of the node's own thread, 20 s: it waits up to 5 s for each answer of a cycle that is

@@ -32,7 +32,8 @@ where
 /// Place of the SubDevices: on a network interface, or simulated.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct Wire {
-    /// Use the real SubDevices on this network interface (needs CAP_NET_RAW); without it they are simulated
+    /// Use the real SubDevices on this network interface (needs CAP_NET_RAW); without it they are
+    /// simulated
     #[arg(long, value_name = "NIC", conflicts_with = "segment")]
     pub(crate) iface: Option<String>,
 

@@ -1,8 +1,8 @@
 //! The drive's own following error (0x60F4), if mapped: it counts in addition to the one that
 //! supervision computes, in virtual time.
 //!
-//! A drive that is pushed harder than its motor can hold: its fault reaction lasts, and its fault is
-//! reported meanwhile. In virtual time.
+//! A drive that is pushed harder than its motor can hold: its fault reaction lasts, and its fault
+//! is reported meanwhile. In virtual time.
 
 use std::f64::consts::TAU;
 use std::sync::Arc;

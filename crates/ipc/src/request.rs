@@ -1,5 +1,5 @@
-//! End of a request: the state of the axes after the cycle has carried it out, for `onbeat control`,
-//! ROS 2 and Python.
+//! End of a request: the state of the axes after the cycle has carried it out, for `onbeat
+//! control`, ROS 2 and Python.
 
 use std::time::Duration;
 

@@ -11,9 +11,11 @@
 //! | `/late` | `onbeat/msg/Late` | late cycle that was explained |
 //!
 //! * `Cycle`: `int64` of each column of whole numbers; `wakeup_latency_ns`, `period_ns` (start to
-//!   start, 0 of the first); `signals_forced`, -1 where process data was dropped. `Row`: its columns.
-//! * `Axis`: `float64` of each of [`OF_AXIS`](crate::process_data::OF_AXIS), NaN where there is none;
-//!   `int64` of each of [`STATE_OF_AXIS`](crate::process_data::STATE_OF_AXIS), -1 where there is none.
+//!   start, 0 of the first); `signals_forced`, -1 where process data was dropped. `Row`: its
+//!   columns.
+//! * `Axis`: `float64` of each of [`OF_AXIS`](crate::process_data::OF_AXIS), NaN where there is
+//!   none; `int64` of each of [`STATE_OF_AXIS`](crate::process_data::STATE_OF_AXIS), -1 where there
+//!   is none.
 //! * `Signal`: `float64 value`, `bool forced`; the channel's metadata has its unit. Integers of 64
 //!   bits have `SignalUnsigned64` and `SignalSigned64`, with `exact` in addition.
 //! * `Event`: `int64 cycle`, `string severity`, `string sentence`.
@@ -23,9 +25,9 @@
 //! publish time are the row's release on CLOCK_REALTIME, where the facts have [`REALTIME_OFFSET`],
 //! else on CLOCK_MONOTONIC. Facts are metadata: `onbeat` at the beginning, `onbeat_end` at the end;
 //! `onbeat_rows` has the kind and the columns of the rows. Chunks are not compressed. The first has
-//! schemas and channels and is in the file at once. Chunks of rows are finished after a sixteenth of
-//! a second, after twice that, and so on, then each second, and behind a whole row: a file that was
-//! cut off holds the rows before, and reads as [`Recording::complete`]` == false`.
+//! schemas and channels and is in the file at once. Chunks of rows are finished after a sixteenth
+//! of a second, after twice that, and so on, then each second, and behind a whole row: a file that
+//! was cut off holds the rows before, and reads as [`Recording::complete`]` == false`.
 
 mod error;
 mod facts;
@@ -149,7 +151,8 @@ impl Recording {
     }
 
     /// Values of one column of process data, NaN where there is none; `None` if there is no such
-    /// column. Whole numbers beyond 2^53 are rounded; [`RecordingReader::exact`] has them as they are.
+    /// column. Whole numbers beyond 2^53 are rounded; [`RecordingReader::exact`] has them as they
+    /// are.
     #[must_use]
     pub fn process_data(&self, name: &str) -> Option<impl ExactSizeIterator<Item = f64>> {
         let place = self.header.columns[self.whole..].iter().position(|column| column == name)?;

@@ -1,7 +1,8 @@
 //! Analogue outputs and inputs, encoders, a force-torque sensor: their SIIs, and their values on a
 //! bus.
 //!
-//! Input terminals without a mailbox: their process data stand in SyncManager 0, where others have mail.
+//! Input terminals without a mailbox: their process data stand in SyncManager 0, where others have
+//! mail.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -180,7 +181,8 @@ impl Application for Levels {
     }
 }
 
-/// All replies and registers that a MainDevice sees of such a terminal, and the steps of a second without frames.
+/// All replies and registers that a MainDevice sees of such a terminal, and the steps of a second
+/// without frames.
 fn life(rests: bool) -> (Vec<Vec<u8>>, u64) {
     let (seen, steps) = (Rc::new(RefCell::new(Vec::new())), Arc::new(AtomicU64::new(0)));
     let sii = digital_inputs(Identity::default(), "inputs", 8).image().emit();

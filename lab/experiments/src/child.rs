@@ -1,4 +1,5 @@
-//! Child process that is watched, stopped in order, and never left behind; the folder for its socket.
+//! Child process that is watched, stopped in order, and never left behind; the folder for its
+//! socket.
 
 use std::fmt::Write as _;
 use std::io::Read;

@@ -28,7 +28,8 @@ use cli::stop::Stop;
 pub(crate) enum Measure {
     /// Worth of priority, memory lock, CPU shield and spinning sleep each, unloaded and under load
     Tuning(tuning::Tuning),
-    /// Period jitter of the bus under load, seen by an independent observer at the other end of the cable
+    /// Period jitter of the bus under load, seen by an independent observer at the other end of the
+    /// cable
     Interference(interference::Interference),
     /// Two periodic tasks on one CPU beside their computed response times
     Tasks(devices::Tasks),
@@ -36,13 +37,17 @@ pub(crate) enum Measure {
     Wakeup(interrupt::Wakeup),
     /// From an interrupt to user code: timers, frames, a GPIO line
     Interrupt(interrupt::Interrupt),
-    /// Cost of semaphores, mutexes, queues, pipes, futexes, eventfds and our own shared-memory interface
+    /// Cost of semaphores, mutexes, queues, pipes, futexes, eventfds and our own shared-memory
+    /// interface
     Ipc(ipc::Ipc),
-    /// A message through a port: from a real-time task to an ordinary one, and back, with each way to wake it
+    /// A message through a port: from a real-time task to an ordinary one, and back, with each way
+    /// to wake it
     Xddp(ipc::Xddp),
-    /// Cost to the cycle of sharing its state with 0, 1, 8 and 64 readers: our shared-memory interface beside mutexes
+    /// Cost to the cycle of sharing its state with 0, 1, 8 and 64 readers: our shared-memory
+    /// interface beside mutexes
     Ecci(ecci::Ecci),
-    /// The service robot's five devices, each a real-time task and an ordinary one: periods, responses, utilisation
+    /// The service robot's five devices, each a real-time task and an ordinary one: periods,
+    /// responses, utilisation
     Devices(devices::Devices),
     /// A robot round an obstacle: the actuator's period in one ordinary process and through the IPC
     Navigation(navigation::Navigation),

@@ -1,4 +1,5 @@
-//! Names of nodes and topics, in ROS 2 and in DDS, and the message by which ROS 2 knows the ends of a node.
+//! Names of nodes and topics, in ROS 2 and in DDS, and the message by which ROS 2 knows the ends of
+//! a node.
 //!
 //! ROS 2 puts `rt`, `rq` or `rr` before the full name of a topic, a request or a reply, and spells
 //! the type `geometry_msgs/msg/Twist` as `geometry_msgs::msg::dds_::Twist_`.

@@ -1,4 +1,5 @@
-//! std_srvs, ethercat_msgs and type_description_interfaces. A request without a field is one byte, which is ignored.
+//! std_srvs, ethercat_msgs and type_description_interfaces. A request without a field is one byte,
+//! which is ignored.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,7 +1,7 @@
 //! Services of the running bus: objects of SubDevices and their descriptions, AL states and
 //! counters.
 //!
-//! The types of the SDO services are those of ethercat_driver_ros2 (`ethercat_msgs`). A request may
+//! The types of the SDO services come from ethercat_driver_ros2 (`ethercat_msgs`). A request may
 //! take seconds: each has a separate thread and connection, and its answer is sent when it is
 //! ready.
 

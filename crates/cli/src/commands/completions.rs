@@ -6,8 +6,8 @@ use clap_complete::Shell;
 use crate::failure::Failure;
 use crate::output;
 
-/// Prints a script that completes commands and options in a shell:
-/// bash: `onbeat completions bash > ~/.local/share/bash-completion/completions/onbeat`; zsh: into a file `_onbeat` of a folder in
+/// Prints a script that completes commands and options in a shell: bash: `onbeat completions bash >
+/// ~/.local/share/bash-completion/completions/onbeat`; zsh: into a file `_onbeat` of a folder in
 /// `$fpath`; fish: `~/.config/fish/completions/onbeat.fish`.
 #[derive(Args, Debug)]
 pub(crate) struct Completions {

@@ -22,8 +22,8 @@ use crate::stop::Stop;
 use crate::target::first_state;
 use crate::words::signals;
 
-/// Reads the signals of a running cycle as any program may, without root: the cycle cannot notice it. To set and force them
-/// takes the right to command it.
+/// Reads the signals of a running cycle as any program may, without root: the cycle cannot notice
+/// it. To set and force them takes the right to command it.
 #[derive(Subcommand, Debug)]
 pub(crate) enum Io {
     /// Show all signals, with their types, directions and values

@@ -27,7 +27,8 @@ pub(crate) struct Scan {
     #[arg(long)]
     json: bool,
 
-    /// Show identities, mailboxes, clocks and process data in full; of a running cycle also the error counters
+    /// Show identities, mailboxes, clocks and process data in full; of a running cycle also the
+    /// error counters
     #[arg(short, long)]
     verbose: bool,
 

@@ -50,7 +50,8 @@ pub(crate) struct Write {
     /// Index and sub-index in hexadecimal, as 0x6060:0
     object: ObjectAddress,
 
-    /// The value: a number (decimal, 0x...), true, false, a text, or hexadecimal digits for octet_string
+    /// The value: a number (decimal, 0x...), true, false, a text, or hexadecimal digits for
+    /// octet_string
     #[arg(allow_hyphen_values = true)]
     value: String,
 

@@ -14,9 +14,11 @@ use crate::output;
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum Sii {
-    /// Read all of it into a file: an image for `simulate`, `onbeat new --sii` and `onbeat sii write`
+    /// Read all of it into a file: an image for `simulate`, `onbeat new --sii` and `onbeat sii
+    /// write`
     Read(Read),
-    /// Compare it with an image, and with --force write the words that differ; the SubDevice keeps its station alias
+    /// Compare it with an image, and with --force write the words that differ; the SubDevice keeps
+    /// its station alias
     Write(Write),
 }
 

@@ -415,9 +415,9 @@ mod tests {
     use super::*;
     use crate::scip::command::{Encoding, Sector};
 
-    /// Recorded replies of real sensors: a GD scan of a URG-04LX; VV of a URG-04LX-UG01, PP and II of a
-    /// URG-04LX as shown on their maker's pages; and an MD scan of a UTM-30LX that lost one character
-    /// on its way through a web page.
+    /// Recorded replies of real sensors: a GD scan of a URG-04LX; VV of a URG-04LX-UG01, PP and II
+    /// of a URG-04LX as shown on their maker's pages; and an MD scan of a UTM-30LX that lost one
+    /// character on its way through a web page.
     const GD: &[u8] = include_bytes!("recorded/gd-urg-04lx.txt");
     const VV: &[u8] = include_bytes!("recorded/vv-urg-04lx-ug01.txt");
     const PP: &[u8] = include_bytes!("recorded/pp-urg-04lx.txt");
@@ -471,7 +471,8 @@ mod tests {
         assert_eq!(error.to_string(), "MD: expected the sum '2' in line 5, found '1'");
     }
 
-    /// The six-bit check character reveals every change of one byte that alters its lowest six bits.
+    /// The six-bit check character reveals every change of one byte that alters its lowest six
+    /// bits.
     // feature(devices): SCIP 2.0 over a (pseudo-)terminal: recorded replies, damage, garbage, unplugging
     #[test]
     fn every_changed_byte_of_a_scan_is_noticed() {

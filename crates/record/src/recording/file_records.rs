@@ -6,7 +6,7 @@ use mcap::records::op;
 
 use super::{RecordingError, is_text_recording};
 
-/// Reads the records of an MCAP file, those in chunks too.
+/// Reads the records of an MCAP file, also from chunks.
 pub(super) struct FileRecords<R> {
     file: R,
     /// Bytes read.

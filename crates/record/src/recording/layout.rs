@@ -20,13 +20,13 @@ pub(super) struct Layout {
     pub(super) instant: Option<(usize, bool)>,
     /// Place of [`FORCED`].
     pub(super) forced: Option<usize>,
-    pub(super) axes: Vec<Axis>,
-    pub(super) signals: Vec<Signal>,
+    pub(super) axes: Vec<AxisColumns>,
+    pub(super) signals: Vec<SignalColumn>,
 }
 
 /// An axis, and the places of its quantities.
 #[derive(Debug)]
-pub(super) struct Axis {
+pub(super) struct AxisColumns {
     pub(super) name: String,
     pub(super) quantities: [Option<usize>; OF_AXIS.len()],
     pub(super) state: [Option<usize>; STATE_OF_AXIS.len()],
@@ -34,7 +34,7 @@ pub(super) struct Axis {
 
 /// A signal, and the places of its value and of its force.
 #[derive(Debug)]
-pub(super) struct Signal {
+pub(super) struct SignalColumn {
     pub(super) name: String,
     pub(super) value: usize,
     pub(super) force: Option<usize>,
@@ -89,7 +89,7 @@ impl Layout {
             Column::Signal(name) => {
                 let name = name.to_owned();
                 let whole = whole(facts, &name);
-                self.signals.push(Signal { name, value: place, force: None, whole });
+                self.signals.push(SignalColumn { name, value: place, force: None, whole });
             }
             Column::Force(name) => {
                 self.signals.iter_mut().find(|it| it.name == name)?.force = Some(place);
@@ -98,7 +98,7 @@ impl Layout {
                 let at = self.axes.iter().position(|it| it.name == name);
                 let at = at.unwrap_or_else(|| {
                     let (quantities, state) = Default::default();
-                    self.axes.push(Axis { name: name.to_owned(), quantities, state });
+                    self.axes.push(AxisColumns { name: name.to_owned(), quantities, state });
                     self.axes.len() - 1
                 });
                 let axis = &mut self.axes[at];
@@ -150,7 +150,7 @@ pub(super) fn described<'a>(facts: &'a Facts, name: &str) -> Option<&'a Json> {
     facts.get("signals")?.as_array()?.iter().find(|signal| signal["name"] == name)
 }
 
-/// Columns with the instant of a row, and true for those on CLOCK_MONOTONIC.
+/// Columns with the instant of a row; true: on CLOCK_MONOTONIC.
 const INSTANTS: [(&str, bool); 3] = [("release_ns", true), ("arrival_ns", false), ("time_ns", true)];
 
 const KNOWN: &str =

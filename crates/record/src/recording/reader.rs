@@ -20,20 +20,20 @@ pub struct RecordingReader<R> {
     header: Header,
     layout: Layout,
     offset: i64,
-    channels: BTreeMap<u16, Channel>,
+    channels: BTreeMap<u16, TopicContent>,
     end: Option<Facts>,
     marks: Vec<Mark>,
     /// The row that was read last.
-    row: Row,
-    /// The row whose messages are being read.
-    next: Row,
+    row: ReadRow,
+    /// The row that is being read.
+    next: ReadRow,
     /// True if `next` has a row.
     is_begun: bool,
 }
 
 /// Values of a row.
 #[derive(Debug, Default)]
-struct Row {
+struct ReadRow {
     values: Vec<i64>,
     process_data: Vec<f64>,
     /// Places of process data with whole numbers that a `float64` rounds.
@@ -44,7 +44,7 @@ struct Row {
 
 /// Content of a channel.
 #[derive(Clone, Copy, Debug)]
-enum Channel {
+enum TopicContent {
     Row,
     /// Of the axis at this place.
     Axis(usize),
@@ -94,8 +94,8 @@ impl<R: BufRead> RecordingReader<R> {
             channels: BTreeMap::new(),
             end: None,
             marks: Vec::new(),
-            row: Row::default(),
-            next: Row::default(),
+            row: ReadRow::default(),
+            next: ReadRow::default(),
             is_begun: false,
         })
     }
@@ -193,16 +193,16 @@ impl<R: BufRead> RecordingReader<R> {
         let topic = it.topic.as_str();
         let axis = || {
             let name = topic.strip_prefix("/axes/")?;
-            Some(Channel::Axis(self.layout.axes.iter().position(|it| it.name == name)?))
+            Some(TopicContent::Axis(self.layout.axes.iter().position(|it| it.name == name)?))
         };
         let signal = || {
             let name = topic.strip_prefix("/signals/")?;
-            Some(Channel::Signal(self.layout.signals.iter().position(|it| it.name == name)?))
+            Some(TopicContent::Signal(self.layout.signals.iter().position(|it| it.name == name)?))
         };
         let channel = match topic {
-            _ if topic.strip_prefix('/') == Some(&self.header.what) => Some(Channel::Row),
-            "/events" => Some(Channel::Events),
-            "/late" => Some(Channel::Late),
+            _ if topic.strip_prefix('/') == Some(&self.header.what) => Some(TopicContent::Row),
+            "/events" => Some(TopicContent::Events),
+            "/late" => Some(TopicContent::Late),
             _ => axis().or_else(signal),
         };
         // Of another program: passed over, as its messages are.
@@ -222,7 +222,7 @@ impl<R: BufRead> RecordingReader<R> {
         let Some(&channel) = self.channels.get(&u16::from_le_bytes(*channel)) else { return Ok(false) };
         let mut content = rest.strip_prefix(&CDR_LITTLE_ENDIAN).ok_or_else(damaged)?;
         match channel {
-            Channel::Row => {
+            TopicContent::Row => {
                 if content.len() != 8 * self.layout.numbers() {
                     return Err(self.file.damaged("a row with a number for each column"));
                 }
@@ -233,8 +233,8 @@ impl<R: BufRead> RecordingReader<R> {
                 self.next.begin(content, &self.layout);
                 return Ok(is_whole);
             }
-            Channel::Axis(_) | Channel::Signal(_) if !self.is_begun || self.next.is_dropped => {}
-            Channel::Axis(place) => {
+            TopicContent::Axis(_) | TopicContent::Signal(_) if !self.is_begun || self.next.is_dropped => {}
+            TopicContent::Axis(place) => {
                 let axis = &self.layout.axes[place];
                 for place in axis.quantities {
                     let value = f64::from_le_bytes(take(&mut content).ok_or_else(damaged)?);
@@ -245,7 +245,7 @@ impl<R: BufRead> RecordingReader<R> {
                     self.next.set(place, if value == -1 { f64::NAN } else { value as f64 });
                 }
             }
-            Channel::Signal(place) => {
+            TopicContent::Signal(place) => {
                 let signal = &self.layout.signals[place];
                 let value = f64::from_le_bytes(take(&mut content).ok_or_else(damaged)?);
                 let [forced] = take(&mut content).ok_or_else(damaged)?;
@@ -264,10 +264,11 @@ impl<R: BufRead> RecordingReader<R> {
                     }
                 }
             }
-            Channel::Events | Channel::Late => {
+            TopicContent::Events | TopicContent::Late => {
                 let at = (i128::from(at) - i128::from(self.offset)).max(0);
                 let at_ns = u64::try_from(at).unwrap_or(u64::MAX);
-                let mark = mark(content, at_ns, matches!(channel, Channel::Late)).ok_or_else(damaged)?;
+                let mark =
+                    mark(content, at_ns, matches!(channel, TopicContent::Late)).ok_or_else(damaged)?;
                 self.marks.push(mark);
             }
         }
@@ -281,7 +282,7 @@ impl<R> fmt::Debug for RecordingReader<R> {
     }
 }
 
-impl Row {
+impl ReadRow {
     /// Begins a row with the numbers of its message.
     fn begin(&mut self, content: &[u8], layout: &Layout) {
         let number = |it: &[u8]| it.first_chunk().map_or(0, |it| i64::from_le_bytes(*it));

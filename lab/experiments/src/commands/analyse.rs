@@ -16,17 +16,20 @@ use cli::arguments::named;
 use cli::failure::Failure;
 use cli::output;
 
-/// Exit code 0: every task is proven to meet its deadline; 3: not every one; 1: the file cannot be analysed.
+/// Exit code 0: every task is proven to meet its deadline; 3: not every one; 1: the file cannot be
+/// analysed.
 #[derive(Args, Debug)]
 pub(crate) struct Analyse {
-    /// A task set (TOML), a recorded run (`onbeat run --record`), or a robot file, of which the bus is analysed
+    /// A task set (TOML), a recorded run (`onbeat run --record`), or a robot file, of which the bus
+    /// is analysed
     file: PathBuf,
 
     /// Print one JSON object instead of tables
     #[arg(long)]
     json: bool,
 
-    /// Take measured execution times this much longer; a measurement is no proof that nothing takes longer
+    /// Take measured execution times this much longer; a measurement is no proof that nothing takes
+    /// longer
     #[arg(long, value_name = "PERCENT", value_parser = percent, default_value = "20%")]
     margin: f64,
 

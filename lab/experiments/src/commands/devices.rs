@@ -23,7 +23,8 @@ pub(crate) struct Devices {
     #[arg(long, value_name = "TIME", value_parser = lasting, default_value = "5s")]
     waiting: Duration,
 
-    /// Also call the drivers from the real-time tasks themselves, each for this long: calls that block, time lost
+    /// Also call the drivers from the real-time tasks themselves, each for this long: calls that
+    /// block, time lost
     #[arg(long, value_name = "TIME", value_parser = lasting, num_args = 0..=1, default_missing_value = "5s", require_equals = true)]
     direct: Option<Duration>,
 
@@ -35,7 +36,8 @@ pub(crate) struct Devices {
     #[arg(long, value_name = "PORT")]
     range_finder: Option<PathBuf>,
 
-    /// An IMU on this I2C bus, as /dev/i2c-1 or mpu6050:/dev/i2c-1, instead of the simulated one; without a name a myAHRS+
+    /// An IMU on this I2C bus, as /dev/i2c-1 or mpu6050:/dev/i2c-1, instead of the simulated one;
+    /// without a name a myAHRS+
     #[arg(long, value_name = "[UNIT:]BUS", value_parser = imu)]
     imu: Option<(ImuUnit, PathBuf)>,
 
@@ -43,8 +45,8 @@ pub(crate) struct Devices {
     #[arg(long, value_name = "CHIP:TRIGGER:ECHO", value_parser = lines)]
     sonar: Option<(PathBuf, u32, u32)>,
 
-    /// A strip of 60 LEDs on this SPI bus, as /dev/spidev0.0 or apa102:/dev/spidev0.0, instead of the simulated one; without a
-    /// name of WS2812
+    /// A strip of 60 LEDs on this SPI bus, as /dev/spidev0.0 or apa102:/dev/spidev0.0, instead of
+    /// the simulated one; without a name of WS2812
     #[arg(long, value_name = "[CHIP:]BUS", value_parser = strip)]
     led_strip: Option<(LedChip, PathBuf)>,
 
@@ -122,7 +124,8 @@ fn lines(text: &str) -> Result<(PathBuf, u32, u32), String> {
 
 #[derive(Args, Debug)]
 pub(crate) struct Tasks {
-    /// A task set as `onbeat analyse` reads them (TOML), or one of the papers': controllers, service-robot
+    /// A task set as `onbeat analyse` reads them (TOML), or one of the papers': controllers,
+    /// service-robot
     #[arg(value_name = "TASKS.toml|NAME", default_value = "controllers")]
     set: String,
 
@@ -134,8 +137,8 @@ pub(crate) struct Tasks {
     #[arg(long, value_name = "HOW", default_value = "both")]
     busy: How,
 
-    /// Toggle an output with each job, up from its start to its end: "frames" over a private cable, or a GPIO line for each
-    /// task, as gpiochip0:17,gpiochip0:18
+    /// Toggle an output with each job, up from its start to its end: "frames" over a private cable,
+    /// or a GPIO line for each task, as gpiochip0:17,gpiochip0:18
     #[arg(long, value_name = "frames|LINES", value_parser = outputs)]
     toggle: Option<Toggle>,
 

@@ -28,8 +28,9 @@ pub(crate) struct Interference {
     #[arg(long, value_name = "TIME,...", value_parser = time, value_delimiter = ',', default_value = "1000us,500us,250us")]
     period: Vec<Duration>,
 
-    /// Loads, one after the other: none, cpu, k-lock, irq, memory, gpu, gpu-pinned, gpu-pageable; dd, hackbench, ping, du;
-    /// memory-sweep: bandwidth from little to all; gpu-sweep: copies of 0.5 to 2.6 MB, pinned and not
+    /// Loads, one after the other: none, cpu, k-lock, irq, memory, gpu, gpu-pinned, gpu-pageable;
+    /// dd, hackbench, ping, du; memory-sweep: bandwidth from little to all; gpu-sweep: copies of
+    /// 0.5 to 2.6 MB, pinned and not
     #[arg(
         long,
         value_name = "LOAD,...",
@@ -43,7 +44,8 @@ pub(crate) struct Interference {
     #[arg(long, value_name = "N", default_value = "1000000", value_parser = clap::value_parser!(u64).range(1..))]
     samples: u64,
 
-    /// Instead of --samples, how long each is; above 5 million cycles histograms are kept instead of rows
+    /// Instead of --samples, how long each is; above 5 million cycles histograms are kept instead
+    /// of rows
     #[arg(long, value_name = "TIME", value_parser = lasting)]
     duration: Option<Duration>,
 
@@ -55,7 +57,8 @@ pub(crate) struct Interference {
     #[arg(long, value_name = "N")]
     load_processes: Option<usize>,
 
-    /// Interface of the cycle, joined by a cable to --observer-iface; without them a veth pair is made (needs root)
+    /// Interface of the cycle, joined by a cable to --observer-iface; without them a veth pair is
+    /// made (needs root)
     #[arg(long, value_name = "NIC", requires = "observer_iface")]
     iface: Option<String>,
 
@@ -75,7 +78,8 @@ pub(crate) struct Interference {
     #[arg(long, value_name = "1-99", value_parser = clap::value_parser!(u8).range(1..=99))]
     priority: Option<u8>,
 
-    /// Reply that a cycle works with: with wait_for_reply frames leave at the release, before anything is computed
+    /// Reply that a cycle works with: with wait_for_reply frames leave at the release, before
+    /// anything is computed
     #[arg(long, value_name = "ORDER", value_parser = ["reply_of_last_cycle", "wait_for_reply"])]
     frame_order: Option<String>,
 

@@ -25,7 +25,8 @@ pub(crate) struct Interrupt {
     #[command(flatten)]
     thread: Thread,
 
-    /// Send frames on this interface and wait for them to come back from SubDevices; without it a private cable is made
+    /// Send frames on this interface and wait for them to come back from SubDevices; without it a
+    /// private cable is made
     #[arg(long, value_name = "NIC")]
     iface: Option<String>,
 
@@ -41,7 +42,8 @@ pub(crate) struct Interrupt {
     #[arg(long, value_name = "CHIP:LINE", requires = "gpio_input")]
     gpio_answer: Option<Line>,
 
-    /// Stamp the edges of this GPIO line, which is wired to the one that answers: from edge in to edge out
+    /// Stamp the edges of this GPIO line, which is wired to the one that answers: from edge in to
+    /// edge out
     #[arg(long, value_name = "CHIP:LINE", requires = "gpio_answer")]
     gpio_observe: Option<Line>,
 

@@ -15,11 +15,13 @@ use cli::output;
 
 #[derive(Args, Debug)]
 pub(crate) struct Report {
-    /// A recording (`onbeat run --record`), a report.json, or the folder of an experiment; several of one experiment are set side by side
+    /// A recording (`onbeat run --record`), a report.json, or the folder of an experiment; several
+    /// of one experiment are set side by side
     #[arg(value_name = "FILE|DIR", required = true)]
     paths: Vec<PathBuf>,
 
-    /// Names of several, in their order; without them their kernels where all differ, or else the files
+    /// Names of several, in their order; without them their kernels where all differ, or else the
+    /// files
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     labels: Vec<String>,
 

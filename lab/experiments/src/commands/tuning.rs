@@ -11,8 +11,8 @@ use super::{Cells, lasting, time};
 
 #[derive(Args, Debug)]
 pub(crate) struct Tuning {
-    /// Combinations of tunings, parted by commas: none, or letters of P (priority), M (memory lock), C (CPU shield), S
-    /// (spinning sleep)
+    /// Combinations of tunings, parted by commas: none, or letters of P (priority), M (memory
+    /// lock), C (CPU shield), S (spinning sleep)
     #[arg(
         long,
         value_name = "LIST",
@@ -21,11 +21,13 @@ pub(crate) struct Tuning {
     )]
     columns: Vec<Column>,
 
-    /// Load of the machine: none, the paper's with its parameters, a lighter one of its kinds, or one after the other; both is none,paper
+    /// Load of the machine: none, the paper's with its parameters, a lighter one of its kinds, or
+    /// one after the other; both is none,paper
     #[arg(long, value_enum, value_name = "LOAD,...", value_delimiter = ',', default_value = "both")]
     load: Vec<Load>,
 
-    /// Time cycles are measured for each column and load; the paper's 10min make three hours of the whole
+    /// Time cycles are measured for each column and load; the paper's 10min make three hours of the
+    /// whole
     #[arg(long, value_name = "TIME", value_parser = lasting, default_value = "30s")]
     duration: Duration,
 
@@ -104,7 +106,8 @@ pub(crate) struct Servo {
     #[arg(long, value_name = "TIME", value_parser = time)]
     period: Option<Duration>,
 
-    /// Requests of the cycle to the system instead of the robot file's profile: letters of PMCS, or none
+    /// Requests of the cycle to the system instead of the robot file's profile: letters of PMCS, or
+    /// none
     #[arg(long, value_name = "PMCS|none")]
     profile: Option<Column>,
 

@@ -1,4 +1,5 @@
-//! Verdict on the change of a cost with the number of readers, relative to its noise, and the tables.
+//! Verdict on the change of a cost with the number of readers, relative to its noise, and the
+//! tables.
 
 use report::{Report, Row, Section, Table};
 

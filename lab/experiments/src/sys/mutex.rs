@@ -1,5 +1,6 @@
-//! A value behind a mutex; and POSIX mutexes, plain or with priority inheritance: the holder then runs at the priority of the
-//! highest waiter (`PTHREAD_PRIO_INHERIT`, pthread_mutexattr_setprotocol(3)).
+//! A value behind a mutex; and POSIX mutexes, plain or with priority inheritance: the holder then
+//! runs at the priority of the highest waiter (`PTHREAD_PRIO_INHERIT`,
+//! pthread_mutexattr_setprotocol(3)).
 
 use std::cell::UnsafeCell;
 use std::io;

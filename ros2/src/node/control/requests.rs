@@ -33,8 +33,8 @@ struct Waiting<F> {
     until_ns: u64,
 }
 
-/// A request that the cycle has answered. Its state after the reply has the reason of a refusal, and
-/// axes that are still stopped although the request was carried out.
+/// A request that the cycle has answered. Its state after the reply has the reason of a refusal,
+/// and axes that are still stopped although the request was carried out.
 #[derive(Debug)]
 struct Replied<F> {
     waiting: Waiting<F>,
@@ -114,7 +114,7 @@ impl<F> Requests<F> {
         answered
     }
 
-    /// Answers the requests that were refused, and those with axes that are ready or stay stopped.
+    /// Answers a request that was refused, or when its axes are ready or stay stopped.
     fn look(&mut self, now: u64, moment: &mut Moment<'_>, answered: &mut Vec<Answered<F>>) {
         if self.replied.is_empty() {
             return;

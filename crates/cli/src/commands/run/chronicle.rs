@@ -27,7 +27,7 @@ pub(super) struct Chronicle {
     names: PartNames,
     /// Losses of the SubDevices.
     lost: Vec<Option<Lost>>,
-    axes: Vec<Axis>,
+    axes: Vec<AxisLoss>,
     interface: Interface,
     period: Duration,
     op_since: Option<Instant>,
@@ -46,7 +46,7 @@ struct Lost {
     reported: bool,
 }
 
-struct Axis {
+struct AxisLoss {
     /// Place of its drive, from 0.
     sub_device: usize,
     /// It was reported that its drive does not switch on.
@@ -61,7 +61,7 @@ impl Lost {
 
 impl Chronicle {
     pub(super) fn new(robot: &RobotConfig, names: PartNames, voice: Voice) -> Self {
-        let axes = robot.axes.iter().map(|axis| Axis { sub_device: axis.sub_device, reported: false });
+        let axes = robot.axes.iter().map(|axis| AxisLoss { sub_device: axis.sub_device, reported: false });
         Self {
             voice,
             times: TimeOfDay::default(),
@@ -220,7 +220,7 @@ impl Chronicle {
         if !new.any(|it| it.is_long(now)) {
             return;
         }
-        // One without process data is found to be lost later than those behind it.
+        // The loss of a SubDevice without process data is found later than the loss of its successors.
         let mut positions: Vec<usize> = (0..self.lost.len())
             .filter(|&position| self.lost[position].as_ref().is_some_and(|it| is_new(&it)))
             .collect();

@@ -165,7 +165,7 @@ mod tests {
 
     // feature(program): the end of `run` begins with a verdict on the timing
     #[test]
-    fn timing_is_judged_by_the_slowest_cycle() {
+    fn the_slowest_cycle_decides_the_timing() {
         let period = Duration::from_millis(1);
         let of = |late, worst| Timing::of(late, Some(Duration::from_micros(worst)), period);
         assert_eq!(Timing::of(0, None, period), Timing::Unknown);

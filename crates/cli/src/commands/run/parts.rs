@@ -60,7 +60,7 @@ const MOST_LISTED: usize = 12;
 /// Number that is not known.
 const UNKNOWN: &str = "-";
 
-/// A row for each axis; of many axes, only those in another state than Operation enabled. At most
+/// A row for each axis; of many axes, only axes in another state than Operation enabled. At most
 /// 80 columns with names of 16 letters.
 pub(super) fn axes_table(axes: &[AxisOutcome<'_>]) -> String {
     let enabled = State::OperationEnabled.to_string();
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_axes_only_those_in_trouble_are_listed() {
+    fn many_axes_are_listed_only_in_trouble() {
         let names: Vec<String> = (0..40).map(|number| format!("axis-{number}")).collect();
         let mut axes: Vec<_> = names.iter().map(|name| axis(name, "Operation enabled", None)).collect();
         let well = axes_table(&axes);

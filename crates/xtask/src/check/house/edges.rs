@@ -93,7 +93,7 @@ fn unused(root: &Path, code: &Crate, package: &Value) -> Result<Vec<String>, Str
     Ok(unused)
 }
 
-/// All words of the files.
+/// All words of the files, and of the pages that they include, whose programs are compiled too.
 fn words(
     root: &Path,
     files: impl IntoIterator<Item = std::path::PathBuf>,
@@ -102,10 +102,20 @@ fn words(
     for file in files {
         let short = file.strip_prefix(root).unwrap_or(&file).display();
         let text = std::fs::read_to_string(&file).map_err(|error| format!("{short}: {error}"))?;
-        let words = text.split(|letter: char| !letter.is_alphanumeric() && letter != '_');
-        found.extend(words.map(str::to_owned));
+        found.extend(words_of(&text));
+        for page in text.split("include_str!(\"").skip(1).filter_map(|it| it.split('"').next()) {
+            let page = file.parent().unwrap_or(root).join(page);
+            let is_page = page.extension().is_some_and(|it| it == "md");
+            found.extend(
+                std::fs::read_to_string(page).ok().filter(|_| is_page).iter().flat_map(|it| words_of(it)),
+            );
+        }
     }
     Ok(found)
+}
+
+fn words_of(text: &str) -> impl Iterator<Item = String> {
+    text.split(|letter: char| !letter.is_alphanumeric() && letter != '_').map(str::to_owned)
 }
 
 /// Rust files below a folder.
