@@ -36,7 +36,8 @@ pub(crate) enum Command {
     New(new::New),
     /// Check whether this machine can hold a real-time cycle, and how to fix what it finds
     Doctor(doctor::Doctor),
-    /// Show a running cycle in this terminal: axes, bus health, timing, commands, tasks and channels
+    /// Show a running cycle in this terminal: axes, bus health, timing, commands, tasks and
+    /// channels
     Top(top::Top),
     /// Show a running cycle in a browser: axes, bus, events, timing, and a scope of every cycle
     Serve(serve::Serve),
@@ -51,7 +52,8 @@ pub(crate) enum Command {
     Record(record::Record),
     /// Write a recording as MCAP, for Foxglove, PlotJuggler and tools of ROS 2, or as CSV
     Export(export::Export),
-    /// Ask a running cycle: enable, disable or home its axes, reset faults, stop, switch the controller
+    /// Ask a running cycle: enable, disable or home its axes, reset faults, stop, switch the
+    /// controller
     Control(control::Control),
     /// Answer as a robot's SubDevices on a network interface, for any MainDevice
     Simulate(simulate::Simulate),
@@ -60,7 +62,8 @@ pub(crate) enum Command {
     Fault(fault::Fault),
     /// Show the SubDevices on the bus: identities, states, process data
     Scan(scan::Scan),
-    /// Show where on the bus a fault is: damaged frames, lost links, states, working counters, clocks
+    /// Show where on the bus a fault is: damaged frames, lost links, states, working counters,
+    /// clocks
     Diag(diag::Diag),
     /// Read, write and list the objects of a SubDevice
     #[command(subcommand)]
@@ -74,7 +77,8 @@ pub(crate) enum Command {
     Report(measure::Elsewhere),
     /// Prove from measured times whether tasks meet their deadlines (program onbeat-measure)
     Analyse(measure::Elsewhere),
-    /// Make a measurement as a paper made it, with its tables and plots (the program onbeat-measure)
+    /// Make a measurement as a paper made it, with its tables and plots (the program
+    /// onbeat-measure)
     Measure(measure::Elsewhere),
 }
 

@@ -3,7 +3,8 @@
 mod capture;
 mod direct;
 mod faulty;
-pub(crate) mod interface_link;
+pub(crate) mod interface;
+mod interface_link;
 mod lock;
 mod open_error;
 mod packet;

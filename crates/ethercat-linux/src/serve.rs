@@ -11,7 +11,7 @@ use ethercat::link::{End, MAXIMUM_FRAME_LENGTH, Segment};
 use rustix::net::{SendFlags, send};
 use thiserror::Error;
 
-use crate::link::interface_link::Interface;
+use crate::link::interface::Interface;
 use crate::link::simulated::ADVANCE_EVERY;
 use crate::link::{FaultChanges, FaultControl, Faulty, Link, OpenError};
 use crate::sys::packet_socket::{PacketSocket, Stamp, wait_for_any};

@@ -22,7 +22,7 @@ impl Controller for Door {
             (*position, *velocity) = (here, RadiansPerSecond(0.0));
         }
         let elapsed = cycle.period.as_secs_f64() * cycle.periods as f64;
-        let (wanted, step) = (if turns { 10.0 } else { 0.0 }, 20.0 * elapsed); // rad/s, of 20 rad/s² at most
+        let (wanted, step) = (if turns { 10.0 } else { 0.0 }, 20.0 * elapsed); // rad/s, 20 rad/s²
         velocity.0 += (wanted - velocity.0).clamp(-step, step);
         position.0 += velocity.0 * elapsed;
         let Some(command) = io.command(0) else { return };

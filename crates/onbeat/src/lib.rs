@@ -83,9 +83,11 @@
 //!     std::thread::sleep(std::time::Duration::from_secs(60));
 //!     from_elsewhere.stop(); // orderly; hurry() brakes as fast as the limits allow
 //! });
-//! let summary = Robot::load("robot.toml")?.interface("enp3s0").profile(Profile::PMC).stop(&stop).run(Mine)?;
+//! let robot = Robot::load("robot.toml")?.interface("enp3s0").profile(Profile::PMC);
+//! let summary = robot.stop(&stop).run(Mine)?;
 //! println!("{summary}"); // counts, worst lateness, a sentence on each finding
-//! let bus_failed = summary.findings.iter().any(|it| matches!(it, onbeat::Finding::BusFailed { .. }));
+//! let is_bus_failure = |it: &onbeat::Finding| matches!(it, onbeat::Finding::BusFailed { .. });
+//! let bus_failed = summary.findings.iter().any(is_bus_failure);
 //! # Ok::<(), onbeat::Error>(())
 //! ```
 //!

@@ -26,7 +26,7 @@
 //! | module | contents |
 //! |---|---|
 //! | [`record`] | [`CycleRecord`]: duration of each phase of one cycle |
-//! | `recording` | `Recording`: raw data in an MCAP file, with its conditions (feature `recording`) |
+//! | `recording` | `Recording`: an MCAP file with raw data, conditions (feature `recording`) |
 //! | [`lowest`] | the lowest per cents of samples |
 //! | `cycles` | cycle records as a recording (feature `recording`) |
 //! | [`mark`] | [`Mark`]: events and late cycles in addition to the rows |

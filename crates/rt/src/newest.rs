@@ -68,8 +68,8 @@ impl<T: Clone + Send> Reader<T> {
     pub fn read(&self) -> T {
         let _turn = self.0.reading.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
-            // A slot that is locked is not the newest any more. One that was locked meanwhile holds a
-            // value that is not yet published.
+            // A slot that is locked is not the newest any more. One that was locked meanwhile holds
+            // a value that is not yet published.
             let slot = self.0.newest.load(Ordering::Acquire);
             if let Some(value) = self.0.attempt(slot)
                 && self.0.newest.load(Ordering::Acquire) == slot

@@ -319,8 +319,9 @@ mod tests {
         assert_eq!(pacer.overruns().first, Some(1));
     }
 
-    /// With any cost of cycles and any period, every release is on the grid, in the future of the one
-    /// before, never earlier than the clock, and cycles run plus releases skipped is the whole grid.
+    /// With any cost of cycles and any period, every release is on the grid, in the future of the
+    /// one before, never earlier than the clock, and cycles run plus releases skipped is the whole
+    /// grid.
     // feature(cycle): a fixed grid of releases, whatever the execution time
     #[test]
     fn for_any_execution_times_every_release_is_on_the_grid() {
@@ -470,9 +471,9 @@ mod tests {
         assert!(pacer.overruns().skipped > 0 && pacer.overruns().caught_up > 0);
     }
 
-    /// With any cost of cycles, any period and any policy: every release is on the grid and after the
-    /// previous one, none is early, late ones follow without a gap unless the limit was reached, and
-    /// cycles run and releases skipped add up to the whole grid.
+    /// With any cost of cycles, any period and any policy: every release is on the grid and after
+    /// the previous one, none is early, late ones follow without a gap unless the limit was
+    /// reached, and cycles run and releases skipped add up to the whole grid.
     // feature(hold): overrun policies skip, catch-up, stop
     #[test]
     fn grid_is_kept_for_any_policy_and_execution_times() {

@@ -93,7 +93,7 @@ pub(crate) fn all(root: &Path, wanted: impl Fn(&str) -> bool, report: &mut Repor
 fn with_newer_cards(image: &Image, report: &mut Report) -> Image {
     let mut newer = image.clone();
     let Some(lack) = cards::lack_of_igb(&image.qemu) else { return newer };
-    report.step("rt Debian 13", || match apt::fetch(&image.folder) {
+    report.step("rt Debian 13", || match kernel::fetch_trixie(&image.folder) {
         Ok((qemu, kernel)) => {
             println!("{}", kernel.package);
             newer = Image { qemu, kernel, ..image.clone() };
@@ -108,7 +108,7 @@ fn with_newer_cards(image: &Image, report: &mut Report) -> Image {
 pub(crate) fn fetch_ahead(root: &Path) {
     if possible().is_ok() && cards::lack_of_igb(&Qemu::Installed).is_some() {
         // A missing package is reported when it is needed.
-        let _ = apt::fetch(&root.join(FOLDER));
+        let _ = kernel::fetch_trixie(&root.join(FOLDER));
     }
 }
 

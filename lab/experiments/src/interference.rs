@@ -25,8 +25,8 @@ use record::RecordingReader;
 use report::Report;
 
 pub use edges::{Edges, edges_of_file};
+pub use judge::Wave;
 pub use judge::{Judgement, judge_file, judge_stream};
-pub use sweep::Wave;
 
 use crate::cable::{Cable, FAR, NEAR};
 use crate::load::{HostMemory, Load};

@@ -203,8 +203,8 @@ mod tests {
         deviation.0 > (above.max(0.0) * below.max(0.0)).sqrt()
     }
 
-    /// Values of one column that belong together: name of the row with the deviation, the column, and
-    /// the four.
+    /// Values of one column that belong together: name of the row with the deviation, the column,
+    /// and the four.
     fn quadruples(figure: &Figure) -> Vec<(String, String, Four)> {
         const NAMES: [&[&str]; 4] =
             [&["min", "minimum"], &["avg", "mean", "average"], &["max", "maximum"], &["SD"]];

@@ -5,7 +5,7 @@
 //! | [`bus`] | frames, round trips and latencies of a bus, a resource like a processor |
 //! | [`task`] | [`Task`], [`TaskSet`]: the input |
 //! | [`fixed_priority`] | worst response times under fixed priorities |
-//! | [`earliest_deadline`], [`reservation`] | the same for earliest deadline first and `SCHED_DEADLINE` |
+//! | [`earliest_deadline`] | the same for earliest deadline first and `SCHED_DEADLINE` |
 //! | [`verdict`] | [`analyse`]: the complete analysis |
 //! | [`advice`] | causes of missed deadlines, and changes that would meet them |
 //! | [`timeline`] | the schedule from the critical instant |

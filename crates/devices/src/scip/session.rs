@@ -434,8 +434,8 @@ mod tests {
         let talk = talk(faults, 4_000);
         assert_eq!(talk.failure(), None);
         let wrong = talk.events.iter().filter(|event| matches!(event, Event::Wrong(_))).count();
-        // Of 40 scans every fifth has a wrong sum; every seventh has no end and is found in front of
-        // the next.
+        // Of 40 scans every fifth has a wrong sum; every seventh has no end and is found in front
+        // of the next.
         assert!(talk.scans() >= 25 && wrong >= 6, "{} scans, {wrong} wrong", talk.scans());
         assert!(talk.session.counters().lost_bytes > 0);
         assert!(talk.events.iter().all(|event| match event {

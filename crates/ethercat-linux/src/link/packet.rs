@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rustix::net::{SendFlags, send};
 
-use super::interface_link::Interface;
+use super::interface::Interface;
 use super::lock::Owner;
 use super::{Link, OpenError, copy};
 use crate::sys::packet_ring::PacketRing;

@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::time::Duration;
 use std::{fmt, io};
 
-use super::interface_link::Interface;
+use super::interface::Interface;
 use super::lock::Owner;
 use super::{Link, OpenError, copy};
 use crate::sys::bpf::Redirect;

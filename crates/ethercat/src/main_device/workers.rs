@@ -101,8 +101,8 @@ impl Workers {
         self.due.get(start..end)?.iter().position(|due| *due <= now).map(|further| start + further)
     }
 
-    /// Watches the progress of the worker at `place` ([`Worker::watch_progress`]); it does not count
-    /// as accessed.
+    /// Watches the progress of the worker at `place` ([`Worker::watch_progress`]); it does not
+    /// count as accessed.
     pub(super) fn watch_progress(&mut self, place: usize, now: Instant) -> bool {
         self.all[place].watch_progress(now)
     }

@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use super::apt;
 use super::apt::Apt;
 use super::guest::{Boot, Image, Results};
 use super::kernel::{self, Flavour, Kernel};
@@ -82,7 +81,7 @@ pub(super) fn all(root: &Path, image: &Image, wanted: &str, report: &mut Report)
 impl Candidate {
     fn kernel(&self, image: &Image) -> Result<Kernel, String> {
         match self.is_newer {
-            true => apt::kernel(&image.folder, self.flavour),
+            true => kernel::trixie_kernel(&image.folder, self.flavour),
             false => kernel::fetch(&Apt::default(), &image.folder, self.flavour),
         }
     }

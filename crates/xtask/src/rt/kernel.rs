@@ -4,7 +4,8 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::apt::Apt;
+use super::apt::{AMD64, Apt};
+use super::qmp::Qemu;
 use crate::command;
 
 /// Kind of a kernel.
@@ -228,6 +229,60 @@ fn only_file(folder: &Path, wanted: impl Fn(&str) -> bool) -> Result<PathBuf, St
         [one] => Ok(one.clone()),
         _ => Err(format!("{}: expected one such file, found {}", folder.display(), found.len())),
     }
+}
+
+/// Release of Debian 13.
+const RELEASE: &str = "trixie";
+/// Package of qemu for x86.
+const PACKAGE: &str = "qemu-system-x86";
+
+/// Fetches qemu and the kernel of Debian 13 below `folder`, unless they are there.
+///
+/// # Errors
+/// One of them cannot be fetched, or does not start here.
+pub(super) fn fetch_trixie(folder: &Path) -> Result<(Qemu, Kernel), String> {
+    let folder = folder.join(RELEASE);
+    let apt = Apt::of_release(RELEASE, AMD64, &folder)?;
+    let qemu = fetch_qemu(&apt, &folder)?;
+    println!("{}, of Debian 13", qemu.version()?);
+    Ok((qemu, fetch(&apt, &folder, Flavour::RealTime)?))
+}
+
+/// Fetches one of the kernels of Debian 13 alone below `folder`, unless it is there.
+///
+/// # Errors
+/// It cannot be fetched.
+pub(super) fn trixie_kernel(folder: &Path, flavour: Flavour) -> Result<Kernel, String> {
+    let folder = folder.join(RELEASE);
+    fetch(&Apt::of_release(RELEASE, AMD64, &folder)?, &folder, flavour)
+}
+
+fn fetch_qemu(apt: &Apt, folder: &Path) -> Result<Qemu, String> {
+    let (root, archives) = (folder.join("qemu"), folder.join("cache/archives"));
+    if !root.join("complete").exists() {
+        println!("fetching {PACKAGE} of Debian 13 (apt-get), not installing it");
+        let _ = fs::remove_dir_all(&root);
+        apt.fetch(|apt| {
+            let mut get = apt.command("apt-get");
+            command::output(get.args([
+                "-q",
+                "-y",
+                "--download-only",
+                "--no-install-recommends",
+                "install",
+                PACKAGE,
+            ]))
+        })?;
+        let place = |error| format!("{}: {error}", archives.display());
+        for package in fs::read_dir(&archives).map_err(place)?.flatten().map(|entry| entry.path()) {
+            if package.extension().is_some_and(|it| it == "deb") {
+                command::output(Command::new("dpkg-deb").arg("-x").arg(&package).arg(&root))?;
+                fs::remove_file(&package).map_err(place)?;
+            }
+        }
+        fs::write(root.join("complete"), "").map_err(|error| format!("{}: {error}", root.display()))?;
+    }
+    Ok(Qemu::Below(root))
 }
 
 #[cfg(test)]

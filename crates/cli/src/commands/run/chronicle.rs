@@ -220,7 +220,8 @@ impl Chronicle {
         if !new.any(|it| it.is_long(now)) {
             return;
         }
-        // The loss of a SubDevice without process data is found later than the loss of its successors.
+        // The loss of a SubDevice without process data is found later than the loss of its
+        // successors.
         let mut positions: Vec<usize> = (0..self.lost.len())
             .filter(|&position| self.lost[position].as_ref().is_some_and(|it| is_new(&it)))
             .collect();

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::XdpMode;
 use crate::link::OpenError;
-use crate::link::interface_link::Interface;
+use crate::link::interface::Interface;
 use crate::sys::bpf::{Place, Redirect, Step};
 use crate::sys::xdp_socket::XdpSocket;
 use rt::clock::{Clock, MonotonicClock};

@@ -93,7 +93,7 @@ fn unused(root: &Path, code: &Crate, package: &Value) -> Result<Vec<String>, Str
     Ok(unused)
 }
 
-/// All words of the files, and of the pages that they include, whose programs are compiled too.
+/// All words of the files and of the pages that they include: tests compile the programs in them.
 fn words(
     root: &Path,
     files: impl IntoIterator<Item = std::path::PathBuf>,
