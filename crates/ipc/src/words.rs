@@ -183,14 +183,14 @@ fn cause_of_stop(axis: &Axis, state: &State, description: &Description) -> Optio
             let parts = [name.map(str::to_owned), cause].into_iter().flatten();
             parts.fold(reason.into_owned(), |text, part| format!("{text}: {part}"))
         }
-        Some(StopReason::Fault) if axis.error_code != 0 => {
-            let text = format!("{reason}, error code {:#06x}", axis.error_code);
-            match has_stalled(axis) {
-                false => text,
-                true => {
-                    format!("{text}: {}", stall(axis.stalled, Duration::from_nanos(description.period_ns)))
-                }
-            }
+        Some(StopReason::Fault) => {
+            // The code arrives some cycles after the fault.
+            let text = match axis.error_code {
+                0 => reason.into_owned(),
+                code => format!("{reason}, error code {code:#06x}"),
+            };
+            let period = Duration::from_nanos(description.period_ns);
+            if has_stalled(axis) { format!("{text}: {}", stall(axis.stalled, period)) } else { text }
         }
         Some(StopReason::Outage) if has_stalled(axis) => {
             stall(axis.stalled, Duration::from_nanos(description.period_ns))
@@ -768,6 +768,8 @@ mod tests {
         let expected = "x: no process data of the axis (outage); check the power of SubDevice 0 \"drive-1\" and its \
                         cables, then `onbeat control reset`";
         assert_eq!(hindrance(0, &state(lost, true), &of_drive).as_deref(), Some(expected));
+        let early = Axis { error_code: 0, ..starved };
+        assert!(told(early, true).is_some_and(|it| it.contains("in fault: this computer stalled for")));
         let other = Axis { error_code: 0x8611, ..starved };
         assert!(told(other, true).is_some_and(|it| !it.contains("stalled")));
         assert_eq!(hindrance(1, &state(door, false), &description), None);

@@ -218,8 +218,10 @@ fn the_watch_counts_disturbances_of_every_task() {
 fn table_has_counts_per_task_and_none_without_a_watch() {
     let ran = run_alone(&["run", "examples/m4k.toml", "--cycles", "300", "--watch"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    let table = ran.stdout.lines().skip_while(|line| !line.contains("preemptions"));
-    let rows: Vec<Vec<&str>> = table.skip(1).map(|line| line.split_whitespace().collect()).collect();
+    // Two lines of titles, and an empty one behind the table.
+    let table = ran.stdout.lines().skip_while(|line| !line.contains("preempted")).skip(2);
+    let rows = table.take_while(|line| !line.is_empty()).map(|line| line.split_whitespace().collect());
+    let rows: Vec<Vec<&str>> = rows.collect();
     assert_eq!(rows.iter().map(|row| row[0]).collect::<Vec<_>>(), TASKS, "{}", ran.stdout);
     assert!(rows.iter().all(|row| row.len() == 7), "{}", ran.stdout);
 
