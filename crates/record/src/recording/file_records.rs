@@ -12,6 +12,8 @@ pub(super) struct FileRecords<R> {
     /// Bytes read.
     at: u64,
     chunk: Option<Chunk>,
+    /// Checksum of all bytes before the end of the data; `None` behind it.
+    section: Option<crc32fast::Hasher>,
     /// Content of the record that was read last.
     pub(super) data: Vec<u8>,
     is_over: bool,
@@ -44,10 +46,13 @@ impl<R: BufRead> FileRecords<R> {
             let found = text.lines().next().unwrap_or_default().chars().take(60).collect();
             return Err(RecordingError::NoRecording { found });
         }
+        let mut section = crc32fast::Hasher::new();
+        section.update(&begin);
         Ok(Self {
             file,
             at: begin.len() as u64,
             chunk: None,
+            section: Some(section),
             data: Vec::new(),
             is_over: false,
             ends_in_zeros: false,
@@ -77,6 +82,9 @@ impl<R: BufRead> FileRecords<R> {
                 self.ends_in_zeros = true;
                 return Ok(None);
             }
+            if self.chunk.is_some() || kind != op::DATA_END {
+                self.add_to_section();
+            }
             if let Some(chunk) = &mut self.chunk {
                 chunk.checksum.update(&self.data);
                 match chunk.left.checked_sub(HEAD).and_then(|left| left.checked_sub(length)) {
@@ -95,9 +103,16 @@ impl<R: BufRead> FileRecords<R> {
             if !self.read(length)? {
                 return Ok(None);
             }
+            if self.chunk.is_none() && kind == op::DATA_END {
+                self.end_section()?;
+            }
+            self.add_to_section();
             if let Some(chunk) = &mut self.chunk {
                 chunk.checksum.update(&self.data);
             } else if kind == op::FOOTER {
+                if self.section.is_some() {
+                    return Err(self.damaged("the end of the data before the footer"));
+                }
                 self.is_over = true;
                 // A program that writes into a pipe may still be at its end.
                 io::copy(&mut self.file, &mut io::sink())?;
@@ -110,9 +125,14 @@ impl<R: BufRead> FileRecords<R> {
     fn begin_chunk(&mut self, length: u64) -> Result<bool, RecordingError> {
         const TIMES_AND_SIZE: u64 = 8 + 8 + 8;
         const CHECKSUM_AND_LENGTH: u64 = 4 + 4;
-        if !self.read(TIMES_AND_SIZE)? || !self.read(CHECKSUM_AND_LENGTH)? {
+        if !self.read(TIMES_AND_SIZE)? {
             return Ok(false);
         }
+        self.add_to_section();
+        if !self.read(CHECKSUM_AND_LENGTH)? {
+            return Ok(false);
+        }
+        self.add_to_section();
         let (expected, compression) = (number(&self.data[..4]), number(&self.data[4..]));
         if compression != 0 {
             return Err(self.damaged("chunks that are not compressed (`mcap decompress`)"));
@@ -120,12 +140,31 @@ impl<R: BufRead> FileRecords<R> {
         if !self.read(8)? {
             return Ok(false);
         }
+        self.add_to_section();
         let left = number(&self.data);
         if length.checked_sub(TIMES_AND_SIZE + CHECKSUM_AND_LENGTH + 8) != Some(left) {
             return Err(self.damaged("a chunk as long as its records"));
         }
         self.chunk = Some(Chunk { left, checksum: crc32fast::Hasher::new(), expected });
         Ok(true)
+    }
+
+    fn add_to_section(&mut self) {
+        if let Some(section) = &mut self.section {
+            section.update(&self.data);
+        }
+    }
+
+    /// Compares the checksum of the data with the one that was read; 0 is none.
+    fn end_section(&mut self) -> Result<(), RecordingError> {
+        let expected = self.data.first_chunk().map_or(0, |it| u32::from_le_bytes(*it));
+        let found = self.section.take().map(crc32fast::Hasher::finalize);
+        match found {
+            Some(found) if expected != 0 && found != expected => {
+                Err(self.damaged("data with the right checksum"))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Reads so many bytes; false where the file ends.
