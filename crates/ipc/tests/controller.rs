@@ -113,9 +113,12 @@ fn role_has_one_holder_of_the_same_version() {
     drop(again);
 
     let (_line, status, reply, files) = ask(&folder.socket("robot"), Request::Controller(VERSION + 1));
-    let sentence = "the cycle uses version 5 with controllers, this one 6: use programs of the \
-        same version of Onbeat on both sides";
-    assert_eq!((status, reply.as_str(), files.len()), (OTHER_VERSION, sentence, 0));
+    let other = VERSION + 1;
+    let sentence = format!(
+        "the cycle uses version {VERSION} with controllers, this one {other}: use programs of the \
+         same version of Onbeat on both sides"
+    );
+    assert_eq!((status, reply, files.len()), (OTHER_VERSION, sentence, 0));
 
     let (_ends, _door) = folder.builder("plain").open().unwrap();
     let error = Client::open(&folder.socket("plain")).unwrap().controller().unwrap_err();

@@ -29,7 +29,7 @@ impl Folder {
     /// Number of recordings.
     pub fn recordings(&self) -> usize {
         let files = fs::read_dir(&self.0).unwrap().map(|it| it.unwrap().path());
-        files.filter(|it| it.extension().is_some_and(|it| it == "onbeat")).count()
+        files.filter(|it| it.extension().is_some_and(|it| it == "mcap")).count()
     }
 }
 
