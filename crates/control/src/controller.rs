@@ -90,17 +90,21 @@ pub struct ControllerOutput {
     pub rests: bool,
     /// That process did not disable its axes before, or has none: the axes stop, too.
     pub left_in_use: bool,
-    /// Request of a client that was accepted in this cycle, to be reported.
-    pub accepted: Option<AcceptedRequest>,
+    /// Request of a client that was accepted or refused in this cycle, to be reported.
+    pub request: Option<ClientRequest>,
 }
 
-/// Request of a client that was accepted.
+/// Request of a client, with the decision on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AcceptedRequest {
+pub struct ClientRequest {
     /// The request.
     pub what: ipc::message::control::Action,
     /// The client, where it is known.
     pub by: Option<ipc::force::Client>,
+    /// Reason of a refusal.
+    pub refused: Option<ipc::message::control::Refusal>,
+    /// Interlock that does not permit it.
+    pub interlock: Option<InterlockCause>,
 }
 
 /// The cycle a controller is called for.

@@ -472,7 +472,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         }
         let (reports, commands) = self.axes.exchange();
         self.output = self.controller.update(cycle, &mut Io::new(&mut self.signals, reports, commands));
-        if let Some(request) = self.output.accepted.filter(|it| is_reported(it.what)) {
+        if let Some(request) = self.output.request.filter(|it| is_reported(it.what)) {
             self.tell(release.cycle, Happening::Requested { request });
         }
         // Outputs and axes by the answer of this cycle.

@@ -14,7 +14,7 @@ use record::CycleRecord;
 use types::state::InputLevel;
 use types::{LockState, Value};
 
-use crate::controller::{AcceptedRequest, AxisReport, BrakeInputCause, IgnoredSetpoint, InterlockCause};
+use crate::controller::{AxisReport, BrakeInputCause, ClientRequest, IgnoredSetpoint, InterlockCause};
 
 use crate::signal::ReleaseReason;
 use crate::status::{Status, StatusReader, StatusWriter, status_cell};
@@ -171,10 +171,10 @@ pub enum Happening {
         /// The client that requested it.
         by: Client,
     },
-    /// A request of a client was accepted: enable, reset, or home.
+    /// A request of a client was accepted or refused: enable, reset, or home.
     Requested {
-        /// The request, and the client.
-        request: AcceptedRequest,
+        /// The request, the client, and the decision.
+        request: ClientRequest,
     },
     /// A signal is forced: held at a value.
     SignalForced {

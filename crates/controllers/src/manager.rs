@@ -25,7 +25,7 @@ mod requests;
 mod rest;
 
 use control::controller::{
-    AcceptedRequest, AxisCommand, AxisReport, Controller, ControllerOutput, CycleInfo, ExternalCommand,
+    AxisCommand, AxisReport, ClientRequest, Controller, ControllerOutput, CycleInfo, ExternalCommand,
 };
 use control::signal::{Io, SignalError, Signals};
 use ethercat::cia402::{AxisMode, CyclicMode, Request, State};
@@ -84,8 +84,10 @@ pub struct ControllerManager {
     rests: bool,
     /// The active controller does not stop its axes: they are held.
     hold: rest::MemberHold,
-    /// Request that was accepted in this cycle.
-    accepted: Option<AcceptedRequest>,
+    /// Request that was accepted or refused in this cycle.
+    request: Option<ClientRequest>,
+    /// The refusal that was reported last, and its cycle.
+    refused: Option<(Refusal, u64)>,
     /// Ports of requests: `control`, then `stop`.
     control: Vec<Box<dyn Port>>,
     trajectory: Option<Box<dyn Port>>,
@@ -129,7 +131,8 @@ impl ControllerManager {
             job: None,
             rests: false,
             hold: rest::MemberHold::default(),
-            accepted: None,
+            request: None,
+            refused: None,
             control: Vec::new(),
             trajectory: None,
             bound: false,
@@ -286,7 +289,7 @@ impl Controller for ControllerManager {
                 self.reply(job.from, Err(Refusal::Stopping));
             }
         }
-        self.accepted = None;
+        self.request = None;
         self.take_requests(&info, io.commands());
         let resting = self.job.is_some_and(|job| job.doing.brings_to_rest());
         self.rests = resting;
@@ -326,7 +329,7 @@ impl Controller for ControllerManager {
         self.change_modes(io.commands());
         self.request(io.commands());
         self.watch_standing(io.commands());
-        self.pursue(elapsed(&info), io.axes());
+        self.pursue(&info, io.axes());
         self.send_reports();
     }
 
@@ -335,7 +338,7 @@ impl Controller for ControllerManager {
         output.control.active = u16::try_from(self.active).unwrap_or(NO_CONTROLLER);
         output.control.enabled = self.enabled && !self.unwanted;
         output.rests = self.rests;
-        output.accepted = self.accepted;
+        output.request = self.request;
         if let Some(drive) = self.members.iter().find_map(Member::drive) {
             let base = drive.output();
             (output.pose, output.twist) = (base.pose, base.twist);

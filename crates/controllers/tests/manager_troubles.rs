@@ -113,8 +113,24 @@ fn an_interlock_that_does_not_permit_refuses_at_once() {
     bench.reports[0].interlock = cause(false);
     bench.run(10);
     let enable = bench.request(Action::Enable);
-    bench.run(2);
+    bench.run(1);
+    let reported = bench.manager.output().request.expect("a report for the events");
+    assert_eq!((reported.what, reported.refused), (Action::Enable, Some(Refusal::Interlock)));
+    assert_eq!(reported.interlock, cause(false));
+    bench.run(1);
     assert_eq!(bench.reply(enable), Some(Err(Refusal::Interlock)), "at once");
+    // A client that asks all the time does not flood the events.
+    let mut reports = 0;
+    for _ in 0..900 {
+        bench.request(Action::Enable);
+        bench.run(1);
+        reports += usize::from(bench.manager.output().request.is_some());
+    }
+    assert_eq!(reports, 0);
+    bench.run(100);
+    bench.request(Action::Enable);
+    bench.run(1);
+    assert!(bench.manager.output().request.is_some(), "again after a while");
     bench.reports[0].interlock = cause(true);
     bench.run(1);
     let enable = bench.request(Action::Enable);

@@ -205,7 +205,7 @@ fn state_shows_reports_of_axes_and_controller() {
         clamped: None,
         lost: false,
         left_in_use: false,
-        accepted: None,
+        request: None,
         rests: false,
     };
     let feedback = AxisFeedback {

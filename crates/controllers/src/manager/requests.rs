@@ -1,6 +1,6 @@
 //! Requests from the ports `control` and `stop`, one of which may take more than a cycle.
 
-use control::controller::{AcceptedRequest, AxisCommand, AxisReport, CycleInfo};
+use control::controller::{AxisCommand, AxisReport, ClientRequest, CycleInfo};
 use ethercat::cia402::State;
 use ipc::message::control::{Action, Refusal, Reply, Request, SIZE};
 use ipc::state::InputLevel;
@@ -8,7 +8,7 @@ use motion::supervision::StopReason;
 use motion::{AxisPhase, Seconds};
 
 use super::rest::MemberHold;
-use super::{ControllerManager, HomedBy, NONE, id_of, is_in_fault, is_latched};
+use super::{ControllerManager, HomedBy, NONE, elapsed, id_of, is_in_fault, is_latched};
 
 /// Origin of a request.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -54,6 +54,16 @@ pub(super) enum Doing {
 }
 
 impl Doing {
+    /// The request, if it readies axes.
+    fn action(self) -> Option<Action> {
+        match self {
+            Self::Enabling => Some(Action::Enable),
+            Self::Resetting => Some(Action::ResetFaults),
+            Self::Homing { axis, .. } => u32::try_from(axis).ok().map(Action::Home),
+            _ => None,
+        }
+    }
+
     pub(super) const fn brings_to_rest(self) -> bool {
         matches!(self, Self::Stopping | Self::Disabling | Self::Deactivating)
     }
@@ -83,12 +93,26 @@ impl ControllerManager {
             }
             Ok(Request { what, id }) => {
                 if let Some(outcome) = self.begin(what, from(id), info, commands) {
+                    self.note_refusal(what, place, outcome, info.cycle);
                     self.reply(from(id), outcome);
                 }
             }
             Err(_) => self.reply(from(id_of(bytes)), Err(Refusal::Malformed)),
         }
         true
+    }
+
+    /// Has a refusal reported; the same one again only after a while.
+    fn note_refusal(&mut self, what: Action, port: usize, outcome: Result<(), Refusal>, cycle: u64) {
+        let Err(why) = outcome else { return };
+        let is_new = |(last, at)| last != why || cycle.saturating_sub(at) >= SAME_REFUSAL;
+        if self.refused.is_none_or(is_new) {
+            self.refused = Some((why, cycle));
+            let by = self.control.get(port).and_then(|port| port.client());
+            let forbids = self.shown.iter().find(|it| is_forbidden(it)).and_then(|it| it.interlock);
+            let interlock = forbids.filter(|_| why == Refusal::Interlock);
+            self.request = Some(ClientRequest { what, by, refused: Some(why), interlock });
+        }
     }
 
     pub(super) fn reply(&mut self, from: From, outcome: Result<(), Refusal>) {
@@ -169,7 +193,7 @@ impl ControllerManager {
             self.hold = MemberHold::default();
         }
         let by = self.control.get(from.port).and_then(|port| port.client());
-        self.accepted = Some(AcceptedRequest { what, by });
+        self.request = Some(ClientRequest { what, by, refused: None, interlock: None });
         self.job = Some(Job { from, doing, cycles: 0, since: Seconds::ZERO });
         None
     }
@@ -195,10 +219,10 @@ impl ControllerManager {
     }
 
     /// Advances the request in progress; replies when it is done.
-    pub(super) fn pursue(&mut self, elapsed: Seconds, reports: &[AxisReport]) {
+    pub(super) fn pursue(&mut self, info: &CycleInfo, reports: &[AxisReport]) {
         let Some(mut job) = self.job else { return };
         job.cycles = job.cycles.saturating_add(1);
-        job.since += elapsed;
+        job.since += elapsed(info);
         self.job = Some(job);
         let is_switching = matches!(job.doing, Doing::Switching { .. });
         let late = job.since > if is_switching { MODE_TIMEOUT } else { TIMEOUT };
@@ -313,6 +337,9 @@ impl ControllerManager {
         };
         if let Some(outcome) = outcome.or(late.then_some(Err(too_late))) {
             self.job = None;
+            if let Some(what) = job.doing.action() {
+                self.note_refusal(what, job.from.port, outcome, info.cycle);
+            }
             self.reply(job.from, outcome);
         }
     }
@@ -378,6 +405,9 @@ pub(super) const ANSWER_CYCLES: u32 = 8;
 
 /// Cycles until an axis that a reset did not make ready is reported.
 const RESET_CYCLES: u32 = 100;
+
+/// Cycles after which the same refusal is reported again.
+const SAME_REFUSAL: u64 = 1_000;
 
 /// Requests taken from a port in one cycle.
 const REQUESTS_A_CYCLE: usize = 4;

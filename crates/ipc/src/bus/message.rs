@@ -494,13 +494,16 @@ pub enum Happening {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         process: Option<u32>,
     },
-    /// A request of a client was accepted: enable, reset, or home.
+    /// A request of a client was accepted: enable, reset, or home; `refused`: the reason that it
+    /// was not.
     Requested {
         request: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         user: Option<u32>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         process: Option<u32>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        refused: Option<String>,
     },
     /// A person gave the position of an axis, rad: measured and accepted, or set; `refused`: the
     /// reason that it was not taken.

@@ -197,7 +197,9 @@ fn next_event(event: &Happening) -> Option<Happening> {
             process: 77,
             refused: Some("why".into()),
         },
-        PositionGiven { .. } => Requested { request: text, user: Some(1000), process: Some(77) },
+        PositionGiven { .. } => {
+            Requested { request: text, user: Some(1000), process: Some(77), refused: None }
+        }
         Requested { .. } => ClockLock { state: text, phase_error_ns: -5 },
         ClockLock { .. } => LinkFailed { code: 5 },
         LinkFailed { .. } => LinkWorks { after: 4 },

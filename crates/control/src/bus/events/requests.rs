@@ -1,4 +1,4 @@
-//! Requests of clients that took place, in words.
+//! Requests of clients, in words.
 
 use ipc::bus::Happening as Reported;
 use ipc::bus::Severity::{Ok as Good, Warning};
@@ -9,7 +9,7 @@ use types::number::Rounded;
 
 use super::Described;
 use crate::bus::names::PartNames;
-use crate::controller::AcceptedRequest;
+use crate::controller::{ClientRequest, InterlockCause};
 
 /// A person gave the position of an axis.
 pub(super) fn position_given(given: Given, outcome: Outcome, by: Client, names: &PartNames) -> Described {
@@ -44,8 +44,9 @@ pub(super) fn position_given(given: Given, outcome: Outcome, by: Client, names: 
     }
 }
 
-/// A request was accepted.
-pub(super) fn requested(AcceptedRequest { what, by }: AcceptedRequest, names: &PartNames) -> Described {
+/// A request was accepted or refused.
+pub(super) fn requested(request: ClientRequest, names: &PartNames) -> Described {
+    let ClientRequest { what, by, refused, interlock } = request;
     let request = match what {
         Action::Enable => "enabling of the drives".to_owned(),
         Action::ResetFaults => "reset of faults".to_owned(),
@@ -54,8 +55,17 @@ pub(super) fn requested(AcceptedRequest { what, by }: AcceptedRequest, names: &P
     };
     let of = by.map_or_else(|| "the program itself".to_owned(), client);
     let (user, process) = (by.map(|by| by.user), by.map(|by| by.process));
-    let sentence = format!("{request} requested by {of}");
-    (Reported::Requested { request, user, process }, Good, sentence)
+    let refused = refused.map(|why| match interlock {
+        Some(InterlockCause { interlock, level, .. }) => {
+            format!("{} {level}", names.interlock(interlock))
+        }
+        None => why.to_string(),
+    });
+    let (severity, sentence) = match &refused {
+        None => (Good, format!("{request} requested by {of}")),
+        Some(why) => (Warning, format!("{request} refused for {of}: {why}")),
+    };
+    (Reported::Requested { request, user, process, refused }, severity, sentence)
 }
 
 /// A client in words.

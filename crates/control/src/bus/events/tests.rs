@@ -8,11 +8,13 @@ use ethercat::time::Instant;
 use ipc::description::Referencing;
 use motion::supervision::StopReason;
 use types::Value;
+use types::state::InputLevel;
 
 use ipc::force::Client;
+use ipc::message::control::{Action, Refusal};
 
 use super::*;
-use crate::controller::IgnoredSetpoint;
+use crate::controller::{ClientRequest, IgnoredSetpoint, InterlockCause};
 use crate::observer::Cause;
 use crate::signal::ReleaseReason;
 
@@ -122,6 +124,22 @@ fn a_forced_signal_has_its_sentence_and_its_fields() {
     );
     let many: Vec<CycleEvent> = (0..3).map(|_| event(over("b", 4))).collect();
     assert_eq!(told(&many), "4 signals, the first \"a\", are no longer forced: its time has expired");
+}
+
+// feature(running-bus): a refused request is an event with the interlock and its level
+#[test]
+fn a_refused_request_names_its_interlock() {
+    let by = Some(Client { user: 1000, process: 77 });
+    let interlock = Some(InterlockCause { interlock: 0, level: InputLevel::Low, permits: false });
+    let request = |refused, interlock| ClientRequest { what: Action::Enable, by, refused, interlock };
+    let told = of(Happening::Requested { request: request(None, None) });
+    let expected = "enabling of the drives requested by process 77 of user 1000";
+    assert_eq!((told.severity, told.sentence.as_str()), (Good, expected));
+    let told = of(Happening::Requested { request: request(Some(Refusal::Interlock), interlock) });
+    let expected = "enabling of the drives refused for process 77 of user 1000: interlock 0 is low";
+    assert_eq!((told.severity, told.sentence.as_str()), (Warning, expected));
+    let told = of(Happening::Requested { request: request(Some(Refusal::Busy), None) });
+    assert!(told.sentence.ends_with(": the last request is still in progress; wait for its reply"));
 }
 
 /// The cable to a SubDevice is named by both of its ends, in words and in JSON; several lost
