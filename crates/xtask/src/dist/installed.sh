@@ -12,7 +12,7 @@ as() { # USER COMMAND...
     # setpriv has root's rights until it has become another program.
     setpriv --reuid="$user" --regid="$(id -g "$user")" --init-groups -- sh -c '"$@"' sh "$@"
 }
-real_time() { grep -q 'scheduling *SCHED_FIFO' "$1" && grep -q 'memory *locked' "$1" || { cat "$1"; exit 1; }; }
+real_time() { grep -q '^profile .*SCHED_FIFO.*, memory locked' "$1" || { cat "$1"; exit 1; }; }
 capable() { setcap -q -v cap_net_raw,cap_sys_nice,cap_ipc_lock=ep /usr/bin/onbeat; }
 
 dpkg -i /onbeat.deb
