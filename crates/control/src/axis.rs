@@ -32,7 +32,7 @@ use motion::{AxisScale, AxisSetpoint, Radians, RadiansPerSecond, Seconds, superv
 pub use types::{BrakeFeedback, DigitalOutput, FeedbackInput};
 
 use crate::controller::{AxisCommand, AxisReport, InterlockCause};
-use crate::signal::Signals;
+use crate::signal::{OwnedOutputs, Signals};
 use binding::{Axis, is_sensor_fault};
 use manual::ManualMotion;
 use memory::PositionMemory;
@@ -382,9 +382,12 @@ impl Axes {
         Duration::try_from_secs_f64(longest).unwrap_or(Duration::MAX)
     }
 
-    /// Places of the drives, in the order of the axes.
-    pub(crate) fn sub_devices(&self) -> Vec<usize> {
-        (0..self.axes.len()).map(|axis| self.sub_device(axis)).collect()
+    /// Outputs that no signal may write.
+    pub(crate) fn owned_outputs(&self) -> OwnedOutputs {
+        OwnedOutputs {
+            drives: self.axes.iter().map(Axis::sub_device).collect(),
+            brakes: self.axes.iter().filter_map(Axis::brake_output).collect(),
+        }
     }
 
     /// Place of an axis's drive, from 0.

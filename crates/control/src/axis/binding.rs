@@ -398,7 +398,7 @@ impl Axis {
     /// The SubDevice of its brake may have fallen out of Op, which shuts the brake, while its drive
     /// has not.
     fn watch_brake(&mut self, main_device: &MainDevice) {
-        let served = self.safety.brake_output().is_none_or(|sub_device| {
+        let served = self.safety.brake_output().is_none_or(|(sub_device, _)| {
             sub_device == self.sub_device || main_device.outputs_taken(sub_device)
         });
         match &mut self.brake_missed {
@@ -911,6 +911,11 @@ impl Axis {
             velocity: self.scale.velocity(output.target_velocity),
             torque: self.scale.torque(output.target_torque),
         }
+    }
+
+    /// Output that holds its brake open: place of the SubDevice, and field.
+    pub(super) fn brake_output(&self) -> Option<(usize, PdoField)> {
+        self.safety.brake_output()
     }
 
     /// Time its brake takes to hold it.
