@@ -40,7 +40,7 @@ use start::AxisStart;
 use together::Together;
 
 pub use error::AxisError;
-pub(crate) use fault::FaultCodes;
+pub(crate) use fault::{FaultCodes, Named};
 pub(crate) use manual::{Gates, JogRequest};
 
 /// When inputs are read.
@@ -396,10 +396,13 @@ impl Axes {
     }
 
     /// The error code of an axis was read.
-    pub(crate) fn note_error_code(&mut self, axis: usize, code: u16) {
-        if let (Some(axis), Some(report)) = (self.axes.get_mut(axis), self.reports.get_mut(axis)) {
-            report.error_code = code;
-            axis.note_error(code);
+    pub(crate) fn note_error_code(&mut self, named: Named) {
+        let places = (self.axes.get_mut(named.axis), self.reports.get_mut(named.axis));
+        if let (Some(axis), Some(report)) = places {
+            if named.is_present {
+                report.error_code = named.code;
+            }
+            axis.note_error(named.code);
         }
     }
 
