@@ -45,12 +45,12 @@ struct Search {
     /// Code that its drive has named for this fault.
     named: Option<u16>,
     /// Last request.
-    asked: Asked,
+    question: Question,
 }
 
 /// Circumstances of a request.
 #[derive(Clone, Copy, Debug, Default)]
-struct Asked {
+struct Question {
     /// Number of the fault that it was about.
     number: u32,
     /// The drive may name the code only at the end of its reaction, and may show 0 or an older one
@@ -77,13 +77,13 @@ impl Search {
     fn ask(&mut self) {
         self.is_wanted = false;
         let in_reaction = self.fault == Some(State::FaultReactionActive);
-        self.asked = Asked { number: self.number, in_reaction };
+        self.question = Question { number: self.number, in_reaction };
     }
 
     /// The drive has answered: the code, and true if it is of the present fault; `None` if that is
     /// nothing new.
     fn answer(&mut self, code: u16) -> Option<(u16, bool)> {
-        let Asked { number, in_reaction } = self.asked;
+        let Question { number, in_reaction } = self.question;
         if code == 0 && in_reaction {
             return None;
         }
