@@ -32,7 +32,7 @@ use motion::{AxisScale, AxisSetpoint, Radians, RadiansPerSecond, Seconds, superv
 pub use types::{BrakeFeedback, DigitalOutput, FeedbackInput};
 
 use crate::controller::{AxisCommand, AxisReport, InterlockCause};
-use crate::signal::Signals;
+use crate::signal::{OwnedOutputs, Signals};
 use binding::{Axis, is_sensor_fault};
 use manual::ManualMotion;
 use memory::PositionMemory;
@@ -40,7 +40,7 @@ use start::AxisStart;
 use together::Together;
 
 pub use error::AxisError;
-pub(crate) use fault::FaultCodes;
+pub(crate) use fault::{FaultCodes, Named};
 pub(crate) use manual::{Gates, JogRequest};
 
 /// When inputs are read.
@@ -382,9 +382,12 @@ impl Axes {
         Duration::try_from_secs_f64(longest).unwrap_or(Duration::MAX)
     }
 
-    /// Places of the drives, in the order of the axes.
-    pub(crate) fn sub_devices(&self) -> Vec<usize> {
-        (0..self.axes.len()).map(|axis| self.sub_device(axis)).collect()
+    /// Outputs that no signal may write.
+    pub(crate) fn owned_outputs(&self) -> OwnedOutputs {
+        OwnedOutputs {
+            drives: self.axes.iter().map(Axis::sub_device).collect(),
+            brakes: self.axes.iter().filter_map(Axis::brake_output).collect(),
+        }
     }
 
     /// Place of an axis's drive, from 0.
@@ -393,10 +396,13 @@ impl Axes {
     }
 
     /// The error code of an axis was read.
-    pub(crate) fn note_error_code(&mut self, axis: usize, code: u16) {
-        if let (Some(axis), Some(report)) = (self.axes.get_mut(axis), self.reports.get_mut(axis)) {
-            report.error_code = code;
-            axis.note_error(code);
+    pub(crate) fn note_error_code(&mut self, named: Named) {
+        let places = (self.axes.get_mut(named.axis), self.reports.get_mut(named.axis));
+        if let (Some(axis), Some(report)) = places {
+            if named.is_present {
+                report.error_code = named.code;
+            }
+            axis.note_error(named.code);
         }
     }
 

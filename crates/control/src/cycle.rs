@@ -202,10 +202,10 @@ impl<L: Link, C: Clock> Cycle<L, C> {
     /// Gives it process data by name, which its controller finds in [`Controller::init`].
     ///
     /// # Errors
-    /// A signal outside the process data, one that writes an object by which an axis moves, one
-    /// that the controller does not find, or its panic; [`Cycle::abandon`] gives back the bus.
+    /// A signal outside the process data, one that writes an output of an axis, one that the
+    /// controller does not find, or its panic; [`Cycle::abandon`] gives back the bus.
     pub fn set_signals(&mut self, signals: Vec<types::Signal>) -> Result<(), SignalsError> {
-        self.signals = Signals::bind(signals, &mut self.main_device, &self.axes.sub_devices())?;
+        self.signals = Signals::bind(signals, &mut self.main_device, &self.axes.owned_outputs())?;
         self.interlocks.find_signals(&self.signals);
         self.axes.keep_torque_limits(&self.signals);
         self.controller.init(&self.signals)

@@ -8,12 +8,12 @@ mod force;
 mod handle;
 mod io;
 mod near;
+mod owned;
 
 use std::sync::Arc;
 
-use ethercat::cia402::object;
 use ethercat::main_device::MainDevice;
-use ethercat::pdo::{Direction, PdoField};
+use ethercat::pdo::PdoField;
 use ethercat::time::Instant;
 use motion::supervision::BLIND_CYCLES;
 use types::Value;
@@ -24,11 +24,12 @@ use crate::controller::Freshness;
 use crate::observer::Happening;
 use force::Forced;
 
-pub use error::{OwnedError, PlaceError, SignalError, SignalsError};
+pub use error::{OwnedError, Ownership, PlaceError, SignalError, SignalsError};
 pub use force::ReleaseReason;
 pub use handle::{Handle, Input, Output, SignalValue};
 pub use io::Io;
 pub use near::Near;
+pub(crate) use owned::OwnedOutputs;
 
 /// All signals of a robot, with their values.
 #[derive(Debug, Default)]
@@ -113,19 +114,16 @@ impl State {
 
 impl Signals {
     /// Finds the signals in the process data, and gives the outputs their initial values. An output
-    /// that moves an axis, of the drives at these positions, is no signal's to write: it would
-    /// bypass the limits.
+    /// that an axis writes, or that bounds one, is no signal's to write: it would bypass the limits.
     pub(crate) fn bind(
         signals: Vec<Signal>,
         main_device: &mut MainDevice,
-        drives: &[usize],
+        owned: &OwnedOutputs,
     ) -> Result<Self, SignalsError> {
         let mut states = Vec::with_capacity(signals.len());
         for signal in &signals {
             let field = place(signal, main_device)?;
-            if drives.contains(&signal.sub_device) {
-                check_owner(signal, field, main_device)?;
-            }
+            owned.check(signal, field, main_device)?;
             let initial = match signal.flow {
                 Flow::Output(behaviour) => Some(behaviour.initial),
                 Flow::Fixed(bits) => Some(bits),
@@ -447,29 +445,6 @@ fn place(signal: &Signal, main_device: &MainDevice) -> Result<PdoField, PlaceErr
         end,
         bytes,
     })
-}
-
-/// Checks that a signal writes no object that moves an axis of its drive. The digital outputs of a
-/// drive are left: their first bit alone is a brake, and only where the drive takes it for one.
-fn check_owner(signal: &Signal, field: PdoField, main_device: &MainDevice) -> Result<(), OwnedError> {
-    if matches!(signal.flow, Flow::Input | Flow::Taken(_)) {
-        return Ok(());
-    }
-    let entries = main_device.sub_devices().get(signal.sub_device).into_iter();
-    let mut entries = entries.flat_map(|it| it.mapping.entries(Direction::Output));
-    let owned = entries.find(|(entry, other)| {
-        let is_outputs = object::of_first_axis(entry.index) == object::DIGITAL_OUTPUTS;
-        object::moves(entry.index) && !is_outputs && common_bits(*other, field).is_some()
-    });
-    match owned {
-        None => Ok(()),
-        Some((entry, _)) => Err(OwnedError {
-            name: signal.name.clone(),
-            position: signal.sub_device,
-            index: entry.index,
-            sub_index: entry.sub_index,
-        }),
-    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use crate::support;
 
 use std::f64::consts::TAU;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU16, Ordering};
 use std::sync::{Arc, Mutex};
 
 use ethercat::cia402::{CyclicMode, Request, State};
@@ -48,6 +48,8 @@ struct Exchange {
 struct Lying {
     segment: Segment,
     shown: Arc<AtomicU8>,
+    /// Its statusword on the wire; 0: as it is.
+    word: Arc<AtomicU16>,
     exchanges: Arc<Mutex<Vec<Exchange>>>,
     random: fastrand::Rng,
     replies: i32,
@@ -78,6 +80,10 @@ impl ethercat::link::Segment for Lying {
             Shown::Runaway => position.wrapping_add(self.replies.wrapping_mul(counts(1.0))),
         };
         frame[at..at + 4].copy_from_slice(&told.to_le_bytes());
+        let word = self.word.load(Ordering::Relaxed);
+        if word != 0 {
+            frame[at - 2..at].copy_from_slice(&word.to_le_bytes());
+        }
         comes_back
     }
 
@@ -103,12 +109,24 @@ struct Run {
 fn run(
     axis: AxisConfiguration,
     shown: Shown,
+    script: impl FnMut(u64, &AxisReport, &mut AxisCommand) + Send + 'static,
+) -> Run {
+    run_with(axis, shown, |_| 0, script)
+}
+
+/// The same with the statusword of each cycle; 0: as it is.
+fn run_with(
+    axis: AxisConfiguration,
+    shown: Shown,
+    words: fn(u64) -> u16,
     mut script: impl FnMut(u64, &AxisReport, &mut AxisCommand) + Send + 'static,
 ) -> Run {
     let (switch, exchanges) = (Arc::new(AtomicU8::new(0)), Arc::default());
+    let word = Arc::new(AtomicU16::new(0));
     let segment = Lying {
         segment: segment_in(1, axis.mode.cyclic()),
         shown: Arc::clone(&switch),
+        word: Arc::clone(&word),
         exchanges: Arc::clone(&exchanges),
         random: fastrand::Rng::with_seed(7),
         replies: 0,
@@ -116,6 +134,7 @@ fn run(
     let script = move |cycle, report: &AxisReport, command: &mut AxisCommand| {
         let now = if (FROM..TO).contains(&cycle) { shown } else { Shown::Truth };
         switch.store(now as u8, Ordering::Relaxed);
+        word.store(words(cycle), Ordering::Relaxed);
         script(cycle, report, command);
     };
     let reports = play(segment, &[axis], 2_000, script, |scene| {
@@ -214,6 +233,26 @@ fn reset_releases_the_axis_once_positions_are_plausible() {
         assert_eq!((last.state, last.stop), (Some(State::OperationEnabled), None), "{shown:?}");
         assert!(last.homed, "{shown:?}: it is where it was");
         assert!(seen.farthest() < NEAR, "{shown:?}: {} rad", seen.farthest());
+    }
+}
+
+/// A fault that begins and ends while positions are implausible.
+#[test]
+fn a_fault_at_implausible_positions_is_shown_until_it_ends() {
+    let words = |cycle| match cycle {
+        400..440 => 0x021F,
+        440..500 => 0x0218,
+        500..600 => 0x0250,
+        _ => 0,
+    };
+    let seen = run_with(supervised(1).remove(0), Shown::Random, words, |_, _, _| ());
+    for (cycle, state, word) in [
+        (430, State::FaultReactionActive, 0x021F),
+        (490, State::Fault, 0x0218),
+        (590, State::SwitchOnDisabled, 0x0250),
+    ] {
+        let report = seen.at(cycle);
+        assert_eq!((report.state, report.statusword.0), (Some(state), word), "{cycle}");
     }
 }
 

@@ -12,6 +12,7 @@ mod clock_lock;
 mod cycle;
 mod drive_homing;
 mod external;
+mod fault_codes;
 mod fault_matrix;
 mod following_error;
 mod implausible;

@@ -313,8 +313,8 @@ impl Axis {
             self.judge_restart(main_device.inputs(self.sub_device));
             self.take_input(main_device.inputs(self.sub_device), elapsed, report);
             self.judge_start();
-        } else if let Some(state) = self.fault_shown() {
-            report.state = Some(state);
+        } else if let Some(word) = self.fault_shown(report.state) {
+            self.note_state(main_device.inputs(self.sub_device), word, report);
         }
         self.feedback.fresh = self.exchanged && knows_velocity;
         self.note_speed(fresh && knows_velocity);
@@ -334,10 +334,26 @@ impl Axis {
         self.faults_shown = if is_faulted { self.faults_shown.saturating_add(1) } else { 0 };
     }
 
-    /// The fault that its drive shows in several replies: it counts also while the positions in
-    /// them are not plausible, as of a shaft that is pushed.
-    fn fault_shown(&self) -> Option<State> {
-        self.shows.filter(|_| self.faults_shown >= FAULTS_SHOWN).and_then(Statusword::state)
+    /// The statusword with a fault that its drive shows in several replies: it counts also while
+    /// the positions in them are not plausible, as of a shaft that is pushed. So does the end of
+    /// the fault that is `reported`.
+    fn fault_shown(&self, reported: Option<State>) -> Option<Statusword> {
+        let word = self.shows?;
+        let counts = match word.state()?.is_faulted() {
+            true => self.faults_shown >= FAULTS_SHOWN,
+            false => reported.is_some_and(State::is_faulted),
+        };
+        counts.then_some(word)
+    }
+
+    /// Takes the state that its drive shows, and the error code.
+    fn note_state(&self, image: &[u8], word: Statusword, report: &mut AxisReport) {
+        (report.state, report.statusword) = (word.state(), word);
+        if let Some(code) = self.inputs.error_code {
+            report.error_code = code.read(image) as u16;
+        } else if !report.state.is_some_and(State::is_faulted) {
+            report.error_code = 0;
+        }
     }
 
     /// True if inputs came in this cycle.
@@ -398,7 +414,7 @@ impl Axis {
     /// The SubDevice of its brake may have fallen out of Op, which shuts the brake, while its drive
     /// has not.
     fn watch_brake(&mut self, main_device: &MainDevice) {
-        let served = self.safety.brake_output().is_none_or(|sub_device| {
+        let served = self.safety.brake_output().is_none_or(|(sub_device, _)| {
             sub_device == self.sub_device || main_device.outputs_taken(sub_device)
         });
         match &mut self.brake_missed {
@@ -435,14 +451,8 @@ impl Axis {
         let following_error = self.inputs.following_error.map(|field| field.read_signed(image));
         self.following_error = following_error.map(|counts| self.scale.position(counts));
         report.counts = Some((input.position, self.scale.counts_per_radian()));
-        report.state = input.statusword.state();
-        report.statusword = input.statusword;
+        self.note_state(image, input.statusword, report);
         report.mode = Some(input.mode.unwrap_or(self.drive.mode_of_operation()));
-        if let Some(code) = self.inputs.error_code {
-            report.error_code = code.read(image) as u16;
-        } else if !report.state.is_some_and(State::is_faulted) {
-            report.error_code = 0;
-        }
         self.feedback = AxisFeedback {
             position,
             velocity,
@@ -911,6 +921,11 @@ impl Axis {
             velocity: self.scale.velocity(output.target_velocity),
             torque: self.scale.torque(output.target_torque),
         }
+    }
+
+    /// Output that holds its brake open: place of the SubDevice, and field.
+    pub(super) fn brake_output(&self) -> Option<(usize, PdoField)> {
+        self.safety.brake_output()
     }
 
     /// Time its brake takes to hold it.

@@ -91,9 +91,9 @@ impl BoundBrake {
         }
     }
 
-    /// Place of the SubDevice with the output that holds the brake open.
-    pub(super) fn output_sub_device(&self) -> Option<usize> {
-        self.output.map(|output| output.sub_device)
+    /// Output that holds the brake open: place of the SubDevice, and field.
+    pub(super) fn output(&self) -> Option<(usize, PdoField)> {
+        self.output.map(|output| (output.sub_device, output.field))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use ethercat::cia402::{AxisMode, QuickStopHelp, Request, State};
 use ethercat::main_device::MainDevice;
+use ethercat::pdo::PdoField;
 use motion::brake::BrakeSeen;
 use motion::supervision::{
     BLIND_CYCLES, Ending, InterlockState, Intervention, OUTAGE_CYCLES, OtherAxis, QuickStopStep, Seen,
@@ -362,9 +363,9 @@ impl AxisSafety {
         }
     }
 
-    /// Place of the SubDevice with the output that holds its brake open.
-    pub(super) fn brake_output(&self) -> Option<usize> {
-        self.brake.as_ref()?.output_sub_device()
+    /// Output that holds its brake open: place of the SubDevice, and field.
+    pub(super) fn brake_output(&self) -> Option<(usize, PdoField)> {
+        self.brake.as_ref()?.output()
     }
 
     /// Time its brake takes to hold it.

@@ -4,6 +4,7 @@ use ethercat::main_device::{BringUpPhase, Event, MainDevice, SubDevice};
 use ethercat::time::Instant;
 
 use super::Cycle;
+use crate::axis::Named;
 use crate::observer::{CycleEvent, Happening};
 use ethercat_linux::link::Link;
 use rt::clock::Clock;
@@ -18,8 +19,9 @@ impl<L: Link, C: Clock> Cycle<L, C> {
             }
             Event::Mailbox(outcome) => match self.fault_codes.take(outcome) {
                 Ok(None) => {}
-                Ok(Some((axis, code))) => {
-                    self.axes.note_error_code(axis, code);
+                Ok(Some(named)) => {
+                    self.axes.note_error_code(named);
+                    let Named { axis, code, .. } = named;
                     let position = self.axes.sub_device(axis);
                     self.tell(cycle, Happening::DriveFault { axis, position, code });
                 }

@@ -83,11 +83,18 @@ pub struct PlaceError {
     pub bytes: usize,
 }
 
-/// A signal that writes an object by which an axis moves.
+/// A signal that writes an output of an axis.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
-    "signal \"{name}\" writes {index:#06x}:{sub_index:02x} of SubDevice {position}, which an axis \
-     writes within its limits: remove the signal, and set the axis's set-point"
+    "signal \"{name}\" writes {index:#06x}:{sub_index:02x} of SubDevice {position}, {}",
+    match ownership {
+        Ownership::SetPoint =>
+            "which an axis writes within its limits: remove the signal, and set the axis's set-point",
+        Ownership::Limit =>
+            "which bounds how an axis moves: remove the signal, or give it a fixed value (Flow::Fixed)",
+        Ownership::Brake =>
+            "which releases the brake of an axis: remove the signal, and enable the axis",
+    }
 )]
 pub struct OwnedError {
     /// Name.
@@ -98,6 +105,20 @@ pub struct OwnedError {
     pub index: u16,
     /// Sub-index of the object.
     pub sub_index: u8,
+    /// Use that the axis has for it.
+    pub ownership: Ownership,
+}
+
+/// Use that an axis has for an output.
+#[non_exhaustive]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ownership {
+    /// It moves the axis.
+    SetPoint,
+    /// It bounds how the axis moves. A fixed value may.
+    Limit,
+    /// It releases the brake of the axis.
+    Brake,
 }
 
 /// Signals that are impossible, or that a controller cannot have.
@@ -107,7 +128,7 @@ pub enum SignalsError {
     /// Outside the process data.
     #[error(transparent)]
     Place(#[from] PlaceError),
-    /// An object of an axis.
+    /// An output of an axis.
     #[error(transparent)]
     Owned(#[from] OwnedError),
     /// [`crate::controller::Controller::init`] has refused.

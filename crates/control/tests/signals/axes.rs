@@ -1,21 +1,28 @@
 //! Signals of a robot with axes.
 
 use std::sync::mpsc::{Sender, channel};
+use std::time::Duration;
 
-use ethercat::cia402::Request;
-use ethercat::pdo::Direction;
+use ethercat::al::AlState;
+use ethercat::cia402::{AxisMode, CyclicMode, Request};
+use ethercat::main_device::{Configuration, MainDevice, StartupSdo, SubDeviceConfiguration};
+use ethercat::pdo::{Direction, PdoEntry};
+use ethercat_linux::link::DirectLink;
 use ipc::state::State;
 use motion::AxisPhase;
-use onbeat_control::axis::AxisConfiguration;
+use onbeat_control::axis::{AxisConfiguration, BrakeConfiguration, DigitalOutput};
 use onbeat_control::controller::{Controller, ControllerOutput, CycleInfo};
-use onbeat_control::signal::{Input, Io, Output, SignalError, Signals, SignalsError};
+use onbeat_control::cycle::CycleConfiguration;
+use onbeat_control::signal::{Input, Io, Output, Ownership, SignalError, Signals, SignalsError};
 use onbeat_control::stop::StopHandle;
+use rt::clock::VirtualClock;
 use simulator::application::servo::default_mapping;
+use simulator::{EscDescription, Segment, SubDevice};
 use types::signal::{Flow, OnStale, OutputBehaviour};
 use types::{Value, ValueType};
 
-use super::rig::{Outside, cycle, signal, signals};
-use crate::support::{IpcFolder, ipc_with, rules, supervised};
+use super::rig::{LAMPS, Outside, cycle, signal, signals};
+use crate::support::{IpcFolder, PERIOD, cycle_with, ipc_with, rules, servo, supervised};
 
 /// Enables the axis and watches its controlword.
 struct Moving {
@@ -99,6 +106,117 @@ fn a_signal_at_a_set_point_of_an_axis_is_refused() {
     let expected = "signal \"mine\" writes 0x607a:00 of SubDevice 0, which an axis writes within its limits: remove \
                     the signal, and set the axis's set-point";
     assert_eq!(why, expected);
+}
+
+/// Bound signal of these bits of an output of a drive that has these outputs in addition, and
+/// this start-up.
+fn bound(
+    extra: &[PdoEntry],
+    startup: &[StartupSdo],
+    (entry, first, bits): ((u16, u8), usize, u8),
+    flow: Flow,
+    mode: AxisMode,
+) -> Result<(), SignalsError> {
+    let mut mapping = default_mapping();
+    mapping.outputs[0].entries.extend(extra.to_vec());
+    let (drive, sii) = servo(CyclicMode::Position, |it| it.mapping = mapping.clone());
+    let segment = Segment::new(vec![SubDevice::new(EscDescription::default(), sii, Box::new(drive))]);
+    let clock = VirtualClock::default();
+    clock.advance(Duration::from_secs(1000));
+    let link = DirectLink::new(segment, clock.clone(), Duration::from_micros(60));
+    let configured =
+        SubDeviceConfiguration { startup: startup.to_vec(), ..SubDeviceConfiguration::default() };
+    let main_device = MainDevice::new(Configuration {
+        target: AlState::Op,
+        period: PERIOD,
+        sub_devices: Some(vec![configured]),
+        ..Configuration::default()
+    });
+    let mut axis = supervised(1).remove(0);
+    axis.mode = mode;
+    let (seen, _) = channel();
+    let (controller, configuration) = (Moving { word: None, seen }, CycleConfiguration::every(PERIOD));
+    let (mut cycle, _) = cycle_with(main_device.unwrap(), link, clock, &[axis], controller, configuration);
+    let at = mapping.output(entry.0, entry.1).unwrap().bit_offset + first;
+    match cycle.set_signals(vec![signal("mine", 0, at, ValueType::Unsigned(bits), flow)]) {
+        // It is bound, and the controller finds no statusword.
+        Err(SignalsError::Controller(_)) => Ok(()),
+        other => other,
+    }
+}
+
+fn owner(bound: Result<(), SignalsError>) -> Option<Ownership> {
+    match bound {
+        Ok(()) => None,
+        Err(SignalsError::Owned(error)) => Some(error.ownership),
+        Err(other) => panic!("{other}"),
+    }
+}
+
+// feature(signals): a program of the library cannot write an object by which an axis moves
+#[test]
+fn a_signal_at_a_limit_of_an_axis_or_its_brake_is_refused() {
+    let entry = |(index, sub_index), bit_length| PdoEntry {
+        index,
+        sub_index,
+        bit_length,
+        data_type: 0,
+        name: format!("{index:#06x}:{sub_index}"),
+    };
+    let output = || Flow::Output(OutputBehaviour::default());
+    let csp: AxisMode = CyclicMode::Position.into();
+    for mode in [csp, AxisMode::ProfilePosition] {
+        for (index, bits) in [(0x6072, 16), (0x6081, 32), (0x6083, 32), (0x6084, 32), (0x6087, 32)] {
+            let extra = [entry((index, 0), bits)];
+            let of = |first, bits, flow| owner(bound(&extra, &[], ((index, 0), first, bits), flow, mode));
+            for flow in [output(), Flow::Cycle] {
+                assert_eq!(of(0, bits, flow.clone()), Some(Ownership::Limit), "{index:#06x} {flow:?}");
+                // Its last bit alone, too.
+                assert_eq!(of(usize::from(bits) - 1, 1, flow), Some(Ownership::Limit), "{index:#06x}");
+            }
+            for flow in [Flow::Fixed(1), Flow::Taken("axis".to_owned())] {
+                assert_eq!(of(0, bits, flow), None, "{index:#06x}");
+            }
+        }
+    }
+    // The brake is the first bit, unless the mask of the drive's outputs does not have it.
+    let mask = |value: u8| StartupSdo {
+        index: 0x60FE,
+        sub_index: 2,
+        complete_access: false,
+        data: vec![value, 0, 3, 0],
+    };
+    let values = entry((0x60FE, 1), 32);
+    let both = [values.clone(), entry((0x60FE, 2), 32)];
+    let of = |extra: &[PdoEntry], startup: &[StartupSdo], sub_index, first, bits, flow| {
+        owner(bound(extra, startup, ((0x60FE, sub_index), first, bits), flow, csp))
+    };
+    let brake = Some(Ownership::Brake);
+    let alone = std::slice::from_ref(&values);
+    for flow in [output(), Flow::Fixed(1)] {
+        assert_eq!(of(alone, &[], 1, 0, 32, flow.clone()), brake);
+        assert_eq!(of(alone, &[mask(1)], 1, 0, 1, flow.clone()), brake);
+        assert_eq!(of(&both, &[mask(0)], 1, 0, 1, flow.clone()), brake, "the mask can change");
+        assert_eq!(of(&both, &[mask(0)], 2, 0, 1, flow.clone()), brake);
+        assert_eq!(of(alone, &[mask(0)], 1, 0, 32, flow.clone()), None);
+        assert_eq!(of(alone, &[], 1, 16, 2, flow), None, "no brake is there");
+    }
+    // A brake at a terminal, which is no drive.
+    let mut axes = supervised(1);
+    let output_at = DigitalOutput { sub_device: LAMPS, channel: 3 };
+    axes[0].brake = Some(BrakeConfiguration { output: Some(output_at), ..BrakeConfiguration::default() });
+    for flow in [output(), Flow::Fixed(1)] {
+        for (first, bits, expected) in [(2, 1, brake), (0, 4, brake), (0, 2, None), (3, 1, None)] {
+            let signals = vec![signal("mine", LAMPS, first, ValueType::Unsigned(bits), flow.clone())];
+            let (seen, _) = channel();
+            let (begun, _) = cycle(signals, &axes, 1, |_, _| Box::new(Moving { word: None, seen }));
+            let found = match begun.map(drop) {
+                Err(SignalsError::Owned(error)) => Some(error.ownership),
+                _ => None,
+            };
+            assert_eq!(found, expected, "{bits} from {first}");
+        }
+    }
 }
 
 /// Lights the first lamp and enables the axis; twenty cycles later the process it lives on is lost.

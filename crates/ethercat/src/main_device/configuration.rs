@@ -13,7 +13,8 @@ use core::ops::RangeInclusive;
 use core::time::Duration;
 
 use crate::al::AlState;
-use crate::pdo::PdoMapping;
+use crate::cia402::object;
+use crate::pdo::{PdoEntry, PdoMapping};
 use crate::register::dc::LATCH_INPUTS;
 use crate::wire::MacAddress;
 
@@ -279,6 +280,18 @@ pub struct StartupSdo {
     pub complete_access: bool,
     /// The value, little-endian.
     pub data: Vec<u8>,
+}
+
+impl StartupSdo {
+    /// True for a drive's digital outputs (0x60FE:1) if `startup` writes their mask (0x60FE:2)
+    /// without bit 0, the drive's own brake, and `mapping` has no mask that would change it.
+    #[must_use]
+    pub fn leave_the_brake_alone(startup: &[Self], entry: &PdoEntry, mapping: &PdoMapping) -> bool {
+        let outputs = object::of_first_axis(entry.index) == object::DIGITAL_OUTPUTS && entry.sub_index == 1;
+        let mask = startup.iter().rfind(|sdo| (sdo.index, sdo.sub_index) == (entry.index, 2));
+        let without_brake = mask.and_then(|sdo| sdo.data.first()).is_some_and(|first| first & 1 == 0);
+        outputs && without_brake && mapping.output(entry.index, 2).is_none()
+    }
 }
 
 /// A SYNC0 pulse (ETG.1000.6, 6.5; registers 0x0980 to 0x09A0).

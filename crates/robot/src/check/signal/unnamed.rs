@@ -136,7 +136,7 @@ impl Owners {
                     continue;
                 }
                 let startup = &robot.bus.sub_devices[axis.sub_device].startup;
-                if leaves_the_brake_alone(entry, mapping, startup) {
+                if StartupSdo::leave_the_brake_alone(startup, entry, mapping) {
                     continue;
                 }
                 let makes_its_way = whose.is_some_and(|whose| {
@@ -163,15 +163,6 @@ impl Owners {
     pub(super) fn limited(&self, sub_device: usize, field: PdoField) -> Option<&str> {
         find(&self.limits, sub_device, field)
     }
-}
-
-/// True for a drive's digital outputs (0x60FE:1) if their mask (0x60FE:2) is written at start-up
-/// without bit 0, the drive's own brake, and stays so.
-fn leaves_the_brake_alone(entry: &PdoEntry, mapping: &PdoMapping, startup: &[StartupSdo]) -> bool {
-    let outputs = object::of_first_axis(entry.index) == object::DIGITAL_OUTPUTS && entry.sub_index == 1;
-    let mask = startup.iter().rfind(|sdo| (sdo.index, sdo.sub_index) == (entry.index, 2));
-    let without_brake = mask.and_then(|sdo| sdo.data.first()).is_some_and(|first| first & 1 == 0);
-    outputs && without_brake && mapping.output(entry.index, 2).is_none()
 }
 
 fn bits(field: PdoField) -> Range<usize> {
