@@ -303,17 +303,18 @@ impl<L: Link, C: Clock> Cycle<L, C> {
     }
 
     /// The same for a cycle without real time, which waits for its observer and its samples to be
-    /// read: none is dropped.
+    /// read: none is dropped, unless the reader of the samples takes none for seconds.
     #[must_use]
     pub fn with_patience(self) -> Self {
         Self { is_patient: true, ..self }
     }
 
-    fn await_readers(&self, stop: &StopHandle) {
-        let samples = || self.sampler.as_ref().filter(|_| self.phase == ShutdownPhase::Running);
-        let has_room = || self.publisher.has_room() && samples().is_none_or(Sampler::has_room);
+    fn await_readers(&mut self, stop: &StopHandle) {
+        let Self { sampler, publisher, phase, is_patient, .. } = self;
+        let mut samples = sampler.as_mut().filter(|_| *phase == ShutdownPhase::Running);
+        let mut waits = || !publisher.has_room() || samples.as_mut().is_some_and(|it| it.waits());
         // From the stop on nothing is recorded.
-        while self.is_patient && !has_room() && !stop.is_requested() {
+        while *is_patient && !stop.is_requested() && waits() {
             std::thread::sleep(READERS_EVERY);
         }
     }

@@ -16,6 +16,8 @@ use crate::signal::Signals;
 pub(crate) struct Sampler {
     parts: SampledWords,
     ring: Producer<u64>,
+    /// Waits for space since there was some; at [`MOST_WAITS`] the reader is given up for good.
+    waits: u32,
 }
 
 /// Signals and axes of a running cycle, a row for each cycle from Op on, oldest first.
@@ -78,13 +80,20 @@ pub(crate) fn sampling(signals: &Signals, mut places: Vec<usize>, rows: Rows) ->
     let (state, words) = (rows.blank(), rows.blank_words());
     let (sampled, row) = (parts.clone(), vec![0; width]);
     let samples = Samples { places, signals: chosen, parts, ring, words, row, state, found: false };
-    (Sampler { parts: sampled, ring: sender }, samples)
+    (Sampler { parts: sampled, ring: sender, waits: 0 }, samples)
 }
 
 impl Sampler {
-    /// True while half of the ring is free.
-    pub(crate) fn has_room(&self) -> bool {
-        self.ring.slots() >= self.ring.buffer().capacity() / 2
+    /// True if a patient cycle waits: half of the ring is not free. Counts each wait, and gives the
+    /// reader up for good after too many in a row: its file may take nothing any more.
+    pub(crate) fn waits(&mut self) -> bool {
+        let has_room = self.ring.slots() >= self.ring.buffer().capacity() / 2;
+        self.waits = match self.waits {
+            MOST_WAITS => return false,
+            _ if has_room => 0,
+            waits => waits + 1,
+        };
+        !has_room
     }
 
     /// Hands the words of a publication over, or drops them. Allocates nothing and makes no system
@@ -169,6 +178,9 @@ impl Samples {
     }
 }
 
+/// Waits for space in a row, at most: some seconds.
+const MOST_WAITS: u32 = 15_000;
+
 /// Rows at most.
 const ROWS: usize = 1 << 15;
 
@@ -210,6 +222,24 @@ mod tests {
         let signals = rows.of_signal(1).start..rows.of_signal(2).end;
         assert_eq!(list, [0..1, axis, other, signals]);
         assert_eq!(width, 1 + 2 * 8 + 2 * 2);
+    }
+
+    #[test]
+    fn a_reader_that_takes_no_rows_is_given_up_for_good() {
+        let (mut sampler, mut samples) = sampling(&Signals::default(), vec![7], ONE_AXIS);
+        let half = ROWS as u64 / 2;
+        let fill = |sampler: &mut Sampler, from: u64| {
+            (from..from + half + 1).for_each(|cycle| write(sampler, cycle, true));
+        };
+        fill(&mut sampler, 0);
+        assert!((1..MOST_WAITS).all(|_| sampler.waits()));
+        samples.go_to(half);
+        assert!(!sampler.waits(), "there is space again");
+        fill(&mut sampler, half + 1);
+        assert_eq!((0..2 * MOST_WAITS).filter(|_| sampler.waits()).count(), MOST_WAITS as usize);
+        samples.go_to(2 * half + 1);
+        fill(&mut sampler, 2 * half + 2);
+        assert!(!sampler.waits());
     }
 
     // feature(measure): recordings with signals and axes, cycle by cycle

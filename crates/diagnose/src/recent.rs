@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use types::late::{LateReport, LateSpan};
 
@@ -30,6 +31,8 @@ struct Kept {
     seconds: VecDeque<Second>,
     run: LateSpan,
     first_ns: u64,
+    /// Release of the newest cycle.
+    newest_ns: u64,
     late_above_ns: u64,
     period_ns: u64,
     source: &'static str,
@@ -62,6 +65,7 @@ impl Recent {
             if kept.run.cycles == 0 {
                 kept.first_ns = release_ns;
             }
+            kept.newest_ns = kept.newest_ns.max(release_ns);
             let number = release_ns / SECOND;
             if kept.seconds.back().is_none_or(|second| second.number < number) {
                 kept.seconds.push_back(Second { number, ..Second::default() });
@@ -118,8 +122,19 @@ impl Recent {
             run: LateSpan { span_ns: run_ns, ..kept.run },
             late,
             by_cause: totals.sorted(),
-            notes: kept.notes.clone(),
+            notes: kept.hang(now_ns).into_iter().chain(kept.notes.iter().cloned()).collect(),
         }
+    }
+}
+
+impl Kept {
+    /// A sentence on a cycle that has not ended for several periods: a second at least, as cycles
+    /// come here after their end only.
+    fn hang(&self, now_ns: u64) -> Option<String> {
+        let since_ns = now_ns.saturating_sub(self.newest_ns);
+        let hangs = self.run.cycles > 0 && since_ns > (10 * self.period_ns).max(SECOND);
+        let since = types::time::span(Duration::from_nanos(since_ns));
+        hangs.then(|| format!("no cycle ended for {since}: the cycle hangs, or its bus is not in Op"))
     }
 }
 
@@ -173,6 +188,16 @@ mod tests {
         assert!(report.late.is_sorted_by_key(|it| it.cycle));
         assert_eq!(report.late[0].cycle, cycles - 1_000, "lateness grows");
         assert_eq!((report.run.cycles, report.by_cause[0].cycles), (cycles, KEPT_SECONDS));
+    }
+
+    #[test]
+    fn a_cycle_that_does_not_end_is_reported() {
+        let recent = recent(100);
+        assert_eq!(recent.report(15 * SECOND, SECOND).notes, Vec::<String>::new());
+        let hangs = recent.report(75 * SECOND, SECOND);
+        assert_eq!(hangs.last.cycles, 0);
+        let [note] = &hangs.notes[..] else { panic!("{:?}", hangs.notes) };
+        assert!(note.starts_with("no cycle ended for 60.1 s"), "{note}");
     }
 
     #[test]

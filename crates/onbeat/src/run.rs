@@ -179,6 +179,8 @@ impl Settings {
                 true => RealTimeProfile::ORDINARY,
                 false => robot.cycle.real_time_profile(),
             };
+            // Before the cycle runs: a virtual clock then leaves the time of day behind.
+            let offset = recorder::realtime_offset_ns(&clock);
             let started = Started::new(scope, cycle, profile, &self.stop)?;
             let granted = started.granted;
             let conditions = conditions::conditions(robot, &granted, nics, bus);
@@ -194,7 +196,13 @@ impl Settings {
                 diagnosis,
                 recorder: file.map(|file| {
                     let names = part_names(robot, self.wire.interface.clone());
-                    Recorder::begin(file, &conditions, robot.cycle.period, names, self.wire.is_fast())
+                    Recorder::begin(
+                        file,
+                        &conditions,
+                        robot.cycle.period,
+                        names,
+                        (self.wire.is_fast(), offset),
+                    )
                 }),
                 bus_server,
                 faults,

@@ -67,10 +67,19 @@ pub struct Header {
 /// Fact of a recording: CLOCK_REALTIME less CLOCK_MONOTONIC at its beginning, ns.
 pub const REALTIME_OFFSET: &str = "realtime_offset_ns";
 
-/// True if a file that begins so is a recording, or another MCAP file.
+/// True if a file that begins so is a recording: an MCAP file whose header names Onbeat as its
+/// library. 64 bytes are enough.
 #[must_use]
 pub fn is_recording(begin: &[u8]) -> bool {
-    begin.starts_with(mcap::MAGIC)
+    let header =
+        begin.strip_prefix(mcap::MAGIC).and_then(|it| it.strip_prefix(&[mcap::records::op::HEADER]));
+    // The length of the record, then that of the profile.
+    let Some((length, rest)) = header.and_then(|it| it.get(8..)).and_then(<[u8]>::split_first_chunk) else {
+        return false;
+    };
+    let profile = usize::try_from(u32::from_le_bytes(*length)).unwrap_or(usize::MAX);
+    let library = rest.get(profile..).and_then(|it| it.get(4..));
+    library.is_some_and(|it| it.starts_with(b"onbeat "))
 }
 
 /// True if a file that begins so is a text recording of an earlier version, which is not read.

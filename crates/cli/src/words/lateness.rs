@@ -61,6 +61,7 @@ fn figures(span: &LateSpan, above: ShortTime) -> String {
         _ => format!(", the worst {} in cycle {}", ShortTime(worst_ns), grouped(worst_cycle)),
     };
     match late_cycles {
+        _ if cycles == 0 => "no cycle was measured".to_owned(),
         0 => format!("no cycle of {of} was later than {above}{worst}"),
         late => format!("{} of {of} cycles were later than {above}{worst}", grouped(late)),
     }
@@ -177,6 +178,14 @@ mod tests {
         let first = "last 1min: no cycle of 60 000 was later than 50 us, the worst 31 us in cycle 48 213; period 1.0 ms\n";
         assert!(text.starts_with(first), "{text}");
         assert!(!text.contains("lateness by cause"), "{text}");
+    }
+
+    #[test]
+    fn a_span_without_cycles_is_not_good() {
+        let mut report = report(0);
+        report.last = LateSpan { span_ns: 60_000_000_000, ..LateSpan::default() };
+        let text = text(&report, Duration::from_secs(60));
+        assert!(text.starts_with("last 1min: no cycle was measured; period 1.0 ms\n"), "{text}");
     }
 
     #[test]

@@ -96,6 +96,17 @@ fn a_disk_that_is_full_ends_the_recording_and_not_the_run() {
     assert!(ran.stderr.contains("/dev/full: No space left on device"), "{}", ran.stderr);
 }
 
+// feature(measure): a file that fails does not hold up a run with `--time fast`
+#[test]
+fn a_full_disk_does_not_hold_up_a_fast_run() {
+    for signals in ["named", "none"] {
+        let arguments = ["run", "--time", "fast", "--cycles", "100000", "--signals", signals];
+        let ran = run(&[&arguments[..], &["--no-ipc", "--record", "/dev/full"]].concat());
+        assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+        assert!(ran.stderr.contains("100000 are missing"), "{}", ran.stderr);
+    }
+}
+
 // feature(measure): `report`: text, Markdown, JSON, HTML with plots
 #[test]
 fn a_recording_is_shown_as_text_markdown_json_and_html() {

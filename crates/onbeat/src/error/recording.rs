@@ -21,6 +21,20 @@ pub enum RecordingError {
         /// Number of kept recordings.
         kept: u64,
     },
+    /// Flight recorder that did not see each cycle, event and late cycle.
+    #[error(
+        "{missing} cycles{} were not seen: it was too slow; {kept} recordings were kept: record \
+         fewer signals, or on a faster disk",
+        events(*.marks)
+    )]
+    NotSeen {
+        /// Number of kept recordings.
+        kept: u64,
+        /// Cycles that were not seen.
+        missing: u64,
+        /// Events and late cycles that were not seen.
+        marks: u64,
+    },
     /// File that others have moved, removed, replaced or cut.
     #[error(
         "{0} while it was written, and the recording is lost: record to a file that no other \
@@ -35,9 +49,10 @@ pub enum RecordingError {
     Panicked,
     /// Recording that lacks cycles, or signals and axes of some.
     #[error(
-        "{source}; {written} cycles are in it{}, {missing} are missing: free some disk space, or \
+        "{source}; {written} cycles are in it{}, {missing}{} are missing: free some disk space, or \
          record elsewhere",
-        bare(*.without)
+        bare(*.without),
+        events(*.marks)
     )]
     NotWhole {
         /// Reason.
@@ -48,6 +63,8 @@ pub enum RecordingError {
         without: u64,
         /// Cycles that are not in it.
         missing: u64,
+        /// Events and late cycles that are not in it.
+        marks: u64,
     },
 }
 
@@ -67,6 +84,10 @@ pub enum Incomplete {
     /// Panic of the writer.
     #[error("the recording's writer panicked")]
     Panicked,
+}
+
+fn events(marks: u64) -> String {
+    if marks > 0 { format!(" and {marks} marks") } else { String::new() }
 }
 
 fn bare(without: u64) -> String {

@@ -23,7 +23,7 @@ use ipc::ring;
 use machine::usage::Usage;
 use record::recording::{Facts, Header, REALTIME_OFFSET, is_recording};
 use record::{CycleRecord, Mark, RecordingWriter, RunConditions, RunSummary, cycles};
-use rt::clock::{Clock, MonotonicClock};
+use rt::clock::Clock;
 use rt::output::{OutputThread, Taken, Unfinished};
 use rustix::fs::{Access, FlockOperation, access, flock};
 use serde_json::Value;
@@ -111,7 +111,7 @@ impl Recorder {
         conditions: &RunConditions,
         period: Duration,
         names: PartNames,
-        is_patient: bool,
+        (is_patient, offset): (bool, i64),
     ) -> Self {
         let NewFile { path, kept, process_data, top, causes, marks, cycles, end, said, writer, .. } = new;
         let keeps = kept.flight().is_some();
@@ -120,7 +120,7 @@ impl Recorder {
         let mut header = Header {
             what: cycles::WHAT.to_owned(),
             columns: cycles::COLUMNS.map(str::to_owned).to_vec(),
-            facts: facts(conditions, period),
+            facts: facts(conditions, period, offset),
         };
         let samples = process_data.map(|ProcessData { samples, columns, signals }| {
             header.columns.extend(columns);
@@ -176,12 +176,14 @@ impl Recorder {
         self.dropped_marks += u64::from(self.marks.try_send(mark).is_err());
     }
 
-    /// Has one cycle written. Never waits: a cycle is dropped if the ring is full.
+    /// Has one cycle written. It is dropped if the ring is full; a patient one waits before, until
+    /// the file took nothing for [`LAST_TIMEOUT`]: from then on nothing waits any more.
     pub(super) fn record(&mut self, record: &CycleRecord) {
         self.measured += 1;
         let since = std::time::Instant::now();
-        while self.is_patient && self.cycles.room() == 0 && since.elapsed() < LAST_TIMEOUT {
+        while self.is_patient && self.cycles.room() == 0 {
             std::thread::sleep(ROOM_EVERY);
+            self.is_patient = since.elapsed() < LAST_TIMEOUT;
         }
         self.cycles.send(*record);
     }
@@ -202,7 +204,9 @@ impl Recorder {
         drop((self.cycles, self.end));
         let outcome = self.writer.finish(LAST_TIMEOUT);
         let written = self.writer.taken();
-        let missing = self.measured.saturating_sub(written);
+        // Cycles whose records never came here are missing, too.
+        let missing = (self.measured + summary.dropped_records.count).saturating_sub(written);
+        let marks = self.dropped_marks;
         let mut without = 0;
         let source = match outcome {
             Ok(Ok(Wrote { disturbed: Some(what), .. })) => {
@@ -212,18 +216,22 @@ impl Recorder {
                 let source = RecordingError::NotKept { failed: wrote.failed, kept: wrote.files };
                 return Err(Error::Recording { path: self.path, source });
             }
-            Ok(Ok(wrote)) if self.keeps => return Ok(kept(&self.path, wrote, missing)),
+            Ok(Ok(wrote)) if self.keeps && missing + marks > 0 => {
+                let source = RecordingError::NotSeen { kept: wrote.files, missing, marks };
+                return Err(Error::Recording { path: self.path, source });
+            }
+            Ok(Ok(wrote)) if self.keeps => return Ok(kept(&self.path, wrote)),
             Ok(Err(error)) if self.keeps => {
                 return Err(Error::Recording { path: self.path, source: RecordingError::File(error) });
             }
-            Ok(Ok(Wrote { without: 0, files, .. })) if missing == 0 && files > 0 => {
+            Ok(Ok(Wrote { without: 0, files, .. })) if missing + marks == 0 && files > 0 => {
                 let parts = if files == 1 { "1 part" } else { &format!("{files} parts") };
                 return Ok(format!(
                     "{written} cycles recorded in {parts} named after {}",
                     self.path.display()
                 ));
             }
-            Ok(Ok(Wrote { without: 0, .. })) if missing == 0 => {
+            Ok(Ok(Wrote { without: 0, .. })) if missing + marks == 0 => {
                 return Ok(format!("{written} cycles recorded in {}", self.path.display()));
             }
             Ok(Ok(wrote)) => {
@@ -234,24 +242,19 @@ impl Recorder {
             Err(Unfinished::Hangs) => Incomplete::Hangs,
             Err(Unfinished::Panicked) => Incomplete::Panicked,
         };
-        let source = RecordingError::NotWhole { source, written, without, missing };
+        let source = RecordingError::NotWhole { source, written, without, missing, marks };
         Err(Error::Recording { path: self.path, source })
     }
 }
 
 /// Recordings that a flight recorder has kept.
-fn kept(path: &Path, wrote: Wrote, missing: u64) -> String {
+fn kept(path: &Path, wrote: Wrote) -> String {
     let what = match wrote.files {
         0 => "no recording was kept".to_owned(),
         1 => "1 recording was kept".to_owned(),
         files => format!("{files} recordings were kept"),
     };
-    let lost = if missing > 0 {
-        format!("; {missing} cycles were not seen: it was too slow")
-    } else {
-        String::new()
-    };
-    format!("{}: {what}{lost}", path.display())
+    format!("{}: {what}", path.display())
 }
 
 /// The writer's side.
@@ -271,7 +274,7 @@ impl Writing {
         self,
         opened: &SyncSender<io::Result<()>>,
         top: &Receiver<Top>,
-        rows: ring::Receiver<CycleRecord>,
+        mut rows: ring::Receiver<CycleRecord>,
         bottom: &Receiver<Facts>,
         taken: &Taken,
     ) -> io::Result<Wrote> {
@@ -290,11 +293,13 @@ impl Writing {
         // A run that ended earlier has nothing to write.
         let Ok(Top { header, mut samples }) = top.recv() else { return Ok(Wrote::default()) };
         let begun = file.as_ref().map(File::try_clone).transpose()?;
-        let written =
-            self.tape(file, header).and_then(|tape| self.write_rows(tape, rows, samples.as_mut(), taken));
+        let written = self
+            .tape(file, header)
+            .and_then(|tape| self.write_rows(tape, &mut rows, samples.as_mut(), taken));
         if let Err(error) = &written {
             let told = format!("{}: {error}; cycles are not recorded any more", self.path.display());
             let _ = self.say.send(told);
+            self.discard(&mut rows, samples.as_mut());
         }
         let end = bottom.recv();
         let Written { tape, without, waiting } = written?;
@@ -344,6 +349,10 @@ impl Writing {
     fn tape(&self, file: Option<File>, header: Header) -> io::Result<Tape> {
         Ok(match (file, &self.kept) {
             (Some(file), _) => {
+                // An earlier recording is replaced only now: a start that fails keeps it.
+                if file.metadata()?.is_file() {
+                    file.set_len(0)?;
+                }
                 let file = BufWriter::with_capacity(BUFFER, file);
                 Tape::Whole(Box::new(RecordingWriter::begin(file, &header)?))
             }
@@ -356,12 +365,30 @@ impl Writing {
         })
     }
 
+    /// Takes cycles for a file that has failed, so that no patient cycle waits for it.
+    fn discard(&self, rows: &mut ring::Receiver<CycleRecord>, mut samples: Option<&mut Samples>) {
+        loop {
+            let last = rows.is_over();
+            for record in rows.by_ref() {
+                if let Some(samples) = &mut samples {
+                    samples.go_to(record.cycle);
+                }
+            }
+            self.incoming.try_iter().for_each(drop);
+            self.marked.try_iter().for_each(drop);
+            if last {
+                return;
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
+    }
+
     /// Empties the ring into the file until it is not filled any more; counts cycles with dropped
     /// process data.
     fn write_rows(
         &self,
         mut tape: Tape,
-        mut rows: ring::Receiver<CycleRecord>,
+        rows: &mut ring::Receiver<CycleRecord>,
         mut samples: Option<&mut Samples>,
         taken: &Taken,
     ) -> io::Result<Written> {
@@ -403,8 +430,11 @@ impl Writing {
     }
 }
 
+/// Bytes that show whether a file is a recording.
+const HEAD: usize = 64;
+
 /// Opens the file for a recording: a new or empty one, or, if `replaces`, an earlier recording that
-/// no run is writing.
+/// no run is writing. It keeps its content until the recording begins.
 fn open_new(path: &Path, replaces: bool) -> io::Result<File> {
     let is_new = !fs::metadata(path).is_ok_and(|it| it.is_file());
     let file = File::options().read(!is_new).write(true).create(is_new).truncate(false).open(path)?;
@@ -414,7 +444,7 @@ fn open_new(path: &Path, replaces: bool) -> io::Result<File> {
     if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
         return Err(io::Error::other("another run writes it"));
     }
-    let mut begin = [0; 32];
+    let mut begin = [0; HEAD];
     let length = if is_new { 0 } else { (&file).read(&mut begin)? };
     if length > 0 && !is_recording(&begin[..length]) {
         return Err(io::Error::other("there is a file that is no recording"));
@@ -423,7 +453,6 @@ fn open_new(path: &Path, replaces: bool) -> io::Result<File> {
         return Err(io::Error::other("there is a recording already; --force replaces it"));
     }
     (&file).seek(io::SeekFrom::Start(0))?;
-    file.set_len(0)?;
     Ok(file)
 }
 
@@ -435,7 +464,7 @@ fn disturbance(path: &Path, file: &File) -> Option<&'static str> {
     if !fs::metadata(path).is_ok_and(|there| identity(&there) == identity(&written)) {
         return Some("it was moved, removed or replaced");
     }
-    let mut begin = [0; 32];
+    let mut begin = [0; HEAD];
     // A file that is writable but not readable passes.
     let length = File::open(path).and_then(|mut file| file.read(&mut begin)).ok()?;
     (!is_recording(&begin[..length])).then_some("it was cut by another program")
@@ -519,22 +548,22 @@ impl Tape {
     }
 }
 
-/// The conditions by their names in `--json`, and the period.
-fn facts(conditions: &RunConditions, period_ns: u64) -> Facts {
+/// The conditions by their names in `--json`, the period, and the offset to UTC.
+fn facts(conditions: &RunConditions, period_ns: u64, offset_ns: i64) -> Facts {
     let mut facts = Facts::new();
     facts.insert("period_ns".to_owned(), period_ns.into());
-    facts.insert(REALTIME_OFFSET.to_owned(), realtime_offset_ns().into());
+    facts.insert(REALTIME_OFFSET.to_owned(), offset_ns.into());
     if let Ok(Value::Object(conditions)) = serde_json::to_value(conditions) {
         facts.extend(conditions);
     }
     facts
 }
 
-/// CLOCK_REALTIME less CLOCK_MONOTONIC, ns.
-fn realtime_offset_ns() -> i64 {
+/// CLOCK_REALTIME less the clock of the releases, ns: CLOCK_MONOTONIC, or a virtual clock.
+pub(super) fn realtime_offset_ns(releases: &impl Clock) -> i64 {
     let realtime = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
-    let monotonic = u128::from(MonotonicClock.now().as_nanos());
-    i64::try_from(realtime.saturating_sub(monotonic)).unwrap_or(i64::MAX)
+    let now = u128::from(releases.now().as_nanos());
+    i64::try_from(realtime.saturating_sub(now)).unwrap_or(i64::MAX)
 }
 
 /// Faults over the run, and the machine's doings.
@@ -596,6 +625,34 @@ mod tests {
         fs::remove_file(&path).unwrap();
         let as_it_should = recording.marks.iter().filter(|mark| mark.sentence() == "as it should be");
         assert_eq!(as_it_should.count() as u64, most);
+    }
+
+    // feature(measure): `--force` replaces recordings of Onbeat only, once their successor begins
+    #[test]
+    fn force_replaces_own_recordings_and_only_at_the_begin() {
+        let path = std::env::temp_dir().join(format!("onbeat-force-{}.mcap", std::process::id()));
+        let header = Header { what: String::new(), columns: Vec::new(), facts: Facts::new() };
+        let mut own = Vec::new();
+        RecordingWriter::begin(&mut own, &header).unwrap().finish(&Facts::new()).unwrap();
+        fs::write(&path, &own).unwrap();
+        drop(open_new(&path, true).unwrap());
+        assert_eq!(fs::read(&path).unwrap(), own, "a run that does not begin keeps it");
+        let place = own.windows(7).position(|it| it == b"onbeat ").unwrap();
+        let mut other = own;
+        other[place..place + 7].copy_from_slice(b"rosbag ");
+        fs::write(&path, &other).unwrap();
+        assert!(open_new(&path, true).is_err());
+        assert_eq!(fs::read(&path).unwrap(), other);
+        fs::remove_file(&path).unwrap();
+    }
+
+    // feature(measure): recordings of `--time fast` have the UTC of their virtual clock
+    #[test]
+    fn the_offset_to_utc_is_of_the_clock_of_the_releases() {
+        let clock = rt::clock::VirtualClock::default();
+        let utc = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+        let found = i128::from(realtime_offset_ns(&clock)) + i128::from(clock.now().as_nanos());
+        assert!(found >= i128::from(utc) * 1_000_000_000, "{found}");
     }
 
     // feature(measure): a recording that others move, remove, replace or cut while it is written ends the run with 1

@@ -27,6 +27,10 @@ pub(super) enum Ask {}
 /// A recording that is never begun.
 pub(super) enum Recorder {}
 
+pub(super) fn realtime_offset_ns(_: &impl Clock) -> i64 {
+    0
+}
+
 impl RecordingSettings {
     pub(super) fn create(&self, _: &mut dyn Reporter) -> Result<Option<NewFile>, Error> {
         Ok(None)
@@ -54,7 +58,13 @@ impl Ask {
 }
 
 impl Recorder {
-    pub(super) fn begin(new: NewFile, _: &RunConditions, _: Duration, _: PartNames, _: bool) -> Self {
+    pub(super) fn begin(
+        new: NewFile,
+        _: &RunConditions,
+        _: Duration,
+        _: PartNames,
+        _: (bool, i64),
+    ) -> Self {
         match new {}
     }
 

@@ -26,10 +26,11 @@ impl Run {
     pub(super) fn conclude(&self, standing: &Standing<'_>, summary: &Summary) -> Result<Finished, Failure> {
         let outcome = Outcome::new(standing, summary);
         let has_timing = self.time != Some(SimulatedTime::Fast);
-        let headline = Headline { robot: standing.robot, summary, has_timing }.to_string();
+        let exported = summary.diagnosis.explanation.as_ref().map(|it| self.explain.export(it));
+        let failed_files = usize::from(exported.as_ref().is_some_and(Result::is_err));
+        let headline = Headline { robot: standing.robot, summary, has_timing, failed_files }.to_string();
         let table = format!("{}\n{}", wrapped(&headline, ""), outcome.table());
         let json = outcome.json()?;
-        let exported = summary.diagnosis.explanation.as_ref().map(|it| self.explain.export(it));
         let stalls = summary.host_stalls.filter(|_| self.json).and_then(late_cycles);
         let verdict = standing.verdict(&summary.findings);
         let mut written = Written { notes: stalls.into_iter().collect(), verdict };

@@ -16,6 +16,8 @@ pub(super) struct Headline<'a> {
     pub(super) summary: &'a Summary,
     /// False if the run did not wait for the releases of its cycles.
     pub(super) has_timing: bool,
+    /// Output files beyond those of the summary that cannot be written.
+    pub(super) failed_files: usize,
 }
 
 /// Verdict on the timing, from the response times: from the release of a cycle to its end.
@@ -23,6 +25,8 @@ pub(super) struct Headline<'a> {
 enum Timing {
     /// No cycle was measured.
     Unknown,
+    /// So many cycles were not measured, and the measured ones were not late.
+    Gaps(u64),
     /// Each cycle ended in the first half of its period.
     Good,
     /// Each cycle ended in its period, one in the second half.
@@ -35,11 +39,13 @@ enum Timing {
 const SHORT: Duration = Duration::from_secs(60);
 
 impl Timing {
-    /// Verdict on `late` cycles, and on the worst response time of all.
-    fn of(late: u64, worst: Option<Duration>, period: Duration) -> Self {
+    /// Verdict on `late` cycles, on those that were not measured, and on the worst response time of
+    /// all others.
+    fn of(late: u64, unmeasured: u64, worst: Option<Duration>, period: Duration) -> Self {
         match worst {
             None => Self::Unknown,
             Some(worst) if late > 0 || worst >= period => Self::Late(late.max(1)),
+            Some(_) if unmeasured > 0 => Self::Gaps(unmeasured),
             Some(worst) if worst > period / 2 => Self::Tight,
             Some(_) => Self::Good,
         }
@@ -57,8 +63,14 @@ impl Headline<'_> {
 
     fn timing(&self) -> Timing {
         let timing = &self.summary.timing;
-        let late = timing.overruns.count.max(timing.skipped_releases.count);
-        Timing::of(late, self.worst().filter(|_| self.has_timing), self.period())
+        let stalls = self.summary.host_stalls.map_or(0, |stalls| stalls.count);
+        let late = timing.overruns.count.max(timing.skipped_releases.count).max(stalls);
+        Timing::of(
+            late,
+            timing.dropped_records.count,
+            self.worst().filter(|_| self.has_timing),
+            self.period(),
+        )
     }
 
     /// Robot, axes, cycles, link and number of failures.
@@ -71,7 +83,8 @@ impl Headline<'_> {
         };
         let link = &summary.conditions.link;
         let on = if link.starts_with(SIMULATED) { link.clone() } else { format!("on {link}") };
-        let failures = summary.findings.len() + summary.files.iter().filter(|file| file.is_err()).count();
+        let files = summary.files.iter().filter(|file| file.is_err()).count() + self.failed_files;
+        let failures = summary.findings.len() + files;
         let end = match failures {
             0 => "No failures.".to_owned(),
             1 => "1 failure.".to_owned(),
@@ -99,10 +112,14 @@ impl Headline<'_> {
             }
             Timing::Good => format!("Timing: good for {period} on this computer: {within}."),
             Timing::Tight => format!("Timing: tight for {period} on this computer: {within}."),
+            Timing::Gaps(cycles) => format!(
+                "Timing: not known: {cycles} cycle{} not measured; {within}.",
+                if cycles == 1 { " was" } else { "s were" }
+            ),
             Timing::Late(late) => format!(
                 "Timing: not good for {period} on this computer: {late} late cycle{}, the worst {}.",
                 if late == 1 { "" } else { "s" },
-                milliseconds(worst)
+                milliseconds(self.summary.host_stalls.map_or(worst, |stalls| worst.max(stalls.longest)))
             ),
         };
         let stops = self.summary.host_stalls.map_or(0, |stalls| stalls.beyond_watchdog);
@@ -123,8 +140,10 @@ impl Headline<'_> {
         let timing = &summary.timing;
         let lasted = self.period().saturating_mul(u32::try_from(summary.cycles()).unwrap_or(u32::MAX));
         Some(match self.timing() {
-            _ if !summary.went_well() => "the last lines name each failure and its remedy.",
-            Timing::Late(_) | Timing::Tight => {
+            _ if !summary.went_well() || self.failed_files > 0 => {
+                "the last lines name each failure and its remedy."
+            }
+            Timing::Late(_) | Timing::Tight | Timing::Gaps(_) => {
                 "`onbeat doctor` lists fixes; `onbeat run --explain` names each cause."
             }
             _ if !is_simulated && timing.lost_frames.count + timing.working_counter_errors.count > 0 => {
@@ -167,8 +186,10 @@ mod tests {
     #[test]
     fn the_slowest_cycle_decides_the_timing() {
         let period = Duration::from_millis(1);
-        let of = |late, worst| Timing::of(late, Some(Duration::from_micros(worst)), period);
-        assert_eq!(Timing::of(0, None, period), Timing::Unknown);
+        let gaps = |late, gaps, worst| Timing::of(late, gaps, Some(Duration::from_micros(worst)), period);
+        let of = |late, worst| gaps(late, 0, worst);
+        assert_eq!(Timing::of(0, 0, None, period), Timing::Unknown);
+        assert_eq!((gaps(0, 7, 20), gaps(2, 7, 20)), (Timing::Gaps(7), Timing::Late(2)));
         assert_eq!((of(0, 500), of(0, 501), of(0, 999)), (Timing::Good, Timing::Tight, Timing::Tight));
         assert_eq!(
             (of(0, 1000), of(3, 20), of(3, 2000)),

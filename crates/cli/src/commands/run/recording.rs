@@ -42,8 +42,8 @@ pub(super) struct Recording {
     #[arg(long, help_heading = RECORD, value_name = "TIME", value_parser = before, default_value = "5s", requires = "trigger")]
     before: Duration,
 
-    /// Time after a trigger that is kept; a further one within it lengthens the recording
-    #[arg(long, help_heading = RECORD, value_name = "TIME", value_parser = time, default_value = "2s", requires = "trigger")]
+    /// Time after a trigger that is kept, 24h at most; a further one within it lengthens the recording
+    #[arg(long, help_heading = RECORD, value_name = "TIME", value_parser = after, default_value = "2s", requires = "trigger")]
     after: Duration,
 
     /// Files that are kept: beyond them the oldest go
@@ -54,8 +54,16 @@ pub(super) struct Recording {
 
 /// Time that is kept in memory.
 fn before(text: &str) -> Result<Duration, String> {
-    let longest = FlightRecorder::LONGEST_BEFORE;
-    lasting(text).and_then(|time| match time <= longest {
+    at_most(FlightRecorder::LONGEST_BEFORE, lasting(text), text)
+}
+
+/// Time that is kept after a trigger.
+fn after(text: &str) -> Result<Duration, String> {
+    at_most(FlightRecorder::LONGEST_AFTER, time(text), text)
+}
+
+fn at_most(longest: Duration, time: Result<Duration, String>, text: &str) -> Result<Duration, String> {
+    time.and_then(|time| match time <= longest {
         true => Ok(time),
         false => Err(format!("found {text}, expected {} at most", robot::duration::format(longest))),
     })

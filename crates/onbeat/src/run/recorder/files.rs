@@ -1,12 +1,10 @@
 //! Kept recordings: each in a separate file, named by its time and cause, a bounded number of them.
 
 use std::ffi::OsStr;
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
-
-use super::trigger::Cause;
+use std::time::{Duration, SystemTime};
 
 /// Names of the recordings of a flight recorder: `FOLDER/STEM-TIME-CAUSE.EXTENSION`.
 pub(super) struct Names {
@@ -25,16 +23,31 @@ impl Names {
         Self { folder: folder.to_owned(), stem: text(path.file_stem()), extension, kept: kept.max(1) }
     }
 
-    /// Path of a recording that is begun now for this cause.
-    pub(super) fn path(&self, cause: &Cause) -> PathBuf {
-        // Without the separators, which not every file system takes.
-        let time = machine::conditions::utc().replace(['-', ':'], "");
-        self.folder.join(format!("{}-{time}-{}{}", self.stem, cause.kind, self.extension))
+    /// Creates the file of a recording that is begun now for this kind of cause. Names have the
+    /// millisecond: a name that is in use is tried again in the next one.
+    pub(super) fn create(&self, kind: &str) -> io::Result<(PathBuf, File)> {
+        let mut tries = 0;
+        loop {
+            let path = self.path(kind);
+            match File::options().write(true).create_new(true).open(&path) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && tries < MOST_TRIES => {
+                    tries += 1;
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                opened => return Ok((path, opened?)),
+            }
+        }
     }
 
-    /// Path of a part that is begun now.
-    pub(super) fn part(&self) -> PathBuf {
-        self.path(&Cause { cycle: 0, kind: PART, sentence: String::new() })
+    fn path(&self, kind: &str) -> PathBuf {
+        // Without the separators, which not every file system takes.
+        let time = machine::conditions::utc().replace(['-', ':'], "");
+        self.folder.join(format!("{}-{time}-{}{}", self.stem, kind, self.extension))
+    }
+
+    /// Creates the file of a part that is begun now.
+    pub(super) fn create_part(&self) -> io::Result<(PathBuf, File)> {
+        self.create(PART)
     }
 
     /// Removes the oldest recordings beyond the limit, after the recording at `newest` is complete:
@@ -70,6 +83,9 @@ impl Names {
     }
 }
 
+/// Names tried for a file.
+const MOST_TRIES: u32 = 1000;
+
 /// Words of causes in names, and that of parts.
 pub(super) const KINDS: [&str; 5] = ["fault", "late", "command", "threshold", PART];
 
@@ -94,8 +110,8 @@ mod tests {
         others.iter().chain([&old]).for_each(|name| fs::write(folder.join(name), "").unwrap());
         let names = Names::new(&folder.join("arm.mcap"), 2);
         let create = |kind| {
-            std::thread::sleep(std::time::Duration::from_millis(20));
-            let path = names.path(&Cause { cycle: 1, kind, sentence: String::new() });
+            std::thread::sleep(Duration::from_millis(20));
+            let path = names.path(kind);
             fs::write(&path, "").unwrap();
             names.remove_oldest(&path).unwrap();
             path

@@ -27,7 +27,7 @@ pub struct FlightRecorder {
     pub triggers: Vec<Trigger>,
     /// Time before a reason; a minute at most.
     pub before: Duration,
-    /// Time after it.
+    /// Time after it; a day at most.
     pub after: Duration,
     /// Files kept: beyond them the oldest of this name go.
     pub kept: usize,
@@ -47,6 +47,9 @@ impl Default for FlightRecorder {
 impl FlightRecorder {
     /// Longest time before a reason: it is kept in memory.
     pub const LONGEST_BEFORE: Duration = Duration::from_secs(60);
+
+    /// Longest time after a reason.
+    pub const LONGEST_AFTER: Duration = Duration::from_secs(24 * 3600);
 
     /// Refuses thresholds of values that are not in these columns of process data.
     pub(in crate::run) fn check(&self, columns: &[String]) -> Result<(), String> {
@@ -107,7 +110,7 @@ impl Flight {
             header,
             names: Names::new(path, settings.kept),
             before_ns: types::time::nanoseconds(before),
-            after_ns: types::time::nanoseconds(settings.after),
+            after_ns: types::time::nanoseconds(settings.after.min(FlightRecorder::LONGEST_AFTER)),
             last: VecDeque::new(),
             marks: VecDeque::new(),
             asked: Vec::new(),
@@ -173,7 +176,7 @@ impl Flight {
     /// Keeps a row of these values, in place of the oldest expired one.
     fn keep(&mut self, record: &CycleRecord, values: impl Iterator<Item = Option<Value>>) -> Row {
         let mut spare = None;
-        let is_old = |row: &Row| row.record.release_ns + self.before_ns < record.release_ns;
+        let is_old = |row: &Row| row.record.release_ns.saturating_add(self.before_ns) < record.release_ns;
         while self.last.front().is_some_and(is_old) {
             spare = self.last.pop_front();
         }
@@ -186,8 +189,14 @@ impl Flight {
 
     /// Begins a recording with the rows there are.
     fn begin(&mut self, cause: Cause) -> Option<String> {
-        let path = self.names.path(&cause);
-        match self.begun(cause, &path) {
+        let (path, file) = match self.names.create(cause.kind) {
+            Ok(created) => created,
+            Err(error) => {
+                let told = format!("a recording for {}", cause.sentence);
+                return Some(self.lost(error, &told));
+            }
+        };
+        match self.begun(cause, &path, file) {
             Ok(writes) => {
                 self.writes = Some(writes);
                 None
@@ -196,15 +205,14 @@ impl Flight {
         }
     }
 
-    fn begun(&self, cause: Cause, path: &Path) -> io::Result<Writes> {
+    fn begun(&self, cause: Cause, path: &Path, file: File) -> io::Result<Writes> {
         let mut header = self.header.clone();
         let words = json!({ "cycle": cause.cycle, "cause": cause.kind, "sentence": cause.sentence });
         header.facts.insert("trigger".to_owned(), words);
-        let file = File::options().write(true).create_new(true).open(path)?;
         let file = RecordingWriter::begin(BufWriter::with_capacity(BUFFER, file), &header)?;
         let now = self.last.back().map_or(0, |row| row.record.release_ns);
-        let end_ns = now + self.after_ns;
-        let latest_end_ns = end_ns + types::time::nanoseconds(LONGEST_MORE);
+        let end_ns = now.saturating_add(self.after_ns);
+        let latest_end_ns = end_ns.saturating_add(types::time::nanoseconds(LONGEST_MORE));
         let causes = vec![cause];
         let path = path.to_owned();
         let mut writes = Writes { path, file, causes, rows: 0, newest_ns: now, end_ns, latest_end_ns };
@@ -244,11 +252,17 @@ impl Flight {
         (self.files, self.failed)
     }
 
-    /// Abandons the recording and removes its file; the next cause begins another.
+    /// Abandons the recording and removes its file, which this recorder has created; the next cause
+    /// begins another.
     fn fail(&mut self, error: io::Error, path: &Path) -> String {
         self.writes = None;
         let _ = fs::remove_file(path);
-        let told = format!("{}: {error}; this recording is not kept", path.display());
+        self.lost(error, &path.display().to_string())
+    }
+
+    /// Counts a recording that failed.
+    fn lost(&mut self, error: io::Error, what: &str) -> String {
+        let told = format!("{what}: {error}; this recording is not kept");
         self.failed.get_or_insert((0, error)).0 += 1;
         told
     }
@@ -263,7 +277,7 @@ impl Writes {
 
     /// Lengthens it, for a further cause.
     fn go_on(&mut self, cause: Cause, after_ns: u64) {
-        self.end_ns = self.end_ns.max(self.newest_ns + after_ns).min(self.latest_end_ns);
+        self.end_ns = self.end_ns.max(self.newest_ns.saturating_add(after_ns)).min(self.latest_end_ns);
         if self.causes.len() < MOST_CAUSES {
             self.causes.push(cause);
         }
@@ -297,3 +311,48 @@ const MARKS: usize = 1 << 12;
 
 /// Causes in a recording, at most.
 const MOST_CAUSES: usize = 100;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A recorder with threshold `signal:a > 0` in an empty folder.
+    fn flight(name: &str, after: Duration) -> (Flight, PathBuf) {
+        let folder = std::env::temp_dir().join(format!("onbeat-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).unwrap();
+        let triggers = vec!["a>0".parse().unwrap()];
+        let settings = FlightRecorder { triggers, before: Duration::ZERO, after, kept: 1000 };
+        let mut columns = cycles::COLUMNS.map(str::to_owned).to_vec();
+        columns.extend(["signals:forced", "signal:a", "forced:a"].map(str::to_owned));
+        let header = Header { what: cycles::WHAT.to_owned(), columns, facts: Facts::new() };
+        (Flight::new(&settings, &folder.join("arm.mcap"), header).unwrap(), folder)
+    }
+
+    fn row(flight: &mut Flight, cycle: u64) -> Option<String> {
+        let values = [0, cycle % 2, 0].map(|number| Some(Value::Unsigned(number)));
+        flight.row(&CycleRecord::begin(cycle, cycle, cycle), values.into_iter())
+    }
+
+    // feature(measure): each recording of a flight recorder has a separate file, however fast they follow
+    #[test]
+    fn recordings_of_one_moment_have_separate_files() {
+        let (mut flight, folder) = flight("moment", Duration::ZERO);
+        let told: Vec<String> = (0..200).filter_map(|cycle| row(&mut flight, cycle)).collect();
+        let kept = told.iter().filter(|it| it.contains(" cycles around cycle ")).count();
+        let (files, failed) = flight.finish(|_| {});
+        assert_eq!((kept, failed.is_none()), (100, true), "{told:?}");
+        assert_eq!((files, fs::read_dir(&folder).unwrap().count()), (100, 100));
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn the_longest_time_after_a_cause_does_not_overflow() {
+        let (mut flight, folder) = flight("longest", Duration::MAX);
+        let last = u64::MAX - 3;
+        assert!(
+            (last..=u64::MAX).all(|cycle| row(&mut flight, cycle).is_none_or(|it| it.contains("around")))
+        );
+        fs::remove_dir_all(folder).unwrap();
+    }
+}

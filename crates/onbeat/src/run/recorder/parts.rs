@@ -97,8 +97,7 @@ impl Parts {
 
     fn part(&mut self) -> io::Result<&mut Part> {
         if self.now.is_none() {
-            let path = self.names.part();
-            let file = File::options().write(true).create_new(true).open(&path)?;
+            let (path, file) = self.names.create_part()?;
             let file = BufWriter::with_capacity(BUFFER, file);
             self.files += 1;
             let mut header = self.header.clone();
