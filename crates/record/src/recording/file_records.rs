@@ -2,7 +2,8 @@
 
 use std::io::{self, BufRead, Read};
 
-use mcap::records::op;
+use mcap::parse_record;
+use mcap::records::{Record, op};
 
 use super::{RecordingError, is_text_recording};
 
@@ -179,6 +180,31 @@ impl<R: BufRead> FileRecords<R> {
     pub(super) fn damaged(&self, expected: &'static str) -> RecordingError {
         RecordingError::Damaged { at: self.at, expected }
     }
+}
+
+/// Metadata or a channel. Lengths are checked first: the library asks for as much memory as a string
+/// claims to need.
+pub(super) fn parse(kind: u8, data: &[u8]) -> Option<Record<'_>> {
+    let mut rest = data;
+    if kind == op::CHANNEL {
+        // Numbers of the channel and its schema, topic, encoding.
+        rest = rest.get(4..)?;
+        skip_string(&mut rest)?;
+    }
+    skip_string(&mut rest)?;
+    let (length, pairs) = rest.split_first_chunk()?;
+    let mut pairs = pairs.get(..usize::try_from(u32::from_le_bytes(*length)).ok()?)?;
+    while !pairs.is_empty() {
+        skip_string(&mut pairs)?;
+    }
+    parse_record(kind, data).ok()
+}
+
+/// Skips a length and as many bytes.
+fn skip_string(rest: &mut &[u8]) -> Option<()> {
+    let (length, behind) = rest.split_first_chunk()?;
+    *rest = behind.get(usize::try_from(u32::from_le_bytes(*length)).ok()?..)?;
+    Some(())
 }
 
 /// A number of eight bytes at most, the lowest first.

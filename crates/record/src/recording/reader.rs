@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::io::BufRead;
 
-use mcap::parse_record;
 use mcap::records::{Record, op};
 
 use super::facts;
-use super::file_records::FileRecords;
+use super::file_records::{FileRecords, parse};
 use super::layout::{Layout, Whole};
 use super::{CDR_LITTLE_ENDIAN, Facts, Header, REALTIME_OFFSET, RecordingError};
 use crate::mark::Mark;
@@ -67,7 +66,7 @@ impl<R: BufRead> RecordingReader<R> {
                 None => return Err(RecordingError::NoRows),
                 Some(op::HEADER) => {}
                 Some(op::METADATA) => {
-                    let Ok(Record::Metadata(it)) = parse_record(op::METADATA, &file.data) else {
+                    let Some(Record::Metadata(it)) = parse(op::METADATA, &file.data) else {
                         return Err(file.damaged("metadata"));
                     };
                     match it.name.as_str() {
@@ -178,8 +177,8 @@ impl<R: BufRead> RecordingReader<R> {
 
     /// Takes the facts of the end. Without them the recording is cut off, and its rows count.
     fn metadata(&mut self) {
-        match parse_record(op::METADATA, &self.file.data) {
-            Ok(Record::Metadata(it)) if it.name == facts::END => {
+        match parse(op::METADATA, &self.file.data) {
+            Some(Record::Metadata(it)) if it.name == facts::END => {
                 self.end = Some(facts::facts(it.metadata));
             }
             _ => {}
@@ -187,7 +186,7 @@ impl<R: BufRead> RecordingReader<R> {
     }
 
     fn channel(&mut self) -> Result<(), RecordingError> {
-        let Ok(Record::Channel(it)) = parse_record(op::CHANNEL, &self.file.data) else {
+        let Some(Record::Channel(it)) = parse(op::CHANNEL, &self.file.data) else {
             return Err(self.file.damaged("a channel"));
         };
         let topic = it.topic.as_str();

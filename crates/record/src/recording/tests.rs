@@ -292,6 +292,17 @@ fn heads(file: &[u8]) -> Vec<usize> {
     heads
 }
 
+// Found by fuzzing: a text that claims to be 2.7 GB long was given its memory.
+#[test]
+fn a_text_longer_than_its_record_is_damage() {
+    let mut file = some_rows();
+    let name = file.windows(6).position(|it| it == b"onbeat").unwrap();
+    let metadata = file[name..].windows(10).position(|it| it == b"onbeat_row").unwrap() + name;
+    file[metadata - 4..metadata].copy_from_slice(&2_741_137_007_u32.to_le_bytes());
+    let error = Recording::read(&file[..]).unwrap_err().to_string();
+    assert!(error.contains("expected metadata"), "{error}");
+}
+
 #[test]
 fn other_files_are_named() {
     let error = |file: &[u8]| Recording::read(file).unwrap_err().to_string();
