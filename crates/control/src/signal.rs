@@ -114,7 +114,8 @@ impl State {
 
 impl Signals {
     /// Finds the signals in the process data, and gives the outputs their initial values. An output
-    /// that an axis writes, or that bounds one, is no signal's to write: it would bypass the limits.
+    /// that an axis writes, or that bounds one, is no signal's to write: it would bypass the
+    /// limits.
     pub(crate) fn bind(
         signals: Vec<Signal>,
         main_device: &mut MainDevice,

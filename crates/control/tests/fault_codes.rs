@@ -15,7 +15,7 @@ use support::{segment_in, supervised};
 
 const CODE: u16 = 0x2310;
 
-/// A drive whose 0x603F shows `old` until its fault reaction has ended.
+/// A drive with a 0x603F that shows `old` until its fault reaction has ended.
 struct Late {
     segment: Segment,
     old: u16,

@@ -67,8 +67,8 @@ pub struct Header {
 /// Fact of a recording: CLOCK_REALTIME less CLOCK_MONOTONIC at its beginning, ns.
 pub const REALTIME_OFFSET: &str = "realtime_offset_ns";
 
-/// True if a file that begins so is a recording: an MCAP file whose header names Onbeat as its
-/// library. 64 bytes are enough.
+/// True if a file that begins so is a recording: an MCAP file with a header that names Onbeat as
+/// its library. 64 bytes are enough.
 #[must_use]
 pub fn is_recording(begin: &[u8]) -> bool {
     let header =

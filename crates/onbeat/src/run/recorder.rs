@@ -204,7 +204,7 @@ impl Recorder {
         drop((self.cycles, self.end));
         let outcome = self.writer.finish(LAST_TIMEOUT);
         let written = self.writer.taken();
-        // Cycles whose records never came here are missing, too.
+        // Cycles without a record here are missing, too.
         let missing = (self.measured + summary.dropped_records.count).saturating_sub(written);
         let marks = self.dropped_marks;
         let mut without = 0;

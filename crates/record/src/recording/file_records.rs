@@ -182,8 +182,8 @@ impl<R: BufRead> FileRecords<R> {
     }
 }
 
-/// Metadata or a channel. Lengths are checked first: the library asks for as much memory as a string
-/// claims to need.
+/// Metadata or a channel. Lengths are checked first: the library asks for as much memory as a
+/// string claims to need.
 pub(super) fn parse(kind: u8, data: &[u8]) -> Option<Record<'_>> {
     let mut rest = data;
     if kind == op::CHANNEL {

@@ -16,7 +16,7 @@ pub(super) struct Headline<'a> {
     pub(super) summary: &'a Summary,
     /// False if the run did not wait for the releases of its cycles.
     pub(super) has_timing: bool,
-    /// Output files beyond those of the summary that cannot be written.
+    /// Output files that cannot be written and that the summary does not list.
     pub(super) failed_files: usize,
 }
 
@@ -39,8 +39,7 @@ enum Timing {
 const SHORT: Duration = Duration::from_secs(60);
 
 impl Timing {
-    /// Verdict on `late` cycles, on those that were not measured, and on the worst response time of
-    /// all others.
+    /// Verdict on `late` cycles, on unmeasured cycles, and on the worst response time of all others.
     fn of(late: u64, unmeasured: u64, worst: Option<Duration>, period: Duration) -> Self {
         match worst {
             None => Self::Unknown,

@@ -42,7 +42,8 @@ pub(super) struct Recording {
     #[arg(long, help_heading = RECORD, value_name = "TIME", value_parser = before, default_value = "5s", requires = "trigger")]
     before: Duration,
 
-    /// Time after a trigger that is kept, 24h at most; a further one within it lengthens the recording
+    /// Time after a trigger that is kept, 24h at most; a further one within it lengthens the
+    /// recording
     #[arg(long, help_heading = RECORD, value_name = "TIME", value_parser = after, default_value = "2s", requires = "trigger")]
     after: Duration,
 
