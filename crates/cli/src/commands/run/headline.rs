@@ -39,7 +39,7 @@ enum Timing {
 const SHORT: Duration = Duration::from_secs(60);
 
 impl Timing {
-    /// Verdict on `late` cycles, on unmeasured cycles, and on the worst response time of all others.
+    /// Verdict on `late` cycles, unmeasured cycles, and the worst response time of all others.
     fn of(late: u64, unmeasured: u64, worst: Option<Duration>, period: Duration) -> Self {
         match worst {
             None => Self::Unknown,
