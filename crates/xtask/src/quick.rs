@@ -1,4 +1,5 @@
-//! The fast checks before a commit: format, lints, and unit tests of the crates that changed.
+//! The fast checks before a commit: format, lints, unit tests of the crates that changed, lists of
+//! messages, and rules.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -59,6 +60,11 @@ pub(crate) fn run(root: &Path, wanted: &[&str], report: &mut Report) {
         };
         report.step(&format!("tests of {name}"), || Outcome::of(&mut tests));
     }
+    report.step("lists of messages", || {
+        let lists = ["test", "--quiet", "-p", "xtask", "--test", "messages"];
+        Outcome::of(&mut command::cargo(root, &lists))
+    });
+    check::rules(root, report);
 }
 
 /// Folders below `crates` and `lab`, and `ros2`, with files that differ from the branch `main`, or

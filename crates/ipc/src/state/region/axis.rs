@@ -2,7 +2,7 @@
 
 use crate::state::{Axis, AxisDetails, AxisMode, CyclicMode};
 
-/// Decodes axes from their words ([`Rows::of_axes`]).
+/// Decodes axes from their words.
 pub fn decode_axes(words: &[u64]) -> impl Iterator<Item = Axis> + '_ {
     words.chunks_exact(AXIS).map(axis)
 }
