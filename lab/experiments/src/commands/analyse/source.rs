@@ -5,7 +5,7 @@ use std::io::{BufReader, Read as _};
 use std::path::Path;
 
 use onbeat_experiments::runner;
-use record::recording::{is_recording as is_recording_file, is_text_recording};
+use record::recording::is_text_recording;
 use record::{CycleRecord, Recording};
 use robot::task_set;
 use schedulability::{Policy, Task, TaskSet};
@@ -30,12 +30,15 @@ pub(super) fn read(path: &Path, decided: task_set::Decided, margin: f64) -> Resu
 fn is_recording(path: &Path) -> bool {
     let mut first = Vec::new();
     let read = runner::open(path).and_then(|file| file.take(FIRST).read_to_end(&mut first));
-    // One of an earlier version is refused with its reason.
-    read.is_ok() && (is_recording_file(&first) || is_text_recording(&first))
+    // Recordings of an earlier version and of other programs are refused with their reason.
+    read.is_ok() && (first.starts_with(MCAP) || is_text_recording(&first))
 }
 
 /// First bytes of a file, by which it is recognised.
 const FIRST: u64 = 32;
+
+/// Beginning of an MCAP file.
+const MCAP: &[u8] = b"\x89MCAP";
 
 /// The cycle of a recorded run as a task: its longest execution time seen and a margin, its latest
 /// start as jitter.
