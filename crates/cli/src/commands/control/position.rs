@@ -55,7 +55,8 @@ impl Leg {
     /// True of a position that is not the end of this motion.
     fn misses(&self, position: f64) -> bool {
         let distance = (self.to - position).abs();
-        distance.is_nan() || distance > NEAR.min((self.to - self.from).abs() / 2.0)
+        let half = (self.to - self.from).abs() / 2.0;
+        distance.is_nan() || distance > half.clamp(NEAREST, NEAR)
     }
 }
 
@@ -340,6 +341,8 @@ const ARRIVAL: Duration = Duration::from_secs(2);
 /// Distance from the target, rad, that counts as arrived; of a short motion its half. The loop of a
 /// drive may leave an error under load.
 const NEAR: f64 = 0.02;
+/// That distance for a motion that is hardly one, rad.
+const NEAREST: f64 = 0.001;
 
 /// Longest time for axes to stop.
 const REST: Duration = Duration::from_secs(10);
@@ -397,6 +400,9 @@ mod tests {
         assert!(leg.misses(0.0) && leg.misses(0.47) && leg.misses(f64::NAN));
         let short = Leg { axis: 0, from: 0.1, to: 0.109 };
         assert!(short.misses(0.1) && !short.misses(0.108));
+        // To the place where it is.
+        let none = Leg { axis: 0, from: 0.100_01, to: 0.1 };
+        assert!(!none.misses(0.100_01) && none.misses(0.102));
         let long = Leg { axis: 0, from: 0.0, to: 20.0 };
         assert!(long.misses(19.9));
     }
