@@ -20,7 +20,7 @@ const SPIN_MARGIN: &str = "20us";
 /// load keeps the processor for tens of milliseconds at a time, where without a load the worst of
 /// them is 3 ms.
 const BOUNDS: [(&str, Bound, u64); 3] = [
-    ("none", Bound::Above(Duration::from_millis(10)), 5),
+    ("none", Bound::Above(Duration::from_millis(10)), 2),
     ("PM", Bound::Below(Duration::from_micros(50)), 250),
     ("PMS", Bound::Below(Duration::from_micros(5)), 250),
 ];
