@@ -34,6 +34,8 @@ enum From {
     SetEnabled(Origin),
     Manager(manager::Call),
     Lifecycle,
+    /// The node itself, which waits for no answer.
+    Unanswered,
 }
 
 impl Control {
@@ -104,6 +106,7 @@ impl Control {
             From::Trigger(index, origin) => done(&self.triggers[index].0, origin, outcome),
             From::SetEnabled(origin) => done(&self.set_enabled, origin, outcome),
             From::Lifecycle => self.for_lifecycle.push_back(outcome.map(drop)),
+            From::Unanswered => {}
             From::Manager(call) => {
                 let next = self.manager.answered(call, outcome.map(drop));
                 return next.map(|(call, action)| (From::Manager(call), Ok(action)));
@@ -123,6 +126,11 @@ impl Control {
     /// Asks the cycle for what a transition of the node means.
     pub(crate) fn ask_for_lifecycle(&mut self, action: Action, moment: &mut Moment<'_>) {
         self.ask(vec![(From::Lifecycle, Ok(action))], moment);
+    }
+
+    /// Disables the drives after an activation that failed.
+    pub(crate) fn disable(&mut self, moment: &mut Moment<'_>) {
+        self.ask(vec![(From::Unanswered, Ok(Action::Disable))], moment);
     }
 
     /// Outcome of the last one.

@@ -28,6 +28,8 @@ pub(crate) struct Managed {
     graph: Service,
     events: Writer,
     waiting: Option<Origin>,
+    /// The drives were enabled before that transition.
+    was_enabled: bool,
 }
 
 impl Managed {
@@ -47,6 +49,7 @@ impl Managed {
                 Quality::Reliable,
             )?,
             waiting: None,
+            was_enabled: false,
         })
     }
 
@@ -60,6 +63,10 @@ impl Managed {
         }
         while let Some(outcome) = control.outcome_for_lifecycle() {
             if let Some(origin) = self.waiting.take() {
+                // An inactive node offers no `deactivate`, so it leaves no torque behind.
+                if outcome.is_err() && moment.lifecycle.state() == State::Activating && !self.was_enabled {
+                    control.disable(moment);
+                }
                 self.end(origin, outcome, moment);
             }
         }
@@ -102,6 +109,7 @@ impl Managed {
             _ => None,
         };
         if let Some(action) = action {
+            self.was_enabled = moment.robot.as_ref().is_some_and(|it| it.state().control.enabled);
             self.waiting = Some(origin);
             control.ask_for_lifecycle(action, moment);
             return Ok(());

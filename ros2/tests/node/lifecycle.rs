@@ -1,5 +1,8 @@
 //! A managed node.
 
+use ipc::client::Client;
+use ipc::state::{Axis, DriveState};
+
 use super::support::{Cycle, Folder, Node, Peer, until};
 use super::{Header, LifecycleState, Odometry, Twist, domain};
 
@@ -61,4 +64,28 @@ fn a_node_that_is_deactivated_moves_nothing_and_still_stops() {
     assert!(answer.0.1 == 100 && answer.1);
     assert!(change("configure") && change("activate"));
     until("the base drives again", &mut drives);
+}
+
+// feature(ros2): an activation that fails disables the drives that it has enabled
+#[test]
+fn a_failed_activation_leaves_no_drive_enabled() {
+    let fault = Axis { drive_state: DriveState::Fault as u8, error_code: 0x7305, ..Axis::default() };
+    let (folder, domain) = (Folder::new("activation"), domain(22));
+    let cycle = Cycle::with_axis(&folder.0, fault);
+    let _node = Node::start(&folder.0, cycle.path(), domain);
+    let peer = Peer::join(domain);
+    let kind = |part: &str| format!("lifecycle_msgs::srv::dds_::{part}_");
+    let asks = peer
+        .client::<(Header, LifecycleState)>("rq/onbeat/change_stateRequest", &kind("ChangeState_Request"));
+    let mut answers =
+        peer.reader::<(Header, bool)>("rr/onbeat/change_stateReply", &kind("ChangeState_Response"));
+    let mut change = |number: u64, label: &str| {
+        asks.write(((7, number), (0, label.to_owned())), None).unwrap();
+        until(label, || answers.take_next_sample().ok().flatten()).into_value().1
+    };
+    assert!(change(1, "deactivate"));
+    assert!(!change(2, "activate"), "its drive is in fault");
+    let client = Client::open(cycle.path()).unwrap();
+    let enabled = || client.state().read().unwrap().control.enabled;
+    until("the drives are disabled", || (!enabled()).then_some(()));
 }

@@ -174,6 +174,7 @@ impl Cycle {
                                 state.axes[0].drive_state = DriveState::OperationEnabled as u8;
                                 state.axes[1] = after;
                             }
+                            control::Action::Disable => state.control.enabled = false,
                             control::Action::ResetFaults => state.axes[1] = after,
                             _ => {}
                         }
