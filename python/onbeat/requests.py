@@ -33,7 +33,7 @@ class Requests:
     def reset_faults(self, *, timeout: float | None = None) -> list[str]:
         """Faults of drives and stops by supervision put back.
 
-        Returns a sentence on each axis whose drive did not carry out a quick stop: the step that stopped it. And a
+        Returns a sentence on each axis with a drive that did not carry out a quick stop: the step that stopped it. And a
         sentence on each axis that waits for another request, as for the start of its drive.
         """
         return self._port.request("reset_faults", timeout=timeout)

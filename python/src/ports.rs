@@ -211,7 +211,7 @@ const LOOK: Duration = Duration::from_millis(20);
 #[pymethods]
 impl ControlPort {
     /// Asks, and waits until it is done. Returns sentences on axes that wait for another request,
-    /// and after a reset on the axes whose drives did not carry out a quick stop.
+    /// and after a reset on each axis with a drive that did not carry out a quick stop.
     #[pyo3(signature = (action, number = 0, *, timeout = None))]
     fn request(
         &self,

@@ -6,7 +6,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::{PyResult, Python};
 
 /// Asks `look` until it gives something or the time is over (`None`: never). `look` runs without
-/// Python's lock and may itself wait for as long as it is told.
+/// Python's lock and may itself wait up to the given time.
 ///
 /// # Errors
 /// The error of `look`; KeyboardInterrupt.

@@ -213,7 +213,7 @@ mod tests {
         sampler.write(&words);
     }
 
-    // feature(measure): recordings hold the words of the publication, but only those of the chosen signals
+    // feature(measure): recordings hold the words of the publication, of the signals only the chosen ones
     #[test]
     fn a_row_has_the_words_of_the_chosen_parts() {
         let rows = Rows { axes: 2, signals: 4, interlocks: 1 };

@@ -210,7 +210,7 @@ fn reports(homing: Homing, after: AfterOutage, resets: bool) -> Vec<AxisReport> 
     })
 }
 
-// feature(axes): an axis whose drive was without power is brought back at rest, and has to be homed again unless its encoder is absolute
+// feature(axes): an axis returns at standstill after its drive was without power, and is not homed without an absolute encoder
 #[test]
 fn its_home_is_forgotten_unless_its_encoder_is_absolute() {
     let by_hand = Homing::CurrentPosition { position: Radians(1.0) };

@@ -67,7 +67,7 @@ fn run(old: u16, speed: f64) -> Vec<(Option<State>, u16)> {
     })
 }
 
-// feature(axes): several axes on one SubDevice, each with objects, supervision and error code of its own
+// feature(axes): several axes on one SubDevice, each with separate objects, supervision and error code
 #[test]
 fn the_code_that_comes_after_the_fault_reaction_counts() {
     let mut longest = 0;

@@ -117,7 +117,7 @@ fn seen(outside: bool) -> Vec<(u64, Vec<AxisReport>)> {
     told.try_iter().collect()
 }
 
-// feature(ipc): a controller in a process of its own gets the report of each axis that a controller in the cycle gets
+// feature(ipc): a controller in a separate process gets the same report of each axis as a controller in the cycle
 #[test]
 fn a_report_is_the_same_in_a_separate_process() {
     let (inside, outside) = (seen(false), seen(true));

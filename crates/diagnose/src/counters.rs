@@ -269,7 +269,7 @@ mod tests {
     }
 
     /// The thread that takes the samples was silent, too, and the cycle neither ran nor waited.
-    // feature(explain): without a trace a stall of the process, other threads and its own phases are told apart
+    // feature(explain): without a trace a stall of the process, other threads and the phases of the cycle are distinguished
     #[test]
     fn a_stopped_process_is_a_stall() {
         let counters = sampled(&[(0, 0, 0), (20, 100, 40), (330, 100, 40), (350, 100, 40)]);

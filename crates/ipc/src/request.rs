@@ -183,8 +183,8 @@ mod tests {
         let (state, description) = (with(off, false), description());
         let found = remaining(Action::ResetFaults, LAST_LOOK, &state, &description);
         assert_eq!(found, Some(Ok(vec![1])));
-        let told = sentence(&[1], &state, &description);
-        assert_eq!(told, "y: its drive is in Switch on disabled; type `onbeat control enable`");
+        let shown = sentence(&[1], &state, &description);
+        assert_eq!(shown, "y: its drive is in Switch on disabled; type `onbeat control enable`");
         let five = vec!["a".to_owned(); 5];
         assert_eq!(first(five), "a; a; a; and 2 more axes");
     }

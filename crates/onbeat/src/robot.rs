@@ -129,7 +129,7 @@ impl Robot {
         self
     }
 
-    /// Simulates the SubDevices of another robot file in place of its own.
+    /// Simulates the SubDevices of another robot file instead of this one.
     pub fn simulate_as(mut self, robot_file: impl Into<PathBuf>) -> Self {
         self.settings.wire.segment = Some(robot_file.into());
         self

@@ -111,7 +111,7 @@ fn the_axes_of_one_entry_stop_each_other_and_none_itself() {
     assert_eq!(stops(&robot), [vec![5], vec![5], vec![5], vec![5], vec![5], vec![]][..]);
 }
 
-// feature(axes): `stops` of an unknown axis, of itself, or of one axis twice: told with file and line
+// feature(axes): `stops` of an unknown axis, of itself, or of one axis twice: an error with file and line
 #[test]
 fn contradictions_are_named_with_their_place() {
     let robot = parsed(TABLE).unwrap();

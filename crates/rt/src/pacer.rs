@@ -443,7 +443,7 @@ mod tests {
             assert_eq!((release.cycle, release.skipped), (cycle, 0));
             assert!(release.caught_up && release.after_overrun, "{release:?}");
             assert_eq!(release.instant, pacer.grid().release(cycle));
-            assert_eq!(clock.now(), before, "nobody sleeps while releases are missing");
+            assert_eq!(clock.now(), before, "no sleep while releases are missing");
             clock.advance(Duration::from_micros(100));
         }
         let release = pacer.wait();

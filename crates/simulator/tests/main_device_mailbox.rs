@@ -299,7 +299,7 @@ fn lost_and_doubled_mailbox_frames_are_made_up_for() {
 /// Cycles in which both are received.
 const CYCLES: u64 = 500;
 
-// feature(main-device): another MainDevice's replies are a kind of their own, never ours, told once
+// feature(main-device): replies to another MainDevice are counted apart and reported once
 #[test]
 fn other_main_device_is_reported_once_and_its_frames_ignored() {
     let mut rig = Rig::new(to_op(), drives(2));

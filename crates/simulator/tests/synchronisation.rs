@@ -270,7 +270,7 @@ fn clocks_200_ppm_apart_agree_before_the_first_sync0() {
     assert!(apart > 10_000 && fewer < sent / 4, "{apart} ns, {fewer} of {sent} frames");
 }
 
-// feature(main-device): static drift compensation is bounded: a clock that does not agree in time is told with its difference, and the bus goes on
+// feature(main-device): static drift compensation is bounded: a clock that does not agree in time is reported with its difference, and the bus continues
 #[test]
 fn clock_that_cannot_follow_is_reported_and_the_bus_continues() {
     // Its control loop steers against 763 ppm at most.

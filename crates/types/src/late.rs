@@ -183,12 +183,12 @@ mod tests {
 
     #[test]
     fn causes_are_readable() {
-        let told = |kind, name: &str, ns| Cause { kind, name: name.to_owned(), ns }.to_string();
-        assert_eq!(told(Kind::Task, "kworker/1:2", 120_000), "kworker/1:2 ran 120 us");
-        assert_eq!(told(Kind::Irq, "24 eth0", 61_200), "irq 24 eth0 61 us");
-        assert_eq!(told(Kind::Steal, "hypervisor", 3_400_000), "asleep in the hypervisor 3.4 ms: steal");
-        assert_eq!(told(Kind::Own, "controller", 412_000), "our own controller took 412 us");
-        assert_eq!(told(Kind::Unknown, "nothing recorded", 400), "nothing recorded 0.4 us: unknown");
+        let shown = |kind, name: &str, ns| Cause { kind, name: name.to_owned(), ns }.to_string();
+        assert_eq!(shown(Kind::Task, "kworker/1:2", 120_000), "kworker/1:2 ran 120 us");
+        assert_eq!(shown(Kind::Irq, "24 eth0", 61_200), "irq 24 eth0 61 us");
+        assert_eq!(shown(Kind::Steal, "hypervisor", 3_400_000), "asleep in the hypervisor 3.4 ms: steal");
+        assert_eq!(shown(Kind::Own, "controller", 412_000), "our own controller took 412 us");
+        assert_eq!(shown(Kind::Unknown, "nothing recorded", 400), "nothing recorded 0.4 us: unknown");
         assert_eq!(
             [ShortTime(9_960), ShortTime(999_600), ShortTime(1_200_000_000)].map(|it| it.to_string()),
             ["10 us", "1.0 ms", "1.2 s"]

@@ -150,7 +150,7 @@ fn a_file_is_checked_and_nothing_is_started() {
     }
 }
 
-// feature(program): `onbeat check` of a robot whose controller is a process of its own
+// feature(program): `onbeat check` of a robot with a controller in a separate process
 #[test]
 fn a_controller_process_need_not_be_there() {
     let external = "[controller]\nkind = \"external\"\ndeadline = \"500us\"\nmax_late = 3\n";

@@ -256,7 +256,7 @@ fn refused(mut command: Command, arguments: &[&str]) -> Ran {
     ran
 }
 
-// feature(program): a robot file is the argument of every command but `sdo`; one in the wrong place is told its own
+// feature(program): a robot file is the argument of every command but `sdo`; one in the wrong place gets an error with the right place
 #[test]
 fn a_misplaced_robot_file_is_reported_with_the_right_place() {
     let robot = "examples/six-axis.toml";
@@ -279,7 +279,7 @@ fn a_misplaced_robot_file_is_reported_with_the_right_place() {
     }
 }
 
-// feature(program): a mistyped word of a few letters is told the near ones, and no others
+// feature(program): the error of a mistyped word lists near words only
 #[test]
 fn of_a_few_letters_only_near_words_are_suggested() {
     for (words, near) in [

@@ -303,7 +303,7 @@ fn a_coupler_without_power_is_the_one_that_is_named() {
     assert!(end.stderr.contains(silent), "{}", end.stderr);
 }
 
-// feature(program): `onbeat control reset` names the step that stopped an axis whose drive does not carry out a quick stop
+// feature(program): `onbeat control reset` names the step that stopped an axis if its drive ignores a quick stop
 #[test]
 fn a_reset_names_the_step_that_replaced_the_quick_stop() {
     let _shared = shared();

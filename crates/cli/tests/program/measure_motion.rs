@@ -185,7 +185,7 @@ const NAMES: [&str; 9] =
 /// Conditions that are the same in every run here.
 const STEADY: [&str; 6] = ["version", "host", "robot", "robot_file_sha256", "kernel", "cpu_model"];
 
-// feature(measure): conditions have the same names in `run --json`, in recordings and their MCAP metadata, in reports and in those of experiments
+// feature(measure): conditions have the same names in `run --json`, in recordings and their MCAP metadata, in reports and in reports of experiments
 #[test]
 fn conditions_have_the_same_names_and_values_everywhere() {
     let folder = folder("conditions");

@@ -11,7 +11,7 @@ use crate::common::{
 };
 
 /// Datagrams of a run to its service manager, in order, and its log.
-// feature(program): a run under systemd tells when it is in Op, how far it is, that it is alive, and that it stops (`Type=notify`)
+// feature(program): a run under systemd reports Op, its progress, that it is alive, and its stop (`Type=notify`)
 #[test]
 fn a_service_manager_is_notified_of_a_run() {
     let _shared = shared();

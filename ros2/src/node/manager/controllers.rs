@@ -403,7 +403,7 @@ mod tests {
         robot
     }
 
-    // feature(ros2): `joint_state_broadcaster` and a broadcaster for each sensor by its name are among the controllers: spawned and unspawned beside another, they publish while they are active
+    // feature(ros2): `joint_state_broadcaster` and a broadcaster for each sensor by its name are among the controllers: spawned and unspawned next to another, they publish while they are active
     #[test]
     fn broadcasters_are_active_next_to_another_controller() {
         let robot = robot_with_sensor();

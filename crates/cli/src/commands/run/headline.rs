@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn milliseconds_have_three_digits() {
-        let told = [49, 1_257, 19_465, 250_000].map(|micros| milliseconds(Duration::from_micros(micros)));
-        assert_eq!(told, ["0.05 ms", "1.26 ms", "19.5 ms", "250 ms"]);
+        let shown = [49, 1_257, 19_465, 250_000].map(|micros| milliseconds(Duration::from_micros(micros)));
+        assert_eq!(shown, ["0.05 ms", "1.26 ms", "19.5 ms", "250 ms"]);
     }
 }

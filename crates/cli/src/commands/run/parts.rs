@@ -165,7 +165,7 @@ mod tests {
         }
     }
 
-    // feature(program): small limits of the process, pipes and FIFOs that nobody reads, a table of 80 columns
+    // feature(program): small limits of the process, pipes and FIFOs without a reader, a table of 80 columns
     #[test]
     fn rows_with_names_of_16_letters_fit_80_columns() {
         let names = ["left-wheel-axis1", "x"];

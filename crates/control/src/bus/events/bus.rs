@@ -22,7 +22,7 @@ pub(super) fn described(
     all: &dyn Fn(usize) -> Vec<usize>,
     names: &PartNames,
 ) -> Option<Described> {
-    let who = |position: u16| names.sub_device(position.into());
+    let named = |position: u16| names.sub_device(position.into());
     Some(match *event {
         BusEvent::BringUpPhase { phase, .. } => (
             Reported::Phase { phase: phase.words().to_owned() },
@@ -41,21 +41,21 @@ pub(super) fn described(
                 al_status_text: code.text().to_owned(),
             },
             Error,
-            format!("{} is in {status}, AL status code {code}", who(position)),
+            format!("{} is in {status}, AL status code {code}", named(position)),
         ),
         BusEvent::Unreachable { position } => (
             Reported::Unreachable { position: position.into() },
             Error,
             format!(
                 "{} does not answer any more: check its power and {}",
-                who(position),
+                named(position),
                 cable.as_deref().unwrap_or("the cable to it")
             ),
         ),
         BusEvent::Absent { position } => (
             Reported::Absent { position: position.into() },
             Warning,
-            format!("{} is not on the bus; it joins when it comes", who(position)),
+            format!("{} is not on the bus; it joins when it comes", named(position)),
         ),
         BusEvent::Joined { position } => {
             let all = all(position.into());
@@ -69,12 +69,12 @@ pub(super) fn described(
         BusEvent::Reconfiguring { position } => (
             Reported::Reconfiguring { position: position.into() },
             Warning,
-            format!("{} is configured again{}", who(position), behind(cable)),
+            format!("{} is configured again{}", named(position), behind(cable)),
         ),
         BusEvent::Recovered { position, anew } => (
             Reported::Recovered { position: position.into(), anew },
             Good,
-            format!("{} is in Op again{}", who(position), behind(cable)),
+            format!("{} is in Op again{}", named(position), behind(cable)),
         ),
         BusEvent::NotRecovered { position, ref error, again_in } => {
             not_recovered(position, error, again_in, cable, names)
@@ -84,7 +84,7 @@ pub(super) fn described(
         }
         BusEvent::SyncMissed { position, miss } => {
             let text = miss.to_string();
-            let sentence = format!("SYNC0 of {} is restarted: {text}", who(position));
+            let sentence = format!("SYNC0 of {} is restarted: {text}", named(position));
             (Reported::SyncMissed { position: position.into(), text }, Warning, sentence)
         }
         BusEvent::ClockUnsettled { position, difference } => clock_unsettled(position, difference, names),

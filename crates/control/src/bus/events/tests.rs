@@ -194,7 +194,7 @@ fn losses_and_returns_name_the_cable_by_both_its_ends() {
 }
 
 /// An unexpected device is reported with the SubDevice that is expected at its position.
-// feature(main-device): a SubDevice that is none of those missing is told with its place and with the one whose place that is
+// feature(main-device): an unexpected SubDevice is reported with its place and the SubDevice expected there
 #[test]
 fn unexpected_device_is_reported_with_the_expected_one() {
     let told = |expected, known| {
@@ -213,7 +213,7 @@ fn unexpected_device_is_reported_with_the_expected_one() {
 
 /// If the missing SubDevice is connected by a known cable, the unexpected one is reported with
 /// it.
-// feature(main-device): a SubDevice that is none of those missing is told with its place and with the one whose place that is
+// feature(main-device): an unexpected SubDevice is reported with its place and the SubDevice expected there
 #[test]
 fn unexpected_device_is_reported_with_its_cable() {
     let identity = Identity { vendor_id: 1, product_code: 2, revision: 3, serial: 4 };

@@ -142,7 +142,7 @@ impl Flight {
         let mut causes = self.eye.look(&row.record, &row.values);
         causes.append(&mut self.asked);
         self.last.push_back(row);
-        let mut told = match &mut self.writes {
+        let mut text = match &mut self.writes {
             None if causes.is_empty() => return None,
             None => self.begin(causes.remove(0)),
             Some(writes) => {
@@ -154,10 +154,10 @@ impl Flight {
         if let Some(writes) = &mut self.writes {
             causes.into_iter().for_each(|cause| writes.go_on(cause, self.after_ns));
             if record.release_ns >= writes.end_ns {
-                told = self.end();
+                text = self.end();
             }
         }
-        told
+        text
     }
 
     /// Takes a mark; returns a sentence about a recording that has failed with it.
@@ -192,8 +192,8 @@ impl Flight {
         let (path, file) = match self.names.create(cause.kind) {
             Ok(created) => created,
             Err(error) => {
-                let told = format!("a recording for {}", cause.sentence);
-                return Some(self.lost(error, &told));
+                let text = format!("a recording for {}", cause.sentence);
+                return Some(self.lost(error, &text));
             }
         };
         match self.begun(cause, &path, file) {
@@ -228,12 +228,12 @@ impl Flight {
         let writes = self.writes.take()?;
         let path = writes.path.clone();
         match writes.end() {
-            Ok(told) => {
+            Ok(text) => {
                 self.files += 1;
                 let removed = self.names.remove_oldest(&path);
                 let kept =
                     removed.err().map(|error| format!("; older ones stay: {error}")).unwrap_or_default();
-                Some(told + &kept)
+                Some(text + &kept)
             }
             Err(error) => Some(self.fail(error, &path)),
         }
@@ -262,9 +262,9 @@ impl Flight {
 
     /// Counts a recording that failed.
     fn lost(&mut self, error: io::Error, what: &str) -> String {
-        let told = format!("{what}: {error}; this recording is not kept");
+        let text = format!("{what}: {error}; this recording is not kept");
         self.failed.get_or_insert((0, error)).0 += 1;
-        told
+        text
     }
 }
 
@@ -338,10 +338,10 @@ mod tests {
     #[test]
     fn recordings_of_one_moment_have_separate_files() {
         let (mut flight, folder) = flight("moment", Duration::ZERO);
-        let told: Vec<String> = (0..200).filter_map(|cycle| row(&mut flight, cycle)).collect();
-        let kept = told.iter().filter(|it| it.contains(" cycles around cycle ")).count();
+        let text: Vec<String> = (0..200).filter_map(|cycle| row(&mut flight, cycle)).collect();
+        let kept = text.iter().filter(|it| it.contains(" cycles around cycle ")).count();
         let (files, failed) = flight.finish(|_| {});
-        assert_eq!((kept, failed.is_none()), (100, true), "{told:?}");
+        assert_eq!((kept, failed.is_none()), (100, true), "{text:?}");
         assert_eq!((files, fs::read_dir(&folder).unwrap().count()), (100, 100));
         fs::remove_dir_all(folder).unwrap();
     }
