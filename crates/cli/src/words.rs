@@ -1,7 +1,6 @@
 //! Text that people read.
 
 pub(crate) mod axes;
-pub(crate) mod bus_event;
 pub(crate) mod bus_status;
 pub(crate) mod diagnosis;
 pub(crate) mod hex_dump;
@@ -9,7 +8,6 @@ pub(crate) mod latches;
 pub(crate) mod lateness;
 pub(crate) mod live_line;
 pub(crate) mod moment;
-pub(crate) mod owner;
 pub(crate) mod signals;
 pub(crate) mod sub_devices;
 pub(crate) mod tree;

@@ -4,13 +4,14 @@ use std::path::PathBuf;
 use std::time::{Duration, UNIX_EPOCH};
 
 use clap::Args;
+use ethercat::time::Instant;
 use onbeat::state::{Folder, History, Kept, usual_directory};
 use serde_json::json;
 
 use crate::arguments::RunningCycle;
 use crate::failure::Failure;
 use crate::output;
-use crate::words::bus_event;
+use crate::words::moment::Moment;
 
 /// Reads the events of a running cycle, with their cycle numbers, without root: states of the bus
 /// and of SubDevices, emergencies, losses and returns, faults of drives, stops of axes.
@@ -50,7 +51,10 @@ impl Events {
         output::end_when_closed();
         for event in attached.bus()?.events(self.follow)? {
             let line = match (event, self.json) {
-                (Ok(event), false) => bus_event::line(&event),
+                (Ok(event), false) => {
+                    let at = Moment::of(Instant::from_nanos(event.at_ns), event.cycle);
+                    format!("{at}: {}", event.sentence)
+                }
                 (Ok(event), true) => serde_json::to_string(&event)?,
                 (Err(missed), false) => {
                     format!("{missed} events were missed: this program was too slow for them")

@@ -248,9 +248,9 @@ impl<'a> Outcome<'a> {
     pub(super) fn table(&self) -> String {
         let mut text = RunTable(self.summary).to_string();
         // A simulated bus has no other MainDevice: a foreign frame was altered on purpose.
-        let others = words::owner::frames_of_others(self.frames.reception.other_main_device);
-        if let Some(others) = others.filter(|_| !self.conditions.link.starts_with(SIMULATED)) {
-            let _ = writeln!(text, "{others}");
+        let others = self.frames.reception.other_main_device;
+        if others > 0 && !self.conditions.link.starts_with(SIMULATED) {
+            let _ = writeln!(text, "frames of others        {others} (of another MainDevice on this wire)");
         }
         if self.frames.link_errors > 0 {
             let _ = writeln!(text, "{:<24}{}", "frames refused by link", self.frames.link_errors);
