@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -61,6 +62,7 @@ fn load(count: usize) -> Vec<Running> {
 
 /// All examples run at the same time, through load and stalls, for this time of their buses.
 fn through_stalls(time: &str, timeout: Duration, settle: Duration) {
+    let _apart = apart();
     let _shared = shared();
     let load = load(4);
     std::thread::scope(|scope| {
@@ -78,6 +80,13 @@ fn through_stalls(time: &str, timeout: Duration, settle: Duration) {
         }
     });
     drop(load);
+}
+
+/// Keeps the load of one test away from the simulators of another one: without the processor for
+/// half a second, they are a lost bus.
+fn apart() -> MutexGuard<'static, ()> {
+    static LOAD: Mutex<()> = Mutex::new(());
+    LOAD.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Exit code 0, no frame lost, no axis stopped, and a last line that hides no stall.
@@ -140,6 +149,7 @@ fn ends_with_the_cause(running: Running, stall: Duration) {
 /// In the host's time, the same stall is an outage.
 #[test]
 fn a_stall_in_host_time_is_an_outage() {
+    let _apart = apart();
     let _shared = shared();
     let robot = examples().into_iter().find(|it| it.ends_with("first-drive.toml")).expect("the example");
     for stall in HOST_STALLS {
@@ -151,6 +161,7 @@ fn a_stall_in_host_time_is_an_outage() {
 #[test]
 fn a_stall_on_a_wire_is_named_at_the_end() {
     const ROBOT: &str = "examples/first-drive.toml";
+    let _apart = apart();
     for stall in HOST_STALLS {
         let Some(wire) = Wire::with(ROBOT) else { return };
         let mut command = onbeat();
