@@ -7,7 +7,6 @@ mod external;
 mod force;
 mod handle;
 mod io;
-mod near;
 mod owned;
 
 use std::sync::Arc;
@@ -17,6 +16,7 @@ use ethercat::pdo::PdoField;
 use ethercat::time::Instant;
 use motion::supervision::BLIND_CYCLES;
 use types::Value;
+use types::near::Near;
 use types::signal::{Flow, OnStale, OutputBehaviour, Signal, Writer};
 
 use crate::axis::Moment;
@@ -28,7 +28,6 @@ pub use error::{OwnedError, Ownership, PlaceError, SignalError, SignalsError};
 pub use force::ReleaseReason;
 pub use handle::{Handle, Input, Output, SignalValue};
 pub use io::Io;
-pub use near::Near;
 pub(crate) use owned::OwnedOutputs;
 
 /// All signals of a robot, with their values.

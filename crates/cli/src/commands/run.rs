@@ -344,7 +344,7 @@ impl Run {
 fn of_the_command_line(error: FileError, period: Option<Duration>) -> FileError {
     let FileError { mut found, mut remedy, .. } = error;
     if let Some(period) = period {
-        let typed = format!("--period {}", robot::duration::format(period));
+        let typed = format!("--period {}", types::duration::format(period));
         if found.starts_with("period ") {
             found = typed;
         } else {

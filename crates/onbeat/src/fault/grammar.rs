@@ -1,14 +1,15 @@
 //! Grammar of a fault: one line of words.
 
-use control::signal::Near;
 use std::time::Duration;
 
 use ethercat::al::AlState;
 use ethercat::al_status_code::AlStatusCode;
 use ethercat::register::dl::PORTS;
-use robot::{duration, nearest};
 use simulator::application::brake::Sticking;
 use thiserror::Error;
+use types::duration;
+use types::near::Near;
+use types::near::nearest;
 
 use super::frames::fixed;
 use super::targets::Target;

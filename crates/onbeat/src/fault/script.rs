@@ -12,8 +12,9 @@ use std::fmt;
 use std::path::Path;
 use std::time::Duration;
 
-use robot::{FileError, duration};
+use robot::FileError;
 use thiserror::Error;
+use types::duration;
 
 use super::grammar::{FaultError, Words};
 use super::{Targets, Timed};

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use ethercat::al_status_code::AlStatusCode;
-use robot::duration;
 use simulator::application::brake::Sticking;
+use types::duration;
 
 use super::frames::Fixed;
 use super::grammar::QUOTE;

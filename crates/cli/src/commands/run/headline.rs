@@ -6,7 +6,7 @@ use std::time::Duration;
 use control::cycle::USUAL_WATCHDOG;
 use onbeat::{SIMULATED, Summary};
 use robot::RobotConfig;
-use robot::duration::format as period;
+use types::duration::format as period;
 
 use crate::words::sub_device_count;
 
