@@ -1,11 +1,11 @@
 //! Controllers of single axes by position, velocity or torque.
 
 use control::controller::{
-    AxisCommand, AxisTarget, Clamped, Controller, ControllerOutput, CycleInfo, ExternalCommand, Freshness,
+    AxisCommand, AxisTarget, Controller, ControllerOutput, CycleInfo, ExternalCommand, Freshness,
 };
 use control::signal::Io;
 use ethercat::cia402::{CyclicMode, Request};
-use ipc::state::Limit;
+use ipc::state::{Clamped, Limit};
 use motion::online::{OnlineError, OnlineMotion, Synchronisation, Target};
 use motion::{AxisPhase, AxisSetpoint, NewtonMetres, Radians, RadiansPerSecond, TrajectoryPoint};
 

@@ -3,13 +3,13 @@
 use crate::rig;
 
 use control::controller::{
-    AxisCommand, AxisReport, AxisTarget, Clamped, Controller, ControllerOutput, CycleInfo, ExternalCommand,
+    AxisCommand, AxisReport, AxisTarget, Controller, ControllerOutput, CycleInfo, ExternalCommand,
     Freshness,
 };
 use control::signal::Io;
 use control::signal::Signals;
 use ethercat::cia402::CyclicMode;
-use ipc::state::Limit;
+use ipc::state::{Clamped, Limit};
 use motion::base::Twist;
 use motion::kinematics::{DifferentialDrive, OmniBase};
 use motion::{
