@@ -145,8 +145,7 @@ impl<R: BufRead> RecordingReader<R> {
         loop {
             let Some(kind) = self.file.next()? else {
                 // Half a row is none. Without process data it is one message, which is whole.
-                let is_one_message = self.layout.width == 0 && !self.file.ends_in_zeros;
-                let is_whole = std::mem::take(&mut self.is_begun) && is_one_message;
+                let is_whole = std::mem::take(&mut self.is_begun) && self.layout.width == 0;
                 return Ok(is_whole.then(|| self.take_next()));
             };
             match kind {

@@ -274,12 +274,59 @@ fn a_changed_byte_of_the_data_is_never_a_whole_recording() {
     for at in (0..file.len()).step_by(17).chain(heads) {
         let mut changed = file.clone();
         changed[at] ^= 0x41;
-        // A changed length may reach behind the end of the file, as if the file was cut off.
-        if let Some(read) = Recording::read(&changed[..]).ok().filter(|it| it.complete) {
+        if let Ok(read) = Recording::read(&changed[..]) {
             assert!(at >= data_end && (read.len(), &read.end) == (whole.len(), &whole.end), "{at}");
         }
     }
 }
+
+// feature(measure): recordings that end in zeros, as after a power loss, read as cut off
+#[test]
+fn zeros_at_the_end_read_as_cut_off() {
+    let finished = some_rows();
+    let heads = heads(&finished);
+    let data_end = *heads.last().unwrap();
+    for file in [&finished[..data_end], &finished] {
+        // The first chunk, in front of heads[4], has the channels.
+        for place in (heads[4]..=file.len()).step_by(5).chain(heads.clone()) {
+            for zeros in [0, 1, 600] {
+                let mut file = file.to_vec();
+                file[place..].fill(0);
+                file.resize(file.len() + zeros, 0);
+                let read = Recording::read(&file[..]).map_err(|it| it.to_string());
+                if place < heads[4] {
+                    assert!(read.is_err() || read.is_ok_and(|it| it.is_empty()), "{place}");
+                    continue;
+                }
+                let chunks = heads.windows(2).filter(|it| file[it[0]] == CHUNK && it[1] <= place).count();
+                let rows = [0, 0, 3, 8, 12][chunks];
+                assert!(read.as_ref().is_ok_and(|it| it.len() >= rows), "{place} {zeros} {read:?}");
+                // The record in front of the end of the data, without facts, ends in four zeros.
+                assert!(place + 4 > data_end || read.is_ok_and(|it| !it.complete), "{place}");
+            }
+        }
+    }
+}
+
+// feature(measure): zeros in the middle of a recording are damage, with their place
+#[test]
+fn zeros_before_further_data_are_damage() {
+    let finished = some_rows();
+    let data_end = *heads(&finished).last().unwrap();
+    for file in [&finished[..], &finished[..data_end]] {
+        for at in (mcap::MAGIC.len()..data_end - 200).step_by(13) {
+            let mut changed = file.to_vec();
+            changed[at..at + 150].fill(0);
+            let error = Recording::read(&changed[..]).map(|it| it.len()).unwrap_err();
+            assert!(
+                matches!(error, RecordingError::Damaged { .. } | RecordingError::Foreign),
+                "{at} {error}"
+            );
+        }
+    }
+}
+
+const CHUNK: u8 = 6;
 
 /// Places of the records, up to the end of the data.
 fn heads(file: &[u8]) -> Vec<usize> {
@@ -329,7 +376,6 @@ fn other_files_are_named() {
 /// The file without the checksums of its chunks.
 fn without_checksums(mut file: Vec<u8>) -> Vec<u8> {
     const FOOTER: u8 = 2;
-    const CHUNK: u8 = 6;
     let mut at = mcap::MAGIC.len();
     while file[at] != FOOTER {
         let length = u64::from_le_bytes(file[at + 1..at + 9].try_into().unwrap());
