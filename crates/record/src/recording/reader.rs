@@ -8,7 +8,7 @@ use mcap::records::{Record, op};
 
 use super::facts;
 use super::file_records::{FileRecords, parse};
-use super::layout::{Layout, Whole};
+use super::layout::{Layout, Whole, too_many};
 use super::{CDR_LITTLE_ENDIAN, Facts, Header, REALTIME_OFFSET, RecordingError};
 use crate::mark::Mark;
 
@@ -61,7 +61,7 @@ impl<R: BufRead> RecordingReader<R> {
     pub fn open(file: R) -> Result<Self, RecordingError> {
         let mut file = FileRecords::open(file)?;
         let mut facts = Facts::new();
-        let header = loop {
+        let (header, columns) = loop {
             match file.next()? {
                 None => return Err(RecordingError::NoRows),
                 Some(op::HEADER) => {}
@@ -82,8 +82,9 @@ impl<R: BufRead> RecordingReader<R> {
                 Some(_) => return Err(RecordingError::Foreign),
             }
         };
-        let layout = Layout::of(&header)
-            .map_err(|(expected, found)| RecordingError::unexpected(expected, &found))?;
+        let is_too_wide = columns > header.columns.len();
+        let layout = if is_too_wide { Err(too_many(columns)) } else { Layout::of(&header) };
+        let layout = layout.map_err(|(expected, found)| RecordingError::unexpected(expected, &found))?;
         let offset = header.facts.get(REALTIME_OFFSET).and_then(serde_json::Value::as_i64).unwrap_or(0);
         Ok(Self {
             file,

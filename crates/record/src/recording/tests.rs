@@ -350,6 +350,26 @@ fn a_text_longer_than_its_record_is_damage() {
     assert!(error.contains("expected metadata"), "{error}");
 }
 
+// feature(measure): a recording has 16384 columns at most
+#[test]
+fn too_many_columns_are_refused_with_their_number() {
+    let header = |count: usize| Header {
+        columns: (0..count).map(|number| format!("column_{number}")).collect(),
+        ..plain()
+    };
+    let most = RecordingWriter::begin(Vec::new(), &header(16_384)).unwrap();
+    let file = most.finish(&Facts::new()).unwrap();
+    assert_eq!(Recording::read(&file[..]).unwrap().header.columns.len(), 16_384);
+    let expected = "expected 16384 columns at most (`--signals named` records fewer), found";
+    let error = RecordingWriter::begin(Vec::new(), &header(16_385)).unwrap_err().to_string();
+    assert_eq!(error, format!("{expected} 16385 columns"));
+    let mut hostile = mcap::Writer::new(io::Cursor::new(Vec::new())).unwrap();
+    hostile.write_metadata(&facts::rows(&header(100_000))).unwrap();
+    hostile.finish().unwrap();
+    let error = Recording::read(&hostile.into_inner().into_inner()[..]).unwrap_err().to_string();
+    assert_eq!(error, format!("{expected} \"100000 columns\""));
+}
+
 #[test]
 fn other_files_are_named() {
     let error = |file: &[u8]| Recording::read(file).unwrap_err().to_string();

@@ -328,7 +328,7 @@ fn channels<W: Write>(
     let late = channel(file, late, "/late", None)?;
     let axes = layout.axes.iter().map(|it| channel(file, axis, &format!("/axes/{}", it.name), None));
     let axes = axes.collect::<io::Result<_>>()?;
-    let mut signals = Vec::new();
+    let (mut signals, described) = (Vec::new(), described(&header.facts));
     for signal in &layout.signals {
         let (name, exact) = match signal.whole {
             None => ("Signal", ""),
@@ -337,7 +337,7 @@ fn channels<W: Write>(
         };
         let fields = "float64 value\nbool forced  # held from outside at this value\n";
         let of_signal = schema(file, name, &(fields.to_owned() + exact))?;
-        let unit = described(&header.facts, &signal.name).and_then(|it| it["unit"].as_str());
+        let unit = described.get(signal.name.as_str()).and_then(|it| it["unit"].as_str());
         signals.push(channel(file, of_signal, &format!("/signals/{}", signal.name), unit)?);
     }
     Ok(Channels { row, axes, signals, events, late })
