@@ -147,6 +147,26 @@ fn truncated_file_of_one_second_has_header_and_data() {
     assert!(kept.is_sorted() && kept[0] > 60, "{kept:?}");
 }
 
+/// A clock of the rows that is set back, and rows without one.
+// feature(measure): rows are in the file after a second, whatever their clock does
+#[test]
+fn chunks_end_by_the_clock_of_this_computer_too() {
+    let of = |instant: &str| Header { what: "bus".into(), columns: vec![instant.into()], ..plain() };
+    let mut writer = RecordingWriter::begin(Vec::new(), &of("arrival_ns")).unwrap();
+    for hour in [5, 4] {
+        writer.row(&[hour * 3_600_000_000_000]).unwrap();
+    }
+    assert_eq!(writer.flushed_rows(), 2, "set back");
+    let mut writer = RecordingWriter::begin(Vec::new(), &of("number")).unwrap();
+    writer.row(&[1]).unwrap();
+    // More than the time of the first chunk.
+    std::thread::sleep(std::time::Duration::from_millis(70));
+    assert!(writer.is_due());
+    writer.row(&[2]).unwrap();
+    assert_eq!(writer.flushed_rows(), 2, "without a clock");
+    assert!(!writer.is_due(), "nothing is in memory");
+}
+
 /// A row of wrong width, and a full disk.
 #[test]
 fn wrong_rows_and_full_disks_are_errors() {
@@ -346,8 +366,33 @@ fn a_text_longer_than_its_record_is_damage() {
     let name = file.windows(6).position(|it| it == b"onbeat").unwrap();
     let metadata = file[name..].windows(10).position(|it| it == b"onbeat_row").unwrap() + name;
     file[metadata - 4..metadata].copy_from_slice(&2_741_137_007_u32.to_le_bytes());
+    let before = most_memory();
     let error = Recording::read(&file[..]).unwrap_err().to_string();
     assert!(error.contains("expected metadata"), "{error}");
+    assert!(most_memory() - before < 1 << 20, "{before} kB");
+}
+
+/// Most memory that this process has had mapped, kB.
+fn most_memory() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmPeak:")).unwrap();
+    peak.trim().trim_end_matches(" kB").parse().unwrap()
+}
+
+/// Another magic, record or library, and a profile that is longer than the file.
+#[test]
+fn only_the_header_of_a_recording_is_one() {
+    let file = some_rows();
+    let begin = &file[..64];
+    assert!(is_recording(begin));
+    let library = begin.windows(7).position(|it| it == b"onbeat ").unwrap();
+    let profile = mcap::MAGIC.len() + 9;
+    for (place, byte) in [(1, b'X'), (mcap::MAGIC.len(), 3), (library, b'0'), (profile + 3, 0xFF)] {
+        let mut other = begin.to_vec();
+        other[place] = byte;
+        assert!(!is_recording(&other), "{place}");
+    }
+    assert!((0..library + 7).all(|length| !is_recording(&begin[..length])));
 }
 
 // feature(measure): a recording has 16384 columns at most
