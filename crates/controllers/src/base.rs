@@ -1,9 +1,8 @@
 //! Base controller: follows a twist, and reports pose and twist by odometry.
 
 use control::controller::{
-    AxisReport, Controller, ControllerOutput, CycleInfo, ExternalCommand, Freshness,
+    AxisReport, Controller, ControllerOutput, CycleInfo, ExternalCommand, Freshness, Io,
 };
-use control::signal::Io;
 use ethercat::cia402::Request;
 use ipc::state::{Clamped, Limit};
 use motion::base::{Pose, Twist};

@@ -1,9 +1,8 @@
 //! Controllers of single axes by position, velocity or torque.
 
 use control::controller::{
-    AxisCommand, AxisTarget, Controller, ControllerOutput, CycleInfo, ExternalCommand, Freshness,
+    AxisCommand, AxisTarget, Controller, ControllerOutput, CycleInfo, ExternalCommand, Freshness, Io,
 };
-use control::signal::Io;
 use ethercat::cia402::{CyclicMode, Request};
 use ipc::state::{Clamped, Limit};
 use motion::online::{OnlineError, OnlineMotion, Synchronisation, Target};

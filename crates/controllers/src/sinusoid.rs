@@ -1,7 +1,6 @@
 //! Controller that swings axes.
 
-use control::controller::{Controller, ControllerOutput, CycleInfo};
-use control::signal::Io;
+use control::controller::{Controller, ControllerOutput, CycleInfo, Io};
 use ethercat::cia402::Request;
 use ipc::state::{Clamped, Limit};
 use motion::{

@@ -48,25 +48,10 @@ pub mod sensor;
 pub mod server;
 pub mod service;
 pub mod state;
+mod sys;
 pub mod text;
 mod value;
 pub mod words;
-
-/// Operating system interface: every unsafe block of this crate, each with its argument.
-///
-/// | module | system calls for |
-/// |---|---|
-/// | `mapping` | memory shared with another process |
-/// | `futex` | sleep and wake across processes |
-/// | `groups` | groups of the process at the other end of a socket |
-/// | `word` | none: a load from memory that is mapped read-only |
-#[allow(unsafe_code)]
-mod sys {
-    pub(crate) mod futex;
-    pub(crate) mod groups;
-    pub(crate) mod mapping;
-    pub(crate) mod word;
-}
 
 pub use region::{Other, RegionError};
 
