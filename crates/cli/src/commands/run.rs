@@ -218,8 +218,8 @@ impl Run {
         let standing = |status| Standing { robot, status, link_trouble: link_trouble.as_deref() };
         let summary = match ran {
             Ok(summary) => summary,
-            Err(Error::NotInOp(summary)) => {
-                let verdict = standing(&summary.status).verdict(&summary.findings);
+            Err(Error::NotInOp(failed)) => {
+                let verdict = standing(&failed.status).verdict(&failed.findings);
                 return Err(verdict.err().unwrap_or_else(|| Failure::silent(COULD_NOT_RUN)));
             }
             Err(error) => return Err(self.or_draft(error)),
