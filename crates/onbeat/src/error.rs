@@ -139,7 +139,7 @@ pub enum Error {
     NotInOp(Box<FailedStart>),
 }
 
-/// Results of a run whose bus failed before its first cycle in Op.
+/// Results of a run that ended because the bus failed before its first cycle in Op.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct FailedStart {
