@@ -146,7 +146,7 @@ mod tests {
         }
     }
 
-    /// What was asked in the mode before is no place that the axis comes from.
+    /// A set-point of the mode before is no place that the axis comes from.
     #[test]
     fn first_position_is_compared_with_the_place_of_the_axis() {
         for from in [AxisMode::CyclicVelocity, AxisMode::CyclicTorque, AxisMode::ProfilePosition] {
