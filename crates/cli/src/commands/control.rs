@@ -211,6 +211,10 @@ fn place<'a>(
 fn powerless(axes: &[usize], description: &Description, state: &State) -> Option<String> {
     axes.iter().find_map(|&axis| {
         let (name, axis) = (&description.axes.get(axis)?.name, state.axes.get(axis)?);
+        if let Some(time) = words::silent_for(axis, description) {
+            let remedy = "check its power and cables";
+            return Some(format!("axis \"{name}\": {}; {remedy}", words::silence(time)));
+        }
         let found = words::drive_state(axis.drive_state);
         (axis.drive_state != DriveState::OperationEnabled as u8).then(|| {
             format!(
