@@ -28,7 +28,13 @@ mod options;
 mod robot;
 mod ros_args;
 mod settings;
-mod trajectory;
+/// Trajectories: [`orders`](trajectory::orders) converts a JointTrajectory to orders of the port
+/// `trajectory`, [`goals`](trajectory::goals) keeps the goals of an action as in ROS 2. Neither
+/// reads a clock or does I/O.
+mod trajectory {
+    pub(crate) mod goals;
+    pub(crate) mod orders;
+}
 mod voice;
 mod watchdog;
 
