@@ -294,7 +294,7 @@ fn sentence(report: &Report, cycle: &Client, motion: &Motion<'_>) -> String {
     let description = cycle.description();
     let (what, why) = match report.outcome {
         Outcome::Rejected(why) => ("refused", why.to_string()),
-        Outcome::Aborted(why) => ("ended during the motion", why.to_string()),
+        Outcome::Aborted(why) => ("ended before its goal", why.to_string()),
         _ => ("ended", String::new()),
     };
     let axis = report.axis.and_then(|axis| description.axes.get(axis as usize));
