@@ -570,7 +570,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         self.record.lost_frames = self.status.report.frames_lost.into();
         self.record.working_counter_ok = self.status.report.working_counter_errors == 0;
         self.finish(Phase::Publish);
-        self.record.overrun = self.record.end_ns > (release.instant + self.configuration.period).as_nanos();
+        self.record.overrun = Duration::from_nanos(self.record.response_time()) > self.configuration.period;
         self.publisher.record(self.record);
         self.publication.record(&self.record, self.status.phase);
     }
