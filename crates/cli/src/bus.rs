@@ -296,7 +296,7 @@ mod tests {
 
     const STATUSWORD: ObjectAddress = ObjectAddress { index: 0x6041, sub_index: 0 };
 
-    // feature(program): an interrupted SDO and a lost interface are told as such
+    // feature(program): an interrupted SDO and a lost interface are reported as such
     #[test]
     fn interrupted_sdo_is_reported() {
         static CUT: AtomicBool = AtomicBool::new(false);
@@ -324,7 +324,7 @@ mod tests {
         assert!(!told.contains("expected at most"), "{told}");
     }
 
-    // feature(program): an interrupted SDO and a lost interface are told as such
+    // feature(program): an interrupted SDO and a lost interface are reported as such
     #[test]
     fn downed_interface_is_reported() {
         static CUT: AtomicBool = AtomicBool::new(false);

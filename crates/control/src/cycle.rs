@@ -212,8 +212,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
     }
 
     /// Hands the signals at these places, in their order, and all axes over in every cycle from Op
-    /// on, for a recording; after [`Cycle::set_signals`], [`Cycle::with_interlocks`] and
-    /// [`Cycle::with_ipc`].
+    /// on, for a recording; after [`Cycle::set_signals`].
     pub fn sample(&mut self, places: Vec<usize>) -> Samples {
         self.publication.resize(self.signals.count(), self.interlocks.count());
         let (sampler, samples) = sampling(&self.signals, places, self.publication.rows());
@@ -262,6 +261,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
     pub fn run(mut self, stop: &StopHandle) -> Ended<L> {
         let _mark = rt::panic::mark();
         self.publication.resize(self.signals.count(), self.interlocks.count());
+        self.sampler.iter_mut().for_each(|it| it.follow(self.publication.rows()));
         self.pacer.restart();
         while self.phase != ShutdownPhase::Ended {
             self.await_readers(stop);
@@ -570,7 +570,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         self.record.lost_frames = self.status.report.frames_lost.into();
         self.record.working_counter_ok = self.status.report.working_counter_errors == 0;
         self.finish(Phase::Publish);
-        self.record.overrun = self.record.end_ns > (release.instant + self.configuration.period).as_nanos();
+        self.record.overrun = Duration::from_nanos(self.record.response_time()) > self.configuration.period;
         self.publisher.record(self.record);
         self.publication.record(&self.record, self.status.phase);
     }
@@ -583,8 +583,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
     /// The same without the time of SubDevices in this thread.
     fn finish_on_link(&mut self, phase: Phase) {
         let simulation = types::time::nanoseconds(self.link.take_simulation_time());
-        let now = self.pacer.clock().now();
-        self.record.finish_without(phase, now.as_nanos(), simulation);
+        self.record.finish_without(phase, self.pacer.clock().now().as_nanos(), simulation);
     }
 
     /// Time for which the stop has been hurried. A cycle that does not wait has the clock of the

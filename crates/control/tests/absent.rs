@@ -130,7 +130,7 @@ fn played(
     (told.try_iter().collect(), events, ended)
 }
 
-// feature(axes): an axis whose drive is absent stays stopped; once the drive has joined, it is enabled when somebody resets it
+// feature(axes): an axis whose drive is absent stays stopped; after the drive has joined, a reset enables it
 #[test]
 fn axis_of_a_joined_drive_stays_stopped_until_requested() {
     const RESET: u64 = 3_000;

@@ -313,7 +313,7 @@ fn out_of_op(
     })
 }
 
-// feature(axes): an axis whose brake's SubDevice leaves Op is brought to rest, as the brake is shut then
+// feature(axes): an axis stops when the SubDevice of its brake leaves Op, because the brake then closes
 #[test]
 fn lost_brake_terminal_stops_its_axis() {
     let seen = out_of_op(2_000, |_, cycles| (300..1_000).contains(&cycles));

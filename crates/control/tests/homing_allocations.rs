@@ -118,7 +118,7 @@ fn run(leaks: bool) -> (u64, u64) {
 }
 
 /// One test, so that nothing else runs at the same time.
-// feature(axes): homing by the drive (CiA 402 mode 6), without a step afterwards; errors, time-outs, called off
+// feature(axes): homing by the drive (CiA 402 mode 6), without a step afterwards; errors, time-outs, cancelled
 #[test]
 fn homing_and_a_brake_on_an_output_neither_allocate_nor_free() {
     let (calls, homed) = run(false);

@@ -371,7 +371,7 @@ fn drives_without_quick_stop_are_stopped_in_every_mode() {
     }
 }
 
-// feature(axes): a drive whose quick stop coasts (0x605A = 0) is stopped by set-points or a halt instead
+// feature(axes): a drive whose quick stop coasts (0x605A = 0) is stopped by set-points or a halt
 #[test]
 fn a_quick_stop_that_coasts_is_not_used() {
     for mode in CyclicMode::ALL {

@@ -329,7 +329,7 @@ mod tests {
 
     use super::*;
 
-    // feature(axes): `joint_position` gives an axis in pp its destination, and halts it to bring it to rest
+    // feature(axes): `joint_position` gives an axis in pp its target, and stops it with a halt
     #[test]
     fn profile_mode_axis_gets_destinations_and_is_halted() {
         let settings = AxisSettings {

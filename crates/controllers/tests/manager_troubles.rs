@@ -58,7 +58,7 @@ fn a_robot_with_a_fault_is_not_enabled_and_says_so() {
     assert_eq!(bench.reply(enable), Some(Err(Refusal::Fault)));
 }
 
-// feature(axes): trajectories and requests that something comes between: faults, deaf drives, limits, another homing
+// feature(axes): trajectories and requests that are interrupted: faults, drives that do not react, limits, another homing
 #[test]
 fn a_drive_that_does_not_follow_is_not_waited_for_for_ever() {
     let mut bench = bench();
@@ -430,7 +430,7 @@ fn odometry_sees_wheels_turned_from_outside() {
 }
 
 /// Repeatedly: a wheel that was homed before is homed again.
-// feature(axes): trajectories and requests that something comes between: faults, deaf drives, limits, another homing
+// feature(axes): trajectories and requests that are interrupted: faults, drives that do not react, limits, another homing
 #[test]
 fn homing_a_wheel_moves_its_position_and_not_the_base() {
     for active in [0, 1] {
@@ -486,7 +486,7 @@ fn drives_their_controller_disables_are_not_shown_as_requested() {
 
 /// One of two drives does not take the mode: both return to the modes of the previous controller,
 /// which continues, and moves nothing meanwhile.
-// feature(axes): a controller whose mode of operation a drive does not take is not switched to; its axes go back to the modes of the one before
+// feature(axes): a switch to a controller fails if a drive does not take its mode; the axes return to the previous modes
 #[test]
 fn a_mode_that_a_drive_does_not_take_ends_the_switch() {
     let own = Some(ModeOfOperation::CyclicSynchronousPosition);

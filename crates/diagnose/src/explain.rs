@@ -44,6 +44,8 @@ pub struct Explainer {
     /// Late cycles of the last look: by the next one, the events after their end have been
     /// recorded, too.
     pending: Vec<CycleTimes>,
+    /// Late cycles that the last look explained.
+    explained: Vec<LateCycle>,
     tally: Tally,
     recent: Recent,
     overwritten_cycles: u64,
@@ -109,6 +111,7 @@ impl Explainer {
             functions: Symbols::default(),
             previous: None,
             pending: Vec::new(),
+            explained: Vec::new(),
             tally: Tally::default(),
             overwritten_cycles: 0,
             throttled_cycles: 0,
@@ -148,6 +151,7 @@ impl Explainer {
     pub fn look(&mut self, records: &[CycleRecord]) -> Option<&LateCycle> {
         let worst = self.tally.worst().map(|it| it.late_ns);
         self.sample();
+        self.explained.clear();
         self.explain_pending();
         let thread = self.thread.unwrap_or_default();
         let mut seen = Vec::with_capacity(records.len());
@@ -168,6 +172,12 @@ impl Explainer {
         }
         self.recent.count(seen.into_iter());
         self.tally.worst().filter(|it| Some(it.late_ns) > worst)
+    }
+
+    /// All late cycles that the last look explained, oldest first.
+    #[must_use]
+    pub fn explained(&self) -> &[LateCycle] {
+        &self.explained
     }
 
     /// The newest late cycles that are explained, oldest first;
@@ -284,6 +294,7 @@ impl Explainer {
         if matches!(self.source, Source::Records(_)) {
             return;
         }
+        self.explained.push(late.clone());
         self.tally.take(Explained { late, cycle: *info, events }, has_trace);
     }
 

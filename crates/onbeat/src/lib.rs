@@ -85,7 +85,7 @@
 //! });
 //! let robot = Robot::load("robot.toml")?.interface("enp3s0").profile(Profile::PMC);
 //! let summary = robot.stop(&stop).run(Mine)?;
-//! println!("{summary}"); // counts, worst lateness, a sentence on each finding
+//! println!("{summary}"); // counts, worst wakeup latency, a sentence on each finding
 //! let is_bus_failure = |it: &onbeat::Finding| matches!(it, onbeat::Finding::BusFailed { .. });
 //! let bus_failed = summary.findings.iter().any(is_bus_failure);
 //! # Ok::<(), onbeat::Error>(())

@@ -46,9 +46,11 @@ pub struct Summary {
     pub signal_counters: Counters,
     /// Failure of the bus that ended the run.
     pub failure: Option<BusError>,
-    /// Cycles that ran past their next release, from the first to the last.
+    /// Cycles that ended after the next release, from the first to the last. With a bus in the
+    /// process, the time of its simulation counts here, but not in [`Self::timing`].
     pub overruns: Overruns,
-    /// Stalls of the host that a simulated bus waited for; `None` on a wire, and in other times.
+    /// Stalls of the host that a bus in the process waited for; `None` on a wire, and in other
+    /// times.
     pub host_stalls: Option<HostStalls>,
     /// Cycle with the overrun that ended the run, if the robot file says so.
     pub stopped_by_overrun: Option<u64>,
@@ -83,7 +85,7 @@ impl Summary {
 
     /// Longest time from a release to the start of its cycle, in Op, and the number of that cycle.
     #[must_use]
-    pub fn worst_lateness(&self) -> Option<(Duration, u64)> {
+    pub fn worst_wakeup_latency(&self) -> Option<(Duration, u64)> {
         let latency = &self.timing.wakeup_latency;
         Some((Duration::from_nanos(latency.maximum()?), latency.maximum_cycle()?))
     }
@@ -107,13 +109,13 @@ impl Summary {
     }
 }
 
-/// A line with the counts and the worst lateness, then a line for each finding and each file that
-/// is incomplete.
+/// A line with the counts and the worst wakeup latency, then a line for each finding and each file
+/// that is incomplete.
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} cycles", self.cycles())?;
-        if let Some((lateness, cycle)) = self.worst_lateness() {
-            write!(f, ", worst lateness {:.3} ms in cycle {cycle}", lateness.as_secs_f64() * 1e3)?;
+        if let Some((latency, cycle)) = self.worst_wakeup_latency() {
+            write!(f, ", worst wakeup latency {:.3} ms in cycle {cycle}", latency.as_secs_f64() * 1e3)?;
         }
         write!(
             f,

@@ -79,7 +79,7 @@ fn missing_homing_values_follow_from_axis_limits() {
     assert_eq!(simulation.limit_switches, Some((-3.0, 4.0)));
 }
 
-// feature(axes): homing by the drive (CiA 402 mode 6), without a step afterwards; errors, time-outs, called off
+// feature(axes): homing by the drive (CiA 402 mode 6), without a step afterwards; errors, time-outs, cancelled
 #[test]
 fn homings_that_cannot_be_are_refused_with_what_is_missing() {
     for (good, bad, wanted) in [

@@ -446,7 +446,7 @@ mod tests {
 
     use super::*;
 
-    // feature(signals): `[[signal]]` by channel or entry, with type, unit, scale, offset, range and what becomes of an output
+    // feature(signals): `[[signal]]` by channel or entry, with type, unit, scale, offset, range and the values of an output at a stop, a stale command and a return
     #[test]
     fn types_go_by_their_names() {
         for name in ["bool", "uint1", "int12", "uint64", "float", "double"] {

@@ -93,7 +93,7 @@ pub(crate) fn debian_packages(report: &mut Report) {
     }
 }
 
-/// Installs what a guest of 64-bit ARM needs.
+/// Installs what a virtual machine of 64-bit ARM needs.
 pub(crate) fn arm_packages(report: &mut Report) {
     let missing = missing(ARM_NEEDS);
     if !missing.is_empty() {

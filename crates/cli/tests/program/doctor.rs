@@ -148,7 +148,7 @@ fn the_probe_has_the_requested_profile() {
 
 /// Every changed value is restored. Files that other programs may change at the same time are not
 /// compared.
-// feature(doctor): `--fix` mends, `--restore` puts back
+// feature(doctor): `--fix` changes settings, `--restore` restores them
 #[test]
 fn what_is_fixed_is_put_back() {
     if !rustix::process::geteuid().is_root() {
@@ -369,7 +369,7 @@ fn other_users_of_an_interface_are_seen() {
 }
 
 /// Without the program that looks at them here.
-// feature(doctor): `--fix` mends, `--restore` puts back
+// feature(doctor): `--fix` changes settings, `--restore` restores them
 #[test]
 fn an_interface_is_fixed_and_put_back() {
     let (_turn, _alone) = (Turn::take().expect("a turn"), common::alone());

@@ -163,7 +163,7 @@ fn a_memory_that_cannot_be_written_is_named_by_enable() {
     robot.end();
 }
 
-// feature(program): `events --kept` shows the first cause of a stop, and who reset, over restarts
+// feature(program): `events --kept` shows the first cause of a stop and the user of each reset, over restarts
 #[test]
 fn first_cause_and_user_of_a_reset_are_kept() {
     let _shared = shared();

@@ -218,7 +218,7 @@ fn a_motion_of_a_stopped_axis_is_refused_with_reason_and_remedy() {
     robot.interrupt();
 }
 
-// feature(program): `onbeat control move`, `jog`: an axis whose mode does not take such a motion is told with its mode, and what it takes
+// feature(program): `onbeat control move`, `jog`: the refusal for an axis names its mode and the motion that the mode takes
 #[test]
 fn a_motion_that_the_mode_refuses_names_the_mode() {
     let _shared = shared();
@@ -230,7 +230,7 @@ fn a_motion_that_the_mode_refuses_names_the_mode() {
     robot.interrupt();
 }
 
-// feature(program): `onbeat control stop`, `deactivate` and `disable` are heard whoever has the port of requests
+// feature(program): `onbeat control stop`, `deactivate` and `disable` work while any client has the port of requests
 #[test]
 fn a_stop_is_obeyed_during_other_requests() {
     let _shared = shared();

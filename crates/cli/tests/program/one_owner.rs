@@ -99,7 +99,7 @@ fn two_interfaces_have_two_owners() {
     assert!(!ran.stderr.contains("MainDevice"), "{}", ran.stderr);
 }
 
-// feature(program): another MainDevice is heard before the first frame; `--take-over`; told of in Op
+// feature(program): another MainDevice is detected before the first frame; `--take-over`; reported in Op
 #[test]
 fn a_second_port_is_detected_and_used_only_on_request() {
     let Some(wire) = Wire::with(SIX_AXIS) else { return };

@@ -113,7 +113,7 @@ fn commanded_output_goes_stale_with_every_controller() {
     assert_eq!(value(&signals), 120, "nobody else sets it");
 }
 
-// feature(signals): forces: over the controller and of inputs, until a time is over, a release, or the stop
+// feature(signals): forces: over the controller and of inputs, until a time has passed, a release, or the stop
 #[test]
 fn force_lasts_until_expiry_release_or_stop() {
     let behaviour = || OutputBehaviour { on_stale: Some(OnStale::Bits(7)), ..OutputBehaviour::default() };
@@ -140,7 +140,7 @@ fn force_lasts_until_expiry_release_or_stop() {
     assert_eq!(run(&mut signals, 31, false, true), (0, false), "and over one that comes later");
 }
 
-// feature(signals): forces: over the controller and of inputs, until a time is over, a release, or the stop
+// feature(signals): forces: over the controller and of inputs, until a time has passed, a release, or the stop
 #[test]
 fn output_with_a_return_value_does_not_return_forced() {
     for (on_return, returned) in [(None, (150, true)), (Some(3), (3, false))] {
@@ -170,7 +170,7 @@ fn events(
     told
 }
 
-// feature(signals): forces and their ends are events, with who asked for them, when, and why they end
+// feature(signals): forces and their ends are events, with process and user, time, and reason of the end
 #[test]
 fn force_is_reported_once_and_its_end_with_a_reason() {
     let mut signals = output(OutputBehaviour { on_return: Some(3), ..OutputBehaviour::default() });
@@ -210,7 +210,7 @@ fn force_is_reported_once_and_its_end_with_a_reason() {
     assert_eq!(released(events(&mut signals, 53, None, true)), (ReleaseReason::Stop, 3));
 }
 
-// feature(signals): forces: over the controller and of inputs, until a time is over, a release, or the stop
+// feature(signals): forces: over the controller and of inputs, until a time has passed, a release, or the stop
 #[test]
 fn forbidden_signals_are_never_forced() {
     let mut signals = output(OutputBehaviour::default());

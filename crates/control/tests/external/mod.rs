@@ -198,7 +198,7 @@ fn within_the_limits(played: &Played) {
     }
 }
 
-// feature(ipc): a controller in a process of its own: an answer in time is taken in its cycle, a late one in the next and counted, in both orders of frames
+// feature(ipc): a controller in a separate process: an answer in time is used in its cycle, a late one in the next and counted, in both orders of frames
 #[test]
 fn an_answer_in_time_is_taken_in_its_own_cycle_in_both_orders() {
     for order in ORDERS {
@@ -226,7 +226,7 @@ fn an_answer_in_time_is_taken_in_its_own_cycle_in_both_orders() {
     }
 }
 
-// feature(ipc): a controller in a process of its own: an answer in time is taken in its cycle, a late one in the next and counted, in both orders of frames
+// feature(ipc): a controller in a separate process: an answer in time is used in its cycle, a late one in the next and counted, in both orders of frames
 #[test]
 fn late_answer_is_counted_and_taken_in_the_next_cycle() {
     for order in ORDERS {

@@ -129,15 +129,21 @@ impl Diagnostician {
         Some(LateCycles {
             above_ns: explainer.late_above_ns(),
             count: explainer.late_cycles(),
-            newest: self.late_behind(None).into_iter().map(LateCycle::with_largest_causes).collect(),
+            newest: explainer.newest().cloned().map(LateCycle::with_largest_causes).collect(),
         })
     }
 
-    /// The newest of them behind this cycle.
-    pub(super) fn late_behind(&self, last: Option<u64>) -> Vec<LateCycle> {
-        let newest = self.requested().into_iter().flat_map(Explainer::newest);
-        let behind = newest.filter(|it| last.is_none_or(|last| it.cycle > last));
-        behind.cloned().collect()
+    /// Late cycles that the last look explained.
+    pub(super) fn explained(&self) -> &[LateCycle] {
+        self.requested().map_or(&[], Explainer::explained)
+    }
+
+    /// Late cycles that no look has explained yet, at the end.
+    pub(super) fn explain_rest(&mut self) -> &[LateCycle] {
+        if let Some(explainer) = &mut self.explainer {
+            explainer.look(&[]);
+        }
+        self.explained()
     }
 
     /// Results, after the end of the cycle.

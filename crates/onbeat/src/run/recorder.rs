@@ -88,8 +88,6 @@ pub(super) struct Recorder {
     marks: SyncSender<Mark>,
     /// Marks that were dropped because the queue was full.
     dropped_marks: u64,
-    /// The last late cycle that was marked.
-    last_late: Option<u64>,
     cycles: ring::Sender<CycleRecord>,
     end: Sender<Facts>,
     said: Receiver<String>,
@@ -134,7 +132,6 @@ impl Recorder {
             causes,
             marks,
             dropped_marks: 0,
-            last_late: None,
             cycles,
             end,
             said,
@@ -158,11 +155,10 @@ impl Recorder {
         }
     }
 
-    /// Has late cycles written: `newer` returns the late cycles after a given one, in their order.
-    pub(super) fn late(&mut self, newer: impl FnOnce(Option<u64>) -> Vec<LateCycle>) {
-        for late in newer(self.last_late) {
-            let LateCycle { cycle, release_ns: at_ns, late_ns, .. } = late;
-            self.last_late = Some(cycle);
+    /// Has these late cycles written.
+    pub(super) fn late(&mut self, explained: &[LateCycle]) {
+        for late in explained {
+            let &LateCycle { cycle, release_ns: at_ns, late_ns, .. } = late;
             self.mark(Mark::Late { cycle, at_ns, late_ns, sentence: late.to_string() });
         }
     }

@@ -32,7 +32,7 @@ impl Run {
         let headline = Headline { robot: standing.robot, summary, has_timing, failed_files }.to_string();
         let table = format!("{}\n{}", wrapped(&headline, ""), outcome.table());
         let json = outcome.json()?;
-        let stalls = summary.host_stalls.filter(|_| self.json).and_then(late_cycles);
+        let stalls = summary.host_stalls.filter(|_| self.json).and_then(host_stalls);
         let verdict = standing.verdict(&summary.findings);
         let mut written = Written { notes: stalls.into_iter().collect(), verdict };
         written.add(exported.transpose().map(Option::flatten));
@@ -49,14 +49,13 @@ pub(super) fn without_op(standing: &Standing<'_>, failed: &FailedStart, live: &L
     written.verdict.err().unwrap_or_else(|| Failure::silent(COULD_NOT_RUN))
 }
 
-/// A sentence on cycles that the host ran late, where the bus waited for them: the headline has
-/// the same for people.
-fn late_cycles(stalls: HostStalls) -> Option<String> {
+/// A sentence on host stalls that the bus waited for: the headline has the same for people.
+fn host_stalls(stalls: HostStalls) -> Option<String> {
     let HostStalls { count, longest, beyond_watchdog } = stalls;
     let plural = |number| if number == 1 { "" } else { "s" };
     (count > 0).then(|| {
         format!(
-            "{count} late cycle{}, longest {:.1} ms; on a wire, a drive with a watchdog of {} ms would have stopped \
+            "{count} host stall{}, longest {:.1} ms; on a wire, a drive with a watchdog of {} ms would have stopped \
              {beyond_watchdog} time{}",
             plural(count),
             longest.as_secs_f64() * 1e3,

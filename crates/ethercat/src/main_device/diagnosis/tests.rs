@@ -201,7 +201,7 @@ fn damage_behind_damage_is_found_too() {
     assert_eq!(found.iter().map(|it| it.count).collect::<Vec<_>>(), [5, 2], "{found:?}");
 }
 
-// feature(diagnosis): one that was plugged elsewhere is judged in the place it has, whatever its position
+// feature(diagnosis): a SubDevice that was plugged elsewhere is evaluated at its present place
 #[test]
 fn upstream_later_in_the_list_is_diagnosed() {
     let places: [Place; 3] = [("a", 0, None), ("tool", 0, Some((2, 1))), ("b", 0, Some((0, 1)))];
@@ -221,7 +221,7 @@ fn upstream_later_in_the_list_is_diagnosed() {
     assert!(matches!(&told[..], [it] if it.ends_with("; 2 SubDevices do not answer")), "{told:?}");
 }
 
-// feature(diagnosis): links that are not there, with those behind them counted and not listed
+// feature(diagnosis): missing links; the links behind them are counted, not listed
 #[test]
 fn unplugged_cable_is_one_finding() {
     let mut all = healthy(&LINE);
@@ -269,7 +269,7 @@ fn silence_without_a_known_link_names_cable_and_power() {
     assert_eq!((found[0].fault, &found[0].ends[..]), (Fault::NoAnswer, &[end(0, 1), end(1, 0)][..]));
 }
 
-// feature(diagnosis): only what was counted since the last look; full counters are told
+// feature(diagnosis): only counts since the last reading; full counters are reported
 #[test]
 fn only_new_errors_are_evaluated() {
     let mut all = counted(&LINE, &[Invalid(1, 0, 9), Invalid(2, 0, 255), Forwarded(2, 0, 9)]);

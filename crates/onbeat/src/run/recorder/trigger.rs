@@ -15,7 +15,7 @@ use types::Value;
 pub enum Trigger {
     /// An error: of the bus, of a SubDevice, of a drive; an axis that was stopped.
     Fault,
-    /// A cycle that overran, that was skipped, or, with a time, that began later than that.
+    /// An overrun, a skipped release, or, with a time, a start later than that after the release.
     Late(Option<Duration>),
     /// A request from outside: `onbeat record`.
     Command,
@@ -134,13 +134,13 @@ impl Eye {
         let mut causes = Vec::new();
         let mut add = |kind, sentence| causes.push(Cause { cycle: record.cycle, kind, sentence });
         if let Some(limit) = self.late {
-            let late = Duration::from_nanos(record.wakeup_latency());
+            let latency = Duration::from_nanos(record.wakeup_latency());
             if record.skipped > 0 {
                 add("late", format!("{} releases were skipped", record.skipped));
             } else if record.overrun {
-                add("late", "the cycle was not over at the next release".to_owned());
-            } else if limit.is_some_and(|limit| late > limit) {
-                add("late", format!("the cycle began {} us late", late.as_micros()));
+                add("late", "the cycle ended after the next release".to_owned());
+            } else if limit.is_some_and(|limit| latency > limit) {
+                add("late", format!("the cycle started {} us after its release", latency.as_micros()));
             }
         }
         for watched in &mut self.thresholds {
@@ -221,7 +221,10 @@ mod tests {
             found.pop().map(|cause| cause.sentence)
         };
         assert_eq!(causes("late:200us", 200_000, 0, false), None);
-        assert_eq!(causes("late:200us", 250_000, 0, false).unwrap(), "the cycle began 250 us late");
+        assert_eq!(
+            causes("late:200us", 250_000, 0, false).unwrap(),
+            "the cycle started 250 us after its release"
+        );
         assert_eq!(causes("late", 250_000, 0, false), None);
         assert_eq!(causes("late", 0, 2, false).unwrap(), "2 releases were skipped");
         assert!(causes("late", 0, 0, true).is_some());

@@ -215,7 +215,7 @@ fn fifty_nine_axes_scroll_to_the_last() {
     assert_eq!(bottom.matches("Operation enabled").count(), top.matches("Operation enabled").count());
 }
 
-// feature(ipc): `onbeat top` on small terminals: names told apart, axes first, what is beside the screen, help, curves of axes
+// feature(ipc): `onbeat top` on small terminals: distinct names, axes first, number of hidden rows, help, curves of axes
 #[test]
 fn names_are_distinct_and_reasons_fit_80_columns() {
     let mut picture = humanoid();
@@ -260,7 +260,7 @@ fn shortened_names_are_distinct() {
     assert_eq!(of_eleven.iter().collect::<HashSet<_>>().len(), 6, "{of_eleven:?}");
 }
 
-// feature(ipc): `onbeat top` at 200x50: axes with their whole names and their curves beside them, then bus, tasks, channels, warnings
+// feature(ipc): `onbeat top` at 200x50: axes with whole names next to their curves, then bus, tasks, channels, warnings
 #[test]
 fn a_large_terminal_has_curves_next_to_the_axes() {
     let mut picture = base();
