@@ -1,6 +1,8 @@
 //! The controller of the axes and outputs: called once a cycle with their reports, answers with
 //! commands for them, in SI units.
 
+mod io;
+
 use std::time::Duration;
 
 use ethercat::cia402::{AxisMode, CyclicMode, ModeOfOperation, Request, State, Statusword};
@@ -13,7 +15,9 @@ use types::state::InputLevel;
 pub use ipc::state::Clamped;
 pub use types::{AxisTarget, ExternalCommand, Freshness};
 
-use crate::signal::{Io, SignalError, Signals};
+use crate::signal::{SignalError, Signals};
+
+pub use io::Io;
 
 /// Decides where the axes go.
 ///

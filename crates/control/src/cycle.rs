@@ -24,16 +24,16 @@ use record::{CycleRecord, Phase};
 use types::CycleClock;
 use types::cycle::LOSS_TIME;
 
-use crate::axis::{Axes, AxisConfiguration, AxisError, Conditions, FaultCodes, Moment};
+use crate::axis::{Axes, AxisConfiguration, AxisError, Conditions, FaultCodes};
 use crate::bus::BusRequests;
 use crate::clock_lock::ClockLock;
-use crate::controller::{Controller, ControllerOutput, CycleInfo, Freshness};
+use crate::controller::{Controller, ControllerOutput, CycleInfo, Freshness, Io};
 use crate::interlock::{InterlockError, Interlocks};
 use crate::ipc::Ipc;
 use crate::observer::{CycleEvent, Happening, Observer, Publisher, publication};
 use crate::publication::Publication;
 use crate::sampling::{Sampler, Samples, sampling};
-use crate::signal::{Governing, Io, Signals, SignalsError};
+use crate::signal::{Governing, Moment, Signals, SignalsError};
 use crate::status::Status;
 use crate::stop::{ShutdownPhase, Situation, StopHandle};
 use crate::watch::BusWatch;
@@ -463,9 +463,9 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         }
         let freshness = command.map(|command| command.freshness).unwrap_or_default();
         let governing = Governing { cycle: release.cycle, freshness, stopping: cycle.stopping, now };
-        let publisher = &mut self.publisher;
-        let mut tell = |what| {
-            publisher.event(CycleEvent { cycle: governing.cycle, at: governing.now, cable: None, what })
+        let mut tell = |event| {
+            let what = Happening::Force(event);
+            self.publisher.event(CycleEvent { cycle: release.cycle, at: now, cable: None, what })
         };
         match &mut self.ipc {
             Some(ipc) => ipc.govern(&mut self.signals, &governing, &mut tell),

@@ -20,9 +20,8 @@ use onbeat_control::axis::{
     AxisConfiguration, AxisError, BrakeConfiguration, BrakeFeedback, DigitalOutput, FeedbackInput, check,
 };
 use onbeat_control::bus::{PartNames, event};
-use onbeat_control::controller::{AxisReport, BrakeInputCause, Controller, CycleInfo};
+use onbeat_control::controller::{AxisReport, BrakeInputCause, Controller, CycleInfo, Io};
 use onbeat_control::cycle::CycleConfiguration;
-use onbeat_control::signal::Io;
 use onbeat_control::stop::StopHandle;
 use onbeat_control::verdict::{AXIS, BUS, Circumstances, Finding};
 use rt::clock::VirtualClock;

@@ -17,9 +17,8 @@ use motion::{AxisPhase, Radians, Seconds};
 use onbeat_control::axis::{
     AxisConfiguration, BrakeConfiguration, BrakeFeedback, DigitalOutput, FeedbackInput,
 };
-use onbeat_control::controller::{Controller, CycleInfo};
+use onbeat_control::controller::{Controller, CycleInfo, Io};
 use onbeat_control::cycle::CycleConfiguration;
-use onbeat_control::signal::Io;
 use onbeat_control::stop::StopHandle;
 use rt::clock::MonotonicClock;
 use simulator::application::digital::{DigitalInputs, DigitalOutputs, Wires};

@@ -1,9 +1,8 @@
 //! Base controller: follows a twist, and reports pose and twist by odometry.
 
 use control::controller::{
-    AxisReport, Clamped, Controller, ControllerOutput, CycleInfo, ExternalCommand, Freshness,
+    AxisReport, Clamped, Controller, ControllerOutput, CycleInfo, ExternalCommand, Freshness, Io,
 };
-use control::signal::Io;
 use ethercat::cia402::Request;
 use ipc::state::Limit;
 use motion::base::{Pose, Twist};

@@ -2,8 +2,8 @@
 
 use control::controller::{
     AxisCommand, AxisTarget, Clamped, Controller, ControllerOutput, CycleInfo, ExternalCommand, Freshness,
+    Io,
 };
-use control::signal::Io;
 use ethercat::cia402::{CyclicMode, Request};
 use ipc::state::Limit;
 use motion::online::{OnlineError, OnlineMotion, Synchronisation, Target};

@@ -25,9 +25,9 @@ mod requests;
 mod rest;
 
 use control::controller::{
-    AxisCommand, AxisReport, ClientRequest, Controller, ControllerOutput, CycleInfo, ExternalCommand,
+    AxisCommand, AxisReport, ClientRequest, Controller, ControllerOutput, CycleInfo, ExternalCommand, Io,
 };
-use control::signal::{Io, SignalError, Signals};
+use control::signal::{SignalError, Signals};
 use ethercat::cia402::{AxisMode, CyclicMode, Request, State};
 use ipc::message::MOST_AXES;
 use ipc::message::control::Refusal;

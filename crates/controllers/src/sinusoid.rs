@@ -1,7 +1,6 @@
 //! Controller that swings axes.
 
-use control::controller::{Clamped, Controller, ControllerOutput, CycleInfo};
-use control::signal::Io;
+use control::controller::{Clamped, Controller, ControllerOutput, CycleInfo, Io};
 use ethercat::cia402::Request;
 use ipc::state::Limit;
 use motion::{

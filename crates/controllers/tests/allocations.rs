@@ -7,9 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use control::controller::{
-    AxisCommand, AxisReport, AxisTarget, Controller, CycleInfo, ExternalCommand, Freshness,
+    AxisCommand, AxisReport, AxisTarget, Controller, CycleInfo, ExternalCommand, Freshness, Io,
 };
-use control::signal::Io;
 use control::signal::Signals;
 use ethercat::cia402::{CyclicMode, Request, State};
 use ethercat::time::Instant;

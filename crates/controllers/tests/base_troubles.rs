@@ -4,9 +4,8 @@ use crate::rig;
 
 use control::controller::{
     AxisCommand, AxisReport, AxisTarget, Clamped, Controller, ControllerOutput, CycleInfo, ExternalCommand,
-    Freshness,
+    Freshness, Io,
 };
-use control::signal::Io;
 use control::signal::Signals;
 use ethercat::cia402::CyclicMode;
 use ipc::state::Limit;

@@ -2,8 +2,7 @@
 //! blocked or pushed, and a cycle that is being stopped.
 use crate::rig;
 
-use control::controller::{AxisReport, AxisTarget, Controller, CycleInfo, Freshness, InterlockCause};
-use control::signal::Io;
+use control::controller::{AxisReport, AxisTarget, Controller, CycleInfo, Freshness, InterlockCause, Io};
 use ethercat::cia402::{AxisMode, CyclicMode, ModeOfOperation, Request, State};
 use ipc::message::control::{Action, Refusal};
 use ipc::state::InputLevel;

@@ -6,11 +6,12 @@ use std::thread;
 use machine::cpus::Cpus;
 use record::CycleRecord;
 use rt::clock::now_ns;
+use types::cause::Kind;
+use types::late::LateCycle;
 
-use crate::attribute::{Evidence, attribute};
+use crate::attribute::{CycleTimes, Evidence, attribute};
 use crate::counters::Counters;
 use crate::explanation::{Explained, Explanation, MOST_LATE, Tally};
-use crate::late::{CycleTimes, Kind, LateCycle};
 use crate::recent::Recent;
 use crate::steal::{StealCounter, is_virtual};
 use crate::timeline::Timeline;

@@ -4,10 +4,9 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use types::late::{LateReport, LateSpan};
+use types::late::{LateCycle, LateReport, LateSpan};
 
 use crate::explanation::Totals;
-use crate::late::LateCycle;
 
 /// Seconds that are kept.
 pub const KEPT_SECONDS: u64 = 600;
@@ -141,7 +140,8 @@ impl Kept {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::late::{Cause, Kind};
+    use types::cause::Kind;
+    use types::late::Cause;
 
     const US: u64 = 1_000;
 
@@ -201,8 +201,20 @@ mod tests {
     }
 
     #[test]
+    fn a_cycle_hangs_after_ten_periods_and_a_second_at_least() {
+        let notes = |period_ns, since_ns| {
+            let recent = Recent::new("records", 50 * US, period_ns);
+            recent.count(std::iter::once((0, 5 * SECOND, 0)));
+            recent.report(5 * SECOND + since_ns, SECOND).notes.len()
+        };
+        assert_eq!([SECOND, SECOND + 1].map(|since| notes(1_000 * US, since)), [0, 1]);
+        assert_eq!([5 * SECOND, 5 * SECOND + 1].map(|since| notes(SECOND / 2, since)), [0, 1]);
+    }
+
+    #[test]
     fn a_report_before_the_first_cycle_is_empty() {
         let report = Recent::new("records", 50 * US, SECOND).report(15 * SECOND, SECOND);
         assert_eq!((report.last, report.run), (LateSpan::default(), LateSpan::default()));
+        assert!(report.notes.is_empty(), "{:?}", report.notes);
     }
 }

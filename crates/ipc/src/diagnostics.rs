@@ -17,9 +17,9 @@ use crate::sys::mapping::Use;
 
 pub use bus::{BusDiagnosis, MOST_TOLD, PortDiagnosis, SubDeviceDiagnosis};
 pub use document::{
-    Conditions, Diagnostics, DisturbanceCounts, LateCycles, SpreadNs, TaskDiagnostics, WatchDiagnostics,
+    Conditions, Diagnostics, DisturbanceCounts, LateCycles, TaskDiagnostics, WatchDiagnostics,
 };
-pub use figures::{BOUNDS, EventCounts, Figures, Histogram};
+pub use figures::{BOUNDS, EventCounts, Figures, Histogram, SpreadNs};
 pub use watched::Watched;
 
 /// Longest document, bytes.

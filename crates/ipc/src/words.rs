@@ -83,13 +83,6 @@ pub fn stopped_with<'a>(axis: &Axis, description: &'a Description) -> Option<&'a
     description.axes.get(usize::from(axis.stopped_with?)).map(|it| it.name.as_str())
 }
 
-/// An interlock for a sentence, by its name and its input:
-/// `interlock "door" (inputs-1, channel 3)`.
-#[must_use]
-pub fn interlock_input(name: &str, sub_device: &str, channel: usize) -> String {
-    format!("interlock \"{name}\" ({sub_device}, channel {channel})")
-}
-
 /// The interlock that stopped an axis, or keeps it from being enabled, with the level of its input
 /// now: `interlock "door" (inputs-1, channel 3) is low`.
 #[must_use]
@@ -109,18 +102,12 @@ pub fn interlock_name<'a>(axis: &Axis, description: &'a Description) -> Option<&
     description.interlocks.get(usize::from(axis.interlock?)).map(|it| it.name.as_str())
 }
 
-/// An input of the feedback of a brake, for a sentence: `input "released" (inputs-2, channel 1)`.
-#[must_use]
-pub fn brake_input(name: &str, sub_device: &str, channel: usize) -> String {
-    format!("input \"{name}\" ({sub_device}, channel {channel})")
-}
-
 /// The input that shows the fault of an axis's brake, with its level then:
 /// `input "released" (inputs-2, channel 1) is low`.
 fn brake_input_of(axis: &Axis, description: &Description) -> Option<String> {
     let it = description.brake_inputs.get(usize::from(axis.brake_input?))?;
     let level = InputLevel::from_code(axis.brake_level)?;
-    Some(format!("{} {level}", brake_input(&it.name, &it.sub_device, it.channel)))
+    Some(format!("{} {level}", it.words()))
 }
 
 /// Remedy at a fault of a brake.

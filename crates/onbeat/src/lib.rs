@@ -145,10 +145,10 @@ pub use ::robot::{FileError, Profile};
 pub use compose::link::SimulatedTime;
 pub use control::controller::{
     AxisCommand, AxisReport, AxisTarget, Controller, ControllerOutput, CycleInfo, ExternalCommand,
-    Freshness, IgnoredSetpoint,
+    Freshness, IgnoredSetpoint, Io,
 };
 pub use control::observer::{CycleEvent, Happening};
-pub use control::signal::{Input, Io, Output, SignalError, SignalState, SignalValue, Signals};
+pub use control::signal::{ForceEvent, Input, Output, SignalError, SignalState, SignalValue, Signals};
 pub use control::stop::StopHandle;
 pub use control::verdict::{Finding, KeptOff};
 #[cfg(feature = "diagnosis")]

@@ -20,6 +20,7 @@ use types::Signal;
 
 use crate::Error;
 use crate::compose::findings::FindingWords;
+use crate::error::incomplete;
 use crate::run::Ran;
 
 /// Results of a run that has ended.
@@ -158,9 +159,6 @@ impl fmt::Display for Summary {
             self.findings.len()
         )?;
         self.sentences.iter().try_for_each(|sentence| write!(f, "\n{sentence}"))?;
-        self.files
-            .iter()
-            .filter_map(|file| file.as_ref().err())
-            .try_for_each(|error| write!(f, "\n{error}"))
+        f.write_str(&incomplete(&self.files))
     }
 }

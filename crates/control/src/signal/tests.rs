@@ -160,7 +160,7 @@ fn events(
     cycle: u64,
     asked: Option<(Force, Client)>,
     stopping: bool,
-) -> Vec<Happening> {
+) -> Vec<ForceEvent> {
     let mut told = Vec::new();
     let governing = Governing { cycle, now: at(cycle), ..governing(false, stopping) };
     if let Some((force, by)) = asked {
@@ -175,15 +175,15 @@ fn events(
 fn force_is_reported_once_and_its_end_with_a_reason() {
     let mut signals = output(OutputBehaviour { on_return: Some(3), ..OutputBehaviour::default() });
     let other = Client { process: 8, ..BY };
-    let forced = |told: Vec<Happening>| match &told[..] {
-        [Happening::SignalForced { signal, value, time, by }] => {
+    let forced = |told: Vec<ForceEvent>| match &told[..] {
+        [ForceEvent::Forced { signal, value, time, by }] => {
             assert_eq!((&**signal, *time), ("valve", Duration::from_millis(10)));
             (*value, *by)
         }
         _ => panic!("{told:?}"),
     };
-    let released = |told: Vec<Happening>| match &told[..] {
-        [Happening::SignalReleased { signal, reason, after }] => {
+    let released = |told: Vec<ForceEvent>| match &told[..] {
+        [ForceEvent::Released { signal, reason, after }] => {
             assert_eq!(&**signal, "valve");
             (*reason, *after)
         }

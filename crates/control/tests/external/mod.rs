@@ -17,10 +17,9 @@ use ipc::controller::{Answer, AxisAnswer, ControllerCounters, DriveRequest, Requ
 use ipc::units::{Radians, RadiansPerSecond};
 use motion::supervision::StopReason;
 use onbeat_control::axis::AxisConfiguration;
-use onbeat_control::controller::{AxisCommand, AxisReport, Controller, ControllerOutput, CycleInfo};
+use onbeat_control::controller::{AxisCommand, AxisReport, Controller, ControllerOutput, CycleInfo, Io};
 use onbeat_control::cycle::{CycleConfiguration, Ended, FrameOrder};
 use onbeat_control::external::{External, ExternalAxis, Settings};
-use onbeat_control::signal::Io;
 use onbeat_control::stop::StopHandle;
 use rt::clock::{Clock, VirtualClock};
 use simulator::Segment;

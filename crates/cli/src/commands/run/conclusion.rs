@@ -1,6 +1,7 @@
 //! The end of a run: its results in words, printed, with the verdict.
 
 use control::cycle::{HostStalls, USUAL_WATCHDOG};
+use control::verdict::COULD_NOT_RUN;
 use onbeat::Summary;
 use onbeat::compose::link::SimulatedTime;
 
@@ -35,11 +36,17 @@ impl Run {
         let verdict = standing.verdict(&summary.findings);
         let mut written = Written { notes: stalls.into_iter().collect(), verdict };
         written.add(exported.transpose().map(Option::flatten));
-        for file in &summary.files {
-            written.add(file.as_ref().map(|note| Some(note.clone())).map_err(Failure::new));
-        }
+        written.add_files(summary);
         Ok(Finished { table, json, notes: written.notes, verdict: written.verdict })
     }
+}
+
+/// The failure of a bus that did not reach Op, and of files that are not whole.
+pub(super) fn without_op(standing: &Standing<'_>, summary: &Summary, live: &LiveLine) -> Failure {
+    let mut written = Written { notes: Vec::new(), verdict: standing.verdict(&summary.findings) };
+    written.add_files(summary);
+    written.notes.iter().for_each(|note| live.say(note));
+    written.verdict.err().unwrap_or_else(|| Failure::silent(COULD_NOT_RUN))
 }
 
 /// A sentence on host stalls that the bus waited for: the headline has the same for people.
@@ -77,6 +84,13 @@ pub(super) struct Written {
 }
 
 impl Written {
+    /// The recording and the capture of a run.
+    fn add_files(&mut self, summary: &Summary) {
+        for file in &summary.files {
+            self.add(file.as_ref().map(|note| Some(note.clone())).map_err(Failure::new));
+        }
+    }
+
     /// One more.
     fn add(&mut self, file: Result<Option<String>, Failure>) {
         match file {

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use control::cycle::{HostStalls, USUAL_WATCHDOG};
 use onbeat::{SIMULATED, Summary};
+use record::RunSummary;
 use robot::RobotConfig;
-use robot::duration::format as period;
+use types::duration::format as period;
 
 use crate::words::sub_device_count;
 
@@ -74,6 +75,17 @@ impl fmt::Display for Misses {
 const SHORT: Duration = Duration::from_secs(60);
 
 impl Timing {
+    /// Verdict on a run with this timing, and with these delays of the host.
+    fn of_run(timing: &RunSummary, stalls: Option<HostStalls>, worst: Option<Duration>) -> Self {
+        let misses = Misses {
+            overruns: timing.overruns.count,
+            skipped: timing.skipped_releases.count,
+            stalls: stalls.unwrap_or_default(),
+        };
+        let period = Duration::from_nanos(timing.period_ns());
+        Self::of(misses, timing.dropped_records.count, worst, period)
+    }
+
     /// Verdict on misses, unmeasured cycles, and the worst response time.
     fn of(misses: Misses, unmeasured: u64, worst: Option<Duration>, period: Duration) -> Self {
         match worst {
@@ -96,18 +108,8 @@ impl Headline<'_> {
     }
 
     fn timing(&self) -> Timing {
-        let timing = &self.summary.timing;
-        let misses = Misses {
-            overruns: timing.overruns.count,
-            skipped: timing.skipped_releases.count,
-            stalls: self.summary.host_stalls.unwrap_or_default(),
-        };
-        Timing::of(
-            misses,
-            timing.dropped_records.count,
-            self.worst().filter(|_| self.has_timing),
-            self.period(),
-        )
+        let worst = self.worst().filter(|_| self.has_timing);
+        Timing::of_run(&self.summary.timing, self.summary.host_stalls, worst)
     }
 
     /// Robot, axes, cycles, link and number of failures.
@@ -249,6 +251,25 @@ mod tests {
             "1 cycle ended after the next release, 2 releases were skipped, 1 host stall"
         );
         assert!(misses(0, 1, 0).any() && misses(0, 0, 1).any() && !misses(0, 0, 0).any());
+    }
+
+    #[test]
+    fn every_count_of_a_run_decides_its_timing() {
+        let timing = |change: &dyn Fn(&mut RunSummary), stalls| {
+            let mut summary = RunSummary::new(1_000_000);
+            change(&mut summary);
+            let stalls = HostStalls { count: stalls, ..HostStalls::default() };
+            Timing::of_run(&summary, Some(stalls), Some(Duration::from_micros(20)))
+        };
+        assert_eq!(timing(&|_| {}, 0), Timing::Good);
+        assert_eq!(timing(&|it| it.dropped_records.count = 7, 0), Timing::Gaps(7));
+        let missed = |overruns, skipped, count| {
+            let stalls = HostStalls { count, ..HostStalls::default() };
+            Timing::Missed(Misses { overruns, skipped, stalls })
+        };
+        assert_eq!(timing(&|it| it.overruns.count = 3, 0), missed(3, 0, 0));
+        assert_eq!(timing(&|it| it.skipped_releases.count = 2, 0), missed(0, 2, 0));
+        assert_eq!(timing(&|it| it.dropped_records.count = 7, 4), missed(0, 0, 4));
     }
 
     #[test]

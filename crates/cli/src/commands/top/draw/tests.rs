@@ -16,7 +16,7 @@ use ratatui::backend::TestBackend;
 use serde_json::json;
 
 use super::super::picture::{Page, Picture, Standing, View};
-use super::{Screen, lines};
+use super::{Screen, lines, number};
 use types::{BaseKind, ControllerKind, CyclicMode};
 
 /// A driving service robot: its second command was refused, and the axis of its caster stopped.
@@ -222,7 +222,7 @@ fn shortened_names_are_distinct() {
         picture.state.axes = vec![picture.state.axes[0]; names.len()];
         picture.description.axes =
             names.iter().map(|name| AxisDescription { name: (*name).into(), ..axis.clone() }).collect();
-        super::axes::told_apart(&picture, room)
+        picture.short_axis_names(room)
     };
     let same_ends =
         ["the-left-arm-shoulder-joint", "the-left-arm-elbow-xxx-joint", "the-left-leg-elbow-xxx-joint"];
@@ -486,4 +486,20 @@ fn signals_are_shown_with_their_values_and_old_ones_say_so() {
     // Where not all find room, they are a page of their own.
     let view = View { page: Page::Signals, ..View::default() };
     assert!(shown(&picture, view, 80, 24).contains("2.5 bar (old)"));
+}
+
+#[test]
+fn numbers_find_room_and_zero_has_no_sign() {
+    for (value, text) in [
+        (0.0, "0.000"),
+        (-0.000_1, "0.000"),
+        (-99.999, "-99.999"),
+        (123.456, "123.46"),
+        (-12_345.6, "-12346"),
+        (1.0e9, "1.0e9"),
+        (f64::NAN, "NaN"),
+    ] {
+        assert_eq!(number(value), text);
+        assert!(number(value).len() <= 7);
+    }
 }

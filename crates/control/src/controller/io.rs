@@ -1,12 +1,14 @@
 //! Signals and axes as a controller has them in one cycle.
 
-use super::{Counters, Handle, Input, Output, SignalValue, Signals};
-use crate::controller::{AxisCommand, AxisReport, Freshness};
+use types::Value;
+
+use super::{AxisCommand, AxisReport, Freshness};
+use crate::signal::{Counters, Handle, Input, Output, SignalState, SignalValue, Signals};
 
 /// Signals and axes of one cycle. Nothing here allocates, waits or panics.
 #[derive(Debug)]
 pub struct Io<'a> {
-    pub(super) signals: &'a mut Signals,
+    signals: &'a mut Signals,
     reports: &'a [AxisReport],
     commands: &'a mut [AxisCommand],
 }
@@ -26,13 +28,13 @@ impl<'a> Io<'a> {
     /// came in this cycle.
     #[must_use]
     pub fn get<T: SignalValue>(&self, input: Input<T>) -> T {
-        self.value(input.place())
+        self.value(input.at())
     }
 
     /// True if the input came in with this cycle.
     #[must_use]
     pub fn is_fresh<T>(&self, input: Input<T>) -> bool {
-        self.signals.value(input.place()).is_some_and(|it| it.fresh)
+        self.signals.value(input.at()).is_some_and(|it| it.fresh)
     }
 
     /// Sets an output, until it is set again. A value beyond its range becomes the nearest one
@@ -40,19 +42,19 @@ impl<'a> Io<'a> {
     /// determines the output (the cycle stops, the command is stale, its SubDevice is lost) this
     /// changes nothing; while it is forced this is its value afterwards.
     pub fn set<T: SignalValue>(&mut self, output: Output<T>, value: T) {
-        self.signals.set(output.place(), value.to_value());
+        self.signals.set(output.at(), value.to_value());
     }
 
     /// Value of an output as it leaves with this cycle.
     #[must_use]
     pub fn sent<T: SignalValue>(&self, output: Output<T>) -> T {
-        self.value(output.place())
+        self.value(output.at())
     }
 
     /// True if its SubDevice took the output in the cycle before.
     #[must_use]
     pub fn is_taken<T>(&self, output: Output<T>) -> bool {
-        self.signals.value(output.place()).is_some_and(|it| it.fresh)
+        self.signals.value(output.at()).is_some_and(|it| it.fresh)
     }
 
     /// True while the signal is forced from outside.
@@ -107,6 +109,40 @@ impl<'a> Io<'a> {
     #[must_use]
     pub fn command(&mut self, index: usize) -> Option<&mut AxisCommand> {
         self.commands.get_mut(index)
+    }
+
+    /// Values of all elements as they came in last.
+    #[must_use]
+    pub fn get_all<T: SignalValue, const N: usize>(&self, inputs: [Input<T>; N]) -> [T; N] {
+        inputs.map(|input| self.get(input))
+    }
+
+    /// Sets all elements, each as [`Io::set`] does.
+    pub fn set_all<T: SignalValue, const N: usize>(&mut self, outputs: [Output<T>; N], values: [T; N]) {
+        outputs.into_iter().zip(values).for_each(|(output, value)| self.set(output, value));
+    }
+
+    /// Values of so many elements as `values` has space for, the first ones first; returns their
+    /// number.
+    pub fn get_slice<T: SignalValue>(&self, inputs: &[Input<T>], values: &mut [T]) -> usize {
+        let pairs = values.iter_mut().zip(inputs);
+        pairs.map(|(value, input)| *value = self.get(*input)).count()
+    }
+
+    /// Sets so many elements as there are values, each as [`Io::set`] does; the others stay as they
+    /// are.
+    pub fn set_slice<T: SignalValue>(&mut self, outputs: &[Output<T>], values: &[T]) {
+        outputs.iter().zip(values).for_each(|(output, value)| self.set(*output, *value));
+    }
+
+    /// Values, in the order of the signals.
+    pub(crate) fn signals(&self) -> impl Iterator<Item = SignalState> + '_ {
+        self.signals.states()
+    }
+
+    /// Sets the output at this place, as [`Io::set`] does.
+    pub(crate) fn set_at(&mut self, place: usize, value: Value) {
+        self.signals.set(place, value);
     }
 
     fn value<T: SignalValue>(&self, place: usize) -> T {
