@@ -154,8 +154,8 @@ pub use control::verdict::{Finding, KeptOff};
 #[cfg(feature = "diagnosis")]
 pub use diagnose::{LateCycle, disturbance::Detail};
 pub use error::{
-    CaptureError, ControllerError, Error, Incomplete, RecordingError, SharedMemoryError, SimulationError,
-    UrdfError, UrdfFileError,
+    CaptureError, ControllerError, Error, FailedStart, Incomplete, RecordingError, SharedMemoryError,
+    SimulationError, UrdfError, UrdfFileError,
 };
 pub use ethercat::cia402::{ProbeSource, ProbeTrigger, Request, TouchProbe};
 pub use ipc;
@@ -165,10 +165,10 @@ pub use onbeat_ethercat_linux::link::{FaultRates, Faults, LinkKind, OpenError};
 pub use record::{self, RunSummary};
 pub use reporter::{HeldBy, Notice, Phase, Progress, Reporter};
 pub use robot::{Control, Make, Parts, Robot};
-#[cfg(feature = "diagnosis")]
-pub use run::Diagnosis;
 pub use run::SIMULATED;
 #[cfg(feature = "recording")]
 pub use run::{FlightRecorder, RecordedSignals, RecordingParts, Threshold, Trigger, TriggerError};
+#[cfg(feature = "diagnosis")]
+pub use summary::Diagnosis;
 pub use summary::Summary;
 pub use types::Value;

@@ -7,21 +7,17 @@ use control::controller::AxisReport;
 use control::cycle::HostStalls;
 use control::signal::{Counters, SignalState};
 use control::status::Status;
-use control::stop::StopHandle;
-use control::verdict::{Circumstances, Finding};
+use control::verdict::Finding;
 use ethercat::main_device::{BusError, SyncPhase};
 use ipc::controller::ControllerCounters;
 use ipc::diagnostics::TaskDiagnostics;
 use record::{RunConditions, RunSummary};
-use robot::{AfterOutage, RobotConfig};
 use rt::pacer::Overruns;
 use rt::profile::Grants;
 use types::Signal;
 
 use crate::Error;
-use crate::compose::findings::FindingWords;
 use crate::error::incomplete;
-use crate::run::Ran;
 
 /// Results of a run that has ended.
 #[derive(Debug)]
@@ -64,53 +60,23 @@ pub struct Summary {
     pub tasks: Vec<TaskDiagnostics>,
     /// Disturbances of these, and causes of late cycles.
     #[cfg(feature = "diagnosis")]
-    pub diagnosis: crate::Diagnosis,
+    pub diagnosis: Diagnosis,
     /// Recording and capture, if requested: a sentence on each, or the reason why it is incomplete.
     pub files: Vec<Result<String, Error>>,
 }
 
-impl Summary {
-    /// Gathers the results. What was measured is there, even if the bus failed or a file is not
-    /// whole.
-    pub(crate) fn of(ran: Ran, robot: &RobotConfig, stop: &StopHandle) -> Result<Self, Error> {
-        let Ran { measured, conditions, granted, recorded, external, ended } = ran;
-        let findings = ended.findings(Circumstances {
-            period: robot.cycle.period,
-            hurried: stop.is_hurried(),
-            resumes: robot.cycle.after_outage == AfterOutage::Resume,
-        });
-        let words = FindingWords { robot, status: &ended.before_stop, link_trouble: None };
-        let sentences = findings.iter().map(|finding| words.sentence(finding)).collect();
-        let captured = ended.link.finish().transpose();
-        let summary = Self {
-            timing: measured.summary,
-            conditions,
-            granted,
-            findings,
-            sentences,
-            axis_names: robot.axes.iter().map(|axis| axis.name.clone()).collect(),
-            sync_phases: (0..ended.before_stop.sub_devices.len())
-                .map(|position| ended.main_device.sync_phases(position))
-                .collect(),
-            status: ended.before_stop,
-            signals: ended.signals,
-            signal_counters: ended.signal_counters,
-            failure: ended.failure,
-            overruns: ended.overruns,
-            host_stalls: ended.host_stalls,
-            stopped_by_overrun: ended.stopped_by_overrun,
-            controller: external,
-            tasks: measured.tasks,
-            #[cfg(feature = "diagnosis")]
-            diagnosis: measured.diagnosis,
-            files: captured.into_iter().chain(recorded).collect(),
-        };
-        match summary.failure.is_some() && summary.cycles() == 0 {
-            true => Err(Error::NotInOp(Box::new(summary))),
-            false => Ok(summary),
-        }
-    }
+/// Results of diagnosis.
+#[cfg(feature = "diagnosis")]
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Diagnosis {
+    /// Disturbances of [`Summary::tasks`], if they were watched.
+    pub disturbances: Vec<diagnose::disturbance::Disturbances>,
+    /// Causes of late cycles, if requested.
+    pub explanation: Option<diagnose::Explanation>,
+}
 
+impl Summary {
     /// Cycles in Op, up to the stop.
     #[must_use]
     pub fn cycles(&self) -> u64 {

@@ -158,7 +158,9 @@ fn a_bus_that_does_not_come_to_op_says_why() {
     let wire = onbeat::compose::link::Wire { script: Some(script.clone()), ..Default::default() };
     let error = six_axis().wire(wire).cycles(10).run(Still).unwrap_err();
     drop(std::fs::remove_file(script));
-    assert!(matches!(error, Error::NotInOp(_)), "{error:?}");
+    let Error::NotInOp(failed) = &error else { panic!("{error:?}") };
+    assert!(!failed.findings.is_empty() && failed.failure.is_some(), "{failed:?}");
+    assert_eq!(failed.findings.len(), failed.sentences.len());
     let sentence = "the bus did not reach Op: SubDevice 2 \"drive-3\" refuses Op and stays in SafeOp";
     assert!(format!("{error:?}").starts_with(sentence), "{error}");
 }

@@ -187,12 +187,8 @@ impl<'a> Draft<'a> {
             let command = format!("onbeat control move --by {axis} 5 --degrees");
             next.push((command, "in another terminal: the first motion, slow"));
             next.push((
-                "onbeat control switch joint_velocity".to_owned(),
-                "then it turns while a key is held:",
-            ));
-            next.push((
                 format!("onbeat control jog {axis}"),
-                "the arrow keys; slow, and stops at each limit",
+                "it turns while an arrow key is held; slow, and stops at each limit",
             ));
         } else if let Some(axis) = first(CyclicMode::Velocity).map(axis) {
             next.push((
@@ -362,7 +358,7 @@ fn controller(modes: &[CyclicMode]) -> String {
     }
     let jog = row(
         "kind = \"joint_velocity\"",
-        "`onbeat control switch joint_velocity`, then `jog`: turns while a key is held",
+        "for velocities from ROS 2 and Python; `onbeat control jog` needs no switch",
     );
     format!("\n[[controller]]\n{kind}\n[[controller]]\n{jog}")
 }

@@ -9,6 +9,8 @@ use serde::de;
 use thiserror::Error;
 use types::near::nearest;
 
+use crate::key_places::tables_with;
+
 /// Error of a robot file: one sentence with the place, the content found, the content expected and
 /// the remedy.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -213,8 +215,11 @@ pub(crate) fn unknown_word(
         _ if word == "memory_lock" => {
             "a cycle's memory lock is now the letter M of its profile, as in profile = \"PM\"".to_owned()
         }
-        Some(nearest) => format!("did you mean \"{nearest}\"?"),
-        None => format!("correct or remove the {what}"),
+        Some(nearest) => format!("did you mean \"{nearest}\"?{}", or_elsewhere(what, word, known)),
+        None => elsewhere(what, word, known).map_or_else(
+            || format!("correct or remove the {what}"),
+            |tables| format!("move it to {tables}"),
+        ),
     };
     let expected = match known {
         [] => "nothing here".to_owned(),
@@ -222,6 +227,16 @@ pub(crate) fn unknown_word(
         several => format!("one of {}", several.join(", ")),
     };
     Problem::new(span, format!("unknown {what} \"{word}\""), expected, remedy)
+}
+
+/// Other tables that have a key of this name.
+fn elsewhere(what: &str, word: &str, known: &[&str]) -> Option<String> {
+    if what == "key" { tables_with(word, known) } else { None }
+}
+
+/// The same behind a nearer word.
+fn or_elsewhere(what: &str, word: &str, known: &[&str]) -> String {
+    elsewhere(what, word, known).map_or_else(String::new, |tables| format!(" Or move it to {tables}"))
 }
 
 /// Parses `invalid type: string "x", expected u32`, `invalid value: ..., expected ...`, and the

@@ -49,6 +49,7 @@ impl Check {
         output::print(summary(config, simulated))?;
         let bounds = barriers::sentences(config, None);
         output::print(bounds.iter().map(|it| format!("{it}\n")).collect::<String>())?;
+        output::print(config.notes().iter().map(|note| format!("note: {note}\n")).collect::<String>())?;
         let doubts = config.doubts();
         if doubts.is_empty() {
             return Ok(());

@@ -217,8 +217,8 @@ impl Run {
         let standing = |status| Standing { robot, status, link_trouble: link_trouble.as_deref() };
         let summary = match ran {
             Ok(summary) => summary,
-            Err(Error::NotInOp(summary)) => {
-                return Err(without_op(&standing(&summary.status), &summary, live));
+            Err(Error::NotInOp(failed)) => {
+                return Err(without_op(&standing(&failed.status), &failed, live));
             }
             Err(error) => return Err(self.or_draft(error)),
         };

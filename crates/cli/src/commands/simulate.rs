@@ -44,7 +44,7 @@ pub(crate) struct Simulate {
     duration: Option<Duration>,
 
     /// Record every process data frame with its kernel time stamp, to measure any MainDevice's
-    /// timing
+    /// timing; of existing files only a recording is replaced
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
 

@@ -347,6 +347,38 @@ fn absent_and_foreign_sub_devices_are_reported() {
     running.finish();
 }
 
+/// Without its only drive a cycle loses every frame: no link is known.
+// feature(diagnosis): a silent SubDevice behind no known link is named with its cable and power
+#[test]
+fn an_unpowered_only_drive_is_named_with_cable_and_power() {
+    let _shared = shared();
+    let name = format!("diag-of-an-unpowered-drive-{}", std::process::id());
+    let mut command = onbeat();
+    let file = "examples/first-drive.toml";
+    command.args(["run", file, "--cycles", "20000", "--ipc", &name, "--json", "--control", &name]);
+    let running = Running::start(command);
+    await_cycles(running.id(), 2500);
+    let ask = |arguments: &[&str]| {
+        let mut command = onbeat();
+        command.args(arguments);
+        finished(command)
+    };
+    ask(&["fault", "--of", &name, "power", "off", "drive"]);
+    let finding = "! SubDevice 0 \"drive\" does not answer: check its power, and the cable between the MainDevice and \
+                   SubDevice 0 \"drive\" port 0\n";
+    let mut ran = ask(&["diag", "--cycle", &name]);
+    for _ in 0..100 {
+        if ran.stdout.contains(finding) {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+        ran = ask(&["diag", "--cycle", &name]);
+    }
+    assert!(ran.code == Some(3) && ran.stdout.contains(finding), "{}", ran.stdout);
+    ask(&["fault", "--of", &name, "power", "on", "drive"]);
+    running.finish();
+}
+
 /// A drive with an absent group mate exchanges nothing, but answers; so it does where no SubDevice
 /// is recovered.
 // feature(diagnosis): a SubDevice that does not answer has no state in `diag`, `scan` and the status of the bus; another device at its position is reported with its cable

@@ -100,8 +100,8 @@ pub fn sub_device_status(it: &SubDevice) -> SubDeviceStatus {
 }
 
 fn described(it: &SubDeviceExchange, pictured: &Pictured) -> SubDeviceStatus {
-    // An error and a clock from before are not reported for a SubDevice that may have lost its
-    // power since.
+    // An error, a clock and links from before are not reported for a SubDevice that may have lost
+    // its power since.
     let code = if it.gone { AlStatusCode::NO_ERROR } else { it.al_status_code };
     SubDeviceStatus {
         state: match it {
@@ -119,7 +119,7 @@ fn described(it: &SubDeviceExchange, pictured: &Pictured) -> SubDeviceStatus {
         sync0: pictured.sync[0].filter(|_| !it.gone).map(sync_status),
         sync1: pictured.sync[1].filter(|_| !it.gone).map(sync_status),
         errors: pictured.errors,
-        links: pictured.links.map(links),
+        links: pictured.links.filter(|_| !it.gone).map(links),
         cable: pictured.cable,
         receive_times_ns: pictured.receive_times,
     }

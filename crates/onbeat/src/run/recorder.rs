@@ -9,7 +9,7 @@ mod process_data;
 mod trigger;
 
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Read, Seek};
+use std::io::{self, BufWriter, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Display, Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, SyncSender};
@@ -21,7 +21,7 @@ use control::sampling::Samples;
 use ipc::bus::Severity;
 use ipc::ring;
 use machine::usage::Usage;
-use record::recording::{Facts, Header, REALTIME_OFFSET, is_recording};
+use record::recording::{Facts, HEAD, Header, REALTIME_OFFSET, check_replaceable, is_recording};
 use record::{CycleRecord, Mark, RecordingWriter, RunConditions, RunSummary, cycles};
 use rt::clock::Clock;
 use rt::output::{OutputThread, Taken, Unfinished};
@@ -416,9 +416,6 @@ impl Writing {
     }
 }
 
-/// Bytes that show whether a file is a recording.
-const HEAD: usize = 64;
-
 /// Opens the file for a recording: a new or empty one, or, if `replaces`, an earlier recording that
 /// no run is writing. It keeps its content until the recording begins.
 fn open_new(path: &Path, replaces: bool) -> io::Result<File> {
@@ -430,15 +427,9 @@ fn open_new(path: &Path, replaces: bool) -> io::Result<File> {
     if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
         return Err(io::Error::other("another run writes it"));
     }
-    let mut begin = [0; HEAD];
-    let length = if is_new { 0 } else { (&file).read(&mut begin)? };
-    if length > 0 && !is_recording(&begin[..length]) {
-        return Err(io::Error::other("there is a file that is no recording"));
-    }
-    if length > 0 && !replaces {
+    if !is_new && check_replaceable(&file)? && !replaces {
         return Err(io::Error::other("there is a recording already; --force replaces it"));
     }
-    (&file).seek(io::SeekFrom::Start(0))?;
     Ok(file)
 }
 

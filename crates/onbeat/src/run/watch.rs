@@ -62,7 +62,7 @@ pub(crate) struct Measured {
     pub(crate) tasks: Vec<TaskDiagnostics>,
     /// Their disturbances, and causes of late cycles.
     #[cfg(feature = "diagnosis")]
-    pub(crate) diagnosis: super::diagnosis::Diagnosis,
+    pub(crate) diagnosis: crate::summary::Diagnosis,
 }
 
 impl Watch {

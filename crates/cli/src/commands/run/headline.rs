@@ -75,7 +75,7 @@ impl fmt::Display for Misses {
 const SHORT: Duration = Duration::from_secs(60);
 
 impl Timing {
-    /// Verdict on a run with this timing, and with these delays of the host.
+    /// Verdict on a run with this timing, and with these stalls of the host.
     fn of_run(timing: &RunSummary, stalls: Option<HostStalls>, worst: Option<Duration>) -> Self {
         let misses = Misses {
             overruns: timing.overruns.count,
@@ -263,13 +263,13 @@ mod tests {
         };
         assert_eq!(timing(&|_| {}, 0), Timing::Good);
         assert_eq!(timing(&|it| it.dropped_records.count = 7, 0), Timing::Gaps(7));
-        let missed = |overruns, skipped, count| {
+        let misses = |overruns, skipped, count| {
             let stalls = HostStalls { count, ..HostStalls::default() };
             Timing::Missed(Misses { overruns, skipped, stalls })
         };
-        assert_eq!(timing(&|it| it.overruns.count = 3, 0), missed(3, 0, 0));
-        assert_eq!(timing(&|it| it.skipped_releases.count = 2, 0), missed(0, 2, 0));
-        assert_eq!(timing(&|it| it.dropped_records.count = 7, 4), missed(0, 0, 4));
+        assert_eq!(timing(&|it| it.overruns.count = 3, 0), misses(3, 0, 0));
+        assert_eq!(timing(&|it| it.skipped_releases.count = 2, 0), misses(0, 2, 0));
+        assert_eq!(timing(&|it| it.dropped_records.count = 7, 4), misses(0, 0, 4));
     }
 
     #[test]

@@ -235,13 +235,38 @@ fn unplugged_cable_is_one_finding() {
     assert_eq!(sentences(&all), [sentence]);
     let mut all = healthy(&LINE);
     all[1].links = None;
-    assert_eq!(sentences(&all), ["SubDevice 1 \"b\" does not answer, and its link is there"]);
+    let sentence = "SubDevice 1 \"b\" does not answer, but has a link: check its power, and the cable between \
+                    SubDevice 0 \"a\" port 1 and SubDevice 1 \"b\" port 0";
+    assert_eq!(sentences(&all), [sentence]);
     let mut all = healthy(&LINE);
     all[2].links.as_mut().unwrap().link[2] = true;
     assert_eq!(
         sentences(&all),
         ["SubDevice 2 \"c\" port 2 has a link, and no frames come back through it"]
     );
+}
+
+// feature(diagnosis): a silent SubDevice behind no known link is named with its cable and power
+#[test]
+fn silence_without_a_known_link_names_cable_and_power() {
+    let silent = |from: usize| {
+        let mut all = healthy(&LINE);
+        all[from..].iter_mut().for_each(|it| (it.links, it.counters) = (None, None));
+        judge(&all)
+    };
+    // Nothing says whether the cable of the MainDevice has a link.
+    let found = silent(0);
+    let sentence = "SubDevice 0 \"a\" does not answer: check its power, and the cable between the MainDevice and \
+                    SubDevice 0 \"a\" port 0; 2 SubDevices behind it do not answer either";
+    assert_eq!(found.iter().map(|it| it.sentence.as_str()).collect::<Vec<_>>(), [sentence]);
+    let ends = [CableEnd { position: None, port: None }, end(0, 0)];
+    assert_eq!((found[0].fault, &found[0].ends[..]), (Fault::NoAnswer, &ends[..]));
+    // Its link is there: the SubDevice behind it is silent for the same reason.
+    let found = silent(1);
+    let sentence = "SubDevice 1 \"b\" does not answer, but has a link: check its power, and the cable between \
+                    SubDevice 0 \"a\" port 1 and SubDevice 1 \"b\" port 0; 1 SubDevice behind it does not answer either";
+    assert_eq!(found.iter().map(|it| it.sentence.as_str()).collect::<Vec<_>>(), [sentence]);
+    assert_eq!((found[0].fault, &found[0].ends[..]), (Fault::NoAnswer, &[end(0, 1), end(1, 0)][..]));
 }
 
 // feature(diagnosis): only counts since the last reading; full counters are reported
