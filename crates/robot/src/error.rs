@@ -1,4 +1,4 @@
-//! Errors of a robot file, with their place.
+//! Errors of a robot file, with their place, and the tables that have a misplaced key.
 
 use std::fmt::{self, Display};
 use std::io;
@@ -6,10 +6,11 @@ use std::ops::Range;
 use std::path::Path;
 
 use serde::de;
+use serde_json::Value;
 use thiserror::Error;
 use types::near::nearest;
 
-use crate::key_places::tables_with;
+use crate::SCHEMA;
 
 /// Error of a robot file: one sentence with the place, the content found, the content expected and
 /// the remedy.
@@ -279,6 +280,84 @@ fn line_and_column(text: &str, offset: usize) -> (usize, usize) {
     let before = text.get(..offset).unwrap_or(text);
     let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
     (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
+}
+
+/// Tables of the schema, the outer ones first; the variants of one are separate.
+fn tables() -> Vec<Table> {
+    let mut tables = Vec::new();
+    if let Ok(schema) = serde_json::from_str(SCHEMA) {
+        collect(&schema, &schema, "", false, &mut tables);
+    }
+    tables.sort_by_key(|table: &Table| table.path.split_terminator('.').count());
+    tables
+}
+
+struct Table {
+    /// Keys that lead to it, with dots.
+    path: String,
+    keys: Vec<String>,
+    is_list: bool,
+}
+
+/// Tables listed at most.
+const LISTED: usize = 3;
+
+/// Words for the other tables that have this key, the outer ones first; `None` if there is none, or
+/// if no table has exactly the keys `known`.
+fn tables_with(key: &str, known: &[&str]) -> Option<String> {
+    let has = |table: &Table, key: &str| table.keys.iter().any(|it| it == key);
+    let is_own =
+        |table: &&Table| table.keys.len() == known.len() && known.iter().all(|key| has(table, key));
+    let tables = tables();
+    let own: Vec<&str> = tables.iter().filter(is_own).map(|table| table.path.as_str()).collect();
+    let mut found: Vec<&Table> = Vec::new();
+    for table in tables.iter().filter(|it| has(it, key) && !own.contains(&it.path.as_str())) {
+        if found.iter().all(|it| it.path != table.path) {
+            found.push(table);
+        }
+    }
+    if own.is_empty() {
+        return None;
+    }
+    let words: Vec<String> = found.iter().take(LISTED).map(|table| table.header()).collect();
+    match &words[..] {
+        [] => None,
+        [only] => Some(only.clone()),
+        words if found.len() > LISTED => Some(format!("{}, ...", words.join(", "))),
+        [words @ .., last] => Some(format!("{} or {last}", words.join(", "))),
+    }
+}
+
+impl Table {
+    /// The line that begins it.
+    fn header(&self) -> String {
+        match self.path.as_str() {
+            "" => "the top of the file".to_owned(),
+            path if self.is_list => format!("[[{path}]]"),
+            path => format!("[{path}]"),
+        }
+    }
+}
+
+/// Adds the tables of a part of the schema, which has this path.
+fn collect(schema: &Value, part: &Value, path: &str, is_list: bool, tables: &mut Vec<Table>) {
+    let definition = part["$ref"].as_str().and_then(|name| schema.pointer(name.trim_start_matches('#')));
+    let part = definition.unwrap_or(part);
+    // A list before the one table that may be in its place.
+    for choice in part["anyOf"].as_array().into_iter().flatten().rev() {
+        collect(schema, choice, path, is_list, tables);
+    }
+    if let Some(items) = part.get("items") {
+        collect(schema, items, path, true, tables);
+    }
+    if let Some(named) = part.get("additionalProperties").filter(|it| it.is_object()) {
+        collect(schema, named, &format!("{path}.NAME"), false, tables);
+    }
+    let Some(properties) = part["properties"].as_object() else { return };
+    tables.push(Table { path: path.to_owned(), keys: properties.keys().cloned().collect(), is_list });
+    for (key, value) in properties {
+        collect(schema, value, format!("{path}.{key}").trim_start_matches('.'), false, tables);
+    }
 }
 
 #[cfg(test)]

@@ -25,7 +25,6 @@
 //! |---|---|
 //! | [`model`] | the keys of a robot file, each of the type it is used as |
 //! | `field` | values that are refused alone; places of values in the text |
-//! | `key_places` | tables that have a key, for unknown keys |
 //! | `devices` | properties that SubDevices take over |
 //! | `value` | a table as a value of the model |
 //! | `check` | values that are refused together: the first problem found |
@@ -43,7 +42,6 @@ mod doubt;
 pub mod draft;
 mod error;
 mod field;
-mod key_places;
 mod mend;
 pub mod model;
 #[cfg(feature = "task-set")]

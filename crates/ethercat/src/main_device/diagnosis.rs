@@ -21,7 +21,7 @@ use crate::register::DlStatus;
 use crate::register::dl::PORTS;
 
 use super::sub_device::SubDevice;
-use super::topology::{Upstream, port_before, walk};
+use super::topology::{Upstream, parents, port_before, walk};
 
 /// One SubDevice to diagnose, in the order of the cable.
 #[derive(Clone, Copy, Debug)]
@@ -186,7 +186,7 @@ impl<'a> Judge<'a> {
             let now = it.counters.unwrap_or_default();
             it.before.map_or(now, |before| now.since(before))
         };
-        let parents = parents(all);
+        let parents = parents(all.iter().map(|it| it.upstream));
         let mut behind = vec![[None; PORTS]; all.len()];
         for (number, parent) in parents.iter().enumerate() {
             if let Some((parent, port)) = *parent {
@@ -472,31 +472,6 @@ impl<'a> Judge<'a> {
         let end = CableEnd { position: Some(number as u16), port: port.map(|port| port as u8) };
         self.findings.push(Finding { fault, ends: vec![end], count, sentence });
     }
-}
-
-/// The SubDevice and port that each is connected to; a circle is cut.
-fn parents(all: &[Examined<'_>]) -> Vec<Option<(usize, usize)>> {
-    let parent = |it: &Examined<'_>| {
-        let upstream = it.upstream?;
-        let (position, port) = (usize::from(upstream.position), usize::from(upstream.port));
-        (position < all.len() && port < PORTS).then_some((position, port))
-    };
-    let mut parents: Vec<_> = all.iter().map(parent).collect();
-    // By SubDevice, the last walk upwards that came by.
-    let mut walked = vec![None; all.len()];
-    for start in 0..all.len() {
-        let mut here = start;
-        while walked[here].is_none() {
-            walked[here] = Some(start);
-            let Some((above, _)) = parents[here] else { break };
-            if walked[above] == Some(start) {
-                parents[here] = None;
-                break;
-            }
-            here = above;
-        }
-    }
-    parents
 }
 
 fn plural(count: u8, what: &str) -> String {

@@ -351,6 +351,34 @@ pub struct LatchedTimes {
     pub processing_unit: u64,
 }
 
+/// The SubDevice and port that each is connected to; a circle is cut.
+pub(super) fn parents(
+    upstreams: impl ExactSizeIterator<Item = Option<Upstream>>,
+) -> Vec<Option<(usize, usize)>> {
+    let count = upstreams.len();
+    let parent = |upstream: Option<Upstream>| {
+        let upstream = upstream?;
+        let (position, port) = (usize::from(upstream.position), usize::from(upstream.port));
+        (position < count && port < PORTS).then_some((position, port))
+    };
+    let mut parents: Vec<_> = upstreams.map(parent).collect();
+    // By SubDevice, the last walk upwards that came by.
+    let mut walked = vec![None; count];
+    for start in 0..count {
+        let mut here = start;
+        while walked[here].is_none() {
+            walked[here] = Some(start);
+            let Some((above, _)) = parents[here] else { break };
+            if walked[above] == Some(start) {
+                parents[here] = None;
+                break;
+            }
+            here = above;
+        }
+    }
+    parents
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

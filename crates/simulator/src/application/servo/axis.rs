@@ -412,13 +412,7 @@ impl ServoAxis {
             self.machine = StateMachine::in_state(State::SwitchOnDisabled);
             return;
         }
-        if state == State::FaultReactionActive {
-            self.reaction_time += CONTROL_PERIOD;
-        }
-        if state.is_faulted() {
-            // It is in Fault for another error already: the new one is shown, and has no state.
-            self.reported = self.fault.take().or(self.reported);
-        }
+        self.react(state);
         let rests = matches!(state, State::FaultReactionActive | State::QuickStopActive) && self.rests();
         let around = Surroundings {
             initialised: self.settling.is_zero(),

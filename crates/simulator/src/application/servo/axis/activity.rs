@@ -43,6 +43,17 @@ enum Task {
 }
 
 impl ServoAxis {
+    /// Counts the time of a fault reaction. A further error of a faulted axis is shown, and has no
+    /// state.
+    pub(super) fn react(&mut self, state: State) {
+        if state == State::FaultReactionActive {
+            self.reaction_time += CONTROL_PERIOD;
+        }
+        if state.is_faulted() {
+            self.reported = self.fault.take().or(self.reported);
+        }
+    }
+
     fn task(&self) -> Task {
         let stop = |deceleration: Option<f64>| deceleration.map_or(Task::Nothing, Task::Stop);
         match self.machine.state() {
