@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use thiserror::Error;
+use types::time::UNITS;
 
 /// Error of a text that is not a duration.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -22,9 +23,7 @@ pub struct DurationError {
 /// # Errors
 /// No number, no known unit, a sign, a fraction of a nanosecond, or more than 584 years.
 pub fn parse(text: &str) -> Result<Duration, DurationError> {
-    nanoseconds(text.trim())
-        .map(Duration::from_nanos)
-        .ok_or_else(|| DurationError { found: text.chars().take(40).collect() })
+    types::time::parse(text).ok_or_else(|| DurationError { found: text.chars().take(40).collect() })
 }
 
 /// Parses a time that something lasts: a duration longer than zero.
@@ -53,38 +52,6 @@ pub fn format(duration: Duration) -> String {
         .max_by_key(|&(_, length)| length)
         .unwrap_or(("ns", 1));
     format!("{}{unit}", nanoseconds / length)
-}
-
-/// Nanoseconds of each unit.
-const UNITS: [(&str, u64); 7] = [
-    ("ns", 1),
-    ("us", 1_000),
-    ("µs", 1_000),
-    ("ms", 1_000_000),
-    ("s", 1_000_000_000),
-    ("min", 60_000_000_000),
-    ("h", 3_600_000_000_000),
-];
-
-fn nanoseconds(text: &str) -> Option<u64> {
-    let split = text.find(|letter: char| !letter.is_ascii_digit() && letter != '.')?;
-    let (number, unit) = text.split_at(split);
-    let unit = UNITS.iter().find(|(name, _)| *name == unit.trim_start()).map(|&(_, length)| length)?;
-    let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
-    let whole = whole.parse::<u64>().ok()?.checked_mul(unit)?;
-    whole.checked_add(fraction_of(fraction, unit)?)
-}
-
-/// Nanoseconds of `0.fraction` of `unit`, or `None` if they are not a whole number.
-fn fraction_of(fraction: &str, unit: u64) -> Option<u64> {
-    let digits = fraction.trim_end_matches('0');
-    if fraction.is_empty() || digits.len() > 11 {
-        return None;
-    }
-    let parts = if digits.is_empty() { 0 } else { digits.parse::<u128>().ok()? };
-    let scaled = parts * u128::from(unit);
-    let whole = 10_u128.pow(digits.len() as u32);
-    (scaled % whole == 0).then(|| u64::try_from(scaled / whole).ok())?
 }
 
 #[cfg(test)]

@@ -4,10 +4,11 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use record::CycleRecord;
-use record::process_data::Column;
 use thiserror::Error;
 use types::Value;
+
+use crate::CycleRecord;
+use crate::process_data::Column;
 
 /// Trigger of a flight recorder: it has a recording kept.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,7 +52,7 @@ impl FromStr for Trigger {
             _ => {}
         }
         if let Some(time) = text.strip_prefix("late:") {
-            return robot::duration::parse(time).map(|time| Self::Late(Some(time))).map_err(|_| wrong());
+            return types::time::parse(time).map(|time| Self::Late(Some(time))).ok_or_else(wrong);
         }
         let above = text.contains('>');
         let (name, limit) = text.rsplit_once(if above { '>' } else { '<' }).ok_or_else(wrong)?;
@@ -84,11 +85,25 @@ impl Threshold {
 
 /// A cause for which a recording is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Cause {
-    pub(super) cycle: u64,
-    /// Word of the trigger, for the name of the file.
-    pub(super) kind: &'static str,
-    pub(super) sentence: String,
+pub struct Cause {
+    /// Number of the cycle; of a `command` the newest one counts.
+    pub cycle: u64,
+    /// Word of the trigger, for the name of the file: `fault`, `late`, `command`, `threshold`.
+    pub kind: &'static str,
+    /// Reason, stored in the recording.
+    pub sentence: String,
+}
+
+/// Threshold of a value that is not recorded.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error(
+    "--trigger {name}: found no such value in the recording, expected a signal that is recorded, or AXIS.QUANTITY as x.torque"
+)]
+pub struct UnknownValue {
+    /// Name of the value.
+    pub name: String,
+    /// Names that are recorded.
+    pub recorded: Vec<String>,
 }
 
 /// Looks at the rows of a recording.
@@ -109,7 +124,7 @@ impl Eye {
     ///
     /// # Errors
     /// A threshold for an unknown name.
-    pub(super) fn new(triggers: &[Trigger], columns: &[String]) -> Result<Self, String> {
+    pub(super) fn new(triggers: &[Trigger], columns: &[String]) -> Result<Self, UnknownValue> {
         let limits = triggers.iter().filter_map(|trigger| match trigger {
             Trigger::Late(limit) => Some(*limit),
             _ => None,
@@ -126,7 +141,7 @@ impl Eye {
             // A value that is beyond it from the beginning has not passed it.
             Ok(Watched { threshold: threshold.clone(), place, was_beyond: true })
         };
-        Ok(Self { late, thresholds: thresholds.map(watched).collect::<Result<_, String>>()? })
+        Ok(Self { late, thresholds: thresholds.map(watched).collect::<Result<_, UnknownValue>>()? })
     }
 
     /// Causes in this row.
@@ -158,9 +173,9 @@ impl Eye {
     }
 }
 
-/// A name that no column has, and similar names.
-fn unknown(name: &str, columns: &[String]) -> String {
-    let names: Vec<String> = columns
+/// A name that no column has.
+fn unknown(name: &str, columns: &[String]) -> UnknownValue {
+    let recorded = columns
         .iter()
         .filter_map(|column| match Column::of(column)? {
             Column::Signal(name) => Some(name.to_owned()),
@@ -168,11 +183,7 @@ fn unknown(name: &str, columns: &[String]) -> String {
             Column::Force(_) | Column::Other => None,
         })
         .collect();
-    let near = robot::nearest(name, names.iter().map(String::as_str));
-    let near = near.map(|near| format!("; nearest: {near}")).unwrap_or_default();
-    format!(
-        "--trigger {name}: found no such value in the recording, expected a signal that is recorded, or AXIS.QUANTITY as x.torque{near}"
-    )
+    UnknownValue { name: name.to_owned(), recorded }
 }
 
 #[cfg(test)]
@@ -195,7 +206,7 @@ mod tests {
         }
     }
 
-    fn eye(words: &[&str], columns: &[&str]) -> Result<Eye, String> {
+    fn eye(words: &[&str], columns: &[&str]) -> Result<Eye, UnknownValue> {
         let triggers: Vec<Trigger> = words.iter().map(|words| words.parse().unwrap()).collect();
         Eye::new(&triggers, &columns.iter().map(|&it| it.to_owned()).collect::<Vec<_>>())
     }
@@ -233,12 +244,9 @@ mod tests {
     }
 
     #[test]
-    fn unrecorded_name_is_reported_with_the_nearest() {
-        let error = eye(&["x.torqe>2"], &["axis:x.torque", "signal:lamp"]).err().unwrap();
-        assert!(
-            error.contains("--trigger x.torqe: found no such value")
-                && error.ends_with("nearest: x.torque"),
-            "{error}"
-        );
+    fn unrecorded_name_is_reported_with_the_recorded_ones() {
+        let error = eye(&["x.torqe>2"], &["axis:x.torque", "signal:lamp", "forced:lamp"]).err().unwrap();
+        assert!(error.to_string().starts_with("--trigger x.torqe: found no such value"), "{error}");
+        assert_eq!(error.recorded, ["x.torque", "lamp"]);
     }
 }
