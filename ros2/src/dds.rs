@@ -320,7 +320,7 @@ mod tests {
 
     /// Matching rules of other readers and writers: a writer that is not reliable matches no
     /// reliable reader, and a reliable reader matches no writer that is not.
-    // feature(ros2): qualities of service are those ROS has under their names
+    // feature(ros2): qualities of service equal the ROS profiles of the same names
     #[test]
     fn qualities_have_the_names_that_ros_uses() {
         let wait = Duration::from_millis(5);

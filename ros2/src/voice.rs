@@ -170,7 +170,7 @@ mod tests {
         Voice::new(true, &RosArguments::default(), node.into())
     }
 
-    // feature(ros2): `--ros-args --log-level`: of all loggers, of one, of those below a namespace
+    // feature(ros2): `--ros-args --log-level`: of all loggers, of one, of loggers below a namespace
     #[test]
     fn the_command_line_says_at_which_level_is_logged() {
         let level = |arguments: &[&str], node: &str| {

@@ -13,7 +13,7 @@ use onbeat::compose::link::{self, SimulatedTime};
 use onbeat::fault::FrameFaults;
 
 use crate::failure::Failure;
-use crate::target::{Which, cycle_of, say_whom};
+use crate::target::{Which, cycle_of, is_absence, say_whom};
 
 /// Parses one of these values, each with its name and help.
 pub fn named<T, const N: usize>(
@@ -154,6 +154,12 @@ pub(crate) struct RunningCycle {
 }
 
 impl RunningCycle {
+    /// True if no such cycle runs.
+    pub(crate) fn is_absent(&self) -> bool {
+        let found = || Which(self.cycle.as_deref()).find();
+        self.iface.is_some() || found().is_err_and(|error| is_absence(&error))
+    }
+
     /// Attaches to it; of one that was found by its interface, says which it is.
     pub(crate) fn find(&self) -> Result<Client, Failure> {
         let Some(interface) = &self.iface else { return Ok(Which(self.cycle.as_deref()).find()?) };
@@ -177,12 +183,12 @@ impl RunningCycle {
 
 /// A duration on the command line, as in robot files.
 pub(crate) fn time(text: &str) -> Result<Duration, String> {
-    robot::duration::parse(text).map_err(|error| error.to_string())
+    types::duration::parse(text).map_err(|error| error.to_string())
 }
 
 /// A time that something lasts.
 pub(crate) fn lasting(text: &str) -> Result<Duration, String> {
-    robot::duration::parse_lasting(text)
+    types::duration::parse_lasting(text)
 }
 
 /// Refuses a time of `option` that is shorter than a cycle, in which nothing new can be seen.
@@ -190,7 +196,7 @@ pub(crate) fn a_period_at_least(option: &str, found: Duration, period: Duration)
     if found >= period {
         return Ok(());
     }
-    let [found, period] = [found, period].map(robot::duration::format);
+    let [found, period] = [found, period].map(types::duration::format);
     Err(Failure::new(format!("{option} {found}, expected at least {period}, the period of the cycle")))
 }
 

@@ -16,6 +16,7 @@ use ethercat::al::AlState;
 use ethercat::main_device::{Configuration, MainDevice};
 use ethercat_linux::bring_up::Pump;
 use ipc::client::Client;
+use ipc::description::Description;
 use onbeat::compose::configuration;
 use onbeat::compose::link::{self, RobotLink};
 use onbeat::sub_devices::{Described, described};
@@ -27,7 +28,7 @@ use crate::arguments::Wire;
 use crate::failure::Failure;
 use crate::output;
 use crate::stop::Stop;
-use crate::target::Which;
+use crate::target::{Which, running_cycles};
 use running::RunningBus;
 use sii::Eeprom;
 
@@ -108,8 +109,8 @@ impl ToolBus {
         }
         let described = robot.is_some() || (wire.iface.is_none() && wire.segment.is_none());
         let robot = RobotConfig::read_or_built_in(robot, Overrides::default())?;
-        if wire.iface.is_none() && wire.segment.is_none() {
-            output::say(simulated(&robot.name));
+        if wire.iface.is_none() {
+            say_simulated(&robot, wire.segment.as_deref())?;
         }
         let configuration = if described {
             configuration::configuration(&robot, AlState::PreOp)
@@ -205,15 +206,35 @@ impl OwnBus {
     }
 }
 
-/// Words for a bus that is simulated for this command alone, and how to ask a running one instead.
-fn simulated(robot: &str) -> String {
-    let running = Client::all();
-    let names: Vec<String> = running.iter().map(|it| format!("\"{}\"", it.name())).collect();
-    let instead = match &names[..] {
-        [] => "--iface NIC takes a real one".to_owned(),
-        names => format!("--cycle NAME uses the bus of a running cycle: {}", names.join(", ")),
+/// Says that the bus is simulated for this command alone, and how to ask a running one instead. A
+/// chosen `segment` is said only if a cycle of its robot runs.
+fn say_simulated(robot: &RobotConfig, segment: Option<&Path>) -> Result<(), Failure> {
+    let running = running_cycles();
+    let simulated = match segment {
+        None => None,
+        Some(_) if running.is_empty() => return Ok(()),
+        Some(path) => Some(RobotConfig::read(path, Overrides::default())?),
     };
-    format!("on a separate simulated bus, robot \"{robot}\"; {instead}")
+    let RobotConfig { name: robot, bus, .. } = simulated.as_ref().unwrap_or(robot);
+    // A file drafted from this bus has another name for the robot.
+    let is_same = |it: &&Client| {
+        let Description { robot: name, sub_devices, .. } = it.description();
+        name == robot || sub_devices.iter().eq(bus.sub_devices.iter().map(|it| &it.name))
+    };
+    let same = running.iter().find(is_same);
+    let instead = match (same, &running[..]) {
+        (Some(same), _) => {
+            format!("--cycle {} uses the bus of the running cycle of this robot", same.name())
+        }
+        (None, _) if segment.is_some() => return Ok(()),
+        (None, []) => "--iface NIC takes a real one".to_owned(),
+        (None, running) => {
+            let names: Vec<String> = running.iter().map(|it| format!("\"{}\"", it.name())).collect();
+            format!("--cycle NAME uses the bus of a running cycle: {}", names.join(", "))
+        }
+    };
+    output::say(format!("on a separate simulated bus, robot \"{robot}\"; {instead}"));
+    Ok(())
 }
 
 /// Says how to take the bus from another MainDevice.
@@ -275,7 +296,7 @@ mod tests {
 
     const STATUSWORD: ObjectAddress = ObjectAddress { index: 0x6041, sub_index: 0 };
 
-    // feature(program): an interrupted SDO and a lost interface are told as such
+    // feature(program): an interrupted SDO and a lost interface are reported as such
     #[test]
     fn interrupted_sdo_is_reported() {
         static CUT: AtomicBool = AtomicBool::new(false);
@@ -303,7 +324,7 @@ mod tests {
         assert!(!told.contains("expected at most"), "{told}");
     }
 
-    // feature(program): an interrupted SDO and a lost interface are told as such
+    // feature(program): an interrupted SDO and a lost interface are reported as such
     #[test]
     fn downed_interface_is_reported() {
         static CUT: AtomicBool = AtomicBool::new(false);

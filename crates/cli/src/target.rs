@@ -84,10 +84,16 @@ pub(crate) fn is_absence(error: &FindError) -> bool {
 
 /// The running cycle of Onbeat in this process, if it admits this user.
 pub(crate) fn cycle_of(owner: &Owner) -> Option<Client> {
+    running_cycles().into_iter().find(|attached| owner.process == Some(attached.process()))
+}
+
+/// All running cycles of Onbeat that admit this user: the one of the environment first.
+pub(crate) fn running_cycles() -> Vec<Client> {
     let here = std::env::var_os(ipc::client::VARIABLE).map(std::path::PathBuf::from);
     let named = here.and_then(|path| Client::open(&path).ok());
-    let is_owner = |attached: &Client| owner.process == Some(attached.process());
-    named.into_iter().chain(Client::all()).find(is_owner)
+    let process = named.as_ref().map(Client::process);
+    let others = Client::all().into_iter().filter(|it| Some(it.process()) != process);
+    named.into_iter().chain(others).collect()
 }
 
 /// Says which cycle is asked, where the user named another thing.

@@ -24,15 +24,14 @@ use std::time::Duration;
 use ethercat::cia402::{AxisMode, Request, State};
 use ethercat::main_device::MainDevice;
 use ipc::reference::{Given, Outcome, Refusal};
-pub use motion::PositionSense;
-pub use motion::brake::BrakeConfiguration;
+use motion::brake::BrakeConfiguration;
 use motion::homing::Homing;
-use motion::supervision::{BLIND_CYCLES, Ending, InterlockState, JogLimits, StopReason};
-use motion::{AxisScale, AxisSetpoint, Radians, RadiansPerSecond, Seconds, supervision};
+use motion::supervision::{BLIND_CYCLES, Ending, InterlockState, Jog, JogLimits, StopReason};
+use motion::{AxisScale, AxisSetpoint, PositionSense, Radians, RadiansPerSecond, Seconds, supervision};
 pub use types::{BrakeFeedback, DigitalOutput, FeedbackInput};
 
 use crate::controller::{AxisCommand, AxisReport, InterlockCause};
-use crate::signal::{OwnedOutputs, Signals};
+use crate::signal::{Moment, OwnedOutputs, Signals};
 use binding::{Axis, is_sensor_fault};
 use manual::ManualMotion;
 use memory::PositionMemory;
@@ -42,17 +41,6 @@ use together::Together;
 pub use error::AxisError;
 pub(crate) use fault::{FaultCodes, Named};
 pub(crate) use manual::{Gates, JogRequest};
-
-/// When inputs are read.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Moment {
-    /// Time since the last cycle.
-    pub(crate) elapsed: Duration,
-    /// Cycles skipped since then because the host stalled.
-    pub(crate) stalled: u64,
-    /// The replies are from before that.
-    pub(crate) outdated: bool,
-}
 
 /// Description of one axis.
 #[derive(Clone, Debug, PartialEq)]
@@ -194,6 +182,13 @@ pub(crate) struct Conditions {
     pub(crate) rests: bool,
     /// The process that is their controller is lost.
     pub(crate) lost: bool,
+}
+
+/// Manual motion as supervision sees it in this cycle.
+#[derive(Clone, Copy, Debug, Default)]
+struct Manual {
+    jog: Option<Jog>,
+    set_up: bool,
 }
 
 impl Axes {

@@ -16,9 +16,10 @@ mod repeats;
 mod working_counters;
 mod write_protection;
 
-pub use backend::{BusBackend, latch_inputs, sub_device_status, sync_status};
+pub use backend::BusBackend;
 pub use events::{error_code, event, is_alike, other_main_device, place, sentence, stop_reason};
 pub use names::{MOST_NAMED, PartNames, sub_device};
+pub use picture::{latch_inputs, sub_device_status, sync_status};
 pub use poll::BusPoll;
 pub use queue::BusRequests;
 pub use repeats::{Repeated, Repeats};

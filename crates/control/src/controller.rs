@@ -1,19 +1,23 @@
 //! The controller of the axes and outputs: called once a cycle with their reports, answers with
 //! commands for them, in SI units.
 
+mod io;
+
 use std::time::Duration;
 
 use ethercat::cia402::{AxisMode, CyclicMode, ModeOfOperation, Request, State, Statusword};
 use ethercat::time::Instant;
+use ipc::state::Clamped;
 use motion::base::{Pose, Twist};
 use motion::supervision::{QuickStopStep, StopReason};
 use motion::{AxisFeedback, AxisSetpoint, Radians};
 use types::state::InputLevel;
 
-pub use ipc::state::Clamped;
 pub use types::{AxisTarget, ExternalCommand, Freshness};
 
-use crate::signal::{Io, SignalError, Signals};
+use crate::signal::{SignalError, Signals};
+
+pub use io::Io;
 
 /// Decides where the axes go.
 ///

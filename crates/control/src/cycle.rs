@@ -24,16 +24,16 @@ use record::{CycleRecord, Phase};
 use types::CycleClock;
 use types::cycle::LOSS_TIME;
 
-use crate::axis::{Axes, AxisConfiguration, AxisError, Conditions, FaultCodes, Moment};
+use crate::axis::{Axes, AxisConfiguration, AxisError, Conditions, FaultCodes};
 use crate::bus::BusRequests;
 use crate::clock_lock::ClockLock;
-use crate::controller::{Controller, ControllerOutput, CycleInfo, Freshness};
+use crate::controller::{Controller, ControllerOutput, CycleInfo, Freshness, Io};
 use crate::interlock::{InterlockError, Interlocks};
 use crate::ipc::Ipc;
 use crate::observer::{CycleEvent, Happening, Observer, Publisher, publication};
 use crate::publication::Publication;
 use crate::sampling::{Sampler, Samples, sampling};
-use crate::signal::{Governing, Io, Signals, SignalsError};
+use crate::signal::{Governing, Moment, Signals, SignalsError};
 use crate::status::Status;
 use crate::stop::{ShutdownPhase, Situation, StopHandle};
 use crate::watch::BusWatch;
@@ -212,8 +212,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
     }
 
     /// Hands the signals at these places, in their order, and all axes over in every cycle from Op
-    /// on, for a recording; after [`Cycle::set_signals`], [`Cycle::with_interlocks`] and
-    /// [`Cycle::with_ipc`].
+    /// on, for a recording; after [`Cycle::set_signals`].
     pub fn sample(&mut self, places: Vec<usize>) -> Samples {
         self.publication.resize(self.signals.count(), self.interlocks.count());
         let (sampler, samples) = sampling(&self.signals, places, self.publication.rows());
@@ -262,6 +261,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
     pub fn run(mut self, stop: &StopHandle) -> Ended<L> {
         let _mark = rt::panic::mark();
         self.publication.resize(self.signals.count(), self.interlocks.count());
+        self.sampler.iter_mut().for_each(|it| it.follow(self.publication.rows()));
         self.pacer.restart();
         while self.phase != ShutdownPhase::Ended {
             self.await_readers(stop);
@@ -463,9 +463,9 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         }
         let freshness = command.map(|command| command.freshness).unwrap_or_default();
         let governing = Governing { cycle: release.cycle, freshness, stopping: cycle.stopping, now };
-        let publisher = &mut self.publisher;
-        let mut tell = |what| {
-            publisher.event(CycleEvent { cycle: governing.cycle, at: governing.now, cable: None, what })
+        let mut tell = |event| {
+            let what = Happening::Force(event);
+            self.publisher.event(CycleEvent { cycle: release.cycle, at: now, cable: None, what })
         };
         match &mut self.ipc {
             Some(ipc) => ipc.govern(&mut self.signals, &governing, &mut tell),
@@ -570,7 +570,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         self.record.lost_frames = self.status.report.frames_lost.into();
         self.record.working_counter_ok = self.status.report.working_counter_errors == 0;
         self.finish(Phase::Publish);
-        self.record.overrun = self.record.end_ns > (release.instant + self.configuration.period).as_nanos();
+        self.record.overrun = Duration::from_nanos(self.record.response_time()) > self.configuration.period;
         self.publisher.record(self.record);
         self.publication.record(&self.record, self.status.phase);
     }
@@ -583,8 +583,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
     /// The same without the time of SubDevices in this thread.
     fn finish_on_link(&mut self, phase: Phase) {
         let simulation = types::time::nanoseconds(self.link.take_simulation_time());
-        let now = self.pacer.clock().now();
-        self.record.finish_without(phase, now.as_nanos(), simulation);
+        self.record.finish_without(phase, self.pacer.clock().now().as_nanos(), simulation);
     }
 
     /// Time for which the stop has been hurried. A cycle that does not wait has the clock of the

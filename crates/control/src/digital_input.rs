@@ -5,7 +5,7 @@ use ethercat::pdo::PdoField;
 use motion::supervision::BLIND_CYCLES;
 use types::state::InputLevel;
 
-use crate::axis::Moment;
+use crate::signal::Moment;
 
 /// One digital input, bound.
 #[derive(Debug)]

@@ -28,8 +28,8 @@ use motion::base::{Pose, Twist};
 use motion::{Metres, Radians};
 use types::{Value, ValueKind};
 
-use crate::controller::{Controller, ControllerOutput, CycleInfo, ExternalCommand};
-use crate::signal::{Io, SignalError, SignalState, Signals};
+use crate::controller::{Controller, ControllerOutput, CycleInfo, ExternalCommand, Io};
+use crate::signal::{SignalError, SignalState, Signals};
 use axis::AxisTrack;
 use rt::clock::{Clock, MonotonicClock};
 

@@ -11,10 +11,10 @@ use thiserror::Error;
 use types::state::InputLevel;
 use types::{Interlock, InterlockKind};
 
-use crate::axis::{Axes, Moment};
+use crate::axis::Axes;
 use crate::controller::InterlockCause;
 use crate::digital_input::DigitalInput;
-use crate::signal::Signals;
+use crate::signal::{Moment, Signals};
 
 /// True if every interlock finds its input in the process data.
 /// [`crate::cycle::Cycle::with_interlocks`] asks the same; ask here first to still have the bus in

@@ -10,8 +10,7 @@ use ipc::server::Endpoints;
 use ipc::{force, reference, state};
 
 use crate::controller::ControllerOutput;
-use crate::observer::Happening;
-use crate::signal::{Governing, Signals};
+use crate::signal::{ForceEvent, Governing, Signals};
 use command::Commands;
 
 pub use command::{BaseRules, Commanded, Follows, Rules, Takes};
@@ -45,7 +44,7 @@ impl Ipc {
         &mut self,
         signals: &mut Signals,
         governing: &Governing,
-        tell: &mut impl FnMut(Happening),
+        tell: &mut impl FnMut(ForceEvent),
     ) {
         for _ in 0..FORCES {
             let Some((force, by)) = self.forces.poll() else { break };

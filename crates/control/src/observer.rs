@@ -1,9 +1,6 @@
 //! From the real-time thread to other threads: bounded, never waiting; items that do not fit are
 //! counted.
 
-use std::sync::Arc;
-use std::time::Duration;
-
 use ethercat::main_device::{CableEnd, Event};
 use ethercat::time::Instant;
 use ipc::force::Client;
@@ -11,12 +8,11 @@ use ipc::ring::{Receiver, Sender, bounded};
 use motion::Radians;
 use motion::supervision::{QuickStopStep, StopReason};
 use record::CycleRecord;
+use types::LockState;
 use types::state::InputLevel;
-use types::{LockState, Value};
 
 use crate::controller::{AxisReport, BrakeInputCause, ClientRequest, IgnoredSetpoint, InterlockCause};
-
-use crate::signal::ReleaseReason;
+use crate::signal::ForceEvent;
 use crate::status::{Status, StatusReader, StatusWriter, status_cell};
 
 /// Records between two polls: eight seconds at 1 kHz.
@@ -176,26 +172,8 @@ pub enum Happening {
         /// The request, the client, and the decision.
         request: ClientRequest,
     },
-    /// A signal is forced: held at a value.
-    SignalForced {
-        /// Its name.
-        signal: Arc<str>,
-        /// The value, in its unit.
-        value: Value,
-        /// Time it lasts unless it is released.
-        time: Duration,
-        /// The client that requested it.
-        by: Client,
-    },
-    /// A signal is forced no more.
-    SignalReleased {
-        /// Its name.
-        signal: Arc<str>,
-        /// Reason for the end.
-        reason: ReleaseReason,
-        /// Cycles it was forced for.
-        after: u64,
-    },
+    /// A signal is forced, or no longer.
+    Force(ForceEvent),
     /// The host stalled: number of skipped cycles.
     Stalled {
         /// Count.

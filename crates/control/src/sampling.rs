@@ -14,6 +14,7 @@ use crate::signal::Signals;
 /// The real-time side's end.
 #[derive(Debug)]
 pub(crate) struct Sampler {
+    places: Vec<usize>,
     parts: SampledWords,
     ring: Producer<u64>,
     /// Waits for space since there was some; at [`MOST_WAITS`] the reader is given up for good.
@@ -78,12 +79,23 @@ pub(crate) fn sampling(signals: &Signals, mut places: Vec<usize>, rows: Rows) ->
     }
     let chosen = places.iter().filter_map(|&place| signals.at(place).cloned()).collect();
     let (state, words) = (rows.blank(), rows.blank_words());
-    let (sampled, row) = (parts.clone(), vec![0; width]);
+    let sampler = Sampler { places: places.clone(), parts: parts.clone(), ring: sender, waits: 0 };
+    let row = vec![0; width];
     let samples = Samples { places, signals: chosen, parts, ring, words, row, state, found: false };
-    (Sampler { parts: sampled, ring: sender, waits: 0 }, samples)
+    (sampler, samples)
 }
 
 impl Sampler {
+    /// Finds its words in a publication of these rows. A row has the same words as before.
+    ///
+    /// # Panics
+    /// If the publication has fewer signals than the recording.
+    pub(crate) fn follow(&mut self, rows: Rows) {
+        let fits = self.places.iter().all(|&place| place < rows.signals);
+        assert!(fits, "the IPC was opened for {} signals: fewer than the cycle has", rows.signals);
+        self.parts = SampledWords::of(&self.places, rows);
+    }
+
     /// True if a patient cycle waits: half of the ring is not free. Counts each wait, and gives the
     /// reader up for good after too many in a row: its file may take nothing any more.
     pub(crate) fn waits(&mut self) -> bool {

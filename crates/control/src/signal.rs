@@ -3,32 +3,26 @@
 mod array;
 mod described;
 mod error;
-mod external;
 mod force;
 mod handle;
-mod io;
-mod near;
 mod owned;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use ethercat::main_device::MainDevice;
 use ethercat::pdo::PdoField;
 use ethercat::time::Instant;
 use motion::supervision::BLIND_CYCLES;
-use types::Value;
+use types::near::Near;
 use types::signal::{Flow, OnStale, OutputBehaviour, Signal, Writer};
+use types::{Freshness, Value, ValueKind};
 
-use crate::axis::Moment;
-use crate::controller::Freshness;
-use crate::observer::Happening;
 use force::Forced;
 
 pub use error::{OwnedError, Ownership, PlaceError, SignalError, SignalsError};
-pub use force::ReleaseReason;
+pub use force::{ForceEvent, ReleaseReason};
 pub use handle::{Handle, Input, Output, SignalValue};
-pub use io::Io;
-pub use near::Near;
 pub(crate) use owned::OwnedOutputs;
 
 /// All signals of a robot, with their values.
@@ -87,6 +81,17 @@ struct State {
     missed: u64,
     /// Its output takes no writes in this cycle.
     closed: bool,
+}
+
+/// When inputs are read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moment {
+    /// Time since the last cycle.
+    pub(crate) elapsed: Duration,
+    /// Cycles skipped since then because the host stalled.
+    pub(crate) stalled: u64,
+    /// The replies are from before that.
+    pub(crate) outdated: bool,
 }
 
 /// Circumstances of one cycle that decide about outputs.
@@ -175,7 +180,7 @@ impl Signals {
     }
 
     /// Decides which outputs take writes in this cycle, and sets the others; ends expired forces.
-    pub(crate) fn govern(&mut self, governing: &Governing, tell: &mut impl FnMut(Happening)) {
+    pub(crate) fn govern(&mut self, governing: &Governing, tell: &mut impl FnMut(ForceEvent)) {
         let &Governing { cycle, freshness, stopping, .. } = governing;
         self.freshness = freshness;
         let is_stale = freshness == Freshness::Stale;
@@ -301,6 +306,14 @@ impl Signals {
         self.counters
     }
 
+    /// Kind of the value of each output that a controller may set; `None` of all other signals.
+    pub(crate) fn output_kinds(&self) -> impl Iterator<Item = Option<ValueKind>> + '_ {
+        self.signals.iter().map(|signal| {
+            let settable = matches!(signal.flow, Flow::Output(_)) && !signal.is_commanded();
+            settable.then(|| signal.kind())
+        })
+    }
+
     /// Validity of the command from outside in this cycle.
     pub(crate) fn freshness(&self) -> Freshness {
         self.freshness
@@ -381,13 +394,13 @@ impl Signals {
         })
     }
 
-    fn value(&self, place: usize) -> Option<SignalState> {
+    pub(crate) fn value(&self, place: usize) -> Option<SignalState> {
         let (signal, state) = (self.signals.get(place)?, self.states.get(place)?);
         Some(state.state(signal))
     }
 
     /// Sets an output as the controller: one of the outside has another writer.
-    fn set(&mut self, place: usize, value: Value) {
+    pub(crate) fn set(&mut self, place: usize, value: Value) {
         if self.signals.get(place).is_some_and(Signal::is_commanded) {
             self.counters.refused += 1;
         } else {

@@ -21,10 +21,9 @@ use motion::homing::Homing;
 use motion::supervision::{AfterOutage, StopReason};
 use motion::{AxisPhase, Radians, RadiansPerSecond};
 use onbeat_control::axis::AxisConfiguration;
-use onbeat_control::controller::{AxisReport, Controller, CycleInfo};
+use onbeat_control::controller::{AxisReport, Controller, CycleInfo, Io};
 use onbeat_control::cycle::{Cycle, CycleConfiguration, Ended};
 use onbeat_control::observer::Happening;
-use onbeat_control::signal::Io;
 use onbeat_control::stop::StopHandle;
 use onbeat_control::verdict::Circumstances;
 use rt::clock::VirtualClock;
@@ -131,7 +130,7 @@ fn played(
     (told.try_iter().collect(), events, ended)
 }
 
-// feature(axes): an axis whose drive is absent stays stopped; once the drive has joined, it is enabled when somebody resets it
+// feature(axes): an axis whose drive is absent stays stopped; after the drive has joined, a reset enables it
 #[test]
 fn axis_of_a_joined_drive_stays_stopped_until_requested() {
     const RESET: u64 = 3_000;

@@ -17,9 +17,9 @@ use ethercat_linux::link::{Capture, DirectLink, FaultRates, Faults, Faulty, Link
 use ipc::bus::{Backend, Service, Ticket};
 use ipc::client::Client;
 use onbeat_control::bus::{self, BusBackend, BusPoll, WriteProtection};
-use onbeat_control::controller::{Controller, ControllerOutput, CycleInfo, ExternalCommand};
+use onbeat_control::controller::{Controller, ControllerOutput, CycleInfo, ExternalCommand, Io};
 use onbeat_control::cycle::{CycleConfiguration, FrameOrder};
-use onbeat_control::signal::{Input, Io, SignalError, Signals};
+use onbeat_control::signal::{Input, SignalError, Signals};
 use onbeat_control::stop::StopHandle;
 use rt::clock::{BusClock, Clock, MonotonicClock, VirtualClock};
 use simulator::application::servo::default_mapping;

@@ -13,12 +13,11 @@ use ethercat::sii::Identity;
 use ethercat::time::Instant;
 use ethercat_linux::bring_up::Pump;
 use ethercat_linux::link::DirectLink;
-use motion::brake::BrakeTimes;
+use motion::brake::{BrakeConfiguration, BrakeTimes};
 use motion::supervision::StopReason;
 use motion::{AxisPhase, Seconds};
-use onbeat_control::axis::{AxisConfiguration, AxisError, BrakeConfiguration, DigitalOutput, check};
-use onbeat_control::controller::{AxisCommand, AxisReport};
-use onbeat_control::signal::Io;
+use onbeat_control::axis::{AxisConfiguration, AxisError, DigitalOutput, check};
+use onbeat_control::controller::{AxisCommand, AxisReport, Io};
 use rt::clock::VirtualClock;
 use simulator::application::digital::{DigitalOutputs, Wires};
 use simulator::application::servo::{ServoDescription, ServoDrive, default_mapping};
@@ -314,7 +313,7 @@ fn out_of_op(
     })
 }
 
-// feature(axes): an axis whose brake's SubDevice leaves Op is brought to rest, as the brake is shut then
+// feature(axes): an axis stops when the SubDevice of its brake leaves Op, because the brake then closes
 #[test]
 fn lost_brake_terminal_stops_its_axis() {
     let seen = out_of_op(2_000, |_, cycles| (300..1_000).contains(&cycles));

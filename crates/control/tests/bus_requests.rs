@@ -12,9 +12,8 @@ use std::time::Duration;
 use ethercat_linux::link::{DirectLink, Link};
 use ipc::bus::{Backend, Bytes, Event, Happening, Outcome, Service, Ticket};
 use onbeat_control::bus::{self, BusBackend, BusPoll, PartNames, WriteProtection};
-use onbeat_control::controller::{Controller, CycleInfo};
+use onbeat_control::controller::{Controller, CycleInfo, Io};
 use onbeat_control::cycle::{CycleConfiguration, Ended, FrameOrder};
-use onbeat_control::signal::Io;
 use onbeat_control::stop::StopHandle;
 use rt::clock::VirtualClock;
 use simulator::Segment;
@@ -219,7 +218,7 @@ fn requests_add_at_most_one_frame_to_a_cycle() {
     }
 }
 
-// feature(running-bus): events with the numbers of their cycles; those missed are counted
+// feature(running-bus): events with the numbers of their cycles; missed events are counted
 #[test]
 fn emergency_is_reported_with_its_cycle() {
     let written = Arc::new(AtomicU64::new(0));
@@ -261,7 +260,7 @@ fn emergency_is_reported_with_its_cycle() {
     assert!(seen.is_sorted(), "{seen:?}");
 }
 
-// feature(running-bus): events with the numbers of their cycles; those missed are counted
+// feature(running-bus): events with the numbers of their cycles; missed events are counted
 #[test]
 fn loss_and_return_are_reported_and_requests_answered() {
     let outcomes = Arc::new(Mutex::new(Vec::new()));
@@ -328,7 +327,7 @@ fn loss_and_return_are_reported_and_requests_answered() {
     );
 }
 
-// feature(main-device): latch inputs read through the running cycle, for those who may command
+// feature(main-device): latch inputs read through the running cycle, with the right to command
 #[test]
 fn latch_inputs_are_read_through_the_cycle() {
     let outcomes = Arc::new(Mutex::new(Vec::new()));
@@ -356,7 +355,7 @@ fn latch_inputs_are_read_through_the_cycle() {
     assert!(text(4).starts_with("SubDevice 99 reports no latch times"), "{outcomes:?}");
 }
 
-// feature(diagnosis): error counters and links of a running bus, and clearing them through its cycle, which who may only look may not
+// feature(diagnosis): error counters and links of a running bus; clearing them through its cycle needs the right to command
 #[test]
 fn error_counters_are_read_and_cleared_through_the_cycle() {
     let outcomes = Arc::new(Mutex::new(Vec::new()));

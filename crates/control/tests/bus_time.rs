@@ -2,17 +2,18 @@
 //! In virtual time, of which the host has one and the bus another.
 use crate::support;
 
+use std::io;
 use std::sync::mpsc;
 use std::time::Duration;
 
 use ethercat::cia402::State;
 use ethercat::time::Instant;
 use ethercat_linux::link::{DirectEnd, DirectLink, FaultRates, Faults, Faulty, Link, Redundant};
-use onbeat_control::controller::{Controller, CycleInfo};
+use onbeat_control::controller::{Controller, CycleInfo, Io};
 use onbeat_control::cycle::{CycleConfiguration, FrameOrder, HostStalls};
 use onbeat_control::observer::Happening;
-use onbeat_control::signal::Io;
 use onbeat_control::stop::StopHandle;
+use record::CycleRecord;
 use rt::clock::{Clock, VirtualClock};
 use rt::pacer::OverrunPolicy;
 use support::{PERIOD, Sway, cycle_in_bus_time, segment, supervised};
@@ -100,6 +101,47 @@ fn a_host_that_stalls_is_no_outage_of_a_bus_in_the_process() {
             stalled(DirectLink::new(segment(DRIVES), bus.clone(), ROUND_TRIP), bus, order, overrun);
         }
     }
+}
+
+/// Link to SubDevices that take the host one and a half periods a frame.
+struct SlowSubDevices<L> {
+    link: L,
+    host: VirtualClock,
+    spent: Duration,
+}
+
+impl<L: Link> Link for SlowSubDevices<L> {
+    fn transmit(&mut self, frame: &[u8]) -> io::Result<()> {
+        let took = PERIOD * 3 / 2;
+        self.host.advance(took);
+        self.spent += took;
+        self.link.transmit(frame)
+    }
+
+    fn receive(&mut self, buffer: &mut [u8], timeout: Duration) -> io::Result<Option<usize>> {
+        self.link.receive(buffer, timeout)
+    }
+
+    fn take_simulation_time(&mut self) -> Duration {
+        std::mem::take(&mut self.spent)
+    }
+}
+
+// feature(simulator): bus time: the time of simulated SubDevices is neither an overrun nor a host stall
+#[test]
+fn slow_simulated_sub_devices_are_no_overrun_and_no_stall() {
+    let (bus, host) = (bus(), VirtualClock::at(Instant::from_nanos(77_000_000_000)));
+    let link = DirectLink::new(segment(DRIVES), bus.clone(), ROUND_TRIP);
+    let link = SlowSubDevices { link, host: host.clone(), spent: Duration::ZERO };
+    let configuration = CycleConfiguration { cycles: Some(200), ..CycleConfiguration::every(PERIOD) };
+    let (cycle, mut observer) =
+        cycle_in_bus_time(link, (host, bus), &supervised(DRIVES), Sway::new(DRIVES), configuration);
+    let ended = cycle.run(&StopHandle::new());
+    assert_eq!((ended.failure, ended.host_stalls), (None, Some(HostStalls::default())));
+    let records: Vec<_> = std::iter::from_fn(|| observer.next_record()).collect();
+    let late = |it: &&CycleRecord| it.end_ns > it.release_ns + PERIOD.as_nanos() as u64;
+    assert!(records.len() >= 200 && records.iter().filter(late).count() > 100);
+    assert_eq!(records.iter().find(|it| it.overrun), None);
 }
 
 /// Each cycle takes the host twenty periods from the second signal on.

@@ -17,9 +17,8 @@ use diagnose::disturbance::{
 };
 use ethercat::main_device::BringUpPhase;
 use ethercat_linux::link::{SIMULATED_SYSTEM_CALLS, SimulatedLink};
-use onbeat_control::controller::{Controller, CycleInfo};
+use onbeat_control::controller::{Controller, CycleInfo, Io};
 use onbeat_control::cycle::CycleConfiguration;
-use onbeat_control::signal::Io;
 use onbeat_control::stop::StopHandle;
 use rt::clock::{Clock, MonotonicClock};
 use rt::profile::{Granted, RealTimeProfile, Scheduling};

@@ -17,11 +17,12 @@ use ethercat::time::Instant;
 use ethercat::wire::{Command, Frame};
 use ethercat_linux::bring_up::Pump;
 use ethercat_linux::link::DirectLink;
-use motion::brake::BrakeTimes;
+use motion::PositionSense;
+use motion::brake::{BrakeConfiguration, BrakeTimes};
 use motion::homing::Homing;
 use motion::supervision::StopReason;
 use motion::{Radians, RadiansPerSecond, Seconds};
-use onbeat_control::axis::{AxisConfiguration, AxisError, BrakeConfiguration, PositionSense, check};
+use onbeat_control::axis::{AxisConfiguration, AxisError, check};
 use onbeat_control::controller::{AxisCommand, AxisReport};
 use rt::clock::VirtualClock;
 use simulator::application::servo::{ServoDescription, ServoDrive, default_mapping};
@@ -271,7 +272,7 @@ fn range(seen: &[Seen]) -> f64 {
     positions.clone().fold(f64::MIN, f64::max) - positions.fold(f64::MAX, f64::min)
 }
 
-// feature(axes): homing by the drive (CiA 402 mode 6), without a step afterwards; errors, time-outs, called off
+// feature(axes): homing by the drive (CiA 402 mode 6), without a step afterwards; errors, time-outs, cancelled
 #[test]
 fn axis_is_homed_by_its_drive_without_a_step() {
     // Where the shaft passes its mark, and which way it turns to it.
@@ -335,7 +336,7 @@ fn controller_sets_velocity_and_torque_after_homing() {
     }
 }
 
-// feature(axes): homing by the drive (CiA 402 mode 6), without a step afterwards; errors, time-outs, called off
+// feature(axes): homing by the drive (CiA 402 mode 6), without a step afterwards; errors, time-outs, cancelled
 #[test]
 fn homing_error_stops_the_axis_until_a_reset() {
     // The switch is on the way to the index pulse.
@@ -360,7 +361,7 @@ fn homing_error_stops_the_axis_until_a_reset() {
     assert!(last.position() < seen[3_490].position() - 0.3, "it can be moved off the switch: {last:?}");
 }
 
-// feature(axes): homing by the drive (CiA 402 mode 6), without a step afterwards; errors, time-outs, called off
+// feature(axes): homing by the drive (CiA 402 mode 6), without a step afterwards; errors, time-outs, cancelled
 #[test]
 fn a_drive_that_never_finds_its_home_is_stopped_after_its_time() {
     // There is no switch.
@@ -375,7 +376,7 @@ fn a_drive_that_never_finds_its_home_is_stopped_after_its_time() {
     assert!(range(rest) < 0.01);
 }
 
-// feature(axes): homing by the drive (CiA 402 mode 6), without a step afterwards; errors, time-outs, called off
+// feature(axes): homing by the drive (CiA 402 mode 6), without a step afterwards; errors, time-outs, cancelled
 #[test]
 fn disabled_homing_can_be_repeated() {
     let seen = Case { cycles: 6_000, ..Case::of(34) }.run(|cycle, _, command| {
@@ -396,7 +397,7 @@ fn disabled_homing_can_be_repeated() {
 }
 
 /// The index pulse is a turn away from where the first homing left the axis.
-// feature(axes): homing by the drive (CiA 402 mode 6), without a step afterwards; errors, time-outs, called off
+// feature(axes): homing by the drive (CiA 402 mode 6), without a step afterwards; errors, time-outs, cancelled
 #[test]
 fn axis_is_not_homed_during_and_after_interrupted_homing() {
     let seen = Case { cycles: 6_000, ..Case::of(34) }.run(|cycle, _, command| {

@@ -17,10 +17,10 @@ use ipc::state::{self, Clamped, Limit, State};
 use motion::base::{Pose, Twist};
 use motion::{AxisPhase, Metres, MetresPerSecond, Radians, RadiansPerSecond};
 use onbeat_control::axis::AxisConfiguration;
-use onbeat_control::controller::{AxisReport, Controller, ControllerOutput, CycleInfo, Freshness};
+use onbeat_control::controller::{AxisReport, Controller, ControllerOutput, CycleInfo, Freshness, Io};
 use onbeat_control::cycle::{CycleConfiguration, FrameOrder};
 use onbeat_control::external::{ControllerProcess, External, ExternalAxis, ProcessError, Settings};
-use onbeat_control::signal::{Counters, Input, Io, Output, SignalError, Signals};
+use onbeat_control::signal::{Counters, Input, Output, SignalError, Signals};
 use onbeat_control::stop::StopHandle;
 use rt::clock::{Clock, MonotonicClock, VirtualClock};
 use simulator::application::Signal as Level;
@@ -291,7 +291,7 @@ fn play(order: FrameOrder, outside: bool) -> Vec<Seen> {
     told.try_iter().collect()
 }
 
-// feature(ipc): `onbeat::external::run`: a `Controller` in a process of its own sees and does the same as in the cycle's thread
+// feature(ipc): `onbeat::external::run`: a `Controller` in a separate process gets the same inputs and sends the same set-points as in the cycle's thread
 #[test]
 fn controller_behaves_the_same_in_a_separate_process() {
     for order in [FrameOrder::ReplyOfLastCycle, FrameOrder::WaitForReply] {
@@ -338,7 +338,7 @@ impl Controller for Finds {
     }
 }
 
-// feature(ipc): `onbeat::external::run`: a `Controller` in a process of its own sees and does the same as in the cycle's thread
+// feature(ipc): `onbeat::external::run`: a `Controller` in a separate process gets the same inputs and sends the same set-points as in the cycle's thread
 #[test]
 fn wrong_names_and_types_are_refused_as_in_the_cycles_thread() {
     let cases: [Find; 6] = [

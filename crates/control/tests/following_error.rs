@@ -19,10 +19,9 @@ use ethercat_linux::link::DirectLink;
 use motion::supervision::{FollowingErrorLimit, StopReason};
 use motion::{AxisScale, NewtonMetres, Radians, Seconds};
 use onbeat_control::axis::AxisConfiguration;
-use onbeat_control::controller::{AxisCommand, AxisReport, Controller, CycleInfo};
+use onbeat_control::controller::{AxisCommand, AxisReport, Controller, CycleInfo, Io};
 use onbeat_control::cycle::CycleConfiguration;
 use onbeat_control::observer::Happening;
-use onbeat_control::signal::Io;
 use onbeat_control::stop::StopHandle;
 use rt::clock::VirtualClock;
 use simulator::application::servo::{ServoDescription, ServoDrive, default_mapping};
@@ -119,7 +118,7 @@ fn stopped(seen: &[(u64, AxisReport)]) -> Option<u64> {
 }
 
 /// An axis at the right position, with a drive that counts a following error.
-// feature(axes): the drive's own following error (0x60F4) counts beside the computed one: the larger stops the axis
+// feature(axes): the drive's own following error (0x60F4) and the computed one: the larger stops the axis
 #[test]
 fn following_error_beyond_the_window_stops_the_axis() {
     for (gear_ratio, shown) in [(1.0, 0.25), (1.0, -0.25), (5.0, 0.25), (-0.5, 0.25)] {

@@ -11,15 +11,12 @@ use ethercat::cia402::{Request, State};
 use ethercat::pdo::PdoEntry;
 use ethercat::sii::Identity;
 use ethercat_linux::link::SimulatedLink;
-use motion::brake::BrakeTimes;
+use motion::brake::{BrakeConfiguration, BrakeTimes};
 use motion::homing::Homing;
 use motion::{AxisPhase, Radians, Seconds};
-use onbeat_control::axis::{
-    AxisConfiguration, BrakeConfiguration, BrakeFeedback, DigitalOutput, FeedbackInput,
-};
-use onbeat_control::controller::{Controller, CycleInfo};
+use onbeat_control::axis::{AxisConfiguration, BrakeFeedback, DigitalOutput, FeedbackInput};
+use onbeat_control::controller::{Controller, CycleInfo, Io};
 use onbeat_control::cycle::CycleConfiguration;
-use onbeat_control::signal::Io;
 use onbeat_control::stop::StopHandle;
 use rt::clock::MonotonicClock;
 use simulator::application::digital::{DigitalInputs, DigitalOutputs, Wires};
@@ -121,7 +118,7 @@ fn run(leaks: bool) -> (u64, u64) {
 }
 
 /// One test, so that nothing else runs at the same time.
-// feature(axes): homing by the drive (CiA 402 mode 6), without a step afterwards; errors, time-outs, called off
+// feature(axes): homing by the drive (CiA 402 mode 6), without a step afterwards; errors, time-outs, cancelled
 #[test]
 fn homing_and_a_brake_on_an_output_neither_allocate_nor_free() {
     let (calls, homed) = run(false);

@@ -15,11 +15,10 @@ use ipc::words::why_stopped;
 use motion::supervision::StopReason;
 use motion::{AxisPhase, Radians};
 use onbeat_control::bus::{PartNames, sentence};
-use onbeat_control::controller::{AxisReport, Controller, CycleInfo};
+use onbeat_control::controller::{AxisReport, Controller, CycleInfo, Io};
 use onbeat_control::cycle::CycleConfiguration;
 use onbeat_control::interlock::check;
 use onbeat_control::observer::Happening;
-use onbeat_control::signal::Io;
 use onbeat_control::stop::StopHandle;
 use rt::clock::VirtualClock;
 use simulator::application::digital::{DigitalInputs, Wires};
@@ -93,6 +92,8 @@ struct Ran {
     why: Vec<Option<String>>,
     /// Sentences of the events of stopped axes.
     stops: Vec<String>,
+    /// Rows for a recording.
+    rows: usize,
 }
 
 fn run_seen(name: &str, interlock: Interlock, cycles: u64, acts: &[(u64, Act)]) -> Ran {
@@ -128,6 +129,7 @@ fn run_all(name: &str, interlocks: &[Interlock], cycles: u64, acts: &[(u64, Act)
     let (mut cycle, mut observer) =
         cycle_of(Cuttable { direct, cuts }, clock, &supervised(2), steady, configuration);
     cycle.set_signals(vec![signal]).unwrap();
+    let mut samples = cycle.sample(vec![0]);
     let names = PartNames {
         sub_devices: vec!["x".to_owned(), "y".to_owned(), "inputs-1".to_owned()],
         axes: vec!["x".to_owned(), "y".to_owned()],
@@ -145,7 +147,15 @@ fn run_all(name: &str, interlocks: &[Interlock], cycles: u64, acts: &[(u64, Act)
             _ => {}
         }
     }
-    Ran { seen: seen.try_iter().collect(), allowed, why: why.try_iter().collect(), stops }
+    let rows = (0..10_000).filter(|&cycle| samples.go_to(cycle)).count();
+    Ran { seen: seen.try_iter().collect(), allowed, why: why.try_iter().collect(), stops, rows }
+}
+
+// feature(measure): `sample` of a cycle may come before its interlocks and its IPC
+#[test]
+fn interlocks_and_ipc_may_follow_the_request_for_samples() {
+    let ran = run_seen("sampled", interlock(InterlockKind::Stop), 100, &[]);
+    assert!(ran.rows >= 100, "{} rows", ran.rows);
 }
 
 struct Cuttable {

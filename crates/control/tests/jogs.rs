@@ -22,9 +22,10 @@ use motion::homing::Homing;
 use motion::supervision::{JogLimits, Limits, Settings};
 use motion::{NewtonMetres, Radians, RadiansPerSecond};
 use onbeat_control::axis::AxisConfiguration;
-use onbeat_control::controller::{AxisCommand, Controller, ControllerOutput, CycleInfo, ExternalCommand};
+use onbeat_control::controller::{
+    AxisCommand, Controller, ControllerOutput, CycleInfo, ExternalCommand, Io,
+};
 use onbeat_control::cycle::CycleConfiguration;
-use onbeat_control::signal::Io;
 use onbeat_control::stop::StopHandle;
 use onbeat_control::verdict::{Circumstances, Finding};
 use rt::clock::{Clock, VirtualClock};

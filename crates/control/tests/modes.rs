@@ -180,7 +180,7 @@ fn wander(mode: AxisMode, seed: u64) -> impl FnMut(u64, &AxisReport, &mut AxisCo
     }
 }
 
-// feature(axes): modes pp, pv, tq and ip: no axis is beyond its limits, whatever it is asked for and whatever frames are lost
+// feature(axes): modes pp, pv, tq and ip: no axis exceeds its limits, with any command and any lost frames
 #[test]
 fn profile_drives_keep_limits_despite_lost_frames() {
     let modes = [
@@ -251,7 +251,7 @@ fn a_destination_is_reached_along_the_profile_of_the_limits() {
     assert!(played.seen.iter().all(|(_, it, _)| it.state == Some(State::OperationEnabled)));
 }
 
-// feature(axes): pp, pv: of a drive that is heard no more the halt is asked for after two cycles, and no way of before goes on afterwards
+// feature(axes): pp, pv: a drive without replies gets a halt after two cycles, and does not resume its previous motion
 #[test]
 fn moving_profile_drive_is_halted_in_an_outage() {
     for mode in [AxisMode::ProfilePosition, AxisMode::ProfileVelocity] {
@@ -335,7 +335,7 @@ fn a_controller_changes_the_cyclic_mode_of_an_axis_that_moves() {
     }
 }
 
-// feature(axes): a profile mode is entered and left at rest only, and one that nothing was prepared for not at all
+// feature(axes): a profile mode is entered and left only at standstill; a mode that is not prepared is refused
 #[test]
 fn profile_mode_changes_only_at_standstill() {
     let step = 1.0 * PERIOD.as_secs_f64();

@@ -12,14 +12,13 @@ use ethercat::cia402::{CyclicMode, Request, State};
 use ethercat::sii::Identity;
 use ethercat::time::Instant;
 use ethercat_linux::link::DirectLink;
-use motion::brake::BrakeTimes;
+use motion::brake::{BrakeConfiguration, BrakeTimes};
 use motion::supervision::{AfterOutage, Outage, QuickStopStep, StopReason};
 use motion::{AxisPhase, RadiansPerSecond, Seconds};
-use onbeat_control::axis::{AxisConfiguration, BrakeConfiguration, DigitalOutput};
-use onbeat_control::controller::{AxisReport, Controller, CycleInfo};
+use onbeat_control::axis::{AxisConfiguration, DigitalOutput};
+use onbeat_control::controller::{AxisReport, Controller, CycleInfo, Io};
 use onbeat_control::cycle::CycleConfiguration;
 use onbeat_control::observer::Happening;
-use onbeat_control::signal::Io;
 use onbeat_control::stop::StopHandle;
 use onbeat_control::verdict::{AXIS, Circumstances, Finding};
 use rt::clock::VirtualClock;
@@ -372,7 +371,7 @@ fn drives_without_quick_stop_are_stopped_in_every_mode() {
     }
 }
 
-// feature(axes): a drive whose quick stop coasts (0x605A = 0) is stopped by set-points or a halt instead
+// feature(axes): a drive whose quick stop coasts (0x605A = 0) is stopped by set-points or a halt
 #[test]
 fn a_quick_stop_that_coasts_is_not_used() {
     for mode in CyclicMode::ALL {

@@ -17,10 +17,9 @@ use ethercat::time::Instant;
 use ethercat::wire::{Command, Frame};
 use ethercat_linux::bring_up::Pump;
 use ethercat_linux::link::{DirectEnd, Link, Redundant};
-use onbeat_control::controller::{Controller, CycleInfo};
+use onbeat_control::controller::{Controller, CycleInfo, Io};
 use onbeat_control::cycle::{Cycle, CycleConfiguration, FrameOrder};
 use onbeat_control::observer::Happening;
-use onbeat_control::signal::Io;
 use onbeat_control::stop::StopHandle;
 use proptest::prelude::*;
 use rt::clock::VirtualClock;
@@ -461,7 +460,7 @@ fn holds(ran: &Ran) {
     assert!(ran.furthest < 4_000, "{} ns between two clocks", ran.furthest);
 }
 
-// feature(redundancy): a ring broken and healed at every cable in operation: no cycle lost, axes go on, clocks held, place told
+// feature(redundancy): a ring broken and closed at every cable in operation: no cycle lost, axes continue, clocks agree, place reported
 #[test]
 fn ring_breaks_and_closes_without_a_lost_cycle() {
     for order in [FrameOrder::ReplyOfLastCycle, FrameOrder::WaitForReply] {
@@ -510,7 +509,7 @@ fn lost_copy_in_an_open_ring_keeps_the_reference_clock() {
     }
 }
 
-// feature(redundancy): a SubDevice without power in a ring costs nobody behind it a cycle, and comes back to Op
+// feature(redundancy): a SubDevice without power in a ring costs the SubDevices behind it no cycle, and returns to Op
 #[test]
 fn drive_without_power_opens_the_ring_and_comes_back() {
     let step = |cycle, what| Step { cycle, after: 0, what };
@@ -549,7 +548,7 @@ fn closed_ring_reports_nothing() {
     holds(&ran);
 }
 
-// feature(redundancy): a ring that is open at the start comes up from both ends, its place is told, and it is closed while axes move
+// feature(redundancy): a ring that is open at the start comes up from both ends, the gap is reported, and it is closed while axes move
 /// Each cable is broken before the bus comes up: all drives are found in the order of the ring,
 /// move, and lose no cycle when the cable is plugged.
 #[test]

@@ -14,10 +14,9 @@ use motion::homing::Homing;
 use motion::supervision::StopReason;
 use motion::{AxisPhase, Radians};
 use onbeat_control::axis::{AxisConfiguration, AxisError, check};
-use onbeat_control::controller::{AxisReport, Controller, CycleInfo};
+use onbeat_control::controller::{AxisReport, Controller, CycleInfo, Io};
 use onbeat_control::cycle::CycleConfiguration;
 use onbeat_control::observer::Happening;
-use onbeat_control::signal::Io;
 use onbeat_control::stop::StopHandle;
 use rt::clock::VirtualClock;
 use simulator::application::servo::{ServoDescription, ServoDrive, default_mapping_of};
@@ -163,7 +162,7 @@ fn moves(reports: &Seen, axis: usize) -> bool {
         && (report.feedback.velocity.0 - wanted).abs() < 0.2 * wanted.abs()
 }
 
-// feature(axes): several axes on one SubDevice, each with objects, supervision and error code of its own
+// feature(axes): several axes on one SubDevice, each with separate objects, supervision and error code
 #[test]
 fn both_axes_of_one_sub_device_go_their_own_ways() {
     let (seen, _) = run(&axes(), 1_000, &[]);
@@ -175,7 +174,7 @@ fn both_axes_of_one_sub_device_go_their_own_ways() {
     }
 }
 
-// feature(axes): several axes on one SubDevice, each with objects, supervision and error code of its own
+// feature(axes): several axes on one SubDevice, each with separate objects, supervision and error code
 #[test]
 fn fault_of_one_axis_leaves_the_other_moving() {
     let acts = [(300, Act::Fault(1, 0x2310)), (600, Act::Reset(1))];
@@ -203,7 +202,7 @@ fn faults(told: &[Happening]) -> Vec<(usize, usize, u16)> {
     faults
 }
 
-// feature(axes): several axes on one SubDevice, each with objects, supervision and error code of its own
+// feature(axes): several axes on one SubDevice, each with separate objects, supervision and error code
 #[test]
 fn two_faults_at_once_or_one_by_one_have_their_own_error_codes() {
     for second in [300, 500] {

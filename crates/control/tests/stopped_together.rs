@@ -13,10 +13,9 @@ use ethercat_linux::link::DirectLink;
 use motion::supervision::{AfterOutage, StopReason};
 use motion::{AxisPhase, Radians, RadiansPerSecond};
 use onbeat_control::axis::{AxisConfiguration, AxisError};
-use onbeat_control::controller::{AxisReport, Controller, CycleInfo};
+use onbeat_control::controller::{AxisReport, Controller, CycleInfo, Io};
 use onbeat_control::cycle::CycleConfiguration;
 use onbeat_control::observer::{Cause, Happening};
-use onbeat_control::signal::Io;
 use onbeat_control::stop::StopHandle;
 use onbeat_control::verdict::{Circumstances, Finding};
 use rt::clock::VirtualClock;
@@ -273,7 +272,7 @@ fn supervision_stop_includes_only_the_named_axes() {
     assert!([ALONE, X].iter().all(|&axis| ran.seen[200..].iter().all(|it| moves(&it[axis]))));
 }
 
-// feature(axes): an axis stopped with another is let go once that one is, and somebody has reset it, before or after
+// feature(axes): an axis stopped with another is released after both have been reset, in any order
 #[test]
 fn axis_stopped_with_another_is_released_after_both_resets() {
     let acts = [(300, Act::Fault(0)), (500, Act::Reset(ELBOW)), (700, Act::Reset(X)), (900, Act::Reset(Y))];
@@ -288,7 +287,7 @@ fn axis_stopped_with_another_is_released_after_both_resets() {
     assert!(ran.findings.is_empty(), "{:?}", ran.findings);
 }
 
-// feature(axes): `stops`: an axis whose SubDevice is lost takes others along from the cycle in which it stands
+// feature(axes): `stops`: an axis whose SubDevice is lost stops others from the cycle of its own stop
 #[test]
 fn lost_sub_device_stops_others_until_after_outage() {
     for after in [AfterOutage::Stay, AfterOutage::Resume] {

@@ -2,11 +2,11 @@
 use crate::support;
 
 use ethercat::cia402::{CyclicMode, Request, State};
-use motion::brake::BrakeTimes;
+use motion::brake::{BrakeConfiguration, BrakeTimes};
 use motion::homing::Homing;
 use motion::supervision::{FollowingErrorLimit, StopReason};
 use motion::{AxisPhase, Radians, RadiansPerSecond, Seconds};
-use onbeat_control::axis::{AxisConfiguration, BrakeConfiguration};
+use onbeat_control::axis::AxisConfiguration;
 use onbeat_control::controller::{AxisCommand, AxisReport};
 use support::scripted::{Scene, play};
 use support::{segment, supervised};
@@ -146,7 +146,7 @@ fn brake_opens_before_motion_and_holds_before_torque_off() {
     assert!((198..210).contains(&held), "the torque went {held} ms after it was asked to");
 }
 
-// feature(axes): steps and following errors stop an axis until somebody resets it
+// feature(axes): steps and following errors stop an axis until a reset
 #[test]
 fn step_stops_the_axis_until_a_reset() {
     let seen = run(
@@ -183,7 +183,7 @@ fn step_stops_the_axis_until_a_reset() {
     );
 }
 
-// feature(axes): steps and following errors stop an axis until somebody resets it
+// feature(axes): steps and following errors stop an axis until a reset
 #[test]
 fn an_axis_that_lags_is_stopped_by_its_drive() {
     // No drive follows this closely.

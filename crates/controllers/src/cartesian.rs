@@ -1,9 +1,8 @@
 //! Controller of an arm's tool: straight lines to poses.
 
 use control::controller::{
-    AxisReport, Controller, ControllerOutput, CycleInfo, ExternalCommand, Freshness,
+    AxisReport, Controller, ControllerOutput, CycleInfo, ExternalCommand, Freshness, Io,
 };
-use control::signal::Io;
 use ethercat::cia402::Request;
 use ipc::state::Refusal;
 use motion::kinematics::{Line, LineError, ToolPose};

@@ -1,7 +1,6 @@
 //! Controller that keeps every axis in place.
 
-use control::controller::{AxisCommand, AxisReport, Controller, CycleInfo};
-use control::signal::Io;
+use control::controller::{AxisCommand, AxisReport, Controller, CycleInfo, Io};
 use ethercat::cia402::Request;
 use motion::{AxisPhase, AxisSetpoint};
 

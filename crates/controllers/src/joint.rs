@@ -1,11 +1,10 @@
 //! Controllers of single axes by position, velocity or torque.
 
 use control::controller::{
-    AxisCommand, AxisTarget, Clamped, Controller, ControllerOutput, CycleInfo, ExternalCommand, Freshness,
+    AxisCommand, AxisTarget, Controller, ControllerOutput, CycleInfo, ExternalCommand, Freshness, Io,
 };
-use control::signal::Io;
 use ethercat::cia402::{CyclicMode, Request};
-use ipc::state::Limit;
+use ipc::state::{Clamped, Limit};
 use motion::online::{OnlineError, OnlineMotion, Synchronisation, Target};
 use motion::{AxisPhase, AxisSetpoint, NewtonMetres, Radians, RadiansPerSecond, TrajectoryPoint};
 
@@ -330,7 +329,7 @@ mod tests {
 
     use super::*;
 
-    // feature(axes): `joint_position` gives an axis in pp its destination, and halts it to bring it to rest
+    // feature(axes): `joint_position` gives an axis in pp its target, and stops it with a halt
     #[test]
     fn profile_mode_axis_gets_destinations_and_is_halted() {
         let settings = AxisSettings {

@@ -6,8 +6,8 @@
 //! ```
 //! use std::time::Duration;
 //!
-//! use control::controller::{AxisCommand, AxisReport, Controller, CycleInfo}; // onbeat-control
-//! use control::signal::{Io, Signals};
+//! use control::controller::{AxisCommand, AxisReport, Controller, CycleInfo, Io}; // onbeat-control
+//! use control::signal::Signals;
 //! use ethercat::cia402::Request; // onbeat-ethercat
 //! use ethercat::time::Instant;
 //! use motion::{AxisPhase, Radians}; // onbeat-motion

@@ -12,8 +12,7 @@
 
 mod program;
 
-use control::controller::{AxisReport, Controller, ControllerOutput, CycleInfo};
-use control::signal::Io;
+use control::controller::{AxisReport, Controller, ControllerOutput, CycleInfo, Io};
 use ethercat::cia402::Request;
 use ipc::message::trajectory::{Abort, Begin, Order, Outcome, Rejection, Report};
 use ipc::state::TrajectoryStatus;

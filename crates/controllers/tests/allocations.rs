@@ -7,9 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use control::controller::{
-    AxisCommand, AxisReport, AxisTarget, Controller, CycleInfo, ExternalCommand, Freshness,
+    AxisCommand, AxisReport, AxisTarget, Controller, CycleInfo, ExternalCommand, Freshness, Io,
 };
-use control::signal::Io;
 use control::signal::Signals;
 use ethercat::cia402::{CyclicMode, Request, State};
 use ethercat::time::Instant;
@@ -190,7 +189,7 @@ fn orders() -> Vec<(u64, Vec<u8>)> {
     messages
 }
 
-// feature(axes): no controller asks for memory once it is made
+// feature(axes): no controller allocates memory after it is made
 #[test]
 fn no_controller_asks_for_memory_once_it_is_made() {
     let cycle_now = Arc::new(AtomicU64::new(0));

@@ -3,13 +3,12 @@
 use crate::rig;
 
 use control::controller::{
-    AxisCommand, AxisReport, AxisTarget, Clamped, Controller, ControllerOutput, CycleInfo, ExternalCommand,
-    Freshness,
+    AxisCommand, AxisReport, AxisTarget, Controller, ControllerOutput, CycleInfo, ExternalCommand,
+    Freshness, Io,
 };
-use control::signal::Io;
 use control::signal::Signals;
 use ethercat::cia402::CyclicMode;
-use ipc::state::Limit;
+use ipc::state::{Clamped, Limit};
 use motion::base::Twist;
 use motion::kinematics::{DifferentialDrive, OmniBase};
 use motion::{
@@ -144,7 +143,7 @@ fn a_twist_that_is_no_number_is_none() {
     }
 }
 
-// feature(axes): trajectories and requests that something comes between: faults, deaf drives, limits, another homing
+// feature(axes): trajectories and requests that are interrupted: faults, drives that do not react, limits, another homing
 #[test]
 fn with_a_wheel_that_falls_out_the_others_come_to_rest_softly() {
     let mut base = differential(limits());

@@ -2,8 +2,7 @@
 //! twist they stop.
 use crate::rig;
 
-use control::controller::Freshness;
-use control::signal::Io;
+use control::controller::{Freshness, Io};
 use control::signal::Signals;
 use ethercat::cia402::CyclicMode;
 use motion::kinematics::{DifferentialDrive, OmniBase};

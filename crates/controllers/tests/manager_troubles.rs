@@ -2,8 +2,7 @@
 //! blocked or pushed, and a cycle that is being stopped.
 use crate::rig;
 
-use control::controller::{AxisReport, AxisTarget, Controller, CycleInfo, Freshness, InterlockCause};
-use control::signal::Io;
+use control::controller::{AxisReport, AxisTarget, Controller, CycleInfo, Freshness, InterlockCause, Io};
 use ethercat::cia402::{AxisMode, CyclicMode, ModeOfOperation, Request, State};
 use ipc::message::control::{Action, Refusal};
 use ipc::state::InputLevel;
@@ -59,7 +58,7 @@ fn a_robot_with_a_fault_is_not_enabled_and_says_so() {
     assert_eq!(bench.reply(enable), Some(Err(Refusal::Fault)));
 }
 
-// feature(axes): trajectories and requests that something comes between: faults, deaf drives, limits, another homing
+// feature(axes): trajectories and requests that are interrupted: faults, drives that do not react, limits, another homing
 #[test]
 fn a_drive_that_does_not_follow_is_not_waited_for_for_ever() {
     let mut bench = bench();
@@ -234,6 +233,50 @@ fn a_brake_that_contradicts_refuses_the_reset() {
     }
 }
 
+// feature(axes): a stop is accepted in an outage, and kept when the bus returns
+#[test]
+fn a_stop_in_an_outage_is_answered_and_kept() {
+    for what in [Action::Stop, Action::Disable, Action::Deactivate] {
+        let mut bench = bench();
+        target(&mut bench, 0, 2.0);
+        bench.run(200);
+        // Its last state is that of an enabled axis, in motion.
+        bench.troubles[0] = if what == Action::Disable { Trouble::Deaf } else { Trouble::Coasts(0.5) };
+        bench.run(10);
+        bench.reports[0].missed = 1_000;
+        let stop = bench.request(what);
+        bench.run(50);
+        assert_eq!(bench.reply(stop), None, "{what:?}: the outage may be short");
+        bench.run(950);
+        assert_eq!(bench.reply(stop), Some(Err(Refusal::NoProcessData)), "{what:?}");
+        let control = bench.manager.output().control;
+        match what {
+            Action::Disable => assert!(!control.enabled, "{what:?}"),
+            Action::Deactivate => assert_eq!(control.active, ipc::state::NO_CONTROLLER),
+            _ => assert!(control.enabled && control.active == 0),
+        }
+        if what != Action::Stop {
+            continue;
+        }
+        // An axis with process data that still moves is waited for.
+        bench.troubles[1] = Trouble::Coasts(0.5);
+        bench.run(10);
+        let stop = bench.request(Action::Stop);
+        bench.run(1_000);
+        assert_eq!(bench.reply(stop), None);
+        bench.troubles[1] = Trouble::None;
+        bench.run(20);
+        assert_eq!(bench.reply(stop), Some(Err(Refusal::NoProcessData)));
+        // The bus returns, and the command of before is still there.
+        bench.troubles[0] = Trouble::None;
+        bench.reports[0].missed = 0;
+        bench.run(20);
+        let before = bench.commands[0].setpoint.position;
+        bench.run(1_000);
+        assert_eq!(bench.commands[0].setpoint.position, before, "the stop is kept");
+    }
+}
+
 #[test]
 fn a_drive_that_holds_a_load_refuses_to_be_disabled() {
     let mut bench = bench();
@@ -387,7 +430,7 @@ fn odometry_sees_wheels_turned_from_outside() {
 }
 
 /// Repeatedly: a wheel that was homed before is homed again.
-// feature(axes): trajectories and requests that something comes between: faults, deaf drives, limits, another homing
+// feature(axes): trajectories and requests that are interrupted: faults, drives that do not react, limits, another homing
 #[test]
 fn homing_a_wheel_moves_its_position_and_not_the_base() {
     for active in [0, 1] {
@@ -443,7 +486,7 @@ fn drives_their_controller_disables_are_not_shown_as_requested() {
 
 /// One of two drives does not take the mode: both return to the modes of the previous controller,
 /// which continues, and moves nothing meanwhile.
-// feature(axes): a controller whose mode of operation a drive does not take is not switched to; its axes go back to the modes of the one before
+// feature(axes): a switch to a controller fails if a drive does not take its mode; the axes return to the previous modes
 #[test]
 fn a_mode_that_a_drive_does_not_take_ends_the_switch() {
     let own = Some(ModeOfOperation::CyclicSynchronousPosition);

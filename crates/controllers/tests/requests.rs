@@ -1,10 +1,10 @@
 //! Requests to a running cycle: enable, disable, switch, stop, home, reset.
 use crate::rig;
 
-use control::controller::{AxisTarget, Clamped, Freshness};
+use control::controller::{AxisTarget, Freshness};
 use ethercat::cia402::{AxisMode, CyclicMode, ModeOfOperation, State};
 use ipc::message::control::{Action, Refusal};
-use ipc::state::{Limit, NO_CONTROLLER};
+use ipc::state::{Clamped, Limit, NO_CONTROLLER};
 use motion::homing::Homing;
 use motion::supervision::StopReason;
 use motion::{AxisPhase, NewtonMetres, Radians, RadiansPerSecond};
@@ -88,7 +88,7 @@ fn positions_are_reached_and_bent_on_the_way_within_the_limits() {
     assert_eq!(log.cycles[1100].output.clamped, Some(Clamped { limit: Limit::Position, axis: Some(1) }));
 }
 
-// feature(axes): `joint_velocity` of CSP axes: by positions, to rest at a position limit
+// feature(axes): `joint_velocity` of CSP axes: by positions, stops at a position limit
 #[test]
 fn position_axis_follows_velocities_and_stops_at_its_limits() {
     let axes = [0, 1].map(|axis| (settings(axis), CyclicMode::Position));
@@ -244,7 +244,7 @@ fn command_held_through_a_stop_moves_nothing_until_changed() {
     assert!(log.hardest(0) <= rig::ACCELERATION * 1.01);
 }
 
-// feature(axes): deactivate: at rest with no controller, whatever is commanded, until one is switched to
+// feature(axes): deactivate: axes at standstill without a controller, with any command, until a switch
 #[test]
 fn without_a_controller_the_axes_are_held_whatever_is_commanded() {
     let mut ids = [0; 3];
@@ -431,7 +431,7 @@ fn one_thing_is_done_at_a_time_and_a_stop_comes_first() {
     });
 }
 
-// feature(axes): `mode` of a controller: its axes are brought to that mode of operation when it is switched to, profile modes among them, enabled and at rest
+// feature(axes): `mode` of a controller: a switch to it sets the mode of operation of its axes, also a profile mode, enabled and at standstill
 #[test]
 fn switched_controller_changes_mode_of_its_axes_without_a_jump() {
     use AxisMode::{

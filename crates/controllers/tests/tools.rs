@@ -180,7 +180,7 @@ fn stop_ends_on_the_line_and_old_command_is_not_repeated() {
     smooth(&bench, 0..6);
 }
 
-// feature(axes): `cartesian`: a drive that falls out brings the tool to rest on its line
+// feature(axes): `cartesian`: a drive that stops following stops the tool on its line
 #[test]
 fn while_a_drive_is_out_the_others_rest_until_a_target_after_it() {
     let mut bench = bent();

@@ -40,7 +40,7 @@ fn outcomes(log: &Log, id: u64) -> Vec<Outcome> {
     log.trajectory.iter().filter(|report| report.id == id).map(|report| report.outcome).collect()
 }
 
-// feature(axes): `joint_trajectory`: followed, taken over, called off, tolerances, refusals
+// feature(axes): `joint_trajectory`: followed, replaced, cancelled, tolerances, refusals
 #[test]
 fn a_trajectory_is_followed_through_its_points_and_succeeds() {
     let rows: [(f64, &[f64]); 4] = [
@@ -105,7 +105,7 @@ fn velocities_shape_the_path_and_axes_come_in_any_order() {
     assert!(log.hardest(0) < 40.0 && log.hardest(2) < 40.0, "{} {}", log.hardest(0), log.hardest(2));
 }
 
-// feature(axes): `joint_trajectory`: followed, taken over, called off, tolerances, refusals
+// feature(axes): `joint_trajectory`: followed, replaced, cancelled, tolerances, refusals
 #[test]
 fn another_trajectory_takes_over_without_a_step() {
     let mut since = None;
@@ -124,7 +124,7 @@ fn another_trajectory_takes_over_without_a_step() {
     assert!(log.fastest(0) > 1.4 && log.hardest(0) < 40.0, "{} {}", log.fastest(0), log.hardest(0));
 }
 
-// feature(axes): `joint_trajectory`: followed, taken over, called off, tolerances, refusals
+// feature(axes): `joint_trajectory`: followed, replaced, cancelled, tolerances, refusals
 #[test]
 fn cancelled_trajectory_stops_and_reports_at_standstill() {
     let mut canceled = None;
@@ -146,7 +146,7 @@ fn cancelled_trajectory_stops_and_reports_at_standstill() {
     assert!(log.hardest(0) <= rig::ACCELERATION * 1.01, "{}", log.hardest(0));
 }
 
-// feature(axes): `joint_trajectory`: followed, taken over, called off, tolerances, refusals
+// feature(axes): `joint_trajectory`: followed, replaced, cancelled, tolerances, refusals
 #[test]
 fn path_tolerance_violation_ends_trajectory_at_standstill() {
     let mut tight = begin(1, &[0, 1], 1);
@@ -192,7 +192,7 @@ fn a_trajectory_starts_at_the_instant_it_names() {
     assert_eq!(outcomes(&log, 1), [Outcome::Accepted, Outcome::Succeeded]);
 }
 
-// feature(axes): `joint_trajectory`: followed, taken over, called off, tolerances, refusals
+// feature(axes): `joint_trajectory`: followed, replaced, cancelled, tolerances, refusals
 #[test]
 fn what_cannot_be_followed_is_refused_and_moves_nothing() {
     type Spoil = fn(&mut Begin, &mut Vec<Point>, u64);

@@ -37,7 +37,7 @@ fn status(bench: &Bench) -> (u64, TrajectoryStatus) {
     (control.trajectory, control.trajectory_status)
 }
 
-// feature(axes): trajectories and requests that something comes between: faults, deaf drives, limits, another homing
+// feature(axes): trajectories and requests that are interrupted: faults, drives that do not react, limits, another homing
 #[test]
 fn axis_that_drops_out_ends_trajectory_and_stops_the_others() {
     for stopped in [false, true] {
@@ -93,7 +93,7 @@ fn start_out_of_reach_at_its_time_moves_nothing() {
     assert_eq!(place(&bench, 0), 2.9);
 }
 
-// feature(axes): trajectories and requests that something comes between: faults, deaf drives, limits, another homing
+// feature(axes): trajectories and requests that are interrupted: faults, drives that do not react, limits, another homing
 #[test]
 fn a_start_that_cannot_be_reached_leaves_alone_what_is_followed() {
     let mut bench = bench();

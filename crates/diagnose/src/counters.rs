@@ -9,8 +9,10 @@ use std::fs;
 
 use machine::task::{self, RunTimes};
 use record::Phase;
+use types::cause::Kind;
+use types::late::{Cause, Late};
 
-use crate::late::{Cause, Causes, CycleTimes, Kind, Late, phase_name};
+use crate::attribute::{Causes, CycleTimes, phase_name};
 
 /// Counters of the cycle's thread and CPU, sampled at each look.
 #[derive(Debug)]

@@ -6,11 +6,12 @@ use std::thread;
 use machine::cpus::Cpus;
 use record::CycleRecord;
 use rt::clock::now_ns;
+use types::cause::Kind;
+use types::late::LateCycle;
 
-use crate::attribute::{Evidence, attribute};
+use crate::attribute::{CycleTimes, Evidence, attribute};
 use crate::counters::Counters;
 use crate::explanation::{Explained, Explanation, MOST_LATE, Tally};
-use crate::late::{CycleTimes, Kind, LateCycle};
 use crate::recent::Recent;
 use crate::steal::{StealCounter, is_virtual};
 use crate::timeline::Timeline;
@@ -43,6 +44,8 @@ pub struct Explainer {
     /// Late cycles of the last look: by the next one, the events after their end have been
     /// recorded, too.
     pending: Vec<CycleTimes>,
+    /// Late cycles that the last look explained.
+    explained: Vec<LateCycle>,
     tally: Tally,
     recent: Recent,
     overwritten_cycles: u64,
@@ -108,6 +111,7 @@ impl Explainer {
             functions: Symbols::default(),
             previous: None,
             pending: Vec::new(),
+            explained: Vec::new(),
             tally: Tally::default(),
             overwritten_cycles: 0,
             throttled_cycles: 0,
@@ -147,6 +151,7 @@ impl Explainer {
     pub fn look(&mut self, records: &[CycleRecord]) -> Option<&LateCycle> {
         let worst = self.tally.worst().map(|it| it.late_ns);
         self.sample();
+        self.explained.clear();
         self.explain_pending();
         let thread = self.thread.unwrap_or_default();
         let mut seen = Vec::with_capacity(records.len());
@@ -167,6 +172,12 @@ impl Explainer {
         }
         self.recent.count(seen.into_iter());
         self.tally.worst().filter(|it| Some(it.late_ns) > worst)
+    }
+
+    /// All late cycles that the last look explained, oldest first.
+    #[must_use]
+    pub fn explained(&self) -> &[LateCycle] {
+        &self.explained
     }
 
     /// The newest late cycles that are explained, oldest first;
@@ -283,6 +294,7 @@ impl Explainer {
         if matches!(self.source, Source::Records(_)) {
             return;
         }
+        self.explained.push(late.clone());
         self.tally.take(Explained { late, cycle: *info, events }, has_trace);
     }
 

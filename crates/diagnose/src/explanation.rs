@@ -6,10 +6,11 @@ use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::fmt;
 
 use serde::Serialize;
-use types::late::{CauseTable, CauseTotal, ShortTime};
+use types::cause::Kind;
+use types::late::{CauseTable, CauseTotal, LateCycle, ShortTime};
 use types::number::grouped;
 
-use crate::late::{CycleTimes, Kind, LateCycle};
+use crate::attribute::CycleTimes;
 use crate::trace::TraceEvent;
 
 /// Explanation of a run's late cycles.
@@ -179,7 +180,7 @@ impl Totals {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::late::Kind;
+    use types::cause::Kind;
 
     #[test]
     fn an_explanation_sums_up_by_cause() {

@@ -6,7 +6,6 @@
 //! | [`explain`] | explanation of a run in progress |
 //! | [`explanation`] | its result: causes of all late cycles together, and the worst cycles |
 //! | [`trace`] | the kernel's trace: a flight recorder and its decoder |
-//! | [`late`] | a late cycle: its lateness, its causes, for people and programs |
 //! | [`timeline`] | activity of a CPU over time |
 //! | [`mod@attribute`] | causes from the events around a cycle: pure |
 //! | [`disturbance`] | watch of threads from outside: all but their work and their wait |
@@ -20,7 +19,6 @@ mod counters;
 pub mod disturbance;
 pub mod explain;
 pub mod explanation;
-pub mod late;
 pub mod perfetto;
 pub mod recent;
 mod steal;
@@ -28,8 +26,9 @@ mod sys;
 pub mod timeline;
 pub mod trace;
 
-pub use attribute::{Evidence, attribute};
+pub use attribute::{CycleTimes, Evidence, attribute};
 pub use explain::{Explainer, Settings};
 pub use explanation::Explanation;
-pub use late::{Cause, CycleTimes, Kind, Late, LateCycle};
 pub use recent::Recent;
+pub use types::cause::Kind;
+pub use types::late::{Cause, Late, LateCycle};

@@ -7,8 +7,8 @@
 
 use serde_json::{Value, json};
 
+use crate::attribute::phase_name;
 use crate::explanation::Explained;
-use crate::late::phase_name;
 use crate::timeline::{Doing, Slice, Timeline};
 
 /// Track of the cycle.

@@ -4,10 +4,9 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use types::late::{LateReport, LateSpan};
+use types::late::{LateCycle, LateReport, LateSpan};
 
 use crate::explanation::Totals;
-use crate::late::LateCycle;
 
 /// Seconds that are kept.
 pub const KEPT_SECONDS: u64 = 600;
@@ -141,7 +140,8 @@ impl Kept {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::late::{Cause, Kind};
+    use types::cause::Kind;
+    use types::late::Cause;
 
     const US: u64 = 1_000;
 

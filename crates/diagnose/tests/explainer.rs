@@ -49,7 +49,7 @@ fn without_trace_counters_and_missing_means_are_reported() {
     assert!(explanation.to_string().contains("no tracefs here"));
 }
 
-// feature(explain): a cycle later than all before it is told as it happens
+// feature(explain): a cycle later than all before it is reported at once
 #[test]
 fn a_look_gives_the_cycle_that_is_later_than_all_before_it() {
     let mut explainer = Explainer::by_counters(SETTINGS, "not wanted".to_owned());
@@ -58,6 +58,23 @@ fn a_look_gives_the_cycle_that_is_later_than_all_before_it() {
         told.extend(explainer.look(&[record(cycle, cycle * 1_000 * US, late * US)]).map(|late| late.cycle));
     }
     assert_eq!(told, [1, 2, 6]);
+}
+
+// feature(explain): a recording has a mark for each late cycle, however many a look explains
+#[test]
+fn a_look_returns_all_late_cycles_that_it_explains() {
+    let mut explainer = Explainer::by_counters(SETTINGS, "not wanted".to_owned());
+    let late = |cycles: std::ops::Range<u64>| {
+        cycles.map(|cycle| record(cycle, cycle * 1_000 * US, 60 * US)).collect::<Vec<_>>()
+    };
+    explainer.look(&late(0..500));
+    assert!(explainer.explained().is_empty(), "the next look explains them");
+    explainer.look(&late(500..501));
+    assert!(explainer.explained().iter().map(|it| it.cycle).eq(0..500));
+    explainer.look(&[]);
+    assert!(explainer.explained().iter().map(|it| it.cycle).eq([500]));
+    explainer.look(&[]);
+    assert!(explainer.explained().is_empty());
 }
 
 #[test]

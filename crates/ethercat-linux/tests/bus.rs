@@ -365,7 +365,7 @@ impl<L: Link> Link for HeldUp<L> {
     }
 }
 
-// feature(bus): the counts of a run are those in Op
+// feature(bus): the counts of a run include only cycles in Op
 #[test]
 fn overruns_before_op_do_not_count_for_the_run() {
     let hold_up = Arc::new(AtomicBool::new(false));

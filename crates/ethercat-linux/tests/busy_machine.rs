@@ -123,7 +123,7 @@ impl Link for Slow {
 }
 
 /// The process that answers gets the CPU only every few cycles.
-// feature(main-device): cycles before Op is asked for wait for late replies
+// feature(main-device): cycles before the request for Op wait for late replies
 #[test]
 fn replies_of_several_cycles_delay_op() {
     let period = Duration::from_millis(1);

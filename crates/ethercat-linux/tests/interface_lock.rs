@@ -84,7 +84,7 @@ fn interfaces_with_one_number_in_two_namespaces_have_two_owners() {
 
 /// A process without an EtherCAT socket on an interface does not own it, even with the lock's name:
 /// only the owner's description is lost, not the lock.
-// feature(program): users without rights keep nobody from the bus
+// feature(program): users without rights cannot block the bus for others
 #[test]
 fn squatter_does_not_break_the_lock() {
     let Some(testbed) = testbed() else { return };
@@ -100,7 +100,7 @@ fn squatter_does_not_break_the_lock() {
     drop(squatter);
 }
 
-// feature(program): users without rights keep nobody from the bus
+// feature(program): users without rights cannot block the bus for others
 #[test]
 fn silent_squatter_delays_no_start() {
     let Some(testbed) = testbed() else { return };

@@ -107,7 +107,7 @@ fn listening_can_be_stopped() {
 
 proptest! {
     /// Every cycle that shows itself while the wire should be quiet is noticed, slow ones too.
-    // feature(program): another MainDevice is heard before the first frame; `--take-over`; told of in Op
+    // feature(program): another MainDevice is detected before the first frame; `--take-over`; reported in Op
     #[test]
     fn every_cycle_is_detected(period in 50_u64..240_000, first in 0_u64..50_000) {
         let (heard, took) = listen(&frame(PROCESSED), (0..).map(move |cycle| first + cycle * period), false);
@@ -117,7 +117,7 @@ proptest! {
     }
 
     /// Frames that a killed process left on the wire are no MainDevice, however many they are.
-    // feature(program): another MainDevice is heard before the first frame; `--take-over`; told of in Op
+    // feature(program): another MainDevice is detected before the first frame; `--take-over`; reported in Op
     #[test]
     fn frames_of_a_dead_process_do_not_count(count in 1_u64..300, over in 0_u64..49_000, first in 0_u64..40_000) {
         let left = (0..count).map(move |number| first + number * over / count);

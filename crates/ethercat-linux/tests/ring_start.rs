@@ -84,7 +84,7 @@ fn started(segment: Segment) -> Result<(Vec<u32>, Ring), Refusal> {
     start(first, second, clock)
 }
 
-// feature(redundancy): a start with the ring open at any cable, those at the interfaces included
+// feature(redundancy): a start with the ring open at any cable, also at the interfaces
 #[test]
 fn ring_comes_up_with_any_cable_unplugged_and_reports_it() {
     let all: Vec<u32> = (0..COUNT as u32).collect();
@@ -152,7 +152,7 @@ fn told(refusal: &Refusal) -> (Option<usize>, String) {
 
 /// A closed ring passes a SubDevice with swapped ports unprocessed, and places change with a break:
 /// the bus does not come up, so that no axes are exchanged by mistake.
-// feature(redundancy): IN and OUT swapped in a ring, open or closed: told with the SubDevice and its port
+// feature(redundancy): IN and OUT swapped in a ring, open or closed: reported with the SubDevice and its port
 #[test]
 fn swapped_ports_are_reported_for_every_break() {
     for swapped in 0..COUNT {

@@ -190,7 +190,7 @@ fn frames_that_are_not_ethercat_go_to_the_kernel_as_before() {
     assert_eq!(near.receive(&mut buffer, Duration::ZERO).unwrap(), None);
 }
 
-// feature(bus): AF_XDP: tells an interface that goes down or away as a packet socket does
+// feature(bus): AF_XDP: reports an interface that goes down or away as a packet socket does
 #[test]
 fn interface_down_is_reported_and_sends_nothing_old() {
     let Some(testbed) = testbed() else { return };
@@ -386,7 +386,7 @@ impl Segment for Mirror {
     fn advance(&mut self, _: BusInstant) {}
 }
 
-// feature(bus): AF_XDP: asks for no memory once it is open
+// feature(bus): AF_XDP: allocates no memory after it is open
 #[test]
 fn no_frame_allocates() {
     let Some(testbed) = testbed() else { return };

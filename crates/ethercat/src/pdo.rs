@@ -263,7 +263,7 @@ mod tests {
         assert_eq!(entry(0x607A_0020).mapping_value(), 0x607A_0020);
     }
 
-    // feature(signals): `[[signal]]` by channel or entry, with type, unit, scale, offset, range and what becomes of an output
+    // feature(signals): `[[signal]]` by channel or entry, with type, unit, scale, offset, range and the values of an output at a stop, a stale command and a return
     #[test]
     fn channels_are_bits_values_or_numbers() {
         let pdo = |index, values: &[u32]| Pdo {

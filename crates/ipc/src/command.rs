@@ -11,7 +11,6 @@ use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::atomic::AtomicU64;
 
-use rustix::time::{ClockId, clock_gettime};
 use types::units::{Metres, NewtonMetres, Radians, RadiansPerSecond};
 
 use crate::cell;
@@ -19,6 +18,7 @@ use crate::client::Line;
 use crate::region::{self, Kind, Region, RegionError, Written, magic};
 use crate::state::region::Rows;
 use crate::sys::mapping::Use;
+use crate::sys::now_ns;
 use crate::value;
 use lease::{Hearing, Leases};
 
@@ -244,12 +244,6 @@ pub enum SendError {
 }
 
 types::debug_is_sentence!(SendError);
-
-/// Current time of CLOCK_MONOTONIC, ns.
-pub(crate) fn now_ns() -> u64 {
-    let now = clock_gettime(ClockId::Monotonic);
-    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
-}
 
 /// Region of a holder's commands.
 pub(crate) const REGION: Kind = Kind { name: "onbeat-command", magic: magic(*b"CO"), version: 3, slots: 4 };

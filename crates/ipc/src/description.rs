@@ -73,7 +73,7 @@ impl InterlockDescription {
     /// The interlock for a sentence: `interlock "door" (inputs-1, channel 3)`.
     #[must_use]
     pub fn words(&self) -> String {
-        crate::words::interlock_input(&self.name, &self.sub_device, self.channel)
+        interlock_input(&self.name, &self.sub_device, self.channel)
     }
 }
 
@@ -135,6 +135,14 @@ pub struct BrakeInputDescription {
     pub channel: usize,
     /// True if the input is on while it is low.
     pub inverted: bool,
+}
+
+impl BrakeInputDescription {
+    /// The input for a sentence: `input "released" (inputs-2, channel 1)`.
+    #[must_use]
+    pub fn words(&self) -> String {
+        brake_input(&self.name, &self.sub_device, self.channel)
+    }
 }
 
 impl AxisDescription {
@@ -350,6 +358,19 @@ pub struct PortDescription {
     pub size: usize,
     /// Messages the buffer holds in each direction; 0 for a stream.
     pub depth: usize,
+}
+
+/// An interlock for a sentence, by its name and its input:
+/// `interlock "door" (inputs-1, channel 3)`.
+#[must_use]
+pub fn interlock_input(name: &str, sub_device: &str, channel: usize) -> String {
+    format!("interlock \"{name}\" ({sub_device}, channel {channel})")
+}
+
+/// An input of the feedback of a brake, for a sentence: `input "released" (inputs-2, channel 1)`.
+#[must_use]
+pub fn brake_input(name: &str, sub_device: &str, channel: usize) -> String {
+    format!("input \"{name}\" ({sub_device}, channel {channel})")
 }
 
 #[cfg(test)]

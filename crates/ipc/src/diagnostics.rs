@@ -17,9 +17,9 @@ use crate::sys::mapping::Use;
 
 pub use bus::{BusDiagnosis, MOST_TOLD, PortDiagnosis, SubDeviceDiagnosis};
 pub use document::{
-    Conditions, Diagnostics, DisturbanceCounts, LateCycles, SpreadNs, TaskDiagnostics, WatchDiagnostics,
+    Conditions, Diagnostics, DisturbanceCounts, LateCycles, TaskDiagnostics, WatchDiagnostics,
 };
-pub use figures::{BOUNDS, EventCounts, Figures, Histogram};
+pub use figures::{BOUNDS, EventCounts, Figures, Histogram, SpreadNs};
 pub use watched::Watched;
 
 /// Longest document, bytes.
@@ -91,6 +91,26 @@ impl Reader {
 }
 
 /// Region of diagnostics: the length in bytes, then the bytes, the first one lowest in its word.
-const REGION: Kind = Kind { name: "onbeat-diagnostics", magic: magic(*b"DI"), version: 1, slots: 4 };
+const REGION: Kind = Kind { name: "onbeat-diagnostics", magic: magic(*b"DI"), version: 2, slots: 4 };
 
 const WORDS: usize = 1 + LONGEST / size_of::<u64>();
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsFd;
+
+    use super::*;
+
+    // feature(ipc): a reader of diagnostics with other fields of late cycles is refused
+    #[test]
+    fn a_reader_of_version_1_is_refused_with_a_sentence() {
+        let (_writer, file) = Writer::make().unwrap();
+        let old = Kind { version: 1, ..REGION };
+        assert_eq!(
+            Region::open(old, file.as_fd(), Use::Load).unwrap_err().to_string(),
+            "the region `onbeat-diagnostics` has another layout version: expected 0x1, found 0x2; use \
+             programs of the same version of Onbeat on both sides"
+        );
+        assert!(Reader::open(file.as_fd()).is_ok());
+    }
+}

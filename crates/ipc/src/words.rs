@@ -3,11 +3,12 @@
 //!
 //! An unknown code gets a text, too: `code 9`.
 
+mod silence;
+
 use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
-use types::state::is_communication_error;
 use types::{ControllerKind, InterlockKind};
 
 use crate::description::{Description, InterlockDescription, Referencing};
@@ -17,6 +18,10 @@ use crate::state::{
     Axis, BringUpPhase, CommandState, DrivePhase, DriveState, InputLevel, Interlock, Limit, LockState,
     QuickStopStep, Refusal, State, StopReason, TrajectoryStatus,
 };
+
+pub use silence::{drive, silence, silent_for, stall};
+
+use silence::has_stalled;
 
 /// Text of a code.
 pub type Words = Cow<'static, str>;
@@ -83,13 +88,6 @@ pub fn stopped_with<'a>(axis: &Axis, description: &'a Description) -> Option<&'a
     description.axes.get(usize::from(axis.stopped_with?)).map(|it| it.name.as_str())
 }
 
-/// An interlock for a sentence, by its name and its input:
-/// `interlock "door" (inputs-1, channel 3)`.
-#[must_use]
-pub fn interlock_input(name: &str, sub_device: &str, channel: usize) -> String {
-    format!("interlock \"{name}\" ({sub_device}, channel {channel})")
-}
-
 /// The interlock that stopped an axis, or keeps it from being enabled, with the level of its input
 /// now: `interlock "door" (inputs-1, channel 3) is low`.
 #[must_use]
@@ -109,18 +107,12 @@ pub fn interlock_name<'a>(axis: &Axis, description: &'a Description) -> Option<&
     description.interlocks.get(usize::from(axis.interlock?)).map(|it| it.name.as_str())
 }
 
-/// An input of the feedback of a brake, for a sentence: `input "released" (inputs-2, channel 1)`.
-#[must_use]
-pub fn brake_input(name: &str, sub_device: &str, channel: usize) -> String {
-    format!("input \"{name}\" ({sub_device}, channel {channel})")
-}
-
 /// The input that shows the fault of an axis's brake, with its level then:
 /// `input "released" (inputs-2, channel 1) is low`.
 fn brake_input_of(axis: &Axis, description: &Description) -> Option<String> {
     let it = description.brake_inputs.get(usize::from(axis.brake_input?))?;
     let level = InputLevel::from_code(axis.brake_level)?;
-    Some(format!("{} {level}", brake_input(&it.name, &it.sub_device, it.channel)))
+    Some(format!("{} {level}", it.words()))
 }
 
 /// Remedy at a fault of a brake.
@@ -195,18 +187,9 @@ fn cause_of_stop(axis: &Axis, state: &State, description: &Description) -> Optio
         Some(StopReason::Outage) if has_stalled(axis) => {
             stall(axis.stalled, Duration::from_nanos(description.period_ns))
         }
+        Some(StopReason::Outage) => silence::outage(reason, axis, description),
         _ => reason.into_owned(),
     })
-}
-
-/// True if a stall of the host has stopped an axis, or has its drive in fault.
-fn has_stalled(axis: &Axis) -> bool {
-    axis.stalled > 0
-        && match StopReason::from_code(axis.stop) {
-            Some(StopReason::Outage) => true,
-            Some(StopReason::Fault) => is_communication_error(axis.error_code),
-            _ => false,
-        }
 }
 
 /// Remedy for an axis of this name that waits for something other than a fix.
@@ -237,7 +220,11 @@ pub fn hindrance(place: usize, state: &State, description: &Description) -> Opti
     let stop = StopReason::from_code(axis.stop);
     let waits =
         matches!(stop, None | Some(StopReason::Stale | StopReason::AwaitsStart | StopReason::NotHomed));
+    let silent = silent_for(axis, description).filter(|_| waits);
     let (why, remedy) = match (stop, why_stopped(axis, state, description)) {
+        _ if silent.is_some() => {
+            (silence(silent.unwrap_or_default()), silence::remedy(described, description, &reset))
+        }
         (Some(StopReason::Stale), _) if is_enabled => return None,
         _ if waits && is_faulted => in_fault(axis),
         _ if waits && axis.memory_error != 0 => (
@@ -280,15 +267,7 @@ pub fn hindrance(place: usize, state: &State, description: &Description) -> Opti
             (why, waits_for(reason, name).unwrap_or_default())
         }
         (Some(_), Some(why)) if has_stalled(axis) => (why, format!("type `{RESET}`")),
-        (Some(StopReason::Outage), Some(why)) => match described.sub_device {
-            None => (why, format!("correct that, {reset}")),
-            Some(at) => {
-                let name = description.sub_devices.get(at).map_or("", |it| it);
-                let remedy =
-                    format!("check the power of SubDevice {at} \"{name}\" and its cables, {reset}");
-                (why, remedy)
-            }
-        },
+        (Some(StopReason::Outage), Some(why)) => (why, silence::remedy(described, description, &reset)),
         (_, Some(why)) => (why, format!("correct that, {reset}")),
         _ if is_enabled => return None,
         _ => (format!("its drive is in {}", drive_state(axis.drive_state)), format!("type `{ENABLE}`")),
@@ -343,6 +322,9 @@ pub fn refused(
     description: &Description,
 ) -> String {
     use control::{Action, Refusal};
+    if refusal == Refusal::NoProcessData {
+        return silence::kept(refusal, state, description);
+    }
     let axes = match what {
         Action::Home(axis) => axis as usize..axis as usize + 1,
         _ => 0..description.axes.len(),
@@ -457,13 +439,6 @@ pub fn remedy_by(request: control::Action) -> Option<String> {
         _ => return None,
     };
     Some(format!("; type `{command}`"))
-}
-
-/// A stall of the host as the cause of a stop.
-#[must_use]
-pub fn stall(cycles: u32, period: Duration) -> String {
-    let lasted = types::time::span(period.saturating_mul(cycles));
-    format!("this computer stalled for {cycles} cycles, {lasted} (`onbeat doctor` says why)")
 }
 
 /// Text of the reason for a refusal ([`crate::state::CommandState::last_refusal`]); `None` if there

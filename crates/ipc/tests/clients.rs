@@ -89,7 +89,7 @@ fn state_commands_description_and_diagnostics_cross() {
     assert!(matches!(Client::open(&folder.socket("robot")), Err(AttachError::NoServer { .. })));
 }
 
-// feature(signals): who may force what
+// feature(signals): rights to force inputs and outputs
 #[test]
 fn force_needs_no_lease_and_may_be_refused() {
     let folder = Folder::new();

@@ -44,7 +44,7 @@ fn ask(path: &Path, request: &[u8]) -> (OwnedFd, Vec<u8>, Vec<OwnedFd>) {
     (line, reply, files.flatten().collect())
 }
 
-// feature(ipc): readers cannot write, nobody can cut a region short
+// feature(ipc): readers cannot write, no process can shorten a region
 #[test]
 fn clients_cannot_write_state_or_truncate_regions() {
     let folder = Folder::new();
@@ -140,7 +140,7 @@ fn invalid_request_is_answered_and_the_server_continues() {
     assert!(Client::open(&socket).unwrap().command().is_ok());
 }
 
-// feature(ipc): a crowd of strangers leaves room for who may command
+// feature(ipc): many clients without rights leave connections free for clients with the right to command
 #[test]
 fn too_many_clients_are_refused_with_a_reason() {
     let folder = Folder::new();
@@ -161,7 +161,7 @@ fn too_many_clients_are_refused_with_a_reason() {
 }
 
 /// Clients that may only read cannot lock out clients that may command.
-// feature(ipc): a crowd of strangers leaves room for who may command
+// feature(ipc): many clients without rights leave connections free for clients with the right to command
 // feature(ipc): limits for each user at the server
 #[test]
 fn many_readers_leave_space_for_commanding_clients() {
@@ -233,7 +233,7 @@ const ROLE: &str = "ONBEAT_TEST_ROLE";
 const SOCKET: &str = "ONBEAT_TEST_SOCKET";
 const NOBODY: u32 = 65_534;
 
-// feature(signals): who may force what
+// feature(signals): rights to force inputs and outputs
 // feature(ipc): permissions by user and group
 #[test]
 fn other_user_may_read_and_only_a_member_commands() {
@@ -288,7 +288,7 @@ fn as_another_user() {
 
 /// A forked child inherits the connection: the lease ends with the process that took it all the
 /// same.
-// feature(ipc): a lease ends with who took it, though a child has its connection
+// feature(ipc): a lease ends with its process, even if a child has the connection
 #[test]
 fn lease_ends_with_its_process_though_a_child_has_it() {
     let folder = Folder::new();

@@ -305,7 +305,7 @@ fn last_word(is_ordered: bool) {
     });
 }
 
-// feature(ipc): a former holder is heard no more, however fast it writes; its last command ages out
+// feature(ipc): commands of a former lease holder are ignored at any rate; its last command expires
 #[test]
 fn last_command_of_a_holder_precedes_the_next_holder() {
     last_word(true);
@@ -317,7 +317,7 @@ fn loom_finds_a_lost_last_command() {
     last_word(false);
 }
 
-// feature(ipc): a former holder is heard no more, however fast it writes; its last command ages out
+// feature(ipc): commands of a former lease holder are ignored at any rate; its last command expires
 #[test]
 fn former_holder_has_at_most_one_more_effect() {
     models().check(|| {

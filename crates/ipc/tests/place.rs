@@ -85,7 +85,7 @@ fn opening_an_ipc_removes_nothing_but_its_own_stale_socket() {
     }
 }
 
-// feature(ipc): who may only read the folder of the sockets keeps no cycle from its start or its end
+// feature(ipc): a user who may only read the folder of the sockets cannot block the start or end of a cycle
 #[test]
 fn foreign_folder_lock_does_not_block_open_and_close() {
     let folder = Folder::new();
@@ -146,7 +146,7 @@ impl Drop for Gone {
     }
 }
 
-// feature(ipc): a group commands the cycle of any user; folders of others are believed for their own user only
+// feature(ipc): a group commands the cycle of any user; the folder of another user counts for that user only
 #[test]
 fn only_the_group_enters_the_folder_and_commands() {
     if !rustix::process::geteuid().is_root() {
@@ -245,7 +245,7 @@ fn group_without_the_user_is_refused_with_a_remedy() {
 }
 
 /// Any user may make a folder below /tmp: it is trusted only for sockets of its own user.
-// feature(ipc): a group commands the cycle of any user; folders of others are believed for their own user only
+// feature(ipc): a group commands the cycle of any user; the folder of another user counts for that user only
 #[test]
 fn foreign_folders_are_trusted_for_their_owner_only() {
     if !rustix::process::geteuid().is_root() {

@@ -96,7 +96,7 @@ fn bound(path: &Path) -> OwnedFd {
     socket
 }
 
-// feature(ipc): clients of a text socket that send garbage or megabytes, read nothing or never close hold up nobody
+// feature(ipc): clients of a text socket that send garbage or megabytes, read nothing or never close delay no other client
 #[test]
 fn hostile_clients_block_no_other_client() {
     let folder = Folder::new();

@@ -50,7 +50,7 @@ fn online_motion_of_many_axes_together_allocates_nothing() {
     assert_eq!(made, 0);
 }
 
-// feature(axes): after an outage set-points begin at the axis, or a step towards it, and come to rest within velocity, acceleration, jerk and position limits
+// feature(axes): after an outage set-points begin at most one step from the axis, and stop within velocity, acceleration, jerk and position limits
 #[test]
 fn outage_and_long_return_do_not_allocate() {
     let limits = Limits {

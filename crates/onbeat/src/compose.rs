@@ -12,7 +12,7 @@ pub mod link;
 pub mod names;
 #[cfg(feature = "devices")]
 pub(crate) mod peripherals;
-mod rules;
+pub(crate) mod rules;
 pub mod segment;
 pub(crate) mod signals;
 pub mod sii_files;

@@ -10,6 +10,8 @@ use std::path::PathBuf;
 use control::axis::AxisError;
 use control::interlock::InterlockError;
 use control::signal::{SignalError, SignalsError};
+use control::status::Status;
+use control::verdict::Finding;
 #[cfg(feature = "devices")]
 use devices::StartError;
 use ethercat::main_device::{BusError, ConfigurationError};
@@ -23,7 +25,6 @@ pub use controller::ControllerError;
 pub use parts::{CaptureError, SharedMemoryError, SimulationError, UrdfError, UrdfFileError};
 pub use recording::{Incomplete, RecordingError};
 
-use crate::Summary;
 use crate::fault::ScriptErrors;
 use crate::fault::socket::ControlError;
 
@@ -133,10 +134,26 @@ pub enum Error {
         /// The panic's own words.
         message: String,
     },
-    /// Bus that failed before its first cycle in Op; the summary has its findings. Files that are
-    /// not complete follow, a line each.
+    /// Bus that failed before its first cycle in Op; its findings are with it. Files that are not
+    /// complete follow, a line each.
     #[error("the bus did not reach Op{}{}", reason(&.0.failure), incomplete(&.0.files))]
-    NotInOp(Box<Summary>),
+    NotInOp(Box<FailedStart>),
+}
+
+/// Results of a run that ended because the bus failed before its first cycle in Op.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct FailedStart {
+    /// Failure of the bus.
+    pub failure: Option<BusError>,
+    /// Findings; a run that did not reach Op has some.
+    pub findings: Vec<Finding>,
+    /// A sentence on each finding, in the same order: place, cause and remedy.
+    pub sentences: Vec<String>,
+    /// Axes, SubDevices and bus in the last cycle.
+    pub status: Status,
+    /// Recording and capture, if requested: a sentence on each, or the reason why it is incomplete.
+    pub files: Vec<Result<String, Error>>,
 }
 
 types::debug_is_sentence!(Error);

@@ -85,7 +85,7 @@
 //! });
 //! let robot = Robot::load("robot.toml")?.interface("enp3s0").profile(Profile::PMC);
 //! let summary = robot.stop(&stop).run(Mine)?;
-//! println!("{summary}"); // counts, worst lateness, a sentence on each finding
+//! println!("{summary}"); // counts, worst wakeup latency, a sentence on each finding
 //! let is_bus_failure = |it: &onbeat::Finding| matches!(it, onbeat::Finding::BusFailed { .. });
 //! let bus_failed = summary.findings.iter().any(is_bus_failure);
 //! # Ok::<(), onbeat::Error>(())
@@ -145,17 +145,17 @@ pub use ::robot::{FileError, Profile};
 pub use compose::link::SimulatedTime;
 pub use control::controller::{
     AxisCommand, AxisReport, AxisTarget, Controller, ControllerOutput, CycleInfo, ExternalCommand,
-    Freshness, IgnoredSetpoint,
+    Freshness, IgnoredSetpoint, Io,
 };
 pub use control::observer::{CycleEvent, Happening};
-pub use control::signal::{Input, Io, Output, SignalError, SignalState, SignalValue, Signals};
+pub use control::signal::{ForceEvent, Input, Output, SignalError, SignalState, SignalValue, Signals};
 pub use control::stop::StopHandle;
 pub use control::verdict::{Finding, KeptOff};
 #[cfg(feature = "diagnosis")]
 pub use diagnose::{LateCycle, disturbance::Detail};
 pub use error::{
-    CaptureError, ControllerError, Error, Incomplete, RecordingError, SharedMemoryError, SimulationError,
-    UrdfError, UrdfFileError,
+    CaptureError, ControllerError, Error, FailedStart, Incomplete, RecordingError, SharedMemoryError,
+    SimulationError, UrdfError, UrdfFileError,
 };
 pub use ethercat::cia402::{ProbeSource, ProbeTrigger, Request, TouchProbe};
 pub use ipc;
@@ -167,10 +167,10 @@ pub use record::recorder::{FlightRecorder, RecordingParts, Threshold, Trigger, T
 pub use record::{self, RunSummary};
 pub use reporter::{HeldBy, Notice, Phase, Progress, Reporter};
 pub use robot::{Control, Make, Parts, Robot};
-#[cfg(feature = "diagnosis")]
-pub use run::Diagnosis;
 #[cfg(feature = "recording")]
 pub use run::RecordedSignals;
 pub use run::SIMULATED;
+#[cfg(feature = "diagnosis")]
+pub use summary::Diagnosis;
 pub use summary::Summary;
 pub use types::Value;

@@ -226,6 +226,24 @@ impl Robot {
     }
 }
 
+/// With the feature `diagnosis`.
+#[cfg(feature = "diagnosis")]
+impl Robot {
+    /// Watches for disturbances of the cycle's thread and of the devices' tasks:
+    /// [`crate::Diagnosis::disturbances`].
+    pub fn watch(mut self, detail: diagnose::disturbance::Detail) -> Self {
+        self.settings.watch = Some(detail);
+        self
+    }
+
+    /// Explains cycles that are later than this, by the kernel's trace:
+    /// [`crate::Diagnosis::explanation`].
+    pub fn explain(mut self, late_above: Duration) -> Self {
+        self.settings.late_above = Some(late_above);
+        self
+    }
+}
+
 /// Control of the axes and signals of a run.
 #[non_exhaustive]
 pub enum Control<'a> {
@@ -270,7 +288,12 @@ pub(crate) struct Settings {
     /// State directory.
     pub(crate) state: Option<PathBuf>,
     pub(crate) recording: run::RecordingSettings,
-    pub(crate) diagnosis: run::DiagnosisSettings,
+    /// Detail in which the real-time threads are watched for disturbances; `None` if they are not.
+    #[cfg(feature = "diagnosis")]
+    pub(crate) watch: Option<diagnose::disturbance::Detail>,
+    /// Lateness above which cycles are explained; `None` without a request.
+    #[cfg(feature = "diagnosis")]
+    pub(crate) late_above: Option<Duration>,
 }
 
 impl Settings {

@@ -36,18 +36,21 @@ use std::thread::{self, Scope, ScopedJoinHandle};
 use control::controller::Controller;
 use control::cycle::{Cycle, Ended};
 use control::stop::StopHandle;
+use control::verdict::Circumstances;
 use ethercat::al::AlState;
 use ethercat::main_device::{Configuration, MainDevice};
 use ipc::controller::ControllerCounters;
 use record::{RunConditions, RunSummary};
-use robot::{OverrunPolicy, RobotConfig};
+use robot::{AfterOutage, OverrunPolicy, RobotConfig};
 use rt::clock::BusClock;
 use rt::profile::{Granted, Grants, RealTimeProfile};
 use rustix::process::{Resource, getrlimit};
 
+use crate::compose::findings::FindingWords;
 use crate::compose::link::RobotLink;
 use crate::compose::names::part_names;
 use crate::compose::{configuration, link};
+use crate::error::FailedStart;
 use crate::fault::FaultReports;
 use crate::robot::{Parts, Settings};
 use crate::{Control, Error, Notice, Reporter, Robot, Summary};
@@ -62,9 +65,6 @@ use tasks::Tasks;
 use watch::{Load, Measured, Watch};
 
 pub use conditions::SIMULATED;
-#[cfg(feature = "diagnosis")]
-pub use diagnosis::Diagnosis;
-pub(crate) use diagnosis::DiagnosisSettings;
 pub(crate) use name::{Name, name};
 #[cfg(feature = "recording")]
 pub use recorder::RecordedSignals;
@@ -156,7 +156,7 @@ impl Settings {
         let file = self.recording.create(reporter)?;
         let prepared = self.prepare(robot, control, main_device, (link, clock, name), file, reporter)?;
         let ran = self.run_cycle(robot, prepared, nics, faults, reporter)?;
-        Summary::of(ran, robot, &self.stop)
+        ran.summary(robot, &self.stop)
     }
 
     /// Runs the cycle on a separate thread, and watches it until its end.
@@ -233,15 +233,60 @@ impl Settings {
 }
 
 /// A run that has ended.
-pub(crate) struct Ran {
-    pub(crate) measured: Measured,
-    pub(crate) conditions: RunConditions,
-    pub(crate) granted: Grants,
+struct Ran {
+    measured: Measured,
+    conditions: RunConditions,
+    granted: Grants,
     /// The recording, if requested: a sentence on it, or the reason why it is incomplete.
-    pub(crate) recorded: Option<Result<String, Error>>,
+    recorded: Option<Result<String, Error>>,
     /// Answers of the controller process, if there was to be one.
-    pub(crate) external: Option<ControllerCounters>,
-    pub(crate) ended: Ended<RobotLink>,
+    external: Option<ControllerCounters>,
+    ended: Ended<RobotLink>,
+}
+
+impl Ran {
+    /// Gathers the results. What was measured is there, even if the bus failed or a file is not
+    /// whole.
+    fn summary(self, robot: &RobotConfig, stop: &StopHandle) -> Result<Summary, Error> {
+        let Ran { measured, conditions, granted, recorded, external, ended } = self;
+        let findings = ended.findings(Circumstances {
+            period: robot.cycle.period,
+            hurried: stop.is_hurried(),
+            resumes: robot.cycle.after_outage == AfterOutage::Resume,
+        });
+        let words = FindingWords { robot, status: &ended.before_stop, link_trouble: None };
+        let sentences = findings.iter().map(|finding| words.sentence(finding)).collect();
+        let captured = ended.link.finish().transpose();
+        let summary = Summary {
+            timing: measured.summary,
+            conditions,
+            granted,
+            findings,
+            sentences,
+            axis_names: robot.axes.iter().map(|axis| axis.name.clone()).collect(),
+            sync_phases: (0..ended.before_stop.sub_devices.len())
+                .map(|position| ended.main_device.sync_phases(position))
+                .collect(),
+            status: ended.before_stop,
+            signals: ended.signals,
+            signal_counters: ended.signal_counters,
+            failure: ended.failure,
+            overruns: ended.overruns,
+            host_stalls: ended.host_stalls,
+            stopped_by_overrun: ended.stopped_by_overrun,
+            controller: external,
+            tasks: measured.tasks,
+            #[cfg(feature = "diagnosis")]
+            diagnosis: measured.diagnosis,
+            files: captured.into_iter().chain(recorded).collect(),
+        };
+        if summary.failure.is_some() && summary.cycles() == 0 {
+            let Summary { failure, findings, sentences, status, files, .. } = summary;
+            let failed = FailedStart { failure, findings, sentences, status, files };
+            return Err(Error::NotInOp(Box::new(failed)));
+        }
+        Ok(summary)
+    }
 }
 
 /// Asks for a stop when it goes out of scope.

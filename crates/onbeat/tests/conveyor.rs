@@ -73,7 +73,7 @@ fn await_cycles(running: &mut Child) {
     }
 }
 
-// feature(library): the examples go on where their input is at its end, and stop in order at Enter
+// feature(library): the examples continue at the end of their input, and stop in order at Enter
 #[test]
 fn program_runs_without_input_and_stops_at_enter() {
     let mut running = program().stdin(Stdio::null()).spawn().unwrap();
@@ -172,7 +172,7 @@ fn undisturbed() -> (Vec<(u64, AxisReport)>, Summary) {
     panic!("the machine stands still all the time");
 }
 
-// feature(signals): a machine with one axis: its stop input brings the belt to rest, then disables it
+// feature(signals): a machine with one axis: its stop input stops the belt, then disables it
 #[test]
 fn stop_input_stops_and_disables_the_belt_until_a_reset() {
     let (all, summary) = undisturbed();

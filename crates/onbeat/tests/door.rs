@@ -47,7 +47,7 @@ impl Controller for Visitor {
     }
 }
 
-// feature(library): a robot with a controller of one's own, or its file's controllers, wrapped
+// feature(library): a robot with a custom controller, or with wrapped controllers of its file
 #[test]
 fn the_spindle_turns_while_the_door_is_closed() {
     let example = include_str!("../examples/door.rs");

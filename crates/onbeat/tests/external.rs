@@ -68,7 +68,7 @@ fn nod(client: &Client) -> own_controller::Nod {
     own_controller::Nod(vec![None; client.description().axes.len()])
 }
 
-// feature(ipc): `onbeat::external::run`: a `Controller` in a process of its own; asked to stop, it rests, disables and goes
+// feature(ipc): `onbeat::external::run`: a `Controller` in a separate process; on a stop it stops the axes, disables them and ends
 #[test]
 fn example_nods_and_on_stop_disables_and_leaves() {
     let example = include_str!("../examples/external_controller.rs");
@@ -105,7 +105,7 @@ fn example_nods_and_on_stop_disables_and_leaves() {
     assert!(summary.axis("axis-1").unwrap().was_enabled, "{summary}");
 }
 
-// feature(ipc): `onbeat::external::run`: a `Controller` in a process of its own; asked to stop, it rests, disables and goes
+// feature(ipc): `onbeat::external::run`: a `Controller` in a separate process; on a stop it stops the axes, disables them and ends
 #[test]
 fn hurried_process_releases_the_role_at_once() {
     let cycle = Cycle::start("hurries");
@@ -120,7 +120,7 @@ fn hurried_process_releases_the_role_at_once() {
     cycle.finish();
 }
 
-// feature(axes): a controller that sets a position of an axis in csv or cst, or any other number that the mode does not take, is told by an event and in the report
+// feature(axes): a set-point of a kind that the mode of the axis does not take is reported by an event and in the axis report
 #[test]
 fn wrong_setpoint_of_a_process_is_reported_in_the_cycle() {
     let cycle = Cycle::start("positions");
@@ -146,7 +146,7 @@ impl Controller for Misspelt {
     }
 }
 
-// feature(ipc): `onbeat::external::run`: a `Controller` in a process of its own sees and does the same as in the cycle's thread
+// feature(ipc): `onbeat::external::run`: a `Controller` in a separate process gets the same inputs and sends the same set-points as in the cycle's thread
 #[test]
 fn misspelt_signal_fails_the_start_with_suggestions() {
     let cycle = Cycle::start("misspelt");

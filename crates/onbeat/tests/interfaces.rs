@@ -39,7 +39,7 @@ fn ran(run: Result<Summary, Error>) -> u64 {
     summary.cycles()
 }
 
-// feature(library): runs beside each other, simulated and on interfaces of their own
+// feature(library): concurrent runs, simulated and on separate interfaces
 #[test]
 fn runs_on_two_interfaces_are_concurrent() {
     let testbeds = match (Testbed::new(), Testbed::new()) {

@@ -18,7 +18,7 @@ fn six_axis() -> Robot {
     Robot::load(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/six-axis.toml")).unwrap()
 }
 
-// feature(library): a robot with a controller of one's own, or its file's controllers, wrapped
+// feature(library): a robot with a custom controller, or with wrapped controllers of its file
 #[test]
 fn the_example_nods_without_a_working_counter_error() {
     let example = include_str!("../examples/own_controller.rs");
@@ -63,7 +63,7 @@ fn a_controller_gets_the_ports_of_the_ipc_once() {
     assert!(cycles.load(Ordering::Relaxed) >= 1_200);
 }
 
-// feature(library): a robot with a controller of one's own, or its file's controllers, wrapped
+// feature(library): a robot with a custom controller, or with wrapped controllers of its file
 #[test]
 fn the_controllers_of_the_robot_file_can_be_wrapped() {
     struct Wrapped<C>(C);
@@ -88,7 +88,7 @@ impl Reporter for Events {
     }
 }
 
-// feature(axes): a controller that sets a position of an axis in csv or cst, or any other number that the mode does not take, is told by an event and in the report
+// feature(axes): a set-point of a kind that the mode of the axis does not take is reported by an event and in the axis report
 #[test]
 fn wrong_setpoint_for_the_mode_is_reported() {
     let ignored = |control: Control<'_>| {

@@ -74,7 +74,7 @@ fn a_run() {
 #[ignore = "started by a_run_prints_nothing"]
 fn nothing() {}
 
-// feature(library): a controller's panic is told by another thread: neither standard error nor a backtrace holds up its axes
+// feature(library): another thread reports a controller's panic: neither standard error nor a backtrace delays its axes
 #[test]
 fn a_controller_that_panics_is_not_held_up_by_standard_error() {
     let (_never_read, write) = std::io::pipe().unwrap();

@@ -80,7 +80,7 @@ fn a_handle_that_has_not_asked_serves_the_next_run_too() {
     assert_eq!(robot.run(Still).unwrap().cycles(), 100);
 }
 
-// feature(library): runs beside each other, simulated and on interfaces of their own
+// feature(library): concurrent runs, simulated and on separate interfaces
 #[test]
 fn concurrent_runs_end_by_their_own_handles() {
     let (long, short) = (StopHandle::new(), StopHandle::new());
@@ -158,7 +158,9 @@ fn a_bus_that_does_not_come_to_op_says_why() {
     let wire = onbeat::compose::link::Wire { script: Some(script.clone()), ..Default::default() };
     let error = six_axis().wire(wire).cycles(10).run(Still).unwrap_err();
     drop(std::fs::remove_file(script));
-    assert!(matches!(error, Error::NotInOp(_)), "{error:?}");
+    let Error::NotInOp(failed) = &error else { panic!("{error:?}") };
+    assert!(!failed.findings.is_empty() && failed.failure.is_some(), "{failed:?}");
+    assert_eq!(failed.findings.len(), failed.sentences.len());
     let sentence = "the bus did not reach Op: SubDevice 2 \"drive-3\" refuses Op and stays in SafeOp";
     assert!(format!("{error:?}").starts_with(sentence), "{error}");
 }
@@ -201,7 +203,7 @@ fn requested_files_are_in_the_summary() {
 }
 
 // feature(library): results and notices as values
-// feature(library): the summary of a run has the worst lateness, and a sentence on each finding
+// feature(library): the summary of a run has the worst wakeup latency, and a sentence on each finding
 #[test]
 fn a_run_that_did_not_go_as_it_should_has_findings() {
     struct Enables;
@@ -232,7 +234,10 @@ fn a_run_that_did_not_go_as_it_should_has_findings() {
     let sentence = "axis \"axis-2\" was not enabled: ";
     assert!(summary.sentences.iter().any(|it| it.starts_with(sentence)), "{summary}");
     let text = summary.to_string();
-    assert!(text.starts_with("300 cycles, worst lateness ") && text.contains(" ms in cycle "), "{text}");
+    assert!(
+        text.starts_with("300 cycles, worst wakeup latency ") && text.contains(" ms in cycle "),
+        "{text}"
+    );
     assert_eq!(text.lines().count(), 1 + summary.findings.len(), "{text}");
     assert!(text.contains(&format!("\n{sentence}")), "{text}");
     assert!(!summary.axis("axis-2").unwrap().was_enabled && summary.axis("axis-1").unwrap().was_enabled);

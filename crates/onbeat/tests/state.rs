@@ -120,7 +120,7 @@ fn is_unreferenced(summary: &Summary) -> bool {
     unreferenced(summary).is_some()
 }
 
-// feature(axes): `position_memory`: a position that was kept at rest is compared at the next start
+// feature(axes): `position_memory`: a position saved at standstill is compared at the next start
 #[test]
 fn a_position_that_matches_its_memory_is_known() {
     for (name, keys) in [("multi", MULTI_TURN), ("incremental", INCREMENTAL)] {
@@ -258,7 +258,7 @@ fn with_sentences(directory: &Path) -> (Summary, Vec<String>) {
     (ran, reporter.0)
 }
 
-// feature(program): a state directory that cannot be used is a sentence, and the run goes on
+// feature(program): a state directory that cannot be used is reported, and the run continues
 #[test]
 fn a_directory_that_cannot_be_used_stops_no_run() {
     let (ran, sentences) = with_sentences(Path::new("/dev/null/kept"));
@@ -314,7 +314,7 @@ impl Reporter for PowerLosses {
     }
 }
 
-// feature(axes): `position_memory` says "at rest, disabled" at no time at which the drive is enabled
+// feature(axes): `position_memory` never records "at rest, disabled" while the drive is enabled
 #[test]
 fn the_memory_is_right_at_every_loss_of_power() {
     let directory = Directory::new("power");

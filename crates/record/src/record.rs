@@ -55,7 +55,7 @@ pub struct CycleRecord {
     pub lost_frames: u32,
     /// True if every process data datagram came back with its expected working counter.
     pub working_counter_ok: bool,
-    /// True if the cycle ended after the next release.
+    /// True if the cycle ended after the next release, without simulated SubDevices.
     pub overrun: bool,
     /// Duration of each phase, indexed by [`Phase`], ns.
     pub durations_ns: [u32; Phase::ALL.len()],

@@ -32,6 +32,9 @@ pub use flight::FlightRecorder;
 pub use parts::RecordingParts;
 pub use trigger::{Cause, Threshold, Trigger, TriggerError, UnknownValue};
 
+/// Fact known at the end: events and late cycles that were dropped because the queue was full.
+pub const DROPPED_MARKS: &str = "dropped_marks";
+
 /// Writes cycles with their process data, and marks. `say` takes sentences for the user: files that
 /// were kept, files that failed.
 pub struct CycleWriter(Files);

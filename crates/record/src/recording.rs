@@ -38,7 +38,7 @@ mod reader;
 mod tests;
 mod writer;
 
-use std::io::{self, BufRead};
+use std::io::{self, BufRead, Read, Seek};
 
 use serde_json::Map;
 use thiserror::Error;
@@ -80,6 +80,24 @@ pub fn is_recording(begin: &[u8]) -> bool {
     let profile = usize::try_from(u32::from_le_bytes(*length)).unwrap_or(usize::MAX);
     let library = rest.get(profile..).and_then(|it| it.get(4..));
     library.is_some_and(|it| it.starts_with(b"onbeat "))
+}
+
+/// Bytes that show whether a file is a recording.
+pub const HEAD: usize = 64;
+
+/// Checks that a file to write has nothing but a recording of Onbeat, or is empty, and goes back to
+/// its beginning. True of a recording.
+///
+/// # Errors
+/// It is another file, or cannot be read.
+pub fn check_replaceable<F: Read + Seek>(mut file: F) -> io::Result<bool> {
+    let mut begin = [0; HEAD];
+    let length = file.read(&mut begin)?;
+    if length > 0 && !is_recording(&begin[..length]) {
+        return Err(io::Error::other("there is a file that is no recording"));
+    }
+    file.seek(io::SeekFrom::Start(0))?;
+    Ok(length > 0)
 }
 
 /// True if a file that begins so is a text recording of an earlier version, which is not read.

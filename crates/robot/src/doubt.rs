@@ -2,18 +2,47 @@
 
 use motion::supervision::OUTAGE_CYCLES;
 use motion::{RadiansPerSecond, RestartRule, Seconds};
+use types::duration;
 
 use types::AfterOutage;
 
-use crate::{Axis, Base, Encoder, RobotConfig, duration};
+use crate::{Axis, Base, Encoder, RobotConfig};
 
 impl RobotConfig {
     /// A sentence for each unusual value: its place, the value, its consequence, and the probable
     /// intention.
     #[must_use]
     pub fn doubts(&self) -> Vec<String> {
-        let of_parts = self.axes.iter().flat_map(of_axis).chain(self.base.iter().flat_map(of_base));
+        let of_axes = self.axes.iter().flat_map(|axis| of_axis(axis, self.simulates(axis)));
+        let of_parts = of_axes.chain(self.base.iter().flat_map(of_base));
         of_parts.chain(of_outage(self)).chain(of_resume(self)).collect()
+    }
+
+    /// A sentence for what is well in a simulation, and is to be completed for the real bus.
+    #[must_use]
+    pub fn notes(&self) -> Vec<String> {
+        let open = |axis: &&Axis| axis.limits.position.is_some() && axis.encoder.is_none();
+        let names: Vec<String> = self
+            .axes
+            .iter()
+            .filter(open)
+            .filter(|axis| self.simulates(axis))
+            .map(|axis| format!("\"{}\"", axis.name))
+            .collect();
+        let words = if names.len() == 1 { "axis" } else { "axes" };
+        let sentence = || {
+            format!(
+                "{words} {}: limits.position without encoder: a restart of the drive makes the position unknown, as of \
+                 an incremental encoder; add encoder = \"incremental\", \"single_turn\" or \"multi_turn\" before a run with --iface",
+                names.join(", ")
+            )
+        };
+        (!names.is_empty()).then(sentence).into_iter().collect()
+    }
+
+    /// True if the drive of the axis can be simulated.
+    fn simulates(&self, axis: &Axis) -> bool {
+        self.bus.sub_devices.get(axis.sub_device).is_some_and(|drive| drive.simulation.is_some())
     }
 }
 
@@ -44,10 +73,7 @@ fn of_outage(robot: &RobotConfig) -> Option<String> {
 
 /// Axes of real drives that resume their motion by themselves.
 fn of_resume(robot: &RobotConfig) -> Option<String> {
-    let is_real = |axis: &&Axis| {
-        robot.bus.sub_devices.get(axis.sub_device).is_some_and(|drive| drive.simulation.is_none())
-    };
-    let axis = robot.axes.iter().find(is_real)?;
+    let axis = robot.axes.iter().find(|axis| !robot.simulates(axis))?;
     (robot.cycle.after_outage == AfterOutage::Resume).then(|| {
         format!(
             "cycle: after_outage = \"resume\", and the drive of axis \"{}\" is not simulated: after an outage on a wire its axis moves \
@@ -57,7 +83,7 @@ fn of_resume(robot: &RobotConfig) -> Option<String> {
     })
 }
 
-fn of_axis(axis: &Axis) -> Vec<String> {
+fn of_axis(axis: &Axis, is_simulated: bool) -> Vec<String> {
     let (name, limits) = (&axis.name, &axis.limits);
     let mut doubts = Vec::new();
     let velocity = limits.velocity.0;
@@ -89,8 +115,8 @@ fn of_axis(axis: &Axis) -> Vec<String> {
         ));
     }
     doubts.extend(of_distances(axis));
-    // Limits in another unit would be reported twice.
-    if doubts.is_empty() {
+    // Limits in another unit would be reported twice; of a simulated drive it is a note.
+    if doubts.is_empty() && (axis.encoder.is_some() || !is_simulated) {
         doubts.extend(of_encoder(axis));
     }
     doubts

@@ -44,13 +44,14 @@ use std::time::Duration;
 
 use thiserror::Error;
 use types::CyclicMode;
+use types::duration;
 
 pub use found::{Found, ObjectPlace, may_be_written};
 
 use self::device::{Device, KEY};
 use self::names::{Names, member};
 use self::text::{one_line, quoted, row};
-use crate::{FileError, RobotConfig, duration};
+use crate::{FileError, RobotConfig};
 
 /// Settings of a draft, in addition to the SubDevices found.
 #[derive(Clone, Copy, Debug)]
@@ -186,12 +187,8 @@ impl<'a> Draft<'a> {
             let command = format!("onbeat control move --by {axis} 5 --degrees");
             next.push((command, "in another terminal: the first motion, slow"));
             next.push((
-                "onbeat control switch joint_velocity".to_owned(),
-                "then it turns while a key is held:",
-            ));
-            next.push((
                 format!("onbeat control jog {axis}"),
-                "the arrow keys; slow, and stops at each limit",
+                "it turns while an arrow key is held; slow, and stops at each limit",
             ));
         } else if let Some(axis) = first(CyclicMode::Velocity).map(axis) {
             next.push((
@@ -361,7 +358,7 @@ fn controller(modes: &[CyclicMode]) -> String {
     }
     let jog = row(
         "kind = \"joint_velocity\"",
-        "`onbeat control switch joint_velocity`, then `jog`: turns while a key is held",
+        "for velocities from ROS 2 and Python; `onbeat control jog` needs no switch",
     );
     format!("\n[[controller]]\n{kind}\n[[controller]]\n{jog}")
 }

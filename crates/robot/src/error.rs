@@ -1,6 +1,4 @@
 //! Errors of a robot file, with their place.
-//!
-//! Known word nearest to a mistyped one.
 
 use std::fmt::{self, Display};
 use std::io;
@@ -8,8 +6,10 @@ use std::ops::Range;
 use std::path::Path;
 
 use serde::de;
-use strsim::osa_distance;
 use thiserror::Error;
+use types::near::nearest;
+
+use crate::key_places::tables_with;
 
 /// Error of a robot file: one sentence with the place, the content found, the content expected and
 /// the remedy.
@@ -215,8 +215,11 @@ pub(crate) fn unknown_word(
         _ if word == "memory_lock" => {
             "a cycle's memory lock is now the letter M of its profile, as in profile = \"PM\"".to_owned()
         }
-        Some(nearest) => format!("did you mean \"{nearest}\"?"),
-        None => format!("correct or remove the {what}"),
+        Some(nearest) => format!("did you mean \"{nearest}\"?{}", or_elsewhere(what, word, known)),
+        None => elsewhere(what, word, known).map_or_else(
+            || format!("correct or remove the {what}"),
+            |tables| format!("move it to {tables}"),
+        ),
     };
     let expected = match known {
         [] => "nothing here".to_owned(),
@@ -224,6 +227,16 @@ pub(crate) fn unknown_word(
         several => format!("one of {}", several.join(", ")),
     };
     Problem::new(span, format!("unknown {what} \"{word}\""), expected, remedy)
+}
+
+/// Other tables that have a key of this name.
+fn elsewhere(what: &str, word: &str, known: &[&str]) -> Option<String> {
+    if what == "key" { tables_with(word, known) } else { None }
+}
+
+/// The same behind a nearer word.
+fn or_elsewhere(what: &str, word: &str, known: &[&str]) -> String {
+    elsewhere(what, word, known).map_or_else(String::new, |tables| format!(" Or move it to {tables}"))
 }
 
 /// Parses `invalid type: string "x", expected u32`, `invalid value: ..., expected ...`, and the
@@ -268,34 +281,6 @@ fn line_and_column(text: &str, offset: usize) -> (usize, usize) {
     (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
 }
 
-/// Candidate with the fewest edits from `word`, if they are few enough for a typing error.
-#[must_use]
-pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let word = cut(word);
-    candidates
-        .into_iter()
-        .filter_map(|candidate| Some((edits(&word, &cut(candidate))?, candidate)))
-        // Of equally near ones the alphabetically first, for any order of candidates.
-        .min()
-        .map(|(_, candidate)| candidate)
-}
-
-/// Edits that make one of the other, if they leave most of it as it is.
-fn edits(word: &str, candidate: &str) -> Option<usize> {
-    let [letters, others] = [word, candidate].map(|it| it.chars().count());
-    let allowed = match letters {
-        // With another letter it is another word; one may be missing.
-        0..=2 => usize::from(letters == 2 && others == 3),
-        _ => letters / 3,
-    };
-    Some(osa_distance(word, candidate)).filter(|&edits| edits <= allowed)
-}
-
-/// Its first letters, so that no text makes the comparison slow, and all of them small.
-fn cut(text: &str) -> String {
-    text.chars().take(64).flat_map(char::to_lowercase).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -306,28 +291,5 @@ mod tests {
         assert_eq!(line_and_column(text, 0), (1, 1));
         assert_eq!(line_and_column(text, text.find('x').unwrap()), (2, 4));
         assert_eq!(line_and_column(text, 999), (2, 5));
-    }
-
-    #[test]
-    fn slips_of_the_finger_are_found_and_other_words_are_not() {
-        let keys = ["period", "priority", "cpu"];
-        assert_eq!(nearest("perod", keys), Some("period"));
-        assert_eq!(nearest("preiod", keys), Some("period"));
-        assert_eq!(nearest("cpus", keys), Some("cpu"));
-        assert_eq!(nearest("gear", keys), None);
-        assert_eq!(nearest("", keys), None);
-        assert_eq!(nearest("Cpu", keys), Some("cpu"));
-    }
-
-    #[test]
-    fn a_short_word_with_another_letter_is_another_word() {
-        let names = ["do", "top", "x"];
-        assert_eq!(nearest("di", names), None);
-        assert_eq!(nearest("y", names), None);
-        assert_eq!(nearest("tip", ["do", "in"]), None);
-        assert_eq!(nearest("tp", names), Some("top"));
-        assert_eq!(nearest("tpo", names), Some("top"));
-        assert_eq!(nearest("topp", names), Some("top"));
-        assert_eq!(nearest("DO", names), Some("do"));
     }
 }

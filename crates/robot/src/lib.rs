@@ -25,6 +25,7 @@
 //! |---|---|
 //! | [`model`] | the keys of a robot file, each of the type it is used as |
 //! | `field` | values that are refused alone; places of values in the text |
+//! | `key_places` | tables that have a key, for unknown keys |
 //! | `devices` | properties that SubDevices take over |
 //! | `value` | a table as a value of the model |
 //! | `check` | values that are refused together: the first problem found |
@@ -33,7 +34,6 @@
 //! | `doubt` | values that are allowed, and hardly meant |
 //! | `task_set` | task sets, for analysis (feature `task-set`) |
 //! | [`draft`] | a robot file from what is on a bus |
-//! | [`duration`] | durations as text |
 #![forbid(unsafe_code)]
 
 mod barrier;
@@ -41,9 +41,9 @@ mod check;
 mod devices;
 mod doubt;
 pub mod draft;
-pub mod duration;
 mod error;
 mod field;
+mod key_places;
 mod mend;
 pub mod model;
 #[cfg(feature = "task-set")]
@@ -55,7 +55,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 pub use barrier::{BarrierSource, DriveBarrier};
-pub use error::{FileError, nearest};
+pub use error::FileError;
 pub use field::is_unseen;
 pub use model::*;
 

@@ -120,11 +120,26 @@ fn refused(keys: &str) -> String {
 
 // feature(axes): the robot file says what an encoder keeps without power
 #[test]
-fn limits_without_an_encoder_are_doubted() {
-    let found = doubts("");
-    assert_eq!(found.len(), 1, "{found:?}");
+fn limits_without_an_encoder_are_doubted_for_real_drives() {
+    let simulation = "[device.joint-drive.simulate]\n";
+    let text = arm("");
+    let (before, behind) = text.split_once(simulation).unwrap();
+    let (_, behind) = behind.split_once("\n\n").unwrap();
+    let mut found = RobotConfig::parse(&format!("{before}\n{behind}"), "arm.toml").unwrap().doubts();
+    found.retain(|it| it.starts_with("axis"));
+    assert_eq!(found.len(), 6, "{found:?}");
     assert!(found[0].contains("limits.position without encoder"), "{found:?}");
     assert!(found[0].contains("no homing of it finds a switch"), "{found:?}");
+    // A simulated drive restarts only on command: one note, and no doubt.
+    let robot = RobotConfig::parse(&text, "arm.toml").unwrap();
+    assert_eq!(robot.doubts(), [""; 0]);
+    let notes = robot.notes();
+    assert!(
+        matches!(&notes[..], [it] if it.starts_with("axes \"axis-1\", ") && it.contains("--iface")),
+        "{notes:?}"
+    );
+    let example = RobotConfig::parse(include_str!("../../../examples/arm.toml"), "arm.toml").unwrap();
+    assert_eq!(example.notes(), [""; 0]);
 }
 
 // feature(program): `check` names an axis that nothing makes ready after a restart of its drive

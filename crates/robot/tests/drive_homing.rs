@@ -1,8 +1,9 @@
 //! Homing by drives that find their marks by themselves: valid and invalid settings.
 use crate::support;
 
+use motion::homing::Homing;
 use motion::{Radians, Seconds};
-use onbeat_robot::{ApplicationKind, Homing, RobotConfig};
+use onbeat_robot::{ApplicationKind, RobotConfig};
 
 const GOOD: &str = r#"
 [cycle]
@@ -78,7 +79,7 @@ fn missing_homing_values_follow_from_axis_limits() {
     assert_eq!(simulation.limit_switches, Some((-3.0, 4.0)));
 }
 
-// feature(axes): homing by the drive (CiA 402 mode 6), without a step afterwards; errors, time-outs, called off
+// feature(axes): homing by the drive (CiA 402 mode 6), without a step afterwards; errors, time-outs, cancelled
 #[test]
 fn homings_that_cannot_be_are_refused_with_what_is_missing() {
     for (good, bad, wanted) in [

@@ -93,8 +93,10 @@ fn homing_is_required_for_limits_without_an_absolute_encoder() {
         // Nothing makes the others ready after a restart of the drive.
         let finds_none = |doubt: &String| doubt.contains("no homing of it finds a switch");
         let has_a_way = homing.contains("method = 17") || keys.contains("_turn\"");
-        let doubted = limits == LIMITS && !has_a_way;
+        let doubted = limits == LIMITS && !has_a_way && keys.contains("incremental");
         assert_eq!(robot.doubts().iter().any(finds_none), doubted, "{limits} {homing} {keys}");
+        let noted = limits == LIMITS && !keys.contains("encoder");
+        assert_eq!(robot.notes().len(), usize::from(noted), "{limits} {homing} {keys}");
     }
     let found = refused(LIMITS, &by("offset = 0.5, required = true"), "");
     assert!(found.contains("required = true and offset, expected a homing to wait for"), "{found}");

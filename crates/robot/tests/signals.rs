@@ -63,7 +63,7 @@ fn signal(keys: &str) -> String {
     format!("[[signal]]\nname = \"it\"\n{keys}")
 }
 
-// feature(signals): `[[signal]]` by channel or entry, with type, unit, scale, offset, range and what becomes of an output
+// feature(signals): `[[signal]]` by channel or entry, with type, unit, scale, offset, range and the values of an output at a stop, a stale command and a return
 #[test]
 fn channels_and_entries_get_their_names_types_and_scales() {
     let lines = [
@@ -481,7 +481,7 @@ fn what_cannot_be_is_named_with_its_place() {
     );
 }
 
-// feature(signals): `[[signal]]` by channel or entry, with type, unit, scale, offset, range and what becomes of an output
+// feature(signals): `[[signal]]` by channel or entry, with type, unit, scale, offset, range and the values of an output at a stop, a stale command and a return
 #[test]
 fn pdos_that_alternate_between_sync_managers_keep_their_entries() {
     let lines = "[cycle]\nperiod = \"1ms\"\n[[bus.sub_device]]\nname = \"it\"\n\
@@ -505,7 +505,7 @@ fn pdos_that_alternate_between_sync_managers_keep_their_entries() {
 }
 
 /// The channel may be right: nothing is known yet of the SubDevice.
-// feature(signals): a signal of a SubDevice that may be absent, and whose process data nobody has described, is named with the remedy
+// feature(signals): a signal of a SubDevice that may be absent and has no described process data is named with the remedy
 #[test]
 fn a_signal_of_an_absent_sub_device_wants_its_pdos() {
     let absent = STATION.replacen("name = \"switches\"", "name = \"switches\"\npresence = \"optional\"", 1);

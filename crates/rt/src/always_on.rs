@@ -234,7 +234,7 @@ fn why(error: &io::Error) -> String {
 mod tests {
     use super::*;
 
-    // feature(hold): always on: C-state latency, timer slack, no huge pages; throttle and fair server told
+    // feature(hold): always on: C-state latency, timer slack, no huge pages; throttle and fair server reported
     #[test]
     fn it_is_on_while_it_is_held_and_off_after() {
         std::thread::spawn(|| {
@@ -263,7 +263,7 @@ mod tests {
         assert!(some.to_string().contains("gives 10000 us in 500000 us"), "{some}");
     }
 
-    // feature(hold): always on: C-state latency, timer slack, no huge pages; throttle and fair server told
+    // feature(hold): always on: C-state latency, timer slack, no huge pages; throttle and fair server reported
     #[test]
     fn throttling_is_reported_in_per_cent() {
         let limited = Throttling::of(Some(950_000), Some(1_000_000));

@@ -82,7 +82,7 @@ fn empty_bus_is_reported() {
     );
 }
 
-// feature(main-device): replies whose source address is unchanged: told, or taken where asked for; reflections told
+// feature(main-device): replies with an unchanged source address: reported, or accepted on request; reflections reported
 #[test]
 fn unmarked_source_address_is_reported_and_can_be_allowed() {
     let mut rig = Rig::new(to_op(), drives(3));
@@ -104,7 +104,7 @@ fn unmarked_source_address_is_reported_and_can_be_allowed() {
 }
 
 /// A plug that reflects all frames, before the first SubDevice.
-// feature(main-device): replies whose source address is unchanged: told, or taken where asked for; reflections told
+// feature(main-device): replies with an unchanged source address: reported, or accepted on request; reflections reported
 #[test]
 fn a_reflection_is_no_answer() {
     for replies in [Replies::ProcessedSource, Replies::UnchangedSource] {

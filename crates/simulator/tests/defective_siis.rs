@@ -76,7 +76,7 @@ fn look_at(devices: Vec<SubDevice>, prepare: impl FnOnce(&mut Rig)) -> (String, 
     (found[1].sii_problem.as_ref().expect("a problem").to_string(), took)
 }
 
-// feature(main-device): one SubDevice without a readable SII among others: told, and refused only where it is needed
+// feature(main-device): one SubDevice without a readable SII: reported, and refused only where the SII is needed
 #[test]
 fn one_bad_sii_does_not_block_the_other_sub_devices() {
     let mut corrupt = good_image();
@@ -152,7 +152,7 @@ fn an_eeprom_that_stays_busy_costs_a_second() {
     assert!(took > Duration::from_secs(1) && took < Duration::from_secs(2), "{took:?}");
 }
 
-// feature(main-device): one SubDevice without a readable SII among others: told, and refused only where it is needed
+// feature(main-device): one SubDevice without a readable SII: reported, and refused only where the SII is needed
 #[test]
 fn run_is_refused_only_where_it_needs_the_sii() {
     let identity =

@@ -176,7 +176,7 @@ const UPLOAD: MailboxService =
 const DOWNLOAD: MailboxService =
     MailboxService::Download { index: 0x2000, sub_index: 0, complete_access: false };
 
-// feature(main-device): a total for every mailbox transfer, whose end says how far it got
+// feature(main-device): a total time-out for every mailbox transfer; the error has its progress
 #[test]
 fn tiny_segments_and_fragments_time_out_after_the_total() {
     let tenth = Duration::from_millis(100);
@@ -196,7 +196,7 @@ fn tiny_segments_and_fragments_time_out_after_the_total() {
     }
 }
 
-// feature(main-device): a bring-up that gets no further is given up below 10 s, whatever comes back; it is said at whom and at what
+// feature(main-device): a bring-up without progress ends below 10 s, with any replies; the error names the SubDevice and the step
 #[test]
 fn bytes_that_came_soon_buy_no_time_for_empty_answers() {
     let device = endless_after(Some(101), Duration::from_millis(100), 50);
@@ -214,7 +214,7 @@ fn a_download_that_is_acknowledged_slowly_says_how_far_it_got() {
     assert!(after < TOTAL + PER_BYTE * 2000, "{after:?}");
 }
 
-// feature(main-device): a total for every mailbox transfer, whose end says how far it got
+// feature(main-device): a total time-out for every mailbox transfer; the error has its progress
 #[test]
 fn transfer_past_the_total_may_finish_while_it_progresses() {
     let (ended, after) = carry(endless(Duration::from_millis(100), 0), DOWNLOAD, vec![7; 1000]);

@@ -57,7 +57,7 @@ fn failure(mut rig: Rig) -> BusError {
 
 /// Losses alone would be tolerated for a second and more, wrong answers for half a second. In turn
 /// each ends the row of the other.
-// feature(main-device): a bring-up that gets no further is given up below 10 s, whatever comes back; it is said at whom and at what
+// feature(main-device): a bring-up without progress ends below 10 s, with any replies; the error names the SubDevice and the step
 #[test]
 fn losses_and_missing_answers_in_turn() {
     let mut rig = Rig::new(to_op(), drives(2));
@@ -81,7 +81,7 @@ fn losses_and_missing_answers_in_turn() {
     }
 }
 
-// feature(main-device): a bring-up that gets no further is given up below 10 s, whatever comes back; it is said at whom and at what
+// feature(main-device): a bring-up without progress ends below 10 s, with any replies; the error names the SubDevice and the step
 #[test]
 fn ports_that_are_opened_for_ever() {
     let mut rig = Rig::new(to_op(), drives(2));
@@ -104,7 +104,7 @@ fn with_pulses() -> Configuration {
 }
 
 /// The start time is written again before each attempt, and that succeeds.
-// feature(main-device): a bring-up that gets no further is given up below 10 s, whatever comes back; it is said at whom and at what
+// feature(main-device): a bring-up without progress ends below 10 s, with any replies; the error names the SubDevice and the step
 #[test]
 fn pulses_that_cannot_be_started() {
     let mut rig = Rig::new(with_pulses(), drives(1));
@@ -118,7 +118,7 @@ fn pulses_that_cannot_be_started() {
     assert!(failure.to_string().contains("the start of SYNC0"), "{failure}");
 }
 
-// feature(main-device): a bring-up that gets no further is given up below 10 s, whatever comes back; it is said at whom and at what
+// feature(main-device): a bring-up without progress ends below 10 s, with any replies; the error names the SubDevice and the step
 #[test]
 fn pulses_that_wait_for_the_time_of_the_reference_clock() {
     let mut rig = Rig::new(with_pulses(), drives(1));
@@ -136,7 +136,7 @@ fn pulses_that_wait_for_the_time_of_the_reference_clock() {
 }
 
 /// Lost frames are reported as such, with a readable time.
-// feature(main-device): a bring-up that gets no further is given up below 10 s, whatever comes back; it is said at whom and at what
+// feature(main-device): a bring-up without progress ends below 10 s, with any replies; the error names the SubDevice and the step
 #[test]
 fn process_data_that_does_not_come_back() {
     let mut rig = Rig::new(to_op(), drives(1));
@@ -149,7 +149,7 @@ fn process_data_that_does_not_come_back() {
     assert!(failure.to_string().starts_with(told), "{failure}");
 }
 
-// feature(main-device): a bring-up that gets no further is given up below 10 s, whatever comes back; it is said at whom and at what
+// feature(main-device): a bring-up without progress ends below 10 s, with any replies; the error names the SubDevice and the step
 #[test]
 fn a_state_that_is_never_reached() {
     let mut rig = Rig::new(to_op(), drives(2));

@@ -121,13 +121,13 @@ fn assert_transfers(rig: &mut Rig) {
     assert_eq!(write(rig, 0, download(STATUSWORD, 0), &[0, 0]).err(), aborted(AbortCode::READ_ONLY).err());
 }
 
-// feature(main-device): SDO upload and download of every length, in PreOp and in Op beside whole cycles
+// feature(main-device): SDO upload and download of every length, in PreOp, and in Op without a lost cycle
 #[test]
 fn objects_of_every_length_in_pre_op() {
     assert_transfers(&mut pre_op());
 }
 
-// feature(main-device): SDO upload and download of every length, in PreOp and in Op beside whole cycles
+// feature(main-device): SDO upload and download of every length, in PreOp, and in Op without a lost cycle
 #[test]
 fn objects_of_every_length_in_op_during_complete_cycles() {
     assert_transfers(&mut op());

@@ -70,7 +70,7 @@ fn thousand_drives_with_sync0_reach_op_without_missed_start() {
 
 /// One broadcast requests a state from all, and the status in each cycle's frame shows when they
 /// reached it.
-// feature(main-device): a bus of many is asked for SafeOp and Op at once
+// feature(main-device): all SubDevices of a bus get the request for SafeOp and Op at once
 #[test]
 fn a_thousand_sub_devices_go_from_pre_op_to_op_in_a_few_cycles() {
     let mut rig = Rig::new(to_op(), drives(1000));

@@ -183,7 +183,7 @@ fn freshness(rig: &Rig) -> Vec<bool> {
     (0..10).map(|position| rig.main_device.inputs_fresh(position)).collect()
 }
 
-// feature(main-device): a SubDevice that falls out is told of, and takes nobody along
+// feature(main-device): a SubDevice that leaves Op is reported, and the others stay in Op
 #[test]
 fn power_loss_of_one_sub_device_does_not_affect_others() {
     let mut rig = ten_in_five_frames();

@@ -139,7 +139,7 @@ fn terminal() -> SubDevice {
     SubDevice::new(EscDescription::of(None, Some(&image)), image.emit(), Box::new(inputs))
 }
 
-// feature(main-device): of those that have one a mailbox, and a clock, is asked in each cycle, in turn
+// feature(main-device): each cycle reads one mailbox and one clock, in turn
 #[test]
 fn sub_device_without_mailbox_is_not_polled() {
     let mut rig = Rig::new(to_op(), vec![terminal(), drive(1), terminal(), drive(2), drive(3)]);

@@ -41,7 +41,7 @@ fn is_of_cycle(rig: &Rig, position: usize, sent: Instant) -> bool {
     is_of(rig.main_device.inputs(position), position, sent, rig.now)
 }
 
-// feature(main-device): process data of a SubDevice every so many cycles, in datagrams of its own; fresh is what came with its last exchange
+// feature(main-device): process data of a SubDevice every N cycles, in separate datagrams; fresh after its last exchange
 #[test]
 fn slow_groups_are_exchanged_in_turn_and_stay_fresh() {
     let every = [1, 4, 2, 4, 1, 1000];

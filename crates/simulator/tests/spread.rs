@@ -91,7 +91,7 @@ fn cycles_until_whole(rig: &mut Rig) -> usize {
     panic!("spread for ever");
 }
 
-// feature(main-device): a short working counter blinds only those who are missing, from the next cycle on, and ends when all are there again
+// feature(main-device): a short working counter affects only the missing SubDevices from the next cycle on, and ends when all are back
 #[test]
 fn drives_before_cut_cable_are_commanded_from_second_cycle() {
     let mut rig = in_op(line(8));
@@ -118,7 +118,7 @@ fn drives_before_cut_cable_are_commanded_from_second_cycle() {
     assert!(!rig.events.iter().any(unrest), "{:?}", rig.events);
 }
 
-// feature(main-device): the same for trees, those out of Op, those that refuse LRW, inputs of several datagrams, a thousand SubDevices
+// feature(main-device): the same for trees, SubDevices outside Op or without LRW, inputs of several datagrams, a thousand SubDevices
 #[test]
 fn a_branch_cut_off_in_mid_tree_blinds_the_branch() {
     // 1 and 2 are attached to port 3 of 0, 3 and 4 behind it to port 1.
@@ -136,7 +136,7 @@ fn a_branch_cut_off_in_mid_tree_blinds_the_branch() {
     assert_eq!(cycles_until_whole(&mut rig), WHOLE_AGAIN);
 }
 
-// feature(main-device): a short working counter blinds only those who are missing, from the next cycle on, and ends when all are there again
+// feature(main-device): a short working counter affects only the missing SubDevices from the next cycle on, and ends when all are back
 #[test]
 fn a_loose_contact_leaves_the_layout_spread() {
     let mut rig = in_op(line(4));
@@ -155,7 +155,7 @@ fn a_loose_contact_leaves_the_layout_spread() {
     assert_eq!(cycles_until_whole(&mut rig), 1);
 }
 
-// feature(main-device): the same for trees, those out of Op, those that refuse LRW, inputs of several datagrams, a thousand SubDevices
+// feature(main-device): the same for trees, SubDevices outside Op or without LRW, inputs of several datagrams, a thousand SubDevices
 #[test]
 fn sub_device_out_of_op_still_sends_inputs() {
     let mut rig = in_op(line(4));
@@ -175,7 +175,7 @@ fn sub_device_out_of_op_still_sends_inputs() {
     assert!(rig.events.iter().any(left), "{:?}", rig.events);
 }
 
-// feature(main-device): the same for trees, those out of Op, those that refuse LRW, inputs of several datagrams, a thousand SubDevices
+// feature(main-device): the same for trees, SubDevices outside Op or without LRW, inputs of several datagrams, a thousand SubDevices
 #[test]
 fn sub_device_refusing_lrw_is_identified() {
     let bits = EscDescription::FEATURES.bits | 1 << 9;
@@ -200,7 +200,7 @@ fn large() -> EscDescription {
     EscDescription { ram_kib: 60, ..EscDescription::default() }
 }
 
-// feature(main-device): the same for trees, those out of Op, those that refuse LRW, inputs of several datagrams, a thousand SubDevices
+// feature(main-device): the same for trees, SubDevices outside Op or without LRW, inputs of several datagrams, a thousand SubDevices
 #[test]
 fn inputs_cut_over_datagrams_and_others_do_not_blind_each_other() {
     for missing in 0..4 {
@@ -368,7 +368,7 @@ fn small() -> SubDevice {
     SubDevice::from_sii(&image.emit(), Box::new(Small))
 }
 
-// feature(main-device): the same for trees, those out of Op, those that refuse LRW, inputs of several datagrams, a thousand SubDevices
+// feature(main-device): the same for trees, SubDevices outside Op or without LRW, inputs of several datagrams, a thousand SubDevices
 #[test]
 fn thousand_sub_devices_share_datagrams_in_a_short_cycle() {
     const COUNT: usize = 1000;
@@ -424,7 +424,7 @@ fn flapping() -> impl Strategy<Value = (Vec<Device>, Vec<(Missing, usize)>)> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
-    // feature(main-device): a short working counter blinds only those who are missing, from the next cycle on, and ends when all are there again
+    // feature(main-device): a short working counter affects only the missing SubDevices from the next cycle on, and ends when all are back
     #[test]
     fn present_sub_devices_are_stale_only_in_cycle_after_change((devices, script) in flapping()) {
         let groups: Vec<_> = devices.iter().map(|&(_, group)| group).collect();

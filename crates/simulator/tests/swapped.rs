@@ -129,7 +129,7 @@ fn alone() {
     run_up(line(all(1), &[0]), &[0]);
 }
 
-// feature(main-device): IN and OUT swapped anywhere: told where, brought up, in the order of the cable, delays right
+// feature(main-device): IN and OUT swapped anywhere: reported with the place, brought up, in the order of the cable, with correct delays
 #[test]
 fn delays_match_cable_to_the_processing_port() {
     // Cables of 110, 120, 130 ns; the second is swapped, and processed when the frame has come back
@@ -145,7 +145,7 @@ fn delays_match_cable_to_the_processing_port() {
 }
 
 /// A description in the order of the cable means the same SubDevices.
-// feature(main-device): IN and OUT swapped anywhere: told where, brought up, in the order of the cable, delays right
+// feature(main-device): IN and OUT swapped anywhere: reported with the place, brought up, in the order of the cable, with correct delays
 #[test]
 fn names_follow_the_cable() {
     let names = ["base", "shoulder", "elbow", "wrist"];
@@ -206,7 +206,7 @@ fn a_branch_at_each_port_of_a_swapped_subdevice() {
 }
 
 /// Times give the tree with the swapped ones at any place.
-// feature(main-device): IN and OUT swapped anywhere: told where, brought up, in the order of the cable, delays right
+// feature(main-device): IN and OUT swapped anywhere: reported with the place, brought up, in the order of the cable, with correct delays
 #[test]
 fn any_line_with_any_swapped_ones() {
     let line_of = (2_u32..9).prop_flat_map(|count| {

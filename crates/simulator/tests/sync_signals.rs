@@ -73,7 +73,7 @@ fn bring_up_to_op_waits_for_first_sync1_seconds_ahead() {
     assert_eq!(rig.main_device.phase(), BringUpPhase::Op, "{:?}", rig.events);
 }
 
-// feature(main-device): SYNC1 behind SYNC0 with a delay and a period of its own, at the same time in all SubDevices
+// feature(main-device): SYNC1 after SYNC0 with a delay and a separate period, at the same time in all SubDevices
 #[test]
 fn sync1_rises_at_multiples_of_its_cycle_everywhere() {
     let cycles = [1, 3, 3, 0];
@@ -181,7 +181,7 @@ fn misses(rig: &Rig) -> Vec<(u16, SyncMiss)> {
     rig.events.iter().filter_map(miss).collect()
 }
 
-// feature(main-device): a start time of SYNC0 that had passed before it was activated is told, and set anew
+// feature(main-device): a start time of SYNC0 that passed before its activation is reported and set again
 #[test]
 fn missed_start_time_is_reported_and_set_again() {
     let jump = Duration::from_millis(50);
@@ -242,8 +242,8 @@ fn an_activation_that_is_not_taken_is_given_up_with_its_reason() {
     assert!(misses(&rig).iter().all(|(_, miss)| *miss == SyncMiss::NotTaken));
 }
 
-// feature(main-device): latch inputs: single and continuous edges, their times read in a service frame while process data goes on
-// feature(simulator): latch inputs, whose pins a fault moves
+// feature(main-device): latch inputs: single and continuous edges, their times read in a service frame while process data continues
+// feature(simulator): latch inputs, set by a fault on demand
 #[test]
 fn latch_times_are_read_during_process_data() {
     let latches = Some([LatchMode::SINGLE, LatchMode::default()]);

@@ -175,7 +175,7 @@ fn ask_for_pre_op(rig: &mut Rig) {
     assert!(rig.segment.process_frame(rig.now, &mut buffer[..length]));
 }
 
-// feature(simulator): each kind of SubDevice hears mailbox, state requests, faults and recovery after a long rest
+// feature(simulator): each kind of SubDevice handles mailbox, state requests, faults and recovery after a long idle time
 #[test]
 fn a_mailbox_request_is_answered_after_a_rest() {
     for kind in KINDS {
@@ -198,7 +198,7 @@ fn a_mailbox_request_is_answered_after_a_rest() {
     assert!(with_mailbox >= 6, "{with_mailbox}");
 }
 
-// feature(simulator): each kind of SubDevice hears mailbox, state requests, faults and recovery after a long rest
+// feature(simulator): each kind of SubDevice handles mailbox, state requests, faults and recovery after a long idle time
 #[test]
 fn a_state_is_left_and_reached_again_after_a_rest() {
     for kind in KINDS {
@@ -216,7 +216,7 @@ fn a_state_is_left_and_reached_again_after_a_rest() {
     }
 }
 
-// feature(simulator): each kind of SubDevice hears mailbox, state requests, faults and recovery after a long rest
+// feature(simulator): each kind of SubDevice handles mailbox, state requests, faults and recovery after a long idle time
 #[test]
 fn watchdog_expires_after_idle_time_and_is_reported() {
     for kind in KINDS {
@@ -237,7 +237,7 @@ fn watchdog_expires_after_idle_time_and_is_reported() {
     }
 }
 
-// feature(simulator): each kind of SubDevice hears mailbox, state requests, faults and recovery after a long rest
+// feature(simulator): each kind of SubDevice handles mailbox, state requests, faults and recovery after a long idle time
 #[test]
 fn power_loss_after_idle_time_is_reconfigured() {
     for kind in KINDS {

@@ -7,16 +7,17 @@
 //! | [`cause`] | causes of lateness and of disturbances |
 //! | [`command`] | [`Twist`], [`AxisTarget`], [`ExternalCommand`], and their [`Freshness`] |
 //! | [`conditions`] | [`Conditions`] that every measurement has, by their names |
+//! | [`duration`] | durations as text |
 //! | [`kind`] | kinds of controllers, bases, sensors, ports and peripherals |
 //! | [`cycle`] | choices of a cycle |
 //! | [`late`] | late cycles with their causes |
+//! | `near` | suggestions for a mistyped name (feature `near`) |
 //! | [`object`] | values of CoE objects as text |
 //! | [`profile`] | [`RealTimeProfile`]: requests to the operating system, and their letters |
 //! | [`schedule`] | [`Policy`], [`Protocol`]: rules by which tasks share a processor |
 //! | [`signal`] | [`Signal`]: process data by name |
-//! | [`spread`] | [`Spread`]: last, smallest, largest and mean value of a time |
 //! | [`state`] | phases of bus and axes, states of drives, requests, stop reasons; their codes |
-//! | [`time`] | [`Instant`], the house clock's |
+//! | [`time`] | [`Instant`], the house clock's; [`Spread`] of a time |
 //! | [`units`] | radians, metres, newton metres, seconds and their rates, as types |
 #![no_std]
 #![forbid(unsafe_code)]
@@ -26,20 +27,20 @@ extern crate alloc;
 pub mod axis;
 pub mod bus;
 pub mod cause;
-mod codes;
 pub mod command;
 pub mod conditions;
 pub mod cycle;
+pub mod duration;
 pub mod kind;
 pub mod late;
-mod named;
+mod macros;
+#[cfg(feature = "near")]
+pub mod near;
 pub mod number;
 pub mod object;
 pub mod profile;
 pub mod schedule;
-mod sentence;
 pub mod signal;
-pub mod spread;
 pub mod state;
 pub mod time;
 pub mod units;
@@ -61,5 +62,4 @@ pub use kind::{
 pub use profile::{Profile, ProfileError, RealTimeProfile, Residency, Scheduling};
 pub use schedule::{Policy, Protocol};
 pub use signal::{Signal, Value, ValueKind, ValueType};
-pub use spread::Spread;
-pub use time::Instant;
+pub use time::{Instant, Spread};

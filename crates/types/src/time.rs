@@ -53,42 +53,6 @@ pub fn span(time: Duration) -> String {
     }
 }
 
-/// Units of durations as text, with their nanoseconds.
-pub const UNITS: [(&str, u64); 7] = [
-    ("ns", 1),
-    ("us", 1_000),
-    ("µs", 1_000),
-    ("ms", 1_000_000),
-    ("s", 1_000_000_000),
-    ("min", 60_000_000_000),
-    ("h", 3_600_000_000_000),
-];
-
-/// Duration of a text as `500us`, exact to the nanosecond; `None` of a number without a known unit,
-/// with a sign, a fraction of a nanosecond or more than 584 years.
-#[must_use]
-pub fn parse(text: &str) -> Option<Duration> {
-    let text = text.trim();
-    let split = text.find(|letter: char| !letter.is_ascii_digit() && letter != '.')?;
-    let (number, unit) = text.split_at(split);
-    let unit = UNITS.iter().find(|(name, _)| *name == unit.trim_start()).map(|&(_, length)| length)?;
-    let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
-    let whole = whole.parse::<u64>().ok()?.checked_mul(unit)?;
-    whole.checked_add(fraction_of(fraction, unit)?).map(Duration::from_nanos)
-}
-
-/// Nanoseconds of `0.fraction` of `unit`, or `None` if they are not a whole number.
-fn fraction_of(fraction: &str, unit: u64) -> Option<u64> {
-    let digits = fraction.trim_end_matches('0');
-    if fraction.is_empty() || digits.len() > 11 {
-        return None;
-    }
-    let parts = if digits.is_empty() { 0 } else { digits.parse::<u128>().ok()? };
-    let scaled = parts * u128::from(unit);
-    let whole = 10_u128.pow(digits.len() as u32);
-    (scaled % whole == 0).then(|| u64::try_from(scaled / whole).ok())?
-}
-
 impl Add<Duration> for Instant {
     type Output = Self;
 
@@ -103,6 +67,19 @@ impl Sub for Instant {
     fn sub(self, earlier: Self) -> Duration {
         self.since(earlier)
     }
+}
+
+/// Last, smallest, largest and mean value of a time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spread {
+    /// Value of the last cycle.
+    pub last_ns: u64,
+    /// Smallest value.
+    pub minimum_ns: u64,
+    /// Largest value.
+    pub maximum_ns: u64,
+    /// Mean value.
+    pub mean_ns: u64,
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@
 //! | [`kernel`] | the kernel package: resolved, fetched, unpacked, not installed |
 //! | [`program`] | our programs, linked statically |
 //! | [`mod@arm`] | Debian's kernel for 64-bit ARM: robot, tasks, GPIO edges, lock-free code |
-//! | [`guest`] | guest machine that boots, runs a script, and returns its results |
+//! | [`guest`] | virtual machine that boots, runs a script, and returns its results |
 //! | [`cards`] | our links, and a ring, on emulated network cards |
 //! | [`qmp`] | qemu's monitor, which pulls their cables |
 //! | [`interfaces`] | our drivers on the kernel's I2C, SPI and GPIO |
@@ -15,7 +15,7 @@
 //! | [`two_cpus`] | robot on a cable between two CPUs |
 //! | [`culprit`] | check of explanations against the culprit's record |
 //! | [`mod@compare`] | the papers' experiments on several kernels, side by side |
-//! | [`mod@virtual_time`] | latencies on one CPU whose clock counts instructions |
+//! | [`mod@virtual_time`] | latencies on one CPU with a clock that counts instructions |
 
 mod apt;
 mod arm;
@@ -39,7 +39,7 @@ use kernel::Flavour;
 use qmp::{QEMU, Qemu};
 use std::path::{Path, PathBuf};
 
-/// Check of one guest.
+/// Check of one virtual machine.
 type Judge = fn(&Path, &Image) -> Result<(), String>;
 
 /// Guests, by the names that `cargo xtask rt NAME` knows.
@@ -50,7 +50,7 @@ const GUESTS: [(&str, &str, Judge); 4] = [
     (VIRTUAL, "rt virtual time", virtual_time::judge),
 ];
 
-/// True if there is a guest of this name.
+/// True if there is a virtual machine of this name.
 pub(crate) fn is_guest(name: &str) -> bool {
     GUESTS.iter().any(|(guest, ..)| *guest == name)
 }
@@ -146,16 +146,16 @@ const FOLDER: &str = "target/rt";
 /// Guests that run in parallel.
 const UNTIMED: [&str; 2] = [CARDS, "interfaces"];
 
-/// True if this guest's answers are checked, but not their times.
+/// True if the answers of this virtual machine are checked, but not their times.
 pub(crate) fn is_untimed(name: &str) -> bool {
     UNTIMED.contains(&name)
 }
 
-/// Name of the guest with network cards.
+/// Name of the virtual machine with network cards.
 const CARDS: &str = "cards";
 
-/// Name of the guest with a clock that counts instructions: parallel work does not change its
-/// times.
+/// Name of the virtual machine with a clock that counts instructions: parallel work does not
+/// change its times.
 pub(crate) const VIRTUAL: &str = "virtual-time";
 
 /// Build of our programs in a folder; gives `onbeat`'s path.

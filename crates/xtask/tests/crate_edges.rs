@@ -148,7 +148,7 @@ fn the_bus_brings_a_dozen_other_crates_at_most() {
 }
 
 /// Crates that a program which runs a robot compiles besides this project.
-// feature(library): devices, diagnosis and recordings are features, off unless asked for
+// feature(library): devices, diagnosis and recordings are features, off by default
 #[test]
 fn the_library_brings_what_a_robot_needs() {
     let others = others_than_ours("onbeat");
@@ -239,7 +239,7 @@ const STATICS: &[(&str, &str, &str)] = &[
     ("simulator/src/coe/object.rs", "NAMES", "a constant that is made once"),
 ];
 
-// feature(library): no global beside those that belong to the process, each with its reason
+// feature(library): no globals except the listed ones of the process, each with its reason
 #[test]
 fn the_library_has_no_global_but_what_is_the_processes_own() {
     let is_static = |line: &str| {

@@ -13,8 +13,8 @@ mod ports;
 
 use core::time::Duration;
 
-use control::controller::{AxisCommand, AxisReport, Controller, CycleInfo, ExternalCommand};
-use control::signal::{Io, Signals};
+use control::controller::{AxisCommand, AxisReport, Controller, CycleInfo, ExternalCommand, Io};
+use control::signal::Signals;
 use ethercat::cia402::CyclicMode;
 use ethercat::time::Instant;
 use libfuzzer_sys::fuzz_target;

@@ -249,7 +249,7 @@ mod tests {
             .clone()
     }
 
-    // feature(measure): runs of several kernels in the papers' own tables, beside the papers' columns and their co-kernels
+    // feature(measure): runs of several kernels in the papers' tables, next to the papers' columns and co-kernels
     #[test]
     fn runs_are_listed_next_to_the_papers_co_kernels() {
         let four = json!({ "average": 1_000_000.0, "maximum": 1_250_000, "minimum": 900_000, "standard_deviation": 1_500.0 });

@@ -119,7 +119,7 @@ mod tests {
     use super::*;
     use crate::Programs;
 
-    // feature(measure): `--continue DIR`: cells measured whole are kept, interrupted ones are set aside and measured anew
+    // feature(measure): `--continue DIR`: complete cells are kept, interrupted ones are set aside and measured again
     #[test]
     fn cells_are_kept_for_a_resumed_run_and_cleared_by_a_new_one() {
         let directory = std::env::temp_dir().join(format!("onbeat-kept-{}", std::process::id()));

@@ -251,7 +251,7 @@ pub(crate) fn refusals(outcome: &Value) -> Vec<String> {
 mod tests {
     use super::*;
 
-    // feature(measure): `servo` tells the phase of the frame against SYNC0 and SYNC1 of each SubDevice, in words and a table
+    // feature(measure): `servo` reports the phase of the frame against SYNC0 and SYNC1 of each SubDevice, in words and a table
     #[test]
     fn phase_is_reported_per_sub_device_with_sync0() {
         let sync = |cycle_ns: u64, shift_ns: u64, frame_phase_ns: u64| json!({ "cycle_ns": cycle_ns, "shift_ns": shift_ns, "frame_phase_ns": frame_phase_ns });
@@ -279,7 +279,7 @@ mod tests {
         assert_eq!((phase_in_words(&[]), phase_table(&sync_signals(&Value::Null))), (None, None));
     }
 
-    // feature(measure): `servo` tells lock, difference and phase of the frame against SYNC0
+    // feature(measure): `servo` reports lock, difference and phase of the frame against SYNC0
     #[test]
     fn lock_is_reported_in_words_unless_no_clock() {
         let mut told = json!({

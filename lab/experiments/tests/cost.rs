@@ -47,7 +47,7 @@ fn every_size_has_its_row_and_its_cycles() {
     goes_on(&folder, &report, |context| experiment.run(context));
 }
 
-// feature(measure): `measure cost` hears Ctrl-C while it measures a bus; rounds measured whole are kept
+// feature(measure): `measure cost` ends on Ctrl-C while it measures a bus; complete rounds are kept
 #[test]
 fn a_stop_is_obeyed_while_a_bus_is_measured() {
     let folder = Folder::new();

@@ -11,7 +11,7 @@ use report::Report;
 use support::{Folder, conduct, number, table};
 
 // feature(devices): `measure devices`: responses with their six parts, each device alone and all together
-// feature(devices): `measure devices --direct`: calls of a driver that block its real-time task, beside the channel's none
+// feature(devices): `measure devices --direct`: calls of a driver block its real-time task; calls through the channel do not
 #[test]
 fn five_pairs_are_measured_recorded_and_tested_against_bounds() {
     let folder = Folder::new();

@@ -10,7 +10,7 @@ use report::{Report, Section};
 use support::{Folder, conduct, number, table};
 
 // feature(papers): `measure ecci`: our IPC and two mutexes with 0, 1, 8, 64 readers
-// feature(papers): `measure ecci`: event to answer and data flow, in the cycle's thread and in a controller process, beside the computed
+// feature(papers): `measure ecci`: event to answer and data flow, in the cycle's thread and in a controller process, measured and computed
 #[test]
 fn mechanisms_are_measured_for_each_reader_count_without_tears() {
     let folder = Folder::new();

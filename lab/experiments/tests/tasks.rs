@@ -8,7 +8,7 @@ use std::time::Duration;
 use onbeat_experiments::tasks::{Busy, Tasks, Toggle};
 use support::{Folder, conduct, goes_on, number, table};
 
-// feature(measure): `measure tasks`: two tasks beside their computed response times, busy in blocks of elapsed time and by processor time
+// feature(measure): `measure tasks`: two tasks and their computed response times, busy in blocks of elapsed time and by processor time
 // feature(measure): `--continue DIR` of `tasks`
 #[test]
 fn both_tasks_run_next_to_their_computed_response_times() {
@@ -91,7 +91,7 @@ fn a_task_set_of_a_file_runs_too() {
     assert_eq!(table(&report, "Timeline from a common release").rows.len(), 2);
 }
 
-// feature(measure): `measure tasks --toggle`: outputs that the tasks toggle, seen from outside beside their own stamps
+// feature(measure): `measure tasks --toggle`: outputs that the tasks toggle, measured from outside and by their own time stamps
 #[test]
 fn tasks_toggle_an_output_that_is_seen_from_outside_as_they_say() {
     let folder = Folder::new();

@@ -9,7 +9,7 @@ use std::time::Duration;
 use onbeat_experiments::wakeup::Wakeup;
 use support::{Folder, assert_in_order, conduct, conduct_as, table};
 
-// feature(measure): `measure wakeup`, beside cyclictest
+// feature(measure): `measure wakeup`, compared with cyclictest
 #[test]
 fn ours_and_cyclictest_take_turns_and_every_cycle_is_recorded() {
     let folder = Folder::new();

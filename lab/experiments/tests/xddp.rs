@@ -6,7 +6,7 @@ mod support;
 use onbeat_experiments::xddp::Xddp;
 use support::{Folder, assert_in_order, conduct, number, table};
 
-// feature(measure): `measure xddp`: a message through a port and back, woken by a look, an event or a helper thread
+// feature(measure): `measure xddp`: a message through a port and back, woken by polling, an event or a helper thread
 #[test]
 fn port_messages_are_timed_both_ways_for_each_wakeup() {
     let folder = Folder::new();

@@ -6,7 +6,7 @@ use super::{Header, LifecycleState, Odometry, domain};
 /// tf2_msgs/TFMessage.
 type Transforms = Vec<(((i32, u32), String), String, [f64; 7])>;
 
-// feature(ros2): `--ros-args` from end to end, and `/tf_static` for those who come later
+// feature(ros2): `--ros-args` from end to end, and `/tf_static` for late subscribers
 #[test]
 fn names_and_parameters_come_from_the_ros_arguments() {
     let (folder, domain) = (Folder::new("ros-args"), domain(14));

@@ -6,7 +6,7 @@ use ipc::state::{Axis, DriveState};
 use super::support::{Cycle, Folder, Node, Peer, until};
 use super::{Header, LifecycleState, Odometry, Twist, domain};
 
-// feature(ros2): a managed node: `~/change_state`, `~/get_state`, `~/transition_event`; a stop is heard in every state
+// feature(ros2): a managed node: `~/change_state`, `~/get_state`, `~/transition_event`; a stop works in every state
 #[test]
 fn a_node_that_is_deactivated_moves_nothing_and_still_stops() {
     let (folder, domain) = (Folder::new("lifecycle"), domain(11));

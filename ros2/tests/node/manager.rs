@@ -11,7 +11,7 @@ type Activity = (((i32, u32), String), Vec<(String, (u8, String))>, Vec<(String,
 /// time-out.
 type SwitchController = (Vec<String>, Vec<String>, i32, bool, (i32, u32));
 
-// feature(ros2): the node `controller_manager`: services of controller_manager_msgs, and its activity to whoever comes late
+// feature(ros2): the node `controller_manager`: services of controller_manager_msgs, and its activity for late subscribers
 #[test]
 fn a_controller_is_deactivated_unloaded_and_spawned_by_services() {
     let (folder, domain) = (Folder::new("manager"), domain(10));

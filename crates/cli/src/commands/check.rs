@@ -49,6 +49,7 @@ impl Check {
         output::print(summary(config, simulated))?;
         let bounds = barriers::sentences(config, None);
         output::print(bounds.iter().map(|it| format!("{it}\n")).collect::<String>())?;
+        output::print(config.notes().iter().map(|note| format!("note: {note}\n")).collect::<String>())?;
         let doubts = config.doubts();
         if doubts.is_empty() {
             return Ok(());
@@ -79,7 +80,7 @@ fn summary(config: &RobotConfig, simulated: usize) -> String {
          the machine: {asked}; check it with `onbeat doctor`\nrights: {}\n",
         count(bus.sub_devices.len(), "SubDevice"),
         count(axes.len(), "axis").replace("axiss", "axes"),
-        robot::duration::format(cycle.period),
+        types::duration::format(cycle.period),
         if controllers.is_empty() { "none".to_owned() } else { controllers.join(", ") },
         rights(config).join(", "),
     )

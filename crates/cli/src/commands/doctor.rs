@@ -5,6 +5,7 @@ mod probe;
 mod table;
 mod verdict;
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
@@ -14,7 +15,7 @@ use machine::cpus::Cpus;
 use machine::ethtool::Ethtool;
 use machine::root::Root;
 use onbeat::LinkKind;
-use robot::Profile;
+use robot::{Overrides, Profile, RobotConfig};
 use rt::profile::{RealTimeProfile, Residency, Scheduling};
 use serde::Serialize;
 
@@ -42,6 +43,11 @@ pub(crate) struct Doctor {
     #[arg(long, value_name = "NIC")]
     iface: Option<String>,
 
+    /// Check the computer for a cycle with the simulated bus of this robot file, as `run --segment`:
+    /// no network interface is checked
+    #[arg(long, value_name = "ROBOT.toml", conflicts_with = "iface")]
+    segment: Option<PathBuf>,
+
     /// The interface's way to its frames, as `run --link`: what it polls needs other settings
     #[arg(long, value_name = "KIND", requires = "iface", value_parser = link_kind())]
     link: Option<LinkKind>,
@@ -67,7 +73,7 @@ pub(crate) struct Doctor {
     fix: bool,
 
     /// Undo what --fix did, and what a crashed run left behind
-    #[arg(long, conflicts_with_all = ["fix", "period", "iface", "cpu", "all"])]
+    #[arg(long, conflicts_with_all = ["fix", "period", "iface", "segment", "cpu", "all"])]
     restore: bool,
 
     /// Say why and how for checks that are fine, too
@@ -104,6 +110,12 @@ impl Doctor {
     fn consult(self) -> Result<(), Failure> {
         if self.restore {
             return mend::restore(self.json);
+        }
+        if let Some(path) = &self.segment {
+            let robot = RobotConfig::read(path, Overrides::default())?.name;
+            output::say(format_args!(
+                "robot \"{robot}\" on a simulated bus: no network interface is checked"
+            ));
         }
         // What is changed from here on is undone to the state before.
         match self.fix || (self.period.is_some() && self.profile.shield) {

@@ -29,8 +29,8 @@ pub(crate) struct Explain {
     #[arg(value_name = "ROBOT.toml", conflicts_with_all = ["cycle", "iface"])]
     robot: Option<PathBuf>,
 
-    /// Look back this far; 10 min at most
-    #[arg(long, value_name = "TIME", value_parser = lasting, default_value = "1min")]
+    /// Look back this far; whole seconds, 10 min at most
+    #[arg(long, value_name = "TIME", value_parser = whole_seconds, default_value = "1min")]
     last: Duration,
 
     /// Print a JSON object
@@ -39,6 +39,18 @@ pub(crate) struct Explain {
 
     #[command(flatten)]
     of: RunningCycle,
+}
+
+/// A time of `--last`.
+fn whole_seconds(text: &str) -> Result<Duration, String> {
+    let time = lasting(text)?;
+    match time.subsec_nanos() {
+        0 => Ok(time),
+        _ => Err(format!(
+            "found {}, expected whole seconds, as 1s: the run counts late cycles by the second",
+            robot::duration::format(time)
+        )),
+    }
 }
 
 /// The answer for programs.

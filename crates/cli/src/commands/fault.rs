@@ -35,19 +35,10 @@ impl Fault {
     pub(crate) fn execute(mut self) -> Result<(), Failure> {
         self.take_name()?;
         let line = self.line();
-        let lists = line.trim() == LIST;
-        if lists {
+        if line.trim() == LIST {
             output::print(forms() + "\n\n")?;
         }
-        let client = match (self.find(), &self.of) {
-            // What there is was to be known; nothing runs that could have any.
-            (Err(error @ AskError::NoServer { .. }), None) if lists => {
-                output::say(error);
-                return Ok(());
-            }
-            (client, _) => client?,
-        };
-        let answer = client.ask(&line)?;
+        let answer = self.find()?.ask(&line)?;
         let answer = answer.map_err(|refusal| Failure::new(format!("fault \"{line}\": {refusal}")))?;
         output::print(answer + "\n")
     }

@@ -217,8 +217,8 @@ impl Run {
         let standing = |status| Standing { robot, status, link_trouble: link_trouble.as_deref() };
         let summary = match ran {
             Ok(summary) => summary,
-            Err(Error::NotInOp(summary)) => {
-                return Err(without_op(&standing(&summary.status), &summary, live));
+            Err(Error::NotInOp(failed)) => {
+                return Err(without_op(&standing(&failed.status), &failed, live));
             }
             Err(error) => return Err(self.or_draft(error)),
         };
@@ -342,7 +342,7 @@ impl Run {
 fn of_the_command_line(error: FileError, period: Option<Duration>) -> FileError {
     let FileError { mut found, mut remedy, .. } = error;
     if let Some(period) = period {
-        let typed = format!("--period {}", robot::duration::format(period));
+        let typed = format!("--period {}", types::duration::format(period));
         if found.starts_with("period ") {
             found = typed;
         } else {

@@ -149,7 +149,7 @@ fn a_killed_process_stops_the_axes_and_the_bus_stays_in_op() {
     assert_eq!(end["sub_devices"][0]["state"], "Op");
 }
 
-// feature(ipc): the first answer that is refused for a reason is told while the run goes on
+// feature(ipc): the first refused answer of each reason is reported while the run continues
 #[test]
 fn wrong_answers_of_a_process_are_reported_once() {
     let _alone = alone();

@@ -107,7 +107,7 @@ fn restarted(what: &str) -> String {
     format!("2s power off drive-2\n2.1s encoder drive-2 {what}\n2.2s power on drive-2\n")
 }
 
-// feature(axes): an axis whose drive counts from elsewhere is not moved, whatever `after_outage` says, and the run says why
+// feature(axes): an axis whose drive has another zero position does not move, with any `after_outage`, and the run reports the reason
 #[test]
 fn an_axis_with_a_wrong_count_is_not_moved() {
     let _shared = shared();

@@ -44,7 +44,7 @@ fn two_fresh<T>(
     })
 }
 
-// feature(devices): `onbeat run` opens its devices' ports; those that are missing are named, the cycle goes on
+// feature(devices): `onbeat run` opens its devices' ports; it names missing ports, and the cycle continues
 // feature(devices): a service robot as it is published, with a myAHRS+ and DC motors: `onbeat run examples/m4k.toml`
 #[test]
 fn device_ports_publish_fresh_messages_to_clients() {
@@ -180,7 +180,7 @@ impl Drop for Simulator {
     }
 }
 
-// feature(devices): `onbeat run` opens its devices' ports; those that are missing are named, the cycle goes on
+// feature(devices): `onbeat run` opens its devices' ports; it names missing ports, and the cycle continues
 #[test]
 fn missing_devices_are_named_with_paths_and_the_cycle_continues() {
     let _shared = shared();

@@ -194,7 +194,7 @@ fn a_fault_is_located_and_the_counters_are_cleared() {
     assert_eq!(told["sub_devices"][2]["now"]["errors"]["ports"][0]["invalid_frames"], 20, "{told}");
 }
 
-// feature(diagnosis): `onbeat diag --watch` judges what was counted since the look before, a JSON object a line
+// feature(diagnosis): `onbeat diag --watch` evaluates the counts since its previous line, a JSON object a line
 #[test]
 fn watch_reports_only_new_counts() {
     let cycle = Cycle::start("watch");
@@ -231,7 +231,7 @@ fn latch_inputs_are_listed() {
     assert_eq!(own[5]["inputs"][1]["rising"], json!({ "time_ns": null, "is_new": false }), "{own}");
 }
 
-// feature(diagnosis): `onbeat diag` of a bus of its own, brought to PreOp; exit code 0 where nothing is wrong
+// feature(diagnosis): `onbeat diag` of a bus without a running cycle, brought to PreOp; exit code 0 if nothing is wrong
 #[test]
 fn a_healthy_bus_is_reported_as_such() {
     let ran = run(&["diag"]);
@@ -289,7 +289,7 @@ fn a_bad_cable_is_named_while_the_cycle_runs() {
 
 /// An unpowered drive, and another in its place, while a robot runs: neither is reported in Op, and
 /// the event names the cable to the place.
-// feature(diagnosis): a SubDevice that does not answer has no state in `diag`, `scan` and the status of the bus; another in its place is told with the cable to it
+// feature(diagnosis): a SubDevice that does not answer has no state in `diag`, `scan` and the status of the bus; another device at its position is reported with its cable
 #[test]
 fn absent_and_foreign_sub_devices_are_reported() {
     let _shared = shared();
@@ -347,9 +347,41 @@ fn absent_and_foreign_sub_devices_are_reported() {
     running.finish();
 }
 
+/// Without its only drive a cycle loses every frame: no link is known.
+// feature(diagnosis): a silent SubDevice behind no known link is named with its cable and power
+#[test]
+fn an_unpowered_only_drive_is_named_with_cable_and_power() {
+    let _shared = shared();
+    let name = format!("diag-of-an-unpowered-drive-{}", std::process::id());
+    let mut command = onbeat();
+    let file = "examples/first-drive.toml";
+    command.args(["run", file, "--cycles", "20000", "--ipc", &name, "--json", "--control", &name]);
+    let running = Running::start(command);
+    await_cycles(running.id(), 2500);
+    let ask = |arguments: &[&str]| {
+        let mut command = onbeat();
+        command.args(arguments);
+        finished(command)
+    };
+    ask(&["fault", "--of", &name, "power", "off", "drive"]);
+    let finding = "! SubDevice 0 \"drive\" does not answer: check its power, and the cable between the MainDevice and \
+                   SubDevice 0 \"drive\" port 0\n";
+    let mut ran = ask(&["diag", "--cycle", &name]);
+    for _ in 0..100 {
+        if ran.stdout.contains(finding) {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+        ran = ask(&["diag", "--cycle", &name]);
+    }
+    assert!(ran.code == Some(3) && ran.stdout.contains(finding), "{}", ran.stdout);
+    ask(&["fault", "--of", &name, "power", "on", "drive"]);
+    running.finish();
+}
+
 /// A drive with an absent group mate exchanges nothing, but answers; so it does where no SubDevice
 /// is recovered.
-// feature(diagnosis): a SubDevice that does not answer has no state in `diag`, `scan` and the status of the bus; another in its place is told with the cable to it
+// feature(diagnosis): a SubDevice that does not answer has no state in `diag`, `scan` and the status of the bus; another device at its position is reported with its cable
 #[test]
 fn a_sub_device_with_an_absent_mate_has_a_state() {
     let text = include_str!("../../../../examples/six-axis.toml");

@@ -25,6 +25,24 @@ fn diagnosis(ran: &Ran) -> Value {
     object
 }
 
+// feature(doctor): `--segment` checks the computer for a simulated bus, without an interface
+#[test]
+fn a_segment_is_checked_without_an_interface() {
+    let ran = run_alone(&["doctor", "--segment", "examples/first-drive.toml", "--json"]);
+    let object = diagnosis(&ran);
+    assert!(object["checks"].as_array().is_some_and(|it| it.iter().all(|it| it["area"] != "nic")));
+    assert!(object.get("interface").is_none(), "{object}");
+    assert_eq!(ran.stderr, "robot \"first-drive\" on a simulated bus: no network interface is checked\n");
+    let ran = run(&["doctor", "--segment", "examples/no-such.toml"]);
+    assert!(
+        ran.code == Some(3) && ran.stderr.contains("examples/no-such.toml: cannot be read"),
+        "{}",
+        ran.stderr
+    );
+    let ran = run(&["doctor", "--segment", "examples/first-drive.toml", "--iface", "lo"]);
+    assert!(ran.code == Some(3) && ran.stderr.contains("cannot be used with"), "{}", ran.stderr);
+}
+
 // feature(doctor): found, wanted, why, fix, severity, as table and as JSON
 #[test]
 fn json_says_what_was_found_and_wanted_and_why_and_how() {
@@ -130,7 +148,7 @@ fn the_probe_has_the_requested_profile() {
 
 /// Every changed value is restored. Files that other programs may change at the same time are not
 /// compared.
-// feature(doctor): `--fix` mends, `--restore` puts back
+// feature(doctor): `--fix` changes settings, `--restore` restores them
 #[test]
 fn what_is_fixed_is_put_back() {
     if !rustix::process::geteuid().is_root() {
@@ -351,7 +369,7 @@ fn other_users_of_an_interface_are_seen() {
 }
 
 /// Without the program that looks at them here.
-// feature(doctor): `--fix` mends, `--restore` puts back
+// feature(doctor): `--fix` changes settings, `--restore` restores them
 #[test]
 fn an_interface_is_fixed_and_put_back() {
     let (_turn, _alone) = (Turn::take().expect("a turn"), common::alone());

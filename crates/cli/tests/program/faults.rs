@@ -62,7 +62,7 @@ impl Simulator {
     }
 }
 
-// feature(program): `onbeat fault` has faults take place on a running `simulate`: a run at the other end tells them
+// feature(program): `onbeat fault` makes faults in a running `simulate`: a run at the other end reports them
 #[test]
 fn faults_sent_to_a_simulator_are_reported_by_the_run() {
     let Some(simulator) = Simulator::of("told") else { return };
@@ -84,7 +84,7 @@ fn faults_sent_to_a_simulator_are_reported_by_the_run() {
     assert_eq!(simulator.wire.onbeat(&["scan", "--json"]).json().as_array().map(Vec::len), Some(6));
 }
 
-// feature(program): `onbeat fault` has faults take place on a running `simulate`: a run at the other end tells them
+// feature(program): `onbeat fault` makes faults in a running `simulate`: a run at the other end reports them
 #[test]
 fn frames_are_lost_and_delayed_by_a_simulator() {
     let Some(simulator) = Simulator::of("frames") else { return };
@@ -100,7 +100,7 @@ fn frames_are_lost_and_delayed_by_a_simulator() {
     assert_eq!(after.as_array().map(Vec::len), Some(6));
 }
 
-// feature(program): `onbeat fault` has faults take place on a running `simulate`: a run at the other end tells them
+// feature(program): `onbeat fault` makes faults in a running `simulate`: a run at the other end reports them
 #[test]
 fn another_identity_in_place_of_a_drive_is_refused_by_a_run() {
     let Some(simulator) = Simulator::of("identity") else { return };
@@ -236,7 +236,7 @@ fn with_an_optional_drive(name: &str) -> PathBuf {
     file(name, &text.replace(all, last))
 }
 
-// feature(program): an optional SubDevice that was lost and has joined again is told to be back
+// feature(program): an optional SubDevice that was lost and has joined again is reported
 #[test]
 fn a_returned_optional_drive_is_reported() {
     let robot = with_an_optional_drive("optional-again.toml");
@@ -257,7 +257,7 @@ fn a_returned_optional_drive_is_reported() {
     assert!(cycles.is_some_and(|cycles| cycles > 500), "{rest}");
 }
 
-// feature(diagnosis): the cable to a SubDevice that has joined since the start is told by its place, and the delay of its clock
+// feature(diagnosis): the cable to a SubDevice that joined after the start is reported by its place, with the delay of its clock
 #[test]
 fn the_cable_to_a_drive_that_joined_late_has_its_place() {
     let robot = with_an_optional_drive("joins-late.toml");
@@ -408,7 +408,7 @@ fn a_script_plays_in_a_simulator() {
     assert_eq!((found.len(), &found[0]["serial"]), (4, &0xAB_CDEF.into()), "{:?}", found[0]);
 }
 
-// feature(program): whatever comes to its socket, `simulate` goes on to answer frames
+// feature(program): `simulate` continues to answer frames, whatever its socket receives
 #[test]
 fn whatever_comes_to_its_socket_frames_are_answered() {
     let Some(simulator) = Simulator::of("hostile") else { return };

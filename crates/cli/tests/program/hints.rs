@@ -156,6 +156,62 @@ fn of_several_cycles_top_says_how_one_is_named() {
     assert!(!ran.stderr.contains("--cycle"), "{}", ran.stderr);
 }
 
+// feature(program): a separate simulated bus is named where a cycle of the same robot runs
+#[test]
+fn separate_simulation_names_the_running_cycle() {
+    let runtime = folder("hints-same-robot");
+    let open = |robot: &str, sub_device: &str| {
+        let (robot, sub_devices) = (robot.to_owned(), vec![sub_device.to_owned()]);
+        let description = Description { robot, sub_devices, ..Description::default() };
+        let mut builder = Builder::new("hints-bench", &description);
+        builder.folder(&runtime);
+        builder.open().unwrap()
+    };
+    let said = |arguments: &[&str]| {
+        let mut command = onbeat();
+        // Other cycles may run, of the same robot, too.
+        command.env("ONBEAT_IPC", runtime.join("hints-bench.sock")).args(arguments);
+        let ran = finished(command);
+        assert_eq!(ran.code, Some(0), "{arguments:?}: {}{}", ran.stdout, ran.stderr);
+        ran.stderr
+    };
+    const FILE: &str = "examples/first-drive.toml";
+    let read = ["sdo", "read", "0", "0x6041"];
+    // By the name of the robot, and by its SubDevices, as of a draft.
+    for (arguments, cycle) in [
+        (&[&read[..], &["--robot", FILE]].concat()[..], ["first-drive", "x"]),
+        (&[&read[..], &["--segment", FILE]].concat(), ["first-drive", "x"]),
+        (&["scan", FILE], ["first-drive", "x"]),
+        (&["scan", "--segment", FILE], ["bench", "drive"]),
+        (&["diag", "--segment", FILE], ["bench", "drive"]),
+    ] {
+        let _cycle = open(cycle[0], cycle[1]);
+        let expected = "on a separate simulated bus, robot \"first-drive\"; --cycle hints-bench uses the bus of the \
+                        running cycle of this robot\n";
+        assert_eq!(said(arguments), expected, "{arguments:?}");
+    }
+    let _cycle = open("first-drive", "x");
+    let lamps = "name = \"hints-lamps\"\nsimulate = { kind = \"digital_outputs\", channels = 4 }\n";
+    let other = format!("name = \"hints-other\"\n[cycle]\nperiod = \"1ms\"\n[[bus.sub_device]]\n{lamps}");
+    let other = file("hints-other.toml", &other);
+    assert_eq!(said(&["scan", "--segment", other.to_str().unwrap()]), "");
+}
+
+// feature(program): `fault list` without a simulator ends with 1, the folders and the remedy
+#[test]
+fn fault_list_without_a_simulator_ends_with_1() {
+    let runtime = folder("hints-no-simulator");
+    let mut command = onbeat();
+    command.env("XDG_RUNTIME_DIR", &runtime).args(["fault", "list"]);
+    let ran = finished(command);
+    if ran.code == Some(0) || ran.stderr.contains("several simulators run") {
+        return testkit::skip!("a simulator of this computer answers");
+    }
+    assert!(ran.sentence().contains(runtime.to_str().unwrap()), "{}", ran.stderr);
+    let remedy = "start one with `onbeat run ROBOT.toml --control NAME`";
+    assert!(ran.sentence().contains(remedy) && ran.stdout.contains("power off"), "{}", ran.stderr);
+}
+
 // feature(program): hints name what was wrong: command line, robot file, CPU, folder, cycle, right
 #[test]
 fn what_root_has_changed_is_put_back_by_root() {

@@ -11,7 +11,7 @@ use std::time::Duration;
 use crate::common::{Ran, alone, file, onbeat, run, run_alone, six_axis_with, slept};
 use crate::wire::{SIX_AXIS, Wire};
 
-// feature(hold): P, M, C and S: each asked for alone, granted or refused with a reason, given back
+// feature(hold): P, M, C and S: each requested alone, granted or refused with a reason, restored
 #[test]
 fn each_letter_is_switched_by_name_and_listed_in_json() {
     for (arguments, asked) in [

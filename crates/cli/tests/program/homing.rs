@@ -129,7 +129,7 @@ impl Robot {
     }
 }
 
-// feature(axes): homing by the drive (CiA 402 mode 6), without a step afterwards; errors, time-outs, called off
+// feature(axes): homing by the drive (CiA 402 mode 6), without a step afterwards; errors, time-outs, cancelled
 #[test]
 fn an_axis_is_homed_through_the_port() {
     let _shared = shared();

@@ -52,6 +52,16 @@ fn kept(state: &Path, robot: &str, arguments: &[&str]) -> Ran {
     finished(command)
 }
 
+// feature(program): `onbeat events` names the kept events where no cycle runs
+#[test]
+fn events_without_a_cycle_name_the_kept_ones() {
+    let mut command = onbeat();
+    command.args(["events", "--cycle", "/nowhere/at-all.sock"]);
+    let ran = finished(command);
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.stderr.contains("`onbeat events --kept ROBOT`"), "{}", ran.stderr);
+}
+
 /// Kinds of the kept events.
 fn kinds(state: &Path, robot: &str) -> Vec<String> {
     let ran = kept(state, robot, &["--json"]);
@@ -153,7 +163,7 @@ fn a_memory_that_cannot_be_written_is_named_by_enable() {
     robot.end();
 }
 
-// feature(program): `events --kept` shows the first cause of a stop, and who reset, over restarts
+// feature(program): `events --kept` shows the first cause of a stop and the user of each reset, over restarts
 #[test]
 fn first_cause_and_user_of_a_reset_are_kept() {
     let _shared = shared();

@@ -38,7 +38,7 @@ fn refused(ran: &Ran, words: &str) {
     assert!(ran.stderr.starts_with("onbeat: ") && ran.stderr.contains(words), "{}", ran.stderr);
 }
 
-// feature(program): small limits of the process, pipes and FIFOs that nobody reads, a table of 80 columns
+// feature(program): small limits of the process, pipes and FIFOs without a reader, a table of 80 columns
 #[test]
 fn few_descriptors_cost_the_ipc_and_too_few_are_a_sentence() {
     let ipc = ["--ipc", "few-descriptors"];
@@ -63,7 +63,7 @@ fn few_descriptors_cost_the_ipc_and_too_few_are_a_sentence() {
     }
 }
 
-// feature(program): small limits of the process, pipes and FIFOs that nobody reads, a table of 80 columns
+// feature(program): small limits of the process, pipes and FIFOs without a reader, a table of 80 columns
 #[test]
 fn a_client_with_too_few_descriptors_names_the_limit() {
     let _shared = shared();
@@ -87,7 +87,7 @@ fn a_client_with_too_few_descriptors_names_the_limit() {
     drop(running);
 }
 
-// feature(program): small limits of the process, pipes and FIFOs that nobody reads, a table of 80 columns
+// feature(program): small limits of the process, pipes and FIFOs without a reader, a table of 80 columns
 #[test]
 fn a_small_stack_or_address_space_is_refused_with_a_remedy() {
     refused(
@@ -98,7 +98,7 @@ fn a_small_stack_or_address_space_is_refused_with_a_remedy() {
     ran_to_its_end(&run_under("-s 1024; ulimit -v 262144", &["--no-ipc"]));
 }
 
-// feature(program): small limits of the process, pipes and FIFOs that nobody reads, a table of 80 columns
+// feature(program): small limits of the process, pipes and FIFOs without a reader, a table of 80 columns
 #[test]
 fn unlockable_memory_is_reported() {
     let program = onbeat();
@@ -121,7 +121,7 @@ fn unlockable_memory_is_reported() {
     assert!(refusals.contains("the memory lock was refused"), "{refusals}");
 }
 
-// feature(program): small limits of the process, pipes and FIFOs that nobody reads, a table of 80 columns
+// feature(program): small limits of the process, pipes and FIFOs without a reader, a table of 80 columns
 #[test]
 fn files_that_may_not_have_a_byte_cost_the_ipc_and_not_the_run() {
     // The IPC is in shared memory, which is a file.
@@ -129,7 +129,7 @@ fn files_that_may_not_have_a_byte_cost_the_ipc_and_not_the_run() {
     refused(&run_under("-f 0", &["--ipc", "no-files"]), "File too large");
 }
 
-// feature(program): small limits of the process, pipes and FIFOs that nobody reads, a table of 80 columns
+// feature(program): small limits of the process, pipes and FIFOs without a reader, a table of 80 columns
 #[test]
 fn a_limit_of_processor_time_is_refused_with_what_to_do() {
     let words = "3600 s of processor time, and the system would end it then, its axes at speed: lift the limit with \

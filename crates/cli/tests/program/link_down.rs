@@ -69,7 +69,7 @@ const ALL_LOST: &str = "no process data of all 6 SubDevices, behind the cable be
 
 const DOWN: &str = "interface near: it is down; bring it up with `sudo ip link set near up`";
 
-// feature(program): an interface that is down, without carrier, renamed or deleted, and SubDevices that left Op, are told as the cause
+// feature(program): an interface that is down, without carrier, renamed or deleted, and SubDevices that left Op, are reported as the cause
 #[test]
 fn a_downed_interface_is_reported_with_remedy_and_duration() {
     by_every_link(|wire, link| {
@@ -93,7 +93,7 @@ fn a_downed_interface_is_reported_with_remedy_and_duration() {
     });
 }
 
-// feature(program): an interface that is down, without carrier, renamed or deleted, and SubDevices that left Op, are told as the cause
+// feature(program): an interface that is down, without carrier, renamed or deleted, and SubDevices that left Op, are reported as the cause
 #[test]
 fn an_interface_that_stays_down_ends_the_run_and_is_named() {
     let Some(wire) = Wire::with(SIX_AXIS) else { return };
@@ -105,7 +105,7 @@ fn an_interface_that_stays_down_ends_the_run_and_is_named() {
     assert!(!ran.stderr.contains("check power and cables"), "{}", ran.stderr);
 }
 
-// feature(program): an interface that is down, without carrier, renamed or deleted, and SubDevices that left Op, are told as the cause
+// feature(program): an interface that is down, without carrier, renamed or deleted, and SubDevices that left Op, are reported as the cause
 #[test]
 fn a_cable_without_carrier_is_named() {
     by_every_link(|wire, link| {
@@ -117,7 +117,7 @@ fn a_cable_without_carrier_is_named() {
     });
 }
 
-// feature(program): an interface that is down, without carrier, renamed or deleted, and SubDevices that left Op, are told as the cause
+// feature(program): an interface that is down, without carrier, renamed or deleted, and SubDevices that left Op, are reported as the cause
 #[test]
 fn a_renamed_interface_is_reported_by_its_new_name() {
     let Some(wire) = Wire::with(SIX_AXIS) else { return };
@@ -134,7 +134,7 @@ fn a_renamed_interface_is_reported_by_its_new_name() {
     assert!(!ran.stderr.contains("it was removed"), "{}", ran.stderr);
 }
 
-// feature(program): an interface that is down, without carrier, renamed or deleted, and SubDevices that left Op, are told as the cause
+// feature(program): an interface that is down, without carrier, renamed or deleted, and SubDevices that left Op, are reported as the cause
 #[test]
 fn a_deleted_interface_ends_the_run_and_is_named() {
     by_every_link(|wire, link| {
@@ -152,7 +152,7 @@ fn a_deleted_interface_ends_the_run_and_is_named() {
     });
 }
 
-// feature(program): an interface that is down, without carrier, renamed or deleted, and SubDevices that left Op, are told as the cause
+// feature(program): an interface that is down, without carrier, renamed or deleted, and SubDevices that left Op, are reported as the cause
 #[test]
 fn drives_that_left_op_are_reported_without_blaming_cables() {
     let Some(wire) = Wire::with(SIX_AXIS) else { return };

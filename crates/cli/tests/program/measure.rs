@@ -118,7 +118,7 @@ fn stands_beside_another(folder: &str) {
     }
 }
 
-// feature(measure): `--continue DIR`: cells measured whole are kept, interrupted ones are set aside and measured anew
+// feature(measure): `--continue DIR`: complete cells are kept, interrupted ones are set aside and measured again
 #[test]
 fn an_experiment_resumes_with_the_missing_cells() {
     let settings = ["tuning", "--duration", "500ms", "--columns", "none,M", "--load", "none"];
@@ -145,7 +145,7 @@ fn an_experiment_resumes_with_the_missing_cells() {
     assert!(ran.code == Some(1) && ran.stderr.contains("--duration: --continue uses"), "{}", ran.stderr);
 }
 
-// feature(measure): `servo` of a robot whose cycle follows the reference clock tells its lock, end to end
+// feature(measure): `servo` of a robot whose cycle follows the reference clock reports its lock, end to end
 #[test]
 fn servo_reports_the_lock_to_the_reference_clock() {
     let period = "period = \"1ms\"";

@@ -82,7 +82,7 @@ const SPOILT: &str = "generic-receive-offload: on, 20000";
 
 const PREPARED: &str = "generic-receive-offload: off, 0";
 
-// feature(hold): `--prepare-nic`: the interface is prepared for the cycle; told in the conditions; put back at the end and after a kill
+// feature(hold): `--prepare-nic`: the interface is prepared for the cycle; listed in the conditions; restored at the end and after a kill
 #[test]
 fn an_interface_is_prepared_and_restored_after_end_and_kill() {
     let (_turn, _alone) = (Turn::take().expect("a turn"), common::alone());
@@ -126,7 +126,7 @@ fn an_interface_is_prepared_and_restored_after_end_and_kill() {
     assert_eq!(card.settings(), SPOILT);
 }
 
-// feature(doctor): deferral of a card's interrupts judged by the link: off, but for one that is polled
+// feature(doctor): deferral of a card's interrupts is checked by the link: off, except for a polled one
 #[test]
 fn deferral_is_checked_for_the_link() {
     let (_turn, _alone) = (Turn::take().expect("a turn"), common::alone());

@@ -44,7 +44,7 @@ fn commands_use_the_running_cycle_or_name_its_owner() {
         let own = near(&wire, &["sdo", "write", "drive-1", "0x2F00:1", "10"]);
         assert!(own.code == Some(0) && own.stderr.starts_with(SIMULATED), "{:?} {}", own.code, own.stderr);
         assert!(
-            own.stderr.contains("--cycle NAME") && own.stderr.contains("\"six-axis\""),
+            own.stderr.contains("; --cycle six-axis uses the bus of the running cycle"),
             "{}",
             own.stderr
         );
@@ -99,7 +99,7 @@ fn two_interfaces_have_two_owners() {
     assert!(!ran.stderr.contains("MainDevice"), "{}", ran.stderr);
 }
 
-// feature(program): another MainDevice is heard before the first frame; `--take-over`; told of in Op
+// feature(program): another MainDevice is detected before the first frame; `--take-over`; reported in Op
 #[test]
 fn a_second_port_is_detected_and_used_only_on_request() {
     let Some(wire) = Wire::with(SIX_AXIS) else { return };

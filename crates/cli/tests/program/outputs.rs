@@ -108,7 +108,7 @@ fn a_stopped_terminal_does_not_delay_the_end() {
     assert!(matches!(code, Some(1 | 3)), "{code:?}");
 }
 
-// feature(program): small limits of the process, pipes and FIFOs that nobody reads, a table of 80 columns
+// feature(program): small limits of the process, pipes and FIFOs without a reader, a table of 80 columns
 #[test]
 fn a_stuck_pipe_reader_does_not_delay_the_end() {
     let _shared = shared();
@@ -140,7 +140,7 @@ fn fifo(name: &str) -> PathBuf {
     path
 }
 
-// feature(program): small limits of the process, pipes and FIFOs that nobody reads, a table of 80 columns
+// feature(program): small limits of the process, pipes and FIFOs without a reader, a table of 80 columns
 #[test]
 fn stuck_fifos_do_not_delay_a_simulator() {
     let _shared = shared();
@@ -173,7 +173,7 @@ fn stuck_fifos_do_not_delay_a_simulator() {
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
 }
 
-// feature(program): small limits of the process, pipes and FIFOs that nobody reads, a table of 80 columns
+// feature(program): small limits of the process, pipes and FIFOs without a reader, a table of 80 columns
 #[test]
 fn the_table_of_a_run_fits_a_terminal_of_80_columns() {
     let long_names =

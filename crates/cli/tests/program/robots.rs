@@ -302,7 +302,7 @@ fn a_reachable_pose_moves_the_arm_and_another_is_refused() {
     arm.interrupt();
 }
 
-// feature(program): two axes on one SubDevice: a fault of one leaves the others going, and is told by axis and SubDevice
+// feature(program): two axes on one SubDevice: after a fault of one the other continues; the report names axis and SubDevice
 #[test]
 fn a_fault_of_one_of_two_axes_leaves_the_other_moving() {
     let _shared = shared();

@@ -107,7 +107,9 @@ fn the_end_begins_with_a_verdict_on_the_timing() {
     let verdicts =
         ["good", "tight", "not good"].map(|word| format!("Timing: {word} for 1ms on this computer: "));
     assert!(verdicts.iter().any(|verdict| lines[1].starts_with(verdict)), "{}", ran.stdout);
-    assert!(lines[2].starts_with("Next: ") && lines[3].is_empty(), "{}", ran.stdout);
+    // A verdict with several counts takes two lines.
+    let next = lines.iter().position(|line| line.starts_with("Next: "));
+    assert!(next.is_some_and(|at| at <= 3 && lines[at + 1].is_empty()), "{}", ran.stdout);
 
     let fault = file("verdict.faults", "100ms drive fault drive-3 0x7500\n");
     let fault = fault.to_str().expect("UTF-8");

@@ -269,7 +269,7 @@ fn the_page_has_headers_that_restrict_it_to_its_origin() {
     assert_eq!(served.socket().until(|_| true)["state"], "waiting");
 }
 
-// feature(program): `serve` sends every cycle of the chosen channels, and counts those it could not read
+// feature(program): `serve` sends every cycle of the chosen channels, and counts cycles that it could not read
 #[test]
 fn a_page_gets_every_cycle_or_the_number_of_missing_ones() {
     let mut played = Played::new("rows");
@@ -326,7 +326,7 @@ fn a_page_gets_every_cycle_or_the_number_of_missing_ones() {
     assert_eq!(picture["axes"][0][5], played.state.cycle as f64);
 }
 
-// feature(program): `serve` waits for a cycle, tells that it has ended, and goes over to the next
+// feature(program): `serve` waits for a cycle, reports its end, and attaches to the next
 #[test]
 fn the_end_of_a_cycle_is_reported_and_the_next_one_found() {
     let mut played = Played::new("next");
@@ -350,7 +350,7 @@ fn the_end_of_a_cycle_is_reported_and_the_next_one_found() {
     page.until(|it| it["kind"] == "picture" && it["cycle"] == 7);
 }
 
-// feature(program): whatever a page sends `serve`, or does not take, the program goes on, and each is told why it was let go
+// feature(program): `serve` continues whatever a page sends or does not read, and reports the reason for each closed connection
 #[test]
 fn bad_messages_close_only_their_own_connection() {
     let mut played = Played::new("bad");
@@ -399,7 +399,7 @@ fn bad_messages_close_only_their_own_connection() {
     kept.until(|it| it["kind"] == "picture" && it["cycle"] == 4);
 }
 
-// feature(program): `serve` has a bounded number of pages; one more is told so, and finds room when another goes
+// feature(program): `serve` has a bounded number of pages; one more is refused, and admitted when another closes
 #[test]
 fn a_ninth_page_is_refused_and_idle_connections_give_way() {
     let played = Played::new("many");

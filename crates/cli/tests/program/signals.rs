@@ -229,7 +229,7 @@ fn io_set_holds_an_output_until_it_ends() {
 }
 
 // feature(signals): `onbeat io set`, `force`, `release`
-// feature(signals): forces and their ends are events, with who asked for them, when, and why they end
+// feature(signals): forces and their ends are events, with process and user, time, and reason of the end
 #[test]
 fn io_force_wins_is_shown_and_ends_on_time_or_release() {
     let _shared = shared();
@@ -334,7 +334,7 @@ fn io_force_wins_is_shown_and_ends_on_time_or_release() {
     assert_eq!(end["signal_counters"]["clamped"], 0);
 }
 
-// feature(signals): who may force what
+// feature(signals): rights to force inputs and outputs
 #[test]
 fn a_robot_file_may_refuse_forces() {
     let _shared = shared();

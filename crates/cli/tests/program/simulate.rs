@@ -99,7 +99,7 @@ fn leftovers_of_a_killed_simulator_are_removed() {
     }
 }
 
-// feature(program): how a thread is really scheduled, read back; a policy from outside is told
+// feature(program): the actual scheduling of a thread, read back; a policy set from outside is reported
 #[test]
 fn it_says_how_it_is_really_scheduled() {
     let Some(testbed) = testbed() else { return };

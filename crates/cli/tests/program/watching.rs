@@ -49,7 +49,7 @@ fn full_pipe() -> (File, Stdio) {
     (File::from(reader), writer.into())
 }
 
-// feature(program): `io watch`, `io set` and `events --follow` hear a stop at once, end when nobody reads them, and are held up by no reader
+// feature(program): `io watch`, `io set` and `events --follow` stop at once, end without a reader, and are not delayed by a slow one
 #[test]
 fn watching_notices_stop_and_end_at_any_interval() {
     let _shared = shared();
@@ -106,7 +106,7 @@ fn watching_values_is_silent_about_freshness() {
     let _ = std::fs::remove_dir_all(&folder);
 }
 
-// feature(program): `io watch`, `io set` and `events --follow` hear a stop at once, end when nobody reads them, and are held up by no reader
+// feature(program): `io watch`, `io set` and `events --follow` stop at once, end without a reader, and are not delayed by a slow one
 #[test]
 fn a_closed_reader_ends_a_watch_without_changes() {
     let _shared = shared();
@@ -125,7 +125,7 @@ fn a_closed_reader_ends_a_watch_without_changes() {
     interrupt(station.cycle);
 }
 
-// feature(program): `io watch`, `io set` and `events --follow` hear a stop at once, end when nobody reads them, and are held up by no reader
+// feature(program): `io watch`, `io set` and `events --follow` stop at once, end without a reader, and are not delayed by a slow one
 #[test]
 fn a_stuck_reader_delays_neither_stops_nor_commands() {
     let _shared = shared();

@@ -126,6 +126,19 @@ fn a_cycle_that_was_never_late_says_so_with_its_figures() {
     assert!(answer["last"]["cycles"].as_u64() > Some(0) && answer["last"]["worst_ns"].as_u64() > Some(0));
 }
 
+// feature(explain): options of `explain` that cannot have an effect are refused with the reason
+#[test]
+fn parts_of_a_second_and_a_limit_without_explain_are_refused() {
+    for last in ["500ms", "1500ms"] {
+        let ran = run(&["explain", "--last", last]);
+        assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+        assert!(ran.stderr.contains("expected whole seconds, as 1s"), "{}", ran.stderr);
+    }
+    let ran = run(&["run", "--cycles", "1", "--late-above", "1ms"]);
+    assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+    assert!(ran.stderr.contains("--explain"), "{}", ran.stderr);
+}
+
 #[test]
 fn without_a_cycle_explain_names_the_remedy() {
     let nowhere = folder("why-nobody").join("none.sock");

@@ -24,15 +24,14 @@ use super::belief::{self, Belief, Plausibility};
 use super::brake::BoundBrake;
 use super::fields::{self, Fields, InputFields, Lacking, OutputFields};
 use super::ignored::Ignored;
-use super::manual::Manual;
 use super::memory::{MemoryGate, Place, PositionMemory};
 use super::mode::{ModeChange, drive_profile};
 use super::safety::AxisSafety;
 use super::start::{StartStep, StartUp};
 use super::torque_limit::TorqueLimit;
-use super::{AxisConfiguration, AxisError, Moment};
+use super::{AxisConfiguration, AxisError, Manual};
 use crate::controller::{AxisCommand, AxisReport, IgnoredSetpoint};
-use crate::signal::Signals;
+use crate::signal::{Moment, Signals};
 
 use position::continued;
 pub(super) use position::is_sensor_fault;

@@ -6,9 +6,10 @@ use motion::brake::{Brake, BrakeCause, BrakeReading, Braked, InputReading};
 use types::state::BrakeInput;
 use types::{DigitalOutput, FeedbackInput};
 
-use super::{AxisConfiguration, AxisError, Moment};
+use super::{AxisConfiguration, AxisError};
 use crate::controller::BrakeInputCause;
 use crate::digital_input::DigitalInput;
+use crate::signal::Moment;
 
 /// A brake, bound.
 #[derive(Debug)]

@@ -4,6 +4,7 @@ use ipc::state::Refusal;
 use motion::RadiansPerSecond;
 use motion::supervision::{Jog, StopReason};
 
+use super::Manual;
 use super::binding::Axis;
 use crate::controller::{AxisReport, InterlockCause};
 
@@ -31,13 +32,6 @@ pub(crate) struct Gates {
     pub(crate) axes: Vec<Gate>,
     /// Axis that keeps the chain of the active controller from moving, and why.
     pub(crate) chain: Option<(usize, Refusal)>,
-}
-
-/// Manual motion as supervision sees it in this cycle.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Manual {
-    pub(super) jog: Option<Jog>,
-    pub(super) set_up: bool,
 }
 
 /// Motion by hand of all axes.

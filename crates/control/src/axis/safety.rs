@@ -11,8 +11,9 @@ use motion::supervision::{
 use motion::{AxisFeedback, AxisPhase, AxisSetpoint, NewtonMetres, Radians, RadiansPerSecond, Seconds};
 
 use super::brake::BoundBrake;
-use super::{AxisConfiguration, AxisError, Moment};
+use super::{AxisConfiguration, AxisError};
 use crate::controller::{AxisCommand, BrakeInputCause};
+use crate::signal::Moment;
 
 /// Supervision and brake of one axis.
 #[derive(Debug)]

@@ -3,26 +3,18 @@
 use std::cell::LazyCell;
 use std::collections::VecDeque;
 
-use ethercat::al_status_code::AlStatusCode;
 use ethercat::cia402::State;
-use ethercat::main_device::{
-    LatchEdge, Latches, MailboxError, MailboxOutcome, MailboxRequest, MailboxService, SubDevice, SyncPhase,
-};
-use ethercat::register::DlStatus;
+use ethercat::main_device::{Latches, MailboxError, MailboxOutcome, MailboxRequest, MailboxService};
 use ethercat::wire::coe::{ListType, ValueInfo};
-use ipc::bus::{
-    Backend, BusStatus, Bytes, ClockStatus, LONGEST_OBJECT, LatchInput, Outcome, PortLink, Service,
-    SubDeviceStatus, SyncStatus, Ticket, WorkingCounterHistory,
-};
+use ipc::bus::{Backend, BusStatus, Bytes, LONGEST_OBJECT, Outcome, Service, Ticket};
 use rtrb::{Consumer, Producer};
 use serde_json::Value;
-use types::LockState;
 
 use super::SLOTS;
-use super::picture::{Picture, Pictured, Wanted};
+use super::picture::{Picture, Wanted, bus_status, latch_inputs};
 use super::queue::{Answer, Ask};
 use super::write_protection::WriteProtection;
-use crate::status::{Status, StatusReader};
+use crate::status::StatusReader;
 
 /// Description of the SubDevices for clients: with a thousand of them it is long, and often not
 /// requested.
@@ -297,20 +289,6 @@ impl Backend for BusBackend {
     }
 }
 
-/// Latch inputs for other programs.
-#[must_use]
-pub fn latch_inputs(latches: Latches) -> [LatchInput; 2] {
-    let edge = |it: LatchEdge| ipc::bus::LatchEdge {
-        time_ns: (it.time != 0).then_some(it.time),
-        is_new: it.is_new,
-    };
-    latches.inputs.map(|it| LatchInput {
-        high: it.high,
-        rising: edge(it.rising),
-        falling: edge(it.falling),
-    })
-}
-
 /// A buffer with all pages present before the cycle writes to it.
 fn buffer() -> Vec<u8> {
     vec![1; LONGEST_OBJECT]
@@ -320,107 +298,6 @@ fn buffer() -> Vec<u8> {
 fn has_power(state: State) -> bool {
     use State::{FaultReactionActive, OperationEnabled, QuickStopActive, SwitchedOn};
     matches!(state, SwitchedOn | OperationEnabled | QuickStopActive | FaultReactionActive)
-}
-
-/// A SubDevice of a bus without cycles, for other programs.
-#[must_use]
-pub fn sub_device_status(it: &SubDevice) -> SubDeviceStatus {
-    let status = crate::status::SubDeviceExchange {
-        al_status: it.al_status,
-        al_status_code: it.al_status_code,
-        absent: it.is_absent(),
-        ..crate::status::SubDeviceExchange::default()
-    };
-    let pictured = Pictured {
-        clock_difference: it.clock_difference,
-        delay: it.clock.map(|clock| clock.delay),
-        sync: [None; 2],
-        errors: it.error_counters,
-        links: it.links,
-        cable: it.cable(),
-        receive_times: it.receive_times,
-    };
-    described(&status, &pictured)
-}
-
-fn described(it: &crate::status::SubDeviceExchange, pictured: &Pictured) -> SubDeviceStatus {
-    // An error and a clock from before are not reported for a SubDevice that may have lost its
-    // power since.
-    let code = if it.gone { AlStatusCode::NO_ERROR } else { it.al_status_code };
-    SubDeviceStatus {
-        state: match it {
-            it if it.absent => SubDeviceStatus::ABSENT.to_owned(),
-            it if it.gone => SubDeviceStatus::NO_ANSWER.to_owned(),
-            it => it.al_status.to_string(),
-        },
-        al_status_code: code.0,
-        al_status_text: if code.0 == 0 { String::new() } else { code.text().to_owned() },
-        exchanges: it.exchanges,
-        missed: it.missed,
-        waits: it.waits,
-        clock_difference_ns: pictured.clock_difference.filter(|_| !it.gone),
-        delay_ns: pictured.delay.filter(|_| !it.absent),
-        sync0: pictured.sync[0].filter(|_| !it.gone).map(sync_status),
-        sync1: pictured.sync[1].filter(|_| !it.gone).map(sync_status),
-        errors: pictured.errors,
-        links: pictured.links.map(links),
-        cable: pictured.cable,
-        receive_times_ns: pictured.receive_times,
-    }
-}
-
-pub(super) fn bus_status(status: &Status, picture: &Picture) -> BusStatus {
-    BusStatus {
-        cycle: status.cycle,
-        phase: status.phase.to_string(),
-        frames_sent: status.reception.sent,
-        frames_answered: status.reception.accepted,
-        frames_lost: status.reception.lost,
-        working_counters: picture.working_counters.clone(),
-        working_counter_history: WorkingCounterHistory {
-            short_cycles: picture.history.short_cycles,
-            short_since: picture.history.short_since,
-            changes: picture.history.changes().collect(),
-        },
-        reference_clock: picture.reference_clock,
-        clock: clock(status),
-        ring: status.ring,
-        sub_devices: status
-            .sub_devices
-            .iter()
-            .zip(&picture.sub_devices)
-            .map(|(it, pictured)| described(it, pictured))
-            .collect(),
-    }
-}
-
-fn clock(status: &Status) -> Option<ClockStatus> {
-    let Status { lock, reference, .. } = status;
-    let is_known = reference.fresh || reference.frame_phase_ns != 0 || lock.state != LockState::Off;
-    is_known.then(|| ClockStatus {
-        lock: lock.state.name().to_owned(),
-        difference_ns: reference.difference_ns,
-        frame_phase_ns: reference.frame_phase_ns,
-        phase_error_ns: lock.phase_error_ns,
-        drift_ppb: lock.drift_ppb,
-        outliers: lock.outliers,
-        losses: lock.losses,
-    })
-}
-
-/// SYNC0 or SYNC1 of a SubDevice, for other programs.
-#[must_use]
-pub fn sync_status(it: SyncPhase) -> SyncStatus {
-    let [cycle_ns, shift_ns, frame_phase_ns] = [it.cycle, it.shift, it.frame].map(types::time::nanoseconds);
-    SyncStatus { cycle_ns, shift_ns, frame_phase_ns }
-}
-
-fn links(found: DlStatus) -> [PortLink; 4] {
-    std::array::from_fn(|port| PortLink {
-        link: found.link[port],
-        loop_closed: found.loop_closed[port],
-        communication: found.communication[port],
-    })
 }
 
 /// Outcome of requests of a cycle that has ended.

@@ -18,6 +18,7 @@ use ipc::bus::{CableEnd, Event, Happening as Reported, Severity};
 
 use super::names::PartNames;
 use crate::observer::{CycleEvent, Happening};
+use crate::signal::ForceEvent;
 
 pub use axes::{error_code, stop_reason};
 pub use bus::other_main_device;
@@ -58,9 +59,10 @@ pub fn is_alike(one: &Happening, other: &Happening) -> bool {
             Happening::AxisStopped { reason, with, because, .. },
             Happening::AxisStopped { reason: other, with: other_with, because: other_cause, .. },
         ) => (reason, with, because) == (other, other_with, other_cause),
-        (Happening::SignalReleased { reason, .. }, Happening::SignalReleased { reason: other, .. }) => {
-            reason == other
-        }
+        (
+            Happening::Force(ForceEvent::Released { reason, .. }),
+            Happening::Force(ForceEvent::Released { reason: other, .. }),
+        ) => reason == other,
         _ => false,
     }
 }
@@ -141,10 +143,7 @@ fn described(event: &CycleEvent, others: &[CycleEvent], names: &PartNames) -> Op
             requests::position_given(given, outcome, by, names)
         }
         Happening::Requested { request } => requests::requested(request, names),
-        Happening::SignalForced { ref signal, value, time, by } => signals::forced(signal, value, time, by),
-        Happening::SignalReleased { ref signal, reason, after } => {
-            signals::released(signal, reason, after, others, names)
-        }
+        Happening::Force(ref event) => signals::described(event, others, names),
         Happening::Stalled { cycles } => (
             Reported::Stalled { cycles },
             Warning,

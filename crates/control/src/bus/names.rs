@@ -53,14 +53,14 @@ impl PartNames {
     pub(super) fn interlock(&self, interlock: usize) -> String {
         let Some(it) = self.interlocks.get(interlock) else { return format!("interlock {interlock}") };
         let sub_device = self.sub_devices.get(it.sub_device).map_or("?", String::as_str);
-        ipc::words::interlock_input(&it.name, sub_device, it.channel)
+        ipc::description::interlock_input(&it.name, sub_device, it.channel)
     }
 
     /// The input of a brake at this place.
     pub(super) fn brake_input(&self, place: usize) -> String {
         let Some((name, it)) = self.brake_inputs.get(place) else { return format!("input {place}") };
         let sub_device = self.sub_devices.get(it.sub_device).map_or("?", String::as_str);
-        ipc::words::brake_input(name.words(), sub_device, it.channel)
+        ipc::description::brake_input(name.words(), sub_device, it.channel)
     }
 
     /// Name of the axis at this place.

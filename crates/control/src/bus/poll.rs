@@ -11,8 +11,7 @@ use ethercat::main_device::{BringUpPhase, MainDevice};
 use ipc::bus::BusStatus;
 use rtrb::{Consumer, Producer, RingBuffer};
 
-use super::backend::bus_status;
-use super::picture::{Picture, Wanted};
+use super::picture::{Picture, Wanted, bus_status};
 use super::working_counters::History;
 use crate::status::StatusReader;
 

@@ -7,6 +7,7 @@ use ethercat::main_device::BringUpPhase;
 use ethercat::time::Instant;
 
 use super::Cycle;
+use super::stalls::SimulationTime;
 use ethercat_linux::link::Link;
 use rt::clock::{Clock, VirtualClock};
 use rt::pacer::Release;
@@ -20,6 +21,7 @@ pub(super) struct BusTime {
     release: Instant,
     /// Shift of the next cycle by the lock to the reference clock, ns.
     shift: i64,
+    simulation: SimulationTime,
 }
 
 impl BusTime {
@@ -47,13 +49,18 @@ impl<L: Link, C: Clock> Cycle<L, C> {
     #[must_use]
     pub fn with_bus_time(self, clock: VirtualClock) -> Self {
         let release = clock.now();
-        let bus_time = Some(BusTime { clock, release, shift: 0 });
+        let bus_time = Some(BusTime { clock, release, shift: 0, simulation: SimulationTime::default() });
         Self { pacer: self.pacer.with_slips(), bus_time, ..self }
     }
 
+    /// Moves the bus to the next cycle, while the record is still of the last one.
     pub(super) fn begin_bus_time(&mut self) {
         let period = self.configuration.period;
-        self.bus_time.iter_mut().for_each(|it| it.begin(period));
+        let simulation = Duration::from_nanos(self.record.simulation_ns.into());
+        if let Some(bus_time) = &mut self.bus_time {
+            bus_time.begin(period);
+            bus_time.simulation.take(simulation);
+        }
     }
 
     /// Bus time at the start of this cycle.
@@ -70,12 +77,12 @@ impl<L: Link, C: Clock> Cycle<L, C> {
     /// expected one.
     pub(super) fn bus_stalled(&mut self) -> u64 {
         let (since_last, period) = (self.since_last(), self.configuration.period);
-        if self.bus_time.is_none() {
+        let Some(bus_time) = &self.bus_time else {
             let periods = since_last.as_nanos() / period.as_nanos().max(1);
             return u64::try_from(periods.saturating_sub(1)).unwrap_or(u64::MAX);
-        }
+        };
         if self.main_device.phase() == BringUpPhase::Op {
-            self.host_stalls.note(since_last, period);
+            self.host_stalls.note(since_last.saturating_sub(bus_time.simulation.last), period);
         }
         0
     }

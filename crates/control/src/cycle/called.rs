@@ -4,8 +4,8 @@
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use crate::controller::{Controller, ControllerOutput, CycleInfo, ExternalCommand};
-use crate::signal::{Io, Signals, SignalsError};
+use crate::controller::{Controller, ControllerOutput, CycleInfo, ExternalCommand, Io};
+use crate::signal::{Signals, SignalsError};
 use rt::task::words;
 
 pub(super) struct CalledController {

@@ -167,7 +167,7 @@ mod tests {
         AxisAnswer { target: Some(AxisTarget::Position(Radians(position))), ..AxisAnswer::default() }
     }
 
-    // feature(ipc): a controller in a process of its own: an answer in time is taken in its cycle, a late one in the next and counted, in both orders of frames
+    // feature(ipc): a controller in a separate process: an answer in time is used in its cycle, a late one in the next and counted, in both orders of frames
     #[test]
     fn missing_answers_extrapolate_positions_within_limits() {
         let mut track = AxisTrack { of: 9, ..AxisTrack::default() };

@@ -12,8 +12,8 @@ use motion::AxisSetpoint;
 use thiserror::Error;
 
 use crate::axis::ignored::Ignored;
-use crate::controller::{AxisCommand, AxisReport, Controller, CycleInfo};
-use crate::signal::{Io, SignalError, Signals};
+use crate::controller::{AxisCommand, AxisReport, Controller, CycleInfo, Io};
+use crate::signal::{SignalError, Signals};
 use rt::pacer::Grid;
 use types::ControllerKind;
 

@@ -268,7 +268,7 @@ fn forward(number: u64, stamp: Instant) -> [u64; 19] {
     whole([number, stamp.as_nanos(), 1_000_000_000], twist, no_pose, [1, 0, 0, 0])
 }
 
-// feature(ipc): a former holder is heard no more, however fast it writes; its last command ages out
+// feature(ipc): commands of a former lease holder are ignored at any rate; its last command expires
 #[test]
 fn last_command_of_a_former_holder_goes_stale() {
     let mut bench = Bench::new("former");

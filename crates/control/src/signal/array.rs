@@ -2,7 +2,7 @@
 
 use types::signal::{Flow, is_element};
 
-use super::{Input, Io, Output, SignalError, SignalValue, Signals};
+use super::{Input, Output, SignalError, SignalValue, Signals};
 
 impl Signals {
     /// All `N` elements of this input, as values of type `T`; each is also a separate signal,
@@ -16,6 +16,8 @@ impl Signals {
     }
 
     /// All elements of this input, however many the robot file says; [`Io::get_slice`] reads them.
+    ///
+    /// [`Io::get_slice`]: crate::controller::Io::get_slice
     ///
     /// # Errors
     /// A name without elements, or the errors of [`Signals::input`].
@@ -38,6 +40,8 @@ impl Signals {
     }
 
     /// All elements of this output, however many the robot file says; [`Io::set_slice`] sets them.
+    ///
+    /// [`Io::set_slice`]: crate::controller::Io::set_slice
     ///
     /// # Errors
     /// As [`Signals::input_slice`], and an output that a part of the robot writes.
@@ -69,32 +73,6 @@ impl Signals {
     fn all(&self, input: bool) -> impl Iterator<Item = &str> {
         let wanted = self.signals.iter().filter(move |signal| (signal.flow == Flow::Input) == input);
         wanted.map(|signal| signal.name.as_str())
-    }
-}
-
-impl Io<'_> {
-    /// Values of all elements as they came in last.
-    #[must_use]
-    pub fn get_all<T: SignalValue, const N: usize>(&self, inputs: [Input<T>; N]) -> [T; N] {
-        inputs.map(|input| self.get(input))
-    }
-
-    /// Sets all elements, each as [`Io::set`] does.
-    pub fn set_all<T: SignalValue, const N: usize>(&mut self, outputs: [Output<T>; N], values: [T; N]) {
-        outputs.into_iter().zip(values).for_each(|(output, value)| self.set(output, value));
-    }
-
-    /// Values of so many elements as `values` has space for, the first ones first; returns their
-    /// number.
-    pub fn get_slice<T: SignalValue>(&self, inputs: &[Input<T>], values: &mut [T]) -> usize {
-        let pairs = values.iter_mut().zip(inputs);
-        pairs.map(|(value, input)| *value = self.get(*input)).count()
-    }
-
-    /// Sets so many elements as there are values, each as [`Io::set`] does; the others stay as they
-    /// are.
-    pub fn set_slice<T: SignalValue>(&mut self, outputs: &[Output<T>], values: &[T]) {
-        outputs.iter().zip(values).for_each(|(output, value)| self.set(*output, *value));
     }
 }
 

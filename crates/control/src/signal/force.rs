@@ -1,13 +1,39 @@
 //! Forces of signals: their begin and their end, each an event.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use ethercat::time::Instant;
 use ipc::force::{Client, Force};
+use types::Value;
 use types::signal::Flow;
 
 use super::{Governing, Signals};
-use crate::observer::Happening;
+
+/// Begin or end of a force.
+#[derive(Debug)]
+pub enum ForceEvent {
+    /// A signal is forced: held at a value.
+    Forced {
+        /// Its name.
+        signal: Arc<str>,
+        /// The value, in its unit.
+        value: Value,
+        /// Time it lasts unless it is released.
+        time: Duration,
+        /// The client that requested it.
+        by: Client,
+    },
+    /// A signal is forced no more.
+    Released {
+        /// Its name.
+        signal: Arc<str>,
+        /// Reason for the end.
+        reason: ReleaseReason,
+        /// Cycles it was forced for.
+        after: u64,
+    },
+}
 
 /// Reason for the end of a force.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,11 +93,11 @@ pub(super) fn end(
     name: &Arc<str>,
     reason: ReleaseReason,
     cycle: u64,
-    tell: &mut impl FnMut(Happening),
+    tell: &mut impl FnMut(ForceEvent),
 ) {
     if let Some(forced) = forced.take() {
         let after = cycle.saturating_sub(forced.since);
-        tell(Happening::SignalReleased { signal: Arc::clone(name), reason, after });
+        tell(ForceEvent::Released { signal: Arc::clone(name), reason, after });
     }
 }
 
@@ -84,7 +110,7 @@ impl Signals {
         force: Force,
         by: Client,
         governing: &Governing,
-        tell: &mut impl FnMut(Happening),
+        tell: &mut impl FnMut(ForceEvent),
     ) {
         let reason = ReleaseReason::Request(by);
         match force {
@@ -114,7 +140,7 @@ impl Signals {
                 state.forced = Some(Forced { raw, until: governing.now + time, since, by });
                 if before.is_none_or(|before| (before.raw, before.by) != (raw, by)) {
                     let (signal, value) = (Arc::clone(name), signal.value(raw));
-                    tell(Happening::SignalForced { signal, value, time, by });
+                    tell(ForceEvent::Forced { signal, value, time, by });
                 }
             }
         }

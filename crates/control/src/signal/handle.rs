@@ -22,19 +22,11 @@ impl<T> Input<T> {
     pub(super) fn new(place: usize) -> Self {
         Self { place, value: PhantomData }
     }
-
-    pub(super) fn place(&self) -> usize {
-        self.place
-    }
 }
 
 impl<T> Output<T> {
     pub(super) fn new(place: usize) -> Self {
         Self { place, value: PhantomData }
-    }
-
-    pub(super) fn place(&self) -> usize {
-        self.place
     }
 }
 

@@ -113,7 +113,7 @@ fn commanded_output_goes_stale_with_every_controller() {
     assert_eq!(value(&signals), 120, "nobody else sets it");
 }
 
-// feature(signals): forces: over the controller and of inputs, until a time is over, a release, or the stop
+// feature(signals): forces: over the controller and of inputs, until a time has passed, a release, or the stop
 #[test]
 fn force_lasts_until_expiry_release_or_stop() {
     let behaviour = || OutputBehaviour { on_stale: Some(OnStale::Bits(7)), ..OutputBehaviour::default() };
@@ -140,7 +140,7 @@ fn force_lasts_until_expiry_release_or_stop() {
     assert_eq!(run(&mut signals, 31, false, true), (0, false), "and over one that comes later");
 }
 
-// feature(signals): forces: over the controller and of inputs, until a time is over, a release, or the stop
+// feature(signals): forces: over the controller and of inputs, until a time has passed, a release, or the stop
 #[test]
 fn output_with_a_return_value_does_not_return_forced() {
     for (on_return, returned) in [(None, (150, true)), (Some(3), (3, false))] {
@@ -160,7 +160,7 @@ fn events(
     cycle: u64,
     asked: Option<(Force, Client)>,
     stopping: bool,
-) -> Vec<Happening> {
+) -> Vec<ForceEvent> {
     let mut told = Vec::new();
     let governing = Governing { cycle, now: at(cycle), ..governing(false, stopping) };
     if let Some((force, by)) = asked {
@@ -170,20 +170,20 @@ fn events(
     told
 }
 
-// feature(signals): forces and their ends are events, with who asked for them, when, and why they end
+// feature(signals): forces and their ends are events, with process and user, time, and reason of the end
 #[test]
 fn force_is_reported_once_and_its_end_with_a_reason() {
     let mut signals = output(OutputBehaviour { on_return: Some(3), ..OutputBehaviour::default() });
     let other = Client { process: 8, ..BY };
-    let forced = |told: Vec<Happening>| match &told[..] {
-        [Happening::SignalForced { signal, value, time, by }] => {
+    let forced = |told: Vec<ForceEvent>| match &told[..] {
+        [ForceEvent::Forced { signal, value, time, by }] => {
             assert_eq!((&**signal, *time), ("valve", Duration::from_millis(10)));
             (*value, *by)
         }
         _ => panic!("{told:?}"),
     };
-    let released = |told: Vec<Happening>| match &told[..] {
-        [Happening::SignalReleased { signal, reason, after }] => {
+    let released = |told: Vec<ForceEvent>| match &told[..] {
+        [ForceEvent::Released { signal, reason, after }] => {
             assert_eq!(&**signal, "valve");
             (*reason, *after)
         }
@@ -210,7 +210,7 @@ fn force_is_reported_once_and_its_end_with_a_reason() {
     assert_eq!(released(events(&mut signals, 53, None, true)), (ReleaseReason::Stop, 3));
 }
 
-// feature(signals): forces: over the controller and of inputs, until a time is over, a release, or the stop
+// feature(signals): forces: over the controller and of inputs, until a time has passed, a release, or the stop
 #[test]
 fn forbidden_signals_are_never_forced() {
     let mut signals = output(OutputBehaviour::default());

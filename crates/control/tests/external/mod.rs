@@ -17,10 +17,9 @@ use ipc::controller::{Answer, AxisAnswer, ControllerCounters, DriveRequest, Requ
 use ipc::units::{Radians, RadiansPerSecond};
 use motion::supervision::StopReason;
 use onbeat_control::axis::AxisConfiguration;
-use onbeat_control::controller::{AxisCommand, AxisReport, Controller, ControllerOutput, CycleInfo};
+use onbeat_control::controller::{AxisCommand, AxisReport, Controller, ControllerOutput, CycleInfo, Io};
 use onbeat_control::cycle::{CycleConfiguration, Ended, FrameOrder};
 use onbeat_control::external::{External, ExternalAxis, Settings};
-use onbeat_control::signal::Io;
 use onbeat_control::stop::StopHandle;
 use rt::clock::{Clock, VirtualClock};
 use simulator::Segment;
@@ -199,7 +198,7 @@ fn within_the_limits(played: &Played) {
     }
 }
 
-// feature(ipc): a controller in a process of its own: an answer in time is taken in its cycle, a late one in the next and counted, in both orders of frames
+// feature(ipc): a controller in a separate process: an answer in time is used in its cycle, a late one in the next and counted, in both orders of frames
 #[test]
 fn an_answer_in_time_is_taken_in_its_own_cycle_in_both_orders() {
     for order in ORDERS {
@@ -227,7 +226,7 @@ fn an_answer_in_time_is_taken_in_its_own_cycle_in_both_orders() {
     }
 }
 
-// feature(ipc): a controller in a process of its own: an answer in time is taken in its cycle, a late one in the next and counted, in both orders of frames
+// feature(ipc): a controller in a separate process: an answer in time is used in its cycle, a late one in the next and counted, in both orders of frames
 #[test]
 fn late_answer_is_counted_and_taken_in_the_next_cycle() {
     for order in ORDERS {

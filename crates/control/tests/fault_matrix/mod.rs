@@ -65,7 +65,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use support::PERIOD;
 use wire::Back;
 
-// feature(axes): thirty-seven faults in eight phases, one of them with axes in pp, pv and tq, a whole second MainDevice among them, each with its outcome and the program's exit code; inputs called fresh are those of the newest exchange, bit by bit; replayed by a seed
+// feature(axes): thirty-seven faults, including a second MainDevice, in eight phases, one of them with axes in pp, pv and tq; each with outcome and exit code; fresh inputs equal the newest exchange, bit by bit; repeatable by a seed
 #[test]
 fn every_fault_in_every_phase_ends_as_the_table_says() {
     let seed = std::env::var("ONBEAT_SEED").ok().and_then(|text| text.parse().ok());
@@ -155,7 +155,7 @@ fn in_op(cell: Cell, back: Option<Back>) -> String {
 }
 
 /// The same cell twice is the same run.
-// feature(axes): thirty-seven faults in eight phases, one of them with axes in pp, pv and tq, a whole second MainDevice among them, each with its outcome and the program's exit code; inputs called fresh are those of the newest exchange, bit by bit; replayed by a seed
+// feature(axes): thirty-seven faults, including a second MainDevice, in eight phases, one of them with axes in pp, pv and tq; each with outcome and exit code; fresh inputs equal the newest exchange, bit by bit; repeatable by a seed
 #[test]
 fn a_cell_is_replayed_by_its_seed() {
     for fault in [Fault::Altered, Fault::Reorder, Fault::Truncated, Fault::SecondMaster] {

@@ -12,9 +12,8 @@ use ethercat_linux::link::{DirectLink, Link};
 use motion::supervision::{AfterOutage, Outage};
 use motion::{AxisPhase, Radians, RadiansPerSecond, RadiansPerSecondCubed, Seconds};
 use onbeat_control::axis::AxisConfiguration;
-use onbeat_control::controller::{AxisReport, Controller, CycleInfo};
+use onbeat_control::controller::{AxisReport, Controller, CycleInfo, Io};
 use onbeat_control::cycle::{CycleConfiguration, FrameOrder};
-use onbeat_control::signal::Io;
 use onbeat_control::stop::StopHandle;
 use rt::clock::{Clock, VirtualClock};
 use simulator::application::servo::{

@@ -144,7 +144,7 @@ fn unsupervised_axis_holds_in_an_outage() {
 
 /// A frozen position is not where a heavy load stops: it overshoots by more than a step, and comes
 /// back.
-// feature(axes): after an outage set-points begin at the axis, or a step towards it, and come to rest within velocity, acceleration, jerk and position limits
+// feature(axes): after an outage set-points begin at most one step from the axis, and stop within velocity, acceleration, jerk and position limits
 #[test]
 fn axis_off_by_more_than_a_step_stops_within_limits() {
     for fault in [Fault::Out, Fault::Back, Fault::Both, Fault::Stall] {

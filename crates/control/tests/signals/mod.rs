@@ -206,7 +206,7 @@ fn impossible_signal_command_is_refused_with_a_reason() {
     assert_eq!(played.levels, [0], "nothing moves");
 }
 
-// feature(signals): forces: over the controller and of inputs, until a time is over, a release, or the stop
+// feature(signals): forces: over the controller and of inputs, until a time has passed, a release, or the stop
 #[test]
 fn force_overrides_the_controller_and_the_stop_the_force() {
     let (tell, told) = channel();
@@ -240,7 +240,7 @@ fn force_overrides_the_controller_and_the_stop_the_force() {
     assert!(last.forced && last.value == Value::Bool(true), "{last:?}");
 }
 
-// feature(signals): forces: over the controller and of inputs, until a time is over, a release, or the stop
+// feature(signals): forces: over the controller and of inputs, until a time has passed, a release, or the stop
 #[test]
 fn a_forced_input_is_what_the_controller_sees_and_shows() {
     let (tell, told) = channel();

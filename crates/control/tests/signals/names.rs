@@ -2,9 +2,9 @@
 
 use std::sync::mpsc::{Sender, channel};
 
-use onbeat_control::controller::{Controller, CycleInfo};
+use onbeat_control::controller::{Controller, CycleInfo, Io};
 use onbeat_control::cycle::{CycleConfiguration, FrameOrder};
-use onbeat_control::signal::{Input, Io, Output, SignalError, Signals};
+use onbeat_control::signal::{Input, Output, SignalError, Signals};
 use onbeat_control::stop::StopHandle;
 use types::signal::{Flow, OutputBehaviour};
 use types::{Signal, Value, ValueType};

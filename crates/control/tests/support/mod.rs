@@ -28,12 +28,11 @@ use motion::{
 };
 use onbeat_control::axis::AxisConfiguration;
 use onbeat_control::controller::{
-    AxisTarget, Controller, ControllerOutput, CycleInfo, ExternalCommand, Freshness,
+    AxisTarget, Controller, ControllerOutput, CycleInfo, ExternalCommand, Freshness, Io,
 };
 use onbeat_control::cycle::{Cycle, CycleConfiguration};
 use onbeat_control::ipc::{Commanded, Ipc, Rules, Takes};
 use onbeat_control::observer::Observer;
-use onbeat_control::signal::Io;
 use rt::clock::{Clock, VirtualClock};
 use simulator::application::servo::{ServoDescription, ServoDrive, ServoRecord};
 use simulator::application::sii::with_coe;

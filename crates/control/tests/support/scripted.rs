@@ -7,9 +7,8 @@ use ethercat::cia402::{Request, State};
 use ethercat_linux::link::DirectLink;
 use motion::{AxisPhase, RadiansPerSecond};
 use onbeat_control::axis::AxisConfiguration;
-use onbeat_control::controller::{AxisCommand, AxisReport, Controller, CycleInfo};
+use onbeat_control::controller::{AxisCommand, AxisReport, Controller, CycleInfo, Io};
 use onbeat_control::cycle::CycleConfiguration;
-use onbeat_control::signal::Io;
 use onbeat_control::stop::StopHandle;
 use rt::clock::VirtualClock;
 

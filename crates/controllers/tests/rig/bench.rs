@@ -3,8 +3,7 @@
 
 use std::ops::{Deref, DerefMut};
 
-use control::controller::{AxisCommand, AxisReport, Controller, CycleInfo, ExternalCommand};
-use control::signal::Io;
+use control::controller::{AxisCommand, AxisReport, Controller, CycleInfo, ExternalCommand, Io};
 use control::signal::Signals;
 use ethercat::cia402::{CyclicMode, Request, State};
 use ethercat::time::Instant;

@@ -15,10 +15,9 @@ use std::time::Duration;
 
 use control::axis::AxisConfiguration;
 use control::controller::{
-    AxisReport, AxisTarget, Controller, ControllerOutput, CycleInfo, ExternalCommand, Freshness,
+    AxisReport, AxisTarget, Controller, ControllerOutput, CycleInfo, ExternalCommand, Freshness, Io,
 };
 use control::cycle::{Cycle, CycleConfiguration};
-use control::signal::Io;
 use control::stop::StopHandle;
 use ethercat::al::AlState;
 use ethercat::cia402::object::{

@@ -2,8 +2,7 @@
 //!
 //! A controller that ignores `stopping`.
 
-use control::controller::{Controller, CycleInfo};
-use control::signal::Io;
+use control::controller::{Controller, CycleInfo, Io};
 use ethercat::cia402::Request;
 use ipc::message::Rows;
 use ipc::message::trajectory::{AxisTolerances, Begin, GoalTime, Point};

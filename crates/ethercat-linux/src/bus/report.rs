@@ -19,10 +19,10 @@ pub struct RunReport {
     pub working_counter_errors: u64,
     /// Frames that the link did not take, and failures to receive.
     pub link_errors: u64,
-    /// Cycles that ran past their next release.
+    /// Cycles that ended after the next release.
     pub overruns: Overruns,
     /// Longest time from a release to the start of its cycle.
-    pub worst_lateness: Duration,
+    pub worst_wakeup_latency: Duration,
     /// Number of that cycle, as in [`Io::cycle`](super::Io::cycle).
     pub worst_cycle: u64,
     /// SubDevices outside Op in the last cycle: only after
@@ -34,14 +34,14 @@ pub struct RunReport {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RunFinding {
-    /// Cycles ran past their next release.
+    /// Cycles ended after the next release.
     Overruns(Overruns),
     /// A cycle started a period or more after its release.
-    Late {
+    LateStart {
         /// Number of the cycle.
         cycle: u64,
         /// Time from its release to its start.
-        lateness: Duration,
+        wakeup_latency: Duration,
     },
     /// Frames came back too late, or not at all.
     FramesLost(u64),
@@ -55,19 +55,20 @@ pub enum RunFinding {
 
 impl RunReport {
     /// Counts the start of a cycle in Op.
-    pub(super) fn cycle(&mut self, number: u64, lateness: Duration) {
+    pub(super) fn cycle(&mut self, number: u64, latency: Duration) {
         self.cycles += 1;
-        if lateness > self.worst_lateness {
-            (self.worst_lateness, self.worst_cycle) = (lateness, number);
+        if latency > self.worst_wakeup_latency {
+            (self.worst_wakeup_latency, self.worst_cycle) = (latency, number);
         }
     }
 
     /// Findings, of the timing first; none after a good run.
     pub fn findings(&self) -> impl Iterator<Item = RunFinding> {
-        let late = RunFinding::Late { cycle: self.worst_cycle, lateness: self.worst_lateness };
+        let late =
+            RunFinding::LateStart { cycle: self.worst_cycle, wakeup_latency: self.worst_wakeup_latency };
         [
             (self.overruns.count > 0, RunFinding::Overruns(self.overruns)),
-            (self.cycles > 0 && self.worst_lateness >= self.period, late),
+            (self.cycles > 0 && self.worst_wakeup_latency >= self.period, late),
             (self.frames_lost > 0, RunFinding::FramesLost(self.frames_lost)),
             (
                 self.working_counter_errors > 0,
@@ -85,10 +86,10 @@ impl fmt::Display for RunReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} cycles of {} ms, worst lateness {:.3} ms in cycle {}",
+            "{} cycles of {} ms, worst wakeup latency {:.3} ms in cycle {}",
             self.cycles,
             milliseconds(self.period),
-            milliseconds(self.worst_lateness),
+            milliseconds(self.worst_wakeup_latency),
             self.worst_cycle
         )?;
         self.findings().try_for_each(|finding| write!(f, "\n{finding}"))
@@ -100,14 +101,14 @@ impl fmt::Display for RunFinding {
         match *self {
             Self::Overruns(Overruns { count, skipped, .. }) => write!(
                 f,
-                "{count} cycles ran past the next release, {skipped} releases were skipped: give the thread a real-time \
-                 priority, shorten the work, or choose a longer period"
+                "{count} cycles ended after the next release, {skipped} releases were skipped: give the \
+                 thread a real-time priority, shorten the work, or choose a longer period"
             ),
-            Self::Late { cycle, lateness } => write!(
+            Self::LateStart { cycle, wakeup_latency } => write!(
                 f,
-                "cycle {cycle} started {:.3} ms late, a period or more: give the thread a real-time priority and a \
-                 CPU; `onbeat doctor` lists other causes",
-                milliseconds(lateness)
+                "cycle {cycle} started {:.3} ms after its release, a period or more: give the thread a \
+                 real-time priority and a CPU; `onbeat doctor` lists other causes",
+                milliseconds(wakeup_latency)
             ),
             Self::FramesLost(count) => {
                 write!(
@@ -140,7 +141,7 @@ mod tests {
 
     const MILLISECOND: Duration = Duration::from_millis(1);
 
-    // feature(library): the result of `Bus::run` has the worst lateness, its cycle and findings with remedies
+    // feature(library): the result of `Bus::run` has the worst wakeup latency, its cycle and findings with remedies
     #[test]
     fn a_report_names_its_worst_cycle_and_findings() {
         let mut report = RunReport { period: MILLISECOND, ..RunReport::default() };
@@ -148,15 +149,15 @@ mod tests {
             report.cycle(cycle, Duration::from_micros(micros));
         }
         assert_eq!(report.findings().count(), 0);
-        assert_eq!(report.to_string(), "3 cycles of 1 ms, worst lateness 0.250 ms in cycle 1");
+        assert_eq!(report.to_string(), "3 cycles of 1 ms, worst wakeup latency 0.250 ms in cycle 1");
 
         report.cycle(7, MILLISECOND);
         report.out_of_op = 2;
-        let late = RunFinding::Late { cycle: 7, lateness: MILLISECOND };
+        let late = RunFinding::LateStart { cycle: 7, wakeup_latency: MILLISECOND };
         assert_eq!(report.findings().collect::<Vec<_>>(), [late, RunFinding::OutOfOp(2)]);
         let text = report.to_string();
         assert_eq!(text.lines().count(), 3, "{text}");
-        assert!(text.contains("\ncycle 7 started 1.000 ms late, "), "{text}");
+        assert!(text.contains("\ncycle 7 started 1.000 ms after its release, "), "{text}");
 
         report.overruns.count = 1;
         (report.frames_lost, report.working_counter_errors, report.link_errors) = (1, 2, 3);

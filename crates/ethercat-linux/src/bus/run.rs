@@ -173,7 +173,7 @@ impl<'a> BusRun<'a> {
         let mut in_op = false;
         while !self.bus.stop.is_requested() {
             let release = self.pacer.wait();
-            let lateness = MonotonicClock.now().since(release.instant);
+            let latency = MonotonicClock.now().since(release.instant);
             let cycle = self.receive(release.instant);
             self.take_events()?;
             let Some(main_device) = &mut self.bus.main_device else { return Err(Error::NotUp) };
@@ -183,7 +183,7 @@ impl<'a> BusRun<'a> {
                     self.report = RunReport { period: self.period, ..RunReport::default() };
                     self.pacer.forget_overruns();
                 }
-                self.report.cycle(release.cycle, lateness);
+                self.report.cycle(release.cycle, latency);
                 let events = &mut self.events;
                 let mut io = Io { main_device, events, release, period: self.period, stop: false };
                 control(&mut io);

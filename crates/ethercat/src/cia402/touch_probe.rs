@@ -167,7 +167,7 @@ mod tests {
 
     const BOTH: ProbeTrigger = ProbeTrigger { source: ProbeSource::Input, rising: true, falling: true };
 
-    // feature(cia402): touch probes: armed anew after an earlier edge was taken back, each edge once
+    // feature(cia402): touch probes: armed again after an earlier edge was cleared, each edge once
     #[test]
     fn probe_edge_counts_once_for_its_arming() {
         let mut probe = TouchProbe::default();

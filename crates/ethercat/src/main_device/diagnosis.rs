@@ -68,7 +68,7 @@ pub enum Fault {
     NoLink,
     /// A port has a link, and no frames come back through it.
     NoCommunication,
-    /// A SubDevice does not answer, and its cable has a link.
+    /// A SubDevice does not answer, and no cable before it is known to have no link.
     NoAnswer,
     /// Frames that no cable has damaged are wrong.
     ProcessingUnit,
@@ -257,11 +257,11 @@ impl<'a> Judge<'a> {
             let is_broken = self.ends(number).into_iter().any(|end| self.open(end) == Some(false));
             broken[number] = above.or_else(|| is_broken.then_some(number));
         }
+        let silent = self.silent();
         for number in 0..count {
             if self.all[number].is_absent {
                 continue;
             }
-            let is_silent = self.all[number].links.is_none();
             match broken[number] {
                 Some(cable) if cable == number => {
                     let cut =
@@ -276,9 +276,9 @@ impl<'a> Judge<'a> {
                         format!("no link between {between}: {cause}{cut}")
                     });
                 }
-                None if is_silent => {
-                    let sentence = format!("{} does not answer, and its link is there", self.name(number));
-                    self.find(Fault::NoAnswer, (number, None), 0, sentence);
+                None if silent[number] == Some(number) => {
+                    let behind = silent.iter().filter(|it| **it == Some(number)).count() - 1;
+                    self.no_answer(number, behind);
                 }
                 _ => {}
             }
@@ -291,6 +291,33 @@ impl<'a> Judge<'a> {
                 }
             }
         }
+    }
+
+    /// By SubDevice that does not answer, the first one towards the MainDevice that does not.
+    fn silent(&self) -> Vec<Option<usize>> {
+        let mut silent = vec![None; self.all.len()];
+        let first_times = self.path.iter().filter(|&&(number, port)| port == self.entry(number));
+        for &(number, _) in first_times.filter(|&&(number, _)| self.all[number].links.is_none()) {
+            let above = self.parents[number].and_then(|(parent, _)| silent[parent]);
+            silent[number] = above.or_else(|| (!self.all[number].is_absent).then_some(number));
+        }
+        silent
+    }
+
+    /// Names cable and power of a SubDevice that does not answer; `behind` more are behind it.
+    fn no_answer(&mut self, number: usize, behind: usize) {
+        let has_link = if self.parents[number].is_some() { ", but has a link" } else { "" };
+        let behind = match behind {
+            0 => String::new(),
+            1 => "; 1 SubDevice behind it does not answer either".to_owned(),
+            behind => format!("; {behind} SubDevices behind it do not answer either"),
+        };
+        let name = self.name(number);
+        self.find_cable(Fault::NoAnswer, number, 0, |between| {
+            format!(
+                "{name} does not answer{has_link}: check its power, and the cable between {between}{behind}"
+            )
+        });
     }
 
     fn lost_links(&mut self) {

@@ -33,6 +33,7 @@ use super::others;
 use super::phase::Phase;
 use super::presence;
 use super::report::Event;
+use super::standstill::Silence;
 use super::sub_device::SubDevice;
 
 use survey::Survey;
@@ -142,6 +143,7 @@ pub(super) struct Recovery {
     found: Vec<u8>,
     /// A SubDevice went or came: another reference clock may be due.
     changed: bool,
+    pub(super) silence: Silence,
 }
 
 impl Recovery {
@@ -338,7 +340,9 @@ impl MainDevice {
         if self.recovery.is_lost(position) {
             return;
         }
-        self.tell(Event::Unreachable { position });
+        if !self.recovery.silence.has_reported(now, position) {
+            self.tell(Event::Unreachable { position });
+        }
         if !self.recovers() || self.sub_devices[usize::from(position)].sii_problem.is_some() {
             return;
         }

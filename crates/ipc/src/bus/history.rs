@@ -58,7 +58,7 @@ mod tests {
     use super::super::message::{Happening, Severity};
     use super::*;
 
-    // feature(running-bus): events with the numbers of their cycles; those missed are counted
+    // feature(running-bus): events with the numbers of their cycles; missed events are counted
     #[test]
     fn slow_reader_learns_how_many_it_missed() {
         let event = |cycle| Event {

@@ -326,7 +326,7 @@ fn a_client_that_has_said_all_it_has_to_say_gets_its_replies() {
     assert_eq!(BufReader::new(stream).lines().map(Result::unwrap).count(), 20);
 }
 
-// feature(running-bus): rights: who may only look reads, and keeps nobody out
+// feature(running-bus): rights: a client with the right to read only reads, and blocks no other client
 #[test]
 fn read_only_clients_cannot_write_or_lock_others_out() {
     let (admission, server) = started();
@@ -354,7 +354,7 @@ fn read_only_clients_cannot_write_or_lock_others_out() {
     assert_eq!(client(&admission).call(upload(1)).unwrap(), Outcome::Data(Bytes(vec![1, 0])));
 }
 
-// feature(running-bus): events with the numbers of their cycles; those missed are counted
+// feature(running-bus): events with the numbers of their cycles; missed events are counted
 #[test]
 fn events_are_kept_and_followed_without_blocking() {
     let (admission, server) = started();

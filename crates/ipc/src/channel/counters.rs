@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 
 use serde::{Deserialize, Serialize};
 
-use crate::command::now_ns;
 use crate::sys::futex;
+use crate::sys::now_ns;
 
 /// Traffic of a port so far, in messages, or in bytes for a stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

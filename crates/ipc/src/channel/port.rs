@@ -9,8 +9,8 @@ use rtrb::{Consumer, Producer};
 use super::bell::Bell;
 use super::counters::{Counters, add};
 use super::{Kind, record};
-use crate::command::now_ns;
 use crate::force::Client;
+use crate::sys::now_ns;
 
 /// Real-time end of a port: two rings. No method allocates, waits but [`Port::wait`], or makes a
 /// system call but that one and, of a port made with [`super::Wake::Event`], [`Port::send`].

@@ -252,7 +252,7 @@ fn busy_former_holder_does_not_lock_out_the_next() {
 }
 
 /// The same from another thread at full speed, while holders follow each other quickly.
-// feature(ipc): a former holder is heard no more, however fast it writes; its last command ages out
+// feature(ipc): commands of a former lease holder are ignored at any rate; its last command expires
 #[test]
 fn quick_handovers_despite_a_busy_former_holder_are_granted() {
     let folder = Folder::new();
@@ -288,7 +288,7 @@ impl Drop for AtEnd<'_> {
 
 /// A forked child has the connection too: a lease that is returned is returned for the child as
 /// well.
-// feature(ipc): a lease ends with who took it, though a child has its connection
+// feature(ipc): a lease ends with its process, even if a child has the connection
 #[test]
 fn dropped_lease_is_released_though_a_child_has_it() {
     let folder = Folder::new();
@@ -305,7 +305,7 @@ fn dropped_lease_is_released_though_a_child_has_it() {
     assert_eq!(reply.status, Status::Done);
 }
 
-// feature(ipc): attaching to another program's socket is told as such
+// feature(ipc): attaching to the socket of another program is reported as such
 #[test]
 fn socket_of_another_program_is_identified() {
     let folder = Folder::new();

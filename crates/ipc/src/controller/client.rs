@@ -8,10 +8,10 @@ use super::words::{self, Rows};
 use super::{Answer, AxisAnswer, Request};
 use crate::cell::{Found, Reader, Words, Writer};
 use crate::client::Line;
-use crate::command::now_ns;
 use crate::region::{Other, Region, RegionError};
 use crate::sys::futex;
 use crate::sys::mapping::Use;
+use crate::sys::now_ns;
 
 /// The role of the controller; dropping it gives it back, and the axes are stopped as the robot
 /// file says.

@@ -4,12 +4,11 @@ use serde::{Deserialize, Serialize};
 use types::late::LateCycle;
 
 use super::bus::BusDiagnosis;
-use super::figures::Figures;
+use super::figures::{Figures, SpreadNs};
 use super::watched::Watched;
 use crate::bus;
 use crate::channel::PortCounters;
 use crate::controller::ControllerCounters;
-use crate::state::Spread;
 
 /// Diagnostics of a running cycle, as JSON, a few times a second. Readers must ignore unknown
 /// fields: fields may be added.
@@ -94,24 +93,6 @@ pub struct DisturbanceCounts {
     pub minor_faults: u64,
     /// Page faults that waited for a disk.
     pub major_faults: u64,
-}
-
-/// Smallest, mean and largest of a time, ns.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct SpreadNs {
-    /// Smallest.
-    pub minimum: u64,
-    /// Mean.
-    pub mean: u64,
-    /// Largest.
-    pub maximum: u64,
-}
-
-impl From<Spread> for SpreadNs {
-    fn from(spread: Spread) -> Self {
-        Self { minimum: spread.minimum_ns, mean: spread.mean_ns, maximum: spread.maximum_ns }
-    }
 }
 
 /// Records of the cycle since its first cycle in Op.

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::bus::{Event, Happening, Severity};
+use crate::state::Spread;
 
 /// Bounds of a [`Histogram`], ns: 1, 2, 5 and so on from a microsecond to 10 ms.
 pub const BOUNDS: [u64; 13] = [
@@ -52,6 +53,24 @@ pub struct Histogram {
     pub count: u64,
     /// Their sum, s.
     pub sum_seconds: f64,
+}
+
+/// Smallest, mean and largest of a time, ns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SpreadNs {
+    /// Smallest.
+    pub minimum: u64,
+    /// Mean.
+    pub mean: u64,
+    /// Largest.
+    pub maximum: u64,
+}
+
+impl From<Spread> for SpreadNs {
+    fn from(spread: Spread) -> Self {
+        Self { minimum: spread.minimum_ns, mean: spread.mean_ns, maximum: spread.maximum_ns }
+    }
 }
 
 /// Events since the start.

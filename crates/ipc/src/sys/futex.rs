@@ -49,7 +49,7 @@ mod tests {
     use std::time::{Duration, Instant};
 
     use super::*;
-    use crate::command::now_ns;
+    use crate::sys::now_ns;
 
     #[test]
     fn a_wait_ends_with_another_value_a_wake_or_its_time() {

@@ -52,7 +52,7 @@ fn every_check_can_fail() {
 }
 
 /// The changes of a fix make its check pass: they are written to the files of the folder.
-// feature(doctor): `--fix` mends, `--restore` puts back
+// feature(doctor): `--fix` changes settings, `--restore` restores them
 #[test]
 fn every_written_fix_resolves_its_finding() {
     let mut mended = 0;

@@ -184,7 +184,7 @@ mod tests {
         assert_eq!(written(1), [(0x60FE, 0), (0x6060, 8)]);
     }
 
-    // feature(axes): a drive that makes its own way is told the limits of its axis as its profile
+    // feature(axes): a drive in a profile mode gets the limits of its axis as its profile
     #[test]
     fn profile_drive_gets_the_limits_of_its_axis() {
         let text = include_str!("../../../../examples/indexing-table.toml");

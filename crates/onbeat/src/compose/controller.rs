@@ -7,12 +7,12 @@ use controllers::{
     TrajectorySettings,
 };
 use ipc::controller::CycleEnd;
-use ipc::description::WheelDescription;
 use ipc::message::control::{PORT, STOP_PORT};
 use ipc::message::trajectory;
+use motion::homing::Homing;
 use motion::kinematics::{JointLimits, Line, LineSpeed};
 use motion::{AxisLimits, RadiansPerSecond};
-use robot::{Base, BaseKind, ControllerKind, Homing, RobotConfig};
+use robot::{Base, BaseKind, ControllerKind, RobotConfig};
 
 use super::ipc::Ports;
 use super::urdf::tool;
@@ -201,25 +201,6 @@ fn drive(robot: &RobotConfig, base: &Base) -> Result<BaseController, ControllerE
     Ok(BaseController::omni(base.four_wheels()?, base.wheels.as_slice().try_into()?, slowest, base.limits)?)
 }
 
-/// Driven wheels of a base, as a description has them; none of one that cannot be.
-pub(super) fn wheels(base: &Base) -> Vec<WheelDescription> {
-    let row = |index: usize| {
-        let twist = match base.kind {
-            BaseKind::Differential => {
-                let two = base.two_wheels().ok()?;
-                two.twist(std::array::from_fn(|it| RadiansPerSecond(f64::from(it == index))))
-            }
-            _ => base
-                .four_wheels()
-                .ok()?
-                .twist(std::array::from_fn(|it| RadiansPerSecond(f64::from(it == index)))),
-        };
-        Some([twist.x.0, twist.y.0, twist.yaw.0])
-    };
-    let rows = base.wheels.iter().enumerate();
-    rows.map_while(|(index, &axis)| Some(WheelDescription { axis, twist: row(index)? })).collect()
-}
-
 fn settings(robot: &RobotConfig, axis: usize) -> AxisSettings {
     let limits = &robot.axes[axis].limits;
     AxisSettings {
@@ -238,7 +219,6 @@ mod tests {
     use motion::base::Twist;
     use motion::kinematics::OmniBase;
 
-    use super::wheels as wheels_of;
     use super::*;
 
     /// Omni wheels of 0.1 m at the corners of 0.6 m by 0.4 m.
@@ -258,29 +238,6 @@ mod tests {
     fn assert_close(found: [f64; 4], wanted: [f64; 4]) {
         let close = found.iter().zip(wanted).all(|(found, wanted)| (found - wanted).abs() < 1e-9);
         assert!(close, "{found:?}, wanted {wanted:?}");
-    }
-
-    #[test]
-    fn the_described_wheels_make_the_twist_that_is_asked_of_them() {
-        let text = include_str!("../../../../examples/omni.toml");
-        let base = RobotConfig::parse(text, "omni.toml").unwrap().base.unwrap();
-        let asked = [0.5, -0.25, 0.75];
-        let [x, y, yaw] = asked;
-        let twist = Twist { x: MetresPerSecond(x), y: MetresPerSecond(y), yaw: RadiansPerSecond(yaw) };
-        let turning = base.four_wheels().unwrap().wheels(twist);
-        let described = wheels_of(&base);
-        for (part, asked) in asked.into_iter().enumerate() {
-            let made: f64 = described.iter().zip(turning).map(|(it, wheel)| it.twist[part] * wheel.0).sum();
-            assert!((made - asked).abs() < 1e-9, "{part}: {made}, asked {asked}");
-        }
-        let axes: Vec<usize> = described.iter().map(|it| it.axis).collect();
-        assert_eq!(axes, base.wheels);
-        let text = include_str!("../../../../examples/m4k.toml");
-        let base = RobotConfig::parse(text, "m4k.toml").unwrap().base.unwrap();
-        let [left, right] = wheels_of(&base).try_into().unwrap();
-        let half = base.wheel_radius / 2.0;
-        assert!((left.twist[0] - half).abs() < 1e-12 && (right.twist[0] - half).abs() < 1e-12);
-        assert!(left.twist[2] < 0.0 && (left.twist[2] + right.twist[2]).abs() < 1e-12);
     }
 
     // feature(axes): `diff_drive`, `omni_drive` (Mecanum): twist, odometry and wheels agree

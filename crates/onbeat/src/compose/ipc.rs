@@ -7,17 +7,17 @@ use ipc::channel::{Kind, Port};
 use ipc::controller::CycleEnd;
 use ipc::description::{
     ArmDescription, AxisDescription, BaseDescription, BrakeInputDescription, ControllerDescription,
-    Description, InterlockDescription,
+    Description, InterlockDescription, WheelDescription,
 };
 use ipc::message::{control as requests, trajectory};
 use ipc::server::Builder;
-use robot::{ControllerKind, PortKind, RobotConfig};
+use motion::RadiansPerSecond;
+use robot::{Base, BaseKind, ControllerKind, PortKind, RobotConfig};
 use types::state::BrakeInput;
 use types::time::nanoseconds;
 use types::{FeedbackInput, Interlock, Signal};
 
-use super::controller::wheels;
-use super::rules::rules;
+use super::rules::{MovedBy, rules};
 use super::signals;
 use super::urdf::{self, tool};
 use crate::{Error, SharedMemoryError};
@@ -55,16 +55,6 @@ pub(crate) struct InPreOp {
     pub(crate) signals: Vec<Signal>,
     /// For each axis, true if its drive has its torque in the process data.
     pub(crate) measures_torque: Vec<bool>,
-}
-
-/// Holder of the axes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum MovedBy {
-    /// The robot file's controllers.
-    Controllers,
-    /// A controller of the program's own: any target may be meant for it that the drives' modes can
-    /// follow.
-    Own,
 }
 
 /// The IPC of `robot`, called `name`.
@@ -165,6 +155,25 @@ fn interlock(robot: &RobotConfig, interlock: &Interlock) -> InterlockDescription
     InterlockDescription { name, kind, sub_device, channel, inverted, axes }
 }
 
+/// Driven wheels of a base, as a description has them; none of one that cannot be.
+fn wheels(base: &Base) -> Vec<WheelDescription> {
+    let row = |index: usize| {
+        let twist = match base.kind {
+            BaseKind::Differential => {
+                let two = base.two_wheels().ok()?;
+                two.twist(std::array::from_fn(|it| RadiansPerSecond(f64::from(it == index))))
+            }
+            _ => base
+                .four_wheels()
+                .ok()?
+                .twist(std::array::from_fn(|it| RadiansPerSecond(f64::from(it == index)))),
+        };
+        Some([twist.x.0, twist.y.0, twist.yaw.0])
+    };
+    let rows = base.wheels.iter().enumerate();
+    rows.map_while(|(index, &axis)| Some(WheelDescription { axis, twist: row(index)? })).collect()
+}
+
 /// It may move every axis.
 fn own_controller(robot: &RobotConfig) -> ControllerDescription {
     let axes = (0..robot.axes.len()).collect();
@@ -213,6 +222,9 @@ const ORDERS: usize = 64;
 
 #[cfg(test)]
 mod tests {
+    use motion::MetresPerSecond;
+    use motion::base::Twist;
+
     use super::*;
 
     #[test]
@@ -241,5 +253,28 @@ mod tests {
         );
         robot.arm = None;
         assert_eq!(description(&robot, MovedBy::Controllers).unwrap().axes.len(), 6);
+    }
+
+    #[test]
+    fn the_described_wheels_make_the_twist_that_is_asked_of_them() {
+        let text = include_str!("../../../../examples/omni.toml");
+        let base = RobotConfig::parse(text, "omni.toml").unwrap().base.unwrap();
+        let asked = [0.5, -0.25, 0.75];
+        let [x, y, yaw] = asked;
+        let twist = Twist { x: MetresPerSecond(x), y: MetresPerSecond(y), yaw: RadiansPerSecond(yaw) };
+        let turning = base.four_wheels().unwrap().wheels(twist);
+        let described = wheels(&base);
+        for (part, asked) in asked.into_iter().enumerate() {
+            let made: f64 = described.iter().zip(turning).map(|(it, wheel)| it.twist[part] * wheel.0).sum();
+            assert!((made - asked).abs() < 1e-9, "{part}: {made}, asked {asked}");
+        }
+        let axes: Vec<usize> = described.iter().map(|it| it.axis).collect();
+        assert_eq!(axes, base.wheels);
+        let text = include_str!("../../../../examples/m4k.toml");
+        let base = RobotConfig::parse(text, "m4k.toml").unwrap().base.unwrap();
+        let [left, right] = wheels(&base).try_into().unwrap();
+        let half = base.wheel_radius / 2.0;
+        assert!((left.twist[0] - half).abs() < 1e-12 && (right.twist[0] - half).abs() < 1e-12);
+        assert!(left.twist[2] < 0.0 && (left.twist[2] + right.twist[2]).abs() < 1e-12);
     }
 }

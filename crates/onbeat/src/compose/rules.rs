@@ -4,7 +4,15 @@ use control::ipc::{BaseRules, Follows, Rules, Takes};
 use ethercat::cia402::{AxisMode, CyclicMode};
 use robot::{BaseKind, ControllerKind, RobotConfig};
 
-use super::ipc::MovedBy;
+/// Holder of the axes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MovedBy {
+    /// The robot file's controllers.
+    Controllers,
+    /// A controller of the program's own: any target may be meant for it that the drives' modes can
+    /// follow.
+    Own,
+}
 
 /// Limits of commands for `robot`. Its signals are known in PreOp.
 pub(super) fn rules(robot: &RobotConfig, moved_by: MovedBy) -> Rules {

@@ -3,8 +3,8 @@
 use std::thread;
 use std::time::Duration;
 
-use diagnose::disturbance::{CycleWatch, Detail, Disturbances};
-use diagnose::{Explainer, Explanation};
+use diagnose::Explainer;
+use diagnose::disturbance::{CycleWatch, Disturbances};
 use ipc::diagnostics::{LateCycles, Watched};
 use machine::cpus::Cpus;
 use machine::task;
@@ -19,40 +19,8 @@ use types::time::nanoseconds;
 
 use crate::compose::link::SimulatedTime;
 use crate::robot::Settings;
-use crate::{Error, Notice, Reporter, Robot};
-
-/// Results of diagnosis.
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct Diagnosis {
-    /// Disturbances of [`Summary::tasks`](crate::Summary::tasks), if they were watched.
-    pub disturbances: Vec<Disturbances>,
-    /// Causes of late cycles, if requested.
-    pub explanation: Option<Explanation>,
-}
-
-/// Requested diagnosis of a run.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct DiagnosisSettings {
-    watch: Option<Detail>,
-    late_above: Option<Duration>,
-}
-
-/// With the feature `diagnosis`.
-impl Robot {
-    /// Watches for disturbances of the cycle's thread and of the devices' tasks:
-    /// [`Diagnosis::disturbances`].
-    pub fn watch(mut self, detail: Detail) -> Self {
-        self.settings.diagnosis.watch = Some(detail);
-        self
-    }
-
-    /// Explains cycles that are later than this, by the kernel's trace: [`Diagnosis::explanation`].
-    pub fn explain(mut self, late_above: Duration) -> Self {
-        self.settings.diagnosis.late_above = Some(late_above);
-        self
-    }
-}
+use crate::summary::Diagnosis;
+use crate::{Error, Notice, Reporter};
 
 /// Lateness above which cycles are late without a request.
 const LATE_ABOVE: Duration = Duration::from_micros(50);
@@ -65,18 +33,18 @@ pub(super) struct Diagnostician {
     watch: Option<CycleWatch>,
 }
 
-impl DiagnosisSettings {
+impl Diagnostician {
     /// Starts to record for explanations: to be done before the cycle starts. Without a request
     /// late cycles are explained from their records if programs may `ask`.
     pub(super) fn start(
-        &self,
+        asked: &Settings,
         robot: &RobotConfig,
         ask: bool,
         reporter: &mut dyn Reporter,
-    ) -> Diagnostician {
-        let is_requested = self.late_above.is_some();
+    ) -> Self {
+        let is_requested = asked.late_above.is_some();
         let settings = diagnose::Settings {
-            late_above_ns: nanoseconds(self.late_above.unwrap_or(LATE_ABOVE)),
+            late_above_ns: nanoseconds(asked.late_above.unwrap_or(LATE_ABOVE)),
             period_ns: nanoseconds(robot.cycle.period),
             waits_for_reply: robot.cycle.frame_order == robot::FrameOrder::WaitForReply,
             cpu: profile::cpu(&robot.cycle.real_time_profile())
@@ -90,11 +58,9 @@ impl DiagnosisSettings {
         if let Some(why) = explainer.as_ref().and_then(Explainer::trace_is_missing) {
             reporter.notice(&Notice::NoTrace(why.to_string()));
         }
-        Diagnostician { explainer, is_requested, watch: None }
+        Self { explainer, is_requested, watch: None }
     }
-}
 
-impl Diagnostician {
     /// Follows the thread of the cycle, and watches it and the other tasks, if requested.
     pub(super) fn follow(
         &mut self,
@@ -104,7 +70,7 @@ impl Diagnostician {
         beside: impl Iterator<Item = Subject>,
     ) -> Result<(), Error> {
         self.explainer.iter_mut().for_each(|explainer| explainer.follow(thread));
-        let Some(detail) = settings.diagnosis.watch else { return Ok(()) };
+        let Some(detail) = settings.watch else { return Ok(()) };
         let mut expected = match settings.wire.interface {
             Some(_) => PacketLink::SYSTEM_CALLS.to_vec(),
             None if settings.wire.time == SimulatedTime::Host => SIMULATED_SYSTEM_CALLS.to_vec(),
@@ -163,15 +129,21 @@ impl Diagnostician {
         Some(LateCycles {
             above_ns: explainer.late_above_ns(),
             count: explainer.late_cycles(),
-            newest: self.late_behind(None).into_iter().map(LateCycle::with_largest_causes).collect(),
+            newest: explainer.newest().cloned().map(LateCycle::with_largest_causes).collect(),
         })
     }
 
-    /// The newest of them behind this cycle.
-    pub(super) fn late_behind(&self, last: Option<u64>) -> Vec<LateCycle> {
-        let newest = self.requested().into_iter().flat_map(Explainer::newest);
-        let behind = newest.filter(|it| last.is_none_or(|last| it.cycle > last));
-        behind.cloned().collect()
+    /// Late cycles that the last look explained.
+    pub(super) fn explained(&self) -> &[LateCycle] {
+        self.requested().map_or(&[], Explainer::explained)
+    }
+
+    /// Late cycles that no look has explained yet, at the end.
+    pub(super) fn explain_rest(&mut self) -> &[LateCycle] {
+        if let Some(explainer) = &mut self.explainer {
+            explainer.look(&[]);
+        }
+        self.explained()
     }
 
     /// Results, after the end of the cycle.

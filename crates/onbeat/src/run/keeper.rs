@@ -12,6 +12,7 @@ use control::axis::AxisConfiguration;
 use control::axis::memory::MemoryGate;
 use control::bus::{PartNames, event};
 use control::observer::{CycleEvent, Happening};
+use control::signal::ForceEvent;
 use ethercat::main_device::{Event, MainDevice};
 use motion::supervision::StopReason;
 use robot::RobotConfig;
@@ -328,7 +329,7 @@ impl Causes {
                 let kept = Kept::now(KeptKind::Request, sentence()?);
                 Some(request.by.map_or(kept.clone(), |by| kept.by(by.user, by.process)))
             }
-            Happening::SignalForced { by, .. } => {
+            Happening::Force(ForceEvent::Forced { by, .. }) => {
                 Some(Kept::now(KeptKind::Forced, sentence()?).by(by.user, by.process))
             }
             Happening::PositionGiven { by, .. } => {

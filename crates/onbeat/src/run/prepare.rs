@@ -27,8 +27,9 @@ use super::server::{self, Open};
 use super::side_tasks::{Beside, Devices};
 use super::start_faults;
 use crate::compose::configuration::{configuration, cycle, main_device};
-use crate::compose::ipc::{InPreOp, MovedBy};
+use crate::compose::ipc::InPreOp;
 use crate::compose::link::{self, RobotLink};
+use crate::compose::rules::MovedBy;
 use crate::compose::{axes, barriers, controller, signals};
 use crate::robot::{IpcPlace, Parts, Settings};
 use crate::{Control, Error, Notice, Reporter};
@@ -77,7 +78,7 @@ impl Settings {
         mut file: Option<NewFile>,
         reporter: &mut dyn Reporter,
     ) -> Result<Prepared, Error> {
-        let diagnosis = self.diagnosis.start(robot, self.may_be_asked(), reporter);
+        let diagnosis = Diagnostician::start(self, robot, self.may_be_asked(), reporter);
         let chains = match &control {
             Control::AsDescribed => controller::chains(robot),
             Control::Own(_) => Vec::new(),

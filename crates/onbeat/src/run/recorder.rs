@@ -16,7 +16,7 @@ use control::sampling::Samples;
 use ipc::bus::Severity;
 use ipc::ring;
 use machine::usage::Usage;
-use record::recorder::{Cause, CycleWriter, KeptFiles, Trigger};
+use record::recorder::{Cause, CycleWriter, DROPPED_MARKS, KeptFiles, Trigger};
 use record::recording::{Facts, Header, REALTIME_OFFSET};
 use record::{CycleRecord, Mark, RunConditions, RunSummary, cycles};
 use rt::clock::Clock;
@@ -77,8 +77,6 @@ pub(super) struct Recorder {
     marks: SyncSender<Mark>,
     /// Marks that were dropped because the queue was full.
     dropped_marks: u64,
-    /// The last late cycle that was marked.
-    last_late: Option<u64>,
     cycles: ring::Sender<CycleRecord>,
     end: Sender<Facts>,
     said: Receiver<String>,
@@ -123,7 +121,6 @@ impl Recorder {
             causes,
             marks,
             dropped_marks: 0,
-            last_late: None,
             cycles,
             end,
             said,
@@ -147,11 +144,10 @@ impl Recorder {
         }
     }
 
-    /// Has late cycles written: `newer` returns the late cycles after a given one, in their order.
-    pub(super) fn late(&mut self, newer: impl FnOnce(Option<u64>) -> Vec<LateCycle>) {
-        for late in newer(self.last_late) {
-            let LateCycle { cycle, release_ns: at_ns, late_ns, .. } = late;
-            self.last_late = Some(cycle);
+    /// Has these late cycles written.
+    pub(super) fn late(&mut self, explained: &[LateCycle]) {
+        for late in explained {
+            let &LateCycle { cycle, release_ns: at_ns, late_ns, .. } = late;
             self.mark(Mark::Late { cycle, at_ns, late_ns, sentence: late.to_string() });
         }
     }
@@ -452,9 +448,6 @@ fn end(summary: &RunSummary, begin: Option<&Usage>) -> Facts {
 
 /// Fact known at the end: cycles in the recording with dropped signals and axes.
 const WITHOUT: &str = "cycles_without_process_data";
-
-/// Fact known at the end: events and late cycles that were dropped because the queue was full.
-const DROPPED_MARKS: &str = "dropped_marks";
 
 #[cfg(test)]
 mod tests {

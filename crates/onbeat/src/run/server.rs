@@ -10,7 +10,8 @@ use robot::RobotConfig;
 use super::name::name;
 use super::side_tasks::{self, Devices};
 use crate::Error;
-use crate::compose::ipc::{InPreOp, Interface, MovedBy, Ports, interface};
+use crate::compose::ipc::{InPreOp, Interface, Ports, interface};
+use crate::compose::rules::MovedBy;
 
 /// An IPC that is open.
 pub(super) struct Open {

@@ -62,7 +62,7 @@ pub(crate) struct Measured {
     pub(crate) tasks: Vec<TaskDiagnostics>,
     /// Their disturbances, and causes of late cycles.
     #[cfg(feature = "diagnosis")]
-    pub(crate) diagnosis: super::diagnosis::Diagnosis,
+    pub(crate) diagnosis: crate::summary::Diagnosis,
 }
 
 impl Watch {
@@ -179,7 +179,7 @@ impl Watch {
         }
         self.diagnosis.look(&measured, reporter);
         if let Some(recorder) = &mut self.recorder {
-            recorder.late(|last| self.diagnosis.late_behind(last));
+            recorder.late(self.diagnosis.explained());
         }
     }
 
@@ -187,6 +187,9 @@ impl Watch {
     fn measured(mut self) -> (Measured, Option<Recorder>, Option<Keeper>) {
         let told = || self.tasks.diagnostics(&self.summary, self.diagnosis.watched());
         let tasks = self.frozen.take().unwrap_or_else(told);
+        if let Some(recorder) = &mut self.recorder {
+            recorder.late(self.diagnosis.explain_rest());
+        }
         let measured = Measured {
             summary: self.summary,
             tasks,

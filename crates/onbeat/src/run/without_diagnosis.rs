@@ -10,20 +10,14 @@ use types::late::{LateCycle, LateReport};
 use crate::robot::Settings;
 use crate::{Error, Reporter};
 
-/// Nothing is requested.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct DiagnosisSettings;
-
 /// Nothing is diagnosed.
 pub(super) struct Diagnostician;
 
-impl DiagnosisSettings {
-    pub(super) fn start(&self, _: &RobotConfig, _: bool, _: &mut dyn Reporter) -> Diagnostician {
-        Diagnostician
-    }
-}
-
 impl Diagnostician {
+    pub(super) fn start(_: &Settings, _: &RobotConfig, _: bool, _: &mut dyn Reporter) -> Self {
+        Self
+    }
+
     pub(super) fn follow(
         &mut self,
         _: &Settings,
@@ -52,7 +46,11 @@ impl Diagnostician {
         None
     }
 
-    pub(super) fn late_behind(&self, _: Option<u64>) -> Vec<LateCycle> {
-        Vec::new()
+    pub(super) fn explained(&self) -> &[LateCycle] {
+        &[]
+    }
+
+    pub(super) fn explain_rest(&mut self) -> &[LateCycle] {
+        &[]
     }
 }

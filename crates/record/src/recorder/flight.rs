@@ -10,6 +10,7 @@ use std::time::Duration;
 use serde_json::json;
 use types::Value;
 
+use super::DROPPED_MARKS;
 use super::files::{BUFFER, KeptFiles, Names};
 use super::trigger::{Cause, Eye, Trigger, UnknownValue};
 use crate::recording::{Facts, Header};
@@ -72,6 +73,8 @@ pub(super) struct Flight {
     last: VecDeque<Row>,
     /// Marks of the cycles in `last`, and some of before.
     marks: VecDeque<Mark>,
+    /// Number of marks dropped for want of space, and the time of the newest.
+    dropped: (u64, u64),
     /// Causes that came from outside, for the next row.
     asked: Vec<Cause>,
     writes: Option<Writes>,
@@ -94,6 +97,8 @@ struct Writes {
     file: RecordingWriter<BufWriter<File>>,
     causes: Vec<Cause>,
     rows: u64,
+    /// Marks of its time that were dropped before its begin.
+    dropped: u64,
     /// Release of the newest row.
     newest_ns: u64,
     end_ns: u64,
@@ -121,6 +126,7 @@ impl Flight {
             after_ns: types::time::nanoseconds(settings.after.min(FlightRecorder::LONGEST_AFTER)),
             last: VecDeque::new(),
             marks: VecDeque::new(),
+            dropped: (0, 0),
             asked: Vec::new(),
             writes: None,
             files: 0,
@@ -175,8 +181,17 @@ impl Flight {
             Some(writes) => writes.file.mark(&mark).err().map(|error| (error, writes.path.clone())),
             None => None,
         };
-        if self.marks.len() == MARKS {
+        let kept_ns = self.before_ns.saturating_add(MARGIN_NS);
+        let is_old = |at_ns: u64| at_ns.saturating_add(kept_ns) < mark.at_ns();
+        while self.marks.front().is_some_and(|mark| is_old(mark.at_ns())) {
             self.marks.pop_front();
+        }
+        if is_old(self.dropped.1) {
+            self.dropped = (0, 0);
+        }
+        if self.marks.len() == MARKS {
+            let at_ns = self.marks.pop_front().map_or(0, |mark| mark.at_ns());
+            self.dropped = (self.dropped.0 + 1, self.dropped.1.max(at_ns));
         }
         self.marks.push_back(mark);
         failed.map(|(error, path)| self.fail(&error, &path))
@@ -236,9 +251,12 @@ impl Flight {
         let latest_end_ns = end_ns.saturating_add(types::time::nanoseconds(LONGEST_MORE));
         let causes = vec![cause];
         let path = path.to_owned();
-        let mut writes = Writes { path, file, causes, rows: 0, newest_ns: now, end_ns, latest_end_ns };
-        self.last.iter().try_for_each(|row| writes.row(row))?;
         let begin = self.last.front().map_or(0, |row| row.record.release_ns);
+        let (count, at_ns) = self.dropped;
+        let dropped = if at_ns >= begin { count } else { 0 };
+        let mut writes =
+            Writes { path, file, causes, rows: 0, dropped, newest_ns: now, end_ns, latest_end_ns };
+        self.last.iter().try_for_each(|row| writes.row(row))?;
         let mut marks = self.marks.iter().filter(|mark| mark.at_ns() >= begin);
         marks.try_for_each(|mark| writes.file.mark(mark))?;
         Ok(writes)
@@ -311,6 +329,9 @@ impl Writes {
         let cause = |cause: &Cause| json!({ "cycle": cause.cycle, "cause": cause.kind, "sentence": cause.sentence });
         let mut facts = Facts::new();
         facts.insert("cycles".to_owned(), self.rows.into());
+        if self.dropped > 0 {
+            facts.insert(DROPPED_MARKS.to_owned(), self.dropped.into());
+        }
         facts.insert("triggers".to_owned(), self.causes.iter().map(cause).collect());
         self.file.finish(&facts)?;
         let first = &self.causes[0];
@@ -329,14 +350,19 @@ impl Writes {
     }
 }
 
-/// Marks that are kept in memory.
+/// Most marks that are kept in memory.
 const MARKS: usize = 1 << 12;
+
+/// Marks are kept for so much longer than rows: a mark may precede the row of its cycle.
+const MARGIN_NS: u64 = 1_000_000_000;
 
 /// Causes in a recording, at most.
 const MOST_CAUSES: usize = 100;
 
 #[cfg(test)]
 mod tests {
+    use crate::Recording;
+
     use super::*;
 
     /// A recorder with threshold `signal:a > 0` in an empty folder.
@@ -366,6 +392,23 @@ mod tests {
         let files = flight.finish(|_| {});
         assert_eq!((kept, files), (100, KeptFiles { kept: 100, failed: 0, stay: 0 }), "{text:?}");
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 100);
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    // feature(measure): a flight recording counts the events and late cycles that it had to drop
+    #[test]
+    fn marks_without_space_are_counted_in_the_file() {
+        let (mut flight, folder) = flight("marks", Duration::ZERO);
+        let late = |at_ns| Mark::Late { cycle: 1, at_ns, late_ns: 60_000, sentence: String::new() };
+        (0..MARKS + 10).for_each(|_| assert_eq!(flight.mark(late(1)), None));
+        (0..3).for_each(|cycle| drop(row(&mut flight, cycle)));
+        assert_eq!(flight.mark(late(3 + MARGIN_NS)), None, "the others are old now");
+        assert_eq!((flight.marks.len(), flight.dropped), (1, (0, 0)));
+        flight.finish(|_| {});
+        let path = fs::read_dir(&folder).unwrap().next().unwrap().unwrap().path();
+        let recording = Recording::read(&fs::read(path).unwrap()[..]).unwrap();
+        assert_eq!(recording.end[DROPPED_MARKS], 10);
+        assert_eq!(recording.marks.len(), MARKS);
         fs::remove_dir_all(folder).unwrap();
     }
 

@@ -16,7 +16,7 @@ use crate::process_data::Column;
 pub enum Trigger {
     /// An error: of the bus, of a SubDevice, of a drive; an axis that was stopped.
     Fault,
-    /// A cycle that overran, that was skipped, or, with a time, that began later than that.
+    /// An overrun, a skipped release, or, with a time, a start later than that after the release.
     Late(Option<Duration>),
     /// A request from outside: `onbeat record`.
     Command,
@@ -52,7 +52,7 @@ impl FromStr for Trigger {
             _ => {}
         }
         if let Some(time) = text.strip_prefix("late:") {
-            return types::time::parse(time).map(|time| Self::Late(Some(time))).ok_or_else(wrong);
+            return types::duration::parse(time).map(|time| Self::Late(Some(time))).map_err(|_| wrong());
         }
         let above = text.contains('>');
         let (name, limit) = text.rsplit_once(if above { '>' } else { '<' }).ok_or_else(wrong)?;
@@ -97,13 +97,18 @@ pub struct Cause {
 /// Threshold of a value that is not recorded.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
-    "--trigger {name}: found no such value in the recording, expected a signal that is recorded, or AXIS.QUANTITY as x.torque"
+    "--trigger {name}: found no such value in the recording, expected a signal that is recorded, or AXIS.QUANTITY as x.torque{}",
+    nearest(near.as_deref())
 )]
 pub struct UnknownValue {
     /// Name of the value.
     pub name: String,
-    /// Names that are recorded.
-    pub recorded: Vec<String>,
+    /// The recorded name that is most like it, if one is.
+    pub near: Option<String>,
+}
+
+fn nearest(near: Option<&str>) -> String {
+    near.map_or_else(String::new, |near| format!("; nearest: {near}"))
 }
 
 /// Looks at the rows of a recording.
@@ -149,13 +154,13 @@ impl Eye {
         let mut causes = Vec::new();
         let mut add = |kind, sentence| causes.push(Cause { cycle: record.cycle, kind, sentence });
         if let Some(limit) = self.late {
-            let late = Duration::from_nanos(record.wakeup_latency());
+            let latency = Duration::from_nanos(record.wakeup_latency());
             if record.skipped > 0 {
                 add("late", format!("{} releases were skipped", record.skipped));
             } else if record.overrun {
-                add("late", "the cycle was not over at the next release".to_owned());
-            } else if limit.is_some_and(|limit| late > limit) {
-                add("late", format!("the cycle began {} us late", late.as_micros()));
+                add("late", "the cycle ended after the next release".to_owned());
+            } else if limit.is_some_and(|limit| latency > limit) {
+                add("late", format!("the cycle started {} us after its release", latency.as_micros()));
             }
         }
         for watched in &mut self.thresholds {
@@ -175,7 +180,7 @@ impl Eye {
 
 /// A name that no column has.
 fn unknown(name: &str, columns: &[String]) -> UnknownValue {
-    let recorded = columns
+    let recorded: Vec<String> = columns
         .iter()
         .filter_map(|column| match Column::of(column)? {
             Column::Signal(name) => Some(name.to_owned()),
@@ -183,7 +188,8 @@ fn unknown(name: &str, columns: &[String]) -> UnknownValue {
             Column::Force(_) | Column::Other => None,
         })
         .collect();
-    UnknownValue { name: name.to_owned(), recorded }
+    let near = types::near::nearest(name, recorded.iter().map(String::as_str)).map(str::to_owned);
+    UnknownValue { name: name.to_owned(), near }
 }
 
 #[cfg(test)]
@@ -232,7 +238,10 @@ mod tests {
             found.pop().map(|cause| cause.sentence)
         };
         assert_eq!(causes("late:200us", 200_000, 0, false), None);
-        assert_eq!(causes("late:200us", 250_000, 0, false).unwrap(), "the cycle began 250 us late");
+        assert_eq!(
+            causes("late:200us", 250_000, 0, false).unwrap(),
+            "the cycle started 250 us after its release"
+        );
         assert_eq!(causes("late", 250_000, 0, false), None);
         assert_eq!(causes("late", 0, 2, false).unwrap(), "2 releases were skipped");
         assert!(causes("late", 0, 0, true).is_some());
@@ -244,9 +253,14 @@ mod tests {
     }
 
     #[test]
-    fn unrecorded_name_is_reported_with_the_recorded_ones() {
-        let error = eye(&["x.torqe>2"], &["axis:x.torque", "signal:lamp", "forced:lamp"]).err().unwrap();
-        assert!(error.to_string().starts_with("--trigger x.torqe: found no such value"), "{error}");
-        assert_eq!(error.recorded, ["x.torque", "lamp"]);
+    fn unrecorded_name_is_reported_with_the_nearest() {
+        let error = |words| eye(&[words], &["axis:x.torque", "signal:lamp"]).err().unwrap().to_string();
+        assert!(
+            error("x.torqe>2").starts_with("--trigger x.torqe: found no such value")
+                && error("x.torqe>2").ends_with("nearest: x.torque"),
+            "{}",
+            error("x.torqe>2")
+        );
+        assert!(error("pressure>2").ends_with("or AXIS.QUANTITY as x.torque"), "{}", error("pressure>2"));
     }
 }

@@ -249,6 +249,9 @@ fn pdos_for_the_mode_are_chosen_from_offered_ones() {
         "{text}"
     );
     assert!(text.contains("# assumed: it offers these PDOs"), "{text}");
+    // A jog needs no other controller.
+    assert!(text.contains("#   onbeat control jog s-3000 "), "{text}");
+    assert!(!text.contains("control switch"), "{text}");
     // It is not: what is in use.
     let (text, robot) = with(&velocity(), &velocity(), CoeDetails::SDO);
     assert_eq!(

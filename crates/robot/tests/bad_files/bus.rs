@@ -20,7 +20,7 @@ fn repeated_entries_need_a_place_for_their_number() {
     );
 }
 
-// feature(main-device): no axis, brake or interlock on a SubDevice whose process data is not exchanged in every cycle
+// feature(main-device): no axis, brake or interlock on a SubDevice without process data in every cycle
 #[test]
 fn axis_and_its_safety_inputs_are_exchanged_every_cycle() {
     let expected = "with process data every 4 cycles, expected a SubDevice with process data in every cycle: \

@@ -79,6 +79,44 @@ fn an_unknown_key_names_the_nearest_known_one() {
     );
 }
 
+// feature(program): an unknown key that another table has names this table
+#[test]
+fn a_key_of_another_table_names_that_table() {
+    for (good, bad, key, remedy) in [
+        (
+            "mode = \"csp\"",
+            "mode = \"csp\"\nafter_outage = \"resume\"",
+            "after_outage",
+            "move it to [cycle]",
+        ),
+        (
+            "priority = 80",
+            "priority = 80\ndistributed_clocks = true",
+            "distributed_clocks",
+            "move it to [bus]",
+        ),
+        ("torque = 2.0 }", "torque = 2.0, gear_ratio = 2.0 }", "gear_ratio", "move it to [[axis]]"),
+        (
+            "amplitude = 1.0",
+            "amplitude = 1.0\nencoder_counts = 4096",
+            "encoder_counts",
+            "move it to [bus.sub_device.simulate] or [device.NAME.simulate]",
+        ),
+        ("[bus]\n", "[bus]\njerk = 1.0\n", "jerk", "move it to [axis.limits] or [base.limits]"),
+    ] {
+        let found = sentence(good, bad);
+        assert!(found.contains(&format!("unknown key \"{key}\", expected one of ")), "{found}");
+        assert!(found.ends_with(&format!(": {remedy}")), "{found}");
+    }
+    // A key that is nearly right, and one that many tables have.
+    let found = sentence("priority = 80", "priority = 80\nrecovery = true");
+    assert!(found.ends_with(": move it to [bus]"), "{found}");
+    let found = sentence("priority = 80", "priority = 80\nname = \"x\"");
+    assert!(found.contains(": move it to ") && found.ends_with(", ..."), "{found}");
+    let found = sentence("priority = 80", "priority = 80\nzzz = 1");
+    assert!(found.ends_with(": correct or remove the key"), "{found}");
+}
+
 #[test]
 fn a_wrong_type_names_both_types() {
     assert_eq!(
@@ -269,7 +307,7 @@ fn devices_are_checked_though_no_sub_device_names_them() {
     assert_eq!(
         spare("alias = 3"),
         "r.toml:15:1: unknown key \"alias\", expected one of identity, pdos, startup, dc, every, lrw, latches, process_data_watchdog, \
-         pdi_watchdog, simulate, group: correct or remove the key"
+         pdi_watchdog, simulate, group: move it to [[bus.sub_device]]"
     );
     assert_eq!(
         spare("simulate = { kind = \"servo_drive\", inertia = -1 }"),

@@ -41,7 +41,7 @@ fn refused_letters_have_reasons_and_the_others_are_granted() {
     });
 }
 
-// feature(hold): P, M, C and S: each asked for alone, granted or refused with a reason, given back
+// feature(hold): P, M, C and S: each requested alone, granted or refused with a reason, restored
 #[test]
 fn each_letter_is_requested_separately() {
     let fifo = Some(Scheduling::Fifo { priority: 10 });
@@ -59,7 +59,7 @@ fn each_letter_is_requested_separately() {
     assert_eq!(RealTimeProfile { spin: None, ..all }.letters(), letters("PMC"));
 }
 
-// feature(hold): P, M, C and S: each asked for alone, granted or refused with a reason, given back
+// feature(hold): P, M, C and S: each requested alone, granted or refused with a reason, restored
 #[test]
 fn what_was_granted_is_given_back() {
     on_a_thread_of_its_own(|| {
@@ -110,7 +110,7 @@ fn a_reservation_is_granted_or_says_why_not() {
     });
 }
 
-// feature(program): how a thread is really scheduled, read back; a policy from outside is told
+// feature(program): the actual scheduling of a thread, read back; a policy set from outside is reported
 #[test]
 fn external_policy_is_read_back_and_reported() {
     on_a_thread_of_its_own(|| {

@@ -1,6 +1,6 @@
-//! Links on true drivers, inside the guest: `crates/ethercat-linux/tests/network_cards.rs` on pairs
-//! of emulated network cards, and a robot on a ring over two of the pairs, which is broken and
-//! healed.
+//! Links on true drivers, inside the virtual machine:
+//! `crates/ethercat-linux/tests/network_cards.rs` on pairs of emulated network cards, and a robot
+//! on a ring over two of the pairs, which is broken and closed again.
 
 mod doctor;
 
@@ -152,8 +152,9 @@ fn machine(pairs: &[&Pair], monitor: &Path) -> Vec<String> {
 /// Beginnings of the names of netdevs, at both ends of a cable.
 const ENDS: [&str; 2] = ["near", "far"];
 
-/// Does what the guest's script requests by a section, with the cable of the first pair: both of
-/// its cards lose their carrier, or have it again. (qemu 7.2 does not report it to e1000e.)
+/// Does what the script of the virtual machine requests by a section, with the cable of the first
+/// pair: both of its cards lose their carrier, or get it back. (qemu 7.2 does not report it to
+/// e1000e.)
 fn pull_or_plug(section: &str, monitor: &Path) -> Result<(), String> {
     let plugged = match section {
         "pull first" => false,

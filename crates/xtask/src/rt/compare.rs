@@ -118,8 +118,8 @@ fn measure(root: &Path, image: &Image, name: &str, folder: &Path) -> Result<(), 
     keep(&results, folder)
 }
 
-/// Script of the guest: a disk for the load of interrupts, then each experiment, its report, and
-/// its messages.
+/// Script of the virtual machine: a disk for the load of interrupts, then each experiment, its
+/// report, and its messages.
 fn script() -> String {
     let mut script = include_str!("compare.sh").to_owned();
     for (name, options) in EXPERIMENTS {

@@ -1,4 +1,4 @@
-//! Guest machine that boots, runs a script, and returns its results.
+//! Virtual machine that boots, runs a script, and returns its results.
 //!
 //! The serial port is the kernel's console and goes to a log. A virtio port carries the results:
 //! the output of the script, in sections that begin with a line `@ NAME`. Both files stay below
@@ -15,7 +15,7 @@ use super::kernel::Kernel;
 use super::program;
 use super::qmp::Qemu;
 
-/// Contents of a guest, and its machine.
+/// Contents of a virtual machine, and its hardware.
 #[derive(Clone, Debug)]
 pub(super) struct Image {
     /// Folder of logs and results.
@@ -45,7 +45,7 @@ pub(super) struct Boot<'a> {
     pub(super) longest: Duration,
 }
 
-/// Results of a guest, by section.
+/// Results of a virtual machine, by section.
 #[derive(Debug)]
 pub(super) struct Results(BTreeMap<String, String>);
 
@@ -102,7 +102,7 @@ impl Image {
     /// The same; `attend` gets each section of the results as it begins.
     ///
     /// # Errors
-    /// Also those of `attend`.
+    /// Also errors of `attend`.
     pub(super) fn boot_attended(
         &self,
         boot: &Boot<'_>,

@@ -1,5 +1,5 @@
 //! Drivers on the kernel's I2C, SPI and GPIO: `crates/devices/tests/linux_interfaces.rs`, inside
-//! the guest.
+//! the virtual machine.
 
 use std::fs;
 use std::path::{Path, PathBuf};

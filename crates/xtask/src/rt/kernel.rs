@@ -25,7 +25,7 @@ impl Flavour {
     }
 }
 
-/// Modules every guest loads; others only if one of these depends on them.
+/// Modules that every virtual machine loads; others only if one of these depends on them.
 const MODULES: &[&str] = &["veth", "virtio_pci", "virtio_console"];
 
 /// Kernel with its modules.

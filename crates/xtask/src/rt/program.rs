@@ -1,5 +1,5 @@
-//! Our programs and their tests for guests: the ones that the tests of this machine were built
-//! with, or ones built for a guest, which are linked statically.
+//! Our programs and their tests for virtual machines: either as built for the tests of this
+//! machine, or built for a virtual machine and linked statically.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::command;
 
-/// Machine of a guest.
+/// Hardware of a virtual machine.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Target {
     triple: &'static str,
@@ -60,7 +60,7 @@ pub(super) fn libraries(program: &Path) -> Vec<PathBuf> {
     words.map(PathBuf::from).collect()
 }
 
-/// Builds `onbeat` and `onbeat-measure`, optimised because the guest's CPU is emulated. It has a
+/// Builds `onbeat` and `onbeat-measure`, optimised because the CPU is emulated. They have a
 /// separate target folder, because other flags would cause a full rebuild each time.
 ///
 /// # Errors
@@ -109,7 +109,7 @@ fn test_program(
     executable(&mut cargo(root, folder, target, &words), name)
 }
 
-/// Test program of this name among those that `cargo` says it has built.
+/// Test program of this name in the list of what `cargo` has built.
 fn executable(cargo: &mut Command, name: &str) -> Result<PathBuf, String> {
     let said = command::output(cargo)?;
     let messages = said.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());

@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     /// Each command has a page, with the options of the program that it is in.
-    // feature(program): manual pages of every command, those of `onbeat-measure` among them
+    // feature(program): manual pages of every command, also of `onbeat-measure`
     #[test]
     fn every_command_has_a_page() {
         let folder = std::env::temp_dir().join(format!("onbeat-man-{}", std::process::id()));

@@ -1,8 +1,8 @@
 //! Buses for the comparison of cycles.
 
 use control::axis::AxisConfiguration;
-use control::controller::{Controller, CycleInfo};
-use control::signal::{Input, Io, Output, SignalError, Signals};
+use control::controller::{Controller, CycleInfo, Io};
+use control::signal::{Input, Output, SignalError, Signals};
 use ethercat::cia402::{CyclicMode, Request};
 use ethercat::sii::Identity;
 use motion::{AxisPhase, AxisScale, AxisSetpoint, NewtonMetres, Radians};

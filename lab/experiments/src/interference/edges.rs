@@ -175,7 +175,7 @@ mod tests {
         writer.finish(&record::Facts::new()).unwrap()
     }
 
-    // feature(measure): times of a time-stamping input terminal, as a judge of the cycle beside its own stamps
+    // feature(measure): times of a time-stamping input terminal, as a reference for the cycle's own time stamps
     #[test]
     fn edges_have_the_jitter_of_the_cycle_by_another_clock() {
         for (wave, edges) in [(1, 3_999), (2, 1_999), (7, 571)] {

@@ -192,7 +192,7 @@ const SCRIPT: &str = include_str!("../../../../python/examples/dynamic_window.py
 mod tests {
     use super::*;
 
-    // feature(papers): `measure navigation --planner ros`: counts the planner's commands, and tells one that is starved
+    // feature(papers): `measure navigation --planner ros`: counts the planner's commands, and reports a planner without processor time
     #[test]
     fn commands_are_counted_and_a_pause_is_the_time_between_two() {
         let mut commands = Commands::default();

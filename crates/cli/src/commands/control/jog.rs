@@ -433,7 +433,7 @@ mod tests {
         assert_eq!(held.speed, 1.0, "never beyond the limit");
         assert!(!held.press(Key::Char('q')) && !held.press(Key::Ctrl('c')));
     }
-    // feature(program): `onbeat control jog`: keys that waited while the program or its terminal stood still move nothing
+    // feature(program): `onbeat control jog`: keys that were queued while the program or its terminal stalled move nothing
     #[test]
     fn keys_after_a_pause_move_nothing_until_released() {
         let soon = HELD / 5;

@@ -2,8 +2,8 @@
 
 use control::cycle::{HostStalls, USUAL_WATCHDOG};
 use control::verdict::COULD_NOT_RUN;
-use onbeat::Summary;
 use onbeat::compose::link::SimulatedTime;
+use onbeat::{Error, FailedStart, Summary};
 
 use super::Run;
 use super::headline::Headline;
@@ -32,31 +32,30 @@ impl Run {
         let headline = Headline { robot: standing.robot, summary, has_timing, failed_files }.to_string();
         let table = format!("{}\n{}", wrapped(&headline, ""), outcome.table());
         let json = outcome.json()?;
-        let stalls = summary.host_stalls.filter(|_| self.json).and_then(late_cycles);
+        let stalls = summary.host_stalls.filter(|_| self.json).and_then(host_stalls);
         let verdict = standing.verdict(&summary.findings);
         let mut written = Written { notes: stalls.into_iter().collect(), verdict };
         written.add(exported.transpose().map(Option::flatten));
-        written.add_files(summary);
+        written.add_files(&summary.files);
         Ok(Finished { table, json, notes: written.notes, verdict: written.verdict })
     }
 }
 
 /// The failure of a bus that did not reach Op, and of files that are not whole.
-pub(super) fn without_op(standing: &Standing<'_>, summary: &Summary, live: &LiveLine) -> Failure {
-    let mut written = Written { notes: Vec::new(), verdict: standing.verdict(&summary.findings) };
-    written.add_files(summary);
+pub(super) fn without_op(standing: &Standing<'_>, failed: &FailedStart, live: &LiveLine) -> Failure {
+    let mut written = Written { notes: Vec::new(), verdict: standing.verdict(&failed.findings) };
+    written.add_files(&failed.files);
     written.notes.iter().for_each(|note| live.say(note));
     written.verdict.err().unwrap_or_else(|| Failure::silent(COULD_NOT_RUN))
 }
 
-/// A sentence on cycles that the host ran late, where the bus waited for them: the headline has
-/// the same for people.
-fn late_cycles(stalls: HostStalls) -> Option<String> {
+/// A sentence on host stalls that the bus waited for: the headline has the same for people.
+fn host_stalls(stalls: HostStalls) -> Option<String> {
     let HostStalls { count, longest, beyond_watchdog } = stalls;
     let plural = |number| if number == 1 { "" } else { "s" };
     (count > 0).then(|| {
         format!(
-            "{count} late cycle{}, longest {:.1} ms; on a wire, a drive with a watchdog of {} ms would have stopped \
+            "{count} host stall{}, longest {:.1} ms; on a wire, a drive with a watchdog of {} ms would have stopped \
              {beyond_watchdog} time{}",
             plural(count),
             longest.as_secs_f64() * 1e3,
@@ -86,8 +85,8 @@ pub(super) struct Written {
 
 impl Written {
     /// The recording and the capture of a run.
-    fn add_files(&mut self, summary: &Summary) {
-        for file in &summary.files {
+    fn add_files(&mut self, files: &[Result<String, Error>]) {
+        for file in files {
             self.add(file.as_ref().map(|note| Some(note.clone())).map_err(Failure::new));
         }
     }

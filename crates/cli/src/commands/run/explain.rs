@@ -25,8 +25,8 @@ pub(super) struct Explain {
     #[arg(long, help_heading = EXPLAIN, value_name = "DIR", requires = "explain")]
     explain_out: Option<PathBuf>,
 
-    /// Cycles later than this are late
-    #[arg(long, help_heading = EXPLAIN, value_name = "TIME", value_parser = time, default_value = "50us")]
+    /// Cycles later than this are late; only with --explain
+    #[arg(long, help_heading = EXPLAIN, value_name = "TIME", value_parser = time, default_value = "50us", requires = "explain")]
     late_above: Duration,
 }
 

@@ -7,7 +7,7 @@ use control::cycle::{HostStalls, USUAL_WATCHDOG};
 use onbeat::{SIMULATED, Summary};
 use record::RunSummary;
 use robot::RobotConfig;
-use robot::duration::format as period;
+use types::duration::format as period;
 
 use crate::words::sub_device_count;
 
@@ -32,27 +32,65 @@ enum Timing {
     Good,
     /// Each cycle ended in its period, one in the second half.
     Tight,
-    /// So many cycles ended after the next release, or releases were skipped.
-    Late(u64),
+    /// Cycles missed their release or the next one.
+    Missed(Misses),
+}
+
+/// Counts that make the timing not good.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Misses {
+    /// Cycles that ended after the next release.
+    overruns: u64,
+    /// Releases without a cycle.
+    skipped: u64,
+    /// Stalls of the computer that a bus in the process waited for.
+    stalls: HostStalls,
+}
+
+impl Misses {
+    fn any(&self) -> bool {
+        self.overruns > 0 || self.skipped > 0 || self.stalls.count > 0
+    }
+}
+
+impl fmt::Display for Misses {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let many = |count: u64, one: &str, many: &str| {
+            (count > 0).then(|| format!("{count} {}", if count == 1 { one } else { many }))
+        };
+        let parts = [
+            many(
+                self.overruns,
+                "cycle ended after the next release",
+                "cycles ended after the next release",
+            ),
+            many(self.skipped, "release was skipped", "releases were skipped"),
+            many(self.stalls.count, "host stall", "host stalls"),
+        ];
+        f.write_str(&parts.into_iter().flatten().collect::<Vec<_>>().join(", "))
+    }
 }
 
 /// Runs below this time are too short for a verdict on rare delays.
 const SHORT: Duration = Duration::from_secs(60);
 
 impl Timing {
-    /// Verdict on a run with this timing, and with these delays of the host.
+    /// Verdict on a run with this timing, and with these stalls of the host.
     fn of_run(timing: &RunSummary, stalls: Option<HostStalls>, worst: Option<Duration>) -> Self {
-        let stalls = stalls.map_or(0, |stalls| stalls.count);
-        let late = timing.overruns.count.max(timing.skipped_releases.count).max(stalls);
+        let misses = Misses {
+            overruns: timing.overruns.count,
+            skipped: timing.skipped_releases.count,
+            stalls: stalls.unwrap_or_default(),
+        };
         let period = Duration::from_nanos(timing.period_ns());
-        Self::of(late, timing.dropped_records.count, worst, period)
+        Self::of(misses, timing.dropped_records.count, worst, period)
     }
 
-    /// Verdict on `late` cycles, unmeasured cycles, and the worst response time of all others.
-    fn of(late: u64, unmeasured: u64, worst: Option<Duration>, period: Duration) -> Self {
+    /// Verdict on misses, unmeasured cycles, and the worst response time.
+    fn of(misses: Misses, unmeasured: u64, worst: Option<Duration>, period: Duration) -> Self {
         match worst {
             None => Self::Unknown,
-            Some(worst) if late > 0 || worst >= period => Self::Late(late.max(1)),
+            Some(_) if misses.any() => Self::Missed(misses),
             Some(_) if unmeasured > 0 => Self::Gaps(unmeasured),
             Some(worst) if worst > period / 2 => Self::Tight,
             Some(_) => Self::Good,
@@ -117,11 +155,16 @@ impl Headline<'_> {
                 "Timing: not known: {cycles} cycle{} not measured; {within}.",
                 if cycles == 1 { " was" } else { "s were" }
             ),
-            Timing::Late(late) => format!(
-                "Timing: not good for {period} on this computer: {late} late cycle{}, the worst {}.",
-                if late == 1 { "" } else { "s" },
-                milliseconds(self.summary.host_stalls.map_or(worst, |stalls| worst.max(stalls.longest)))
-            ),
+            Timing::Missed(misses) => {
+                let longest = match misses.stalls.count {
+                    0 => String::new(),
+                    _ => format!(", longest stall {}", milliseconds(misses.stalls.longest)),
+                };
+                format!(
+                    "Timing: not good for {period} on this computer: {misses}; longest response time {}{longest}.",
+                    milliseconds(worst)
+                )
+            }
         };
         let stops = self.summary.host_stalls.map_or(0, |stalls| stalls.beyond_watchdog);
         if stops > 0 {
@@ -144,7 +187,7 @@ impl Headline<'_> {
             _ if !summary.went_well() || self.failed_files > 0 => {
                 "the last lines name each failure and its remedy."
             }
-            Timing::Late(_) | Timing::Tight | Timing::Gaps(_) => {
+            Timing::Missed(_) | Timing::Tight | Timing::Gaps(_) => {
                 "`onbeat doctor` lists fixes; `onbeat run --explain` names each cause."
             }
             _ if !is_simulated && timing.lost_frames.count + timing.working_counter_errors.count > 0 => {
@@ -187,15 +230,27 @@ mod tests {
     #[test]
     fn the_slowest_cycle_decides_the_timing() {
         let period = Duration::from_millis(1);
-        let gaps = |late, gaps, worst| Timing::of(late, gaps, Some(Duration::from_micros(worst)), period);
-        let of = |late, worst| gaps(late, 0, worst);
-        assert_eq!(Timing::of(0, 0, None, period), Timing::Unknown);
-        assert_eq!((gaps(0, 7, 20), gaps(2, 7, 20)), (Timing::Gaps(7), Timing::Late(2)));
-        assert_eq!((of(0, 500), of(0, 501), of(0, 999)), (Timing::Good, Timing::Tight, Timing::Tight));
+        let missed = |overruns| Misses { overruns, ..Misses::default() };
+        let gaps = |overruns, gaps, worst| {
+            Timing::of(missed(overruns), gaps, Some(Duration::from_micros(worst)), period)
+        };
+        let of = |overruns, worst| gaps(overruns, 0, worst);
+        assert_eq!(Timing::of(Misses::default(), 0, None, period), Timing::Unknown);
+        assert_eq!((gaps(0, 7, 20), gaps(2, 7, 20)), (Timing::Gaps(7), Timing::Missed(missed(2))));
+        assert_eq!((of(0, 500), of(0, 501), of(0, 1000)), (Timing::Good, Timing::Tight, Timing::Tight));
+        assert_eq!((of(3, 20), of(3, 2000)), (Timing::Missed(missed(3)), Timing::Missed(missed(3))));
+    }
+
+    #[test]
+    fn a_verdict_names_each_kind_of_miss() {
+        let stalls = |count| HostStalls { count, ..HostStalls::default() };
+        let misses = |overruns, skipped, count| Misses { overruns, skipped, stalls: stalls(count) };
+        assert_eq!(misses(8, 0, 0).to_string(), "8 cycles ended after the next release");
         assert_eq!(
-            (of(0, 1000), of(3, 20), of(3, 2000)),
-            (Timing::Late(1), Timing::Late(3), Timing::Late(3))
+            misses(1, 2, 1).to_string(),
+            "1 cycle ended after the next release, 2 releases were skipped, 1 host stall"
         );
+        assert!(misses(0, 1, 0).any() && misses(0, 0, 1).any() && !misses(0, 0, 0).any());
     }
 
     #[test]
@@ -208,9 +263,13 @@ mod tests {
         };
         assert_eq!(timing(&|_| {}, 0), Timing::Good);
         assert_eq!(timing(&|it| it.dropped_records.count = 7, 0), Timing::Gaps(7));
-        assert_eq!(timing(&|it| it.overruns.count = 3, 0), Timing::Late(3));
-        assert_eq!(timing(&|it| it.skipped_releases.count = 2, 0), Timing::Late(2));
-        assert_eq!(timing(&|it| it.dropped_records.count = 7, 4), Timing::Late(4));
+        let misses = |overruns, skipped, count| {
+            let stalls = HostStalls { count, ..HostStalls::default() };
+            Timing::Missed(Misses { overruns, skipped, stalls })
+        };
+        assert_eq!(timing(&|it| it.overruns.count = 3, 0), misses(3, 0, 0));
+        assert_eq!(timing(&|it| it.skipped_releases.count = 2, 0), misses(0, 2, 0));
+        assert_eq!(timing(&|it| it.dropped_records.count = 7, 4), misses(0, 0, 4));
     }
 
     #[test]

@@ -46,7 +46,7 @@ pub(super) struct Outcome<'a> {
     conditions: &'a RunConditions,
     profile: ProfileOutcome,
     overrun: OverrunOutcome,
-    /// Cycles that this computer ran late; only where the simulated bus waited for them.
+    /// Stalls of this computer; only where the simulated bus waited for them.
     #[serde(skip_serializing_if = "Option::is_none")]
     host_stalls: Option<StallsOutcome>,
     /// Answers of the controller process; only in a run with one.
@@ -97,20 +97,19 @@ impl LockOutcome {
     }
 }
 
-/// Cycles that this computer ran late.
+/// Stalls of this computer: a cycle began a period or more after it should have.
 #[derive(Serialize)]
 struct StallsOutcome {
-    /// Cycles that began a period or more after they should have.
-    late_cycles: u64,
+    count: u64,
     longest_ns: u64,
-    /// Late cycles before which a watchdog of 100 ms would have expired on a wire.
+    /// Stalls before which a watchdog of 100 ms would have expired on a wire.
     beyond_watchdog: u64,
 }
 
 impl StallsOutcome {
     fn of(stalls: HostStalls) -> Self {
-        let HostStalls { count: late_cycles, longest, beyond_watchdog } = stalls;
-        Self { late_cycles, longest_ns: types::time::nanoseconds(longest), beyond_watchdog }
+        let HostStalls { count, longest, beyond_watchdog } = stalls;
+        Self { count, longest_ns: types::time::nanoseconds(longest), beyond_watchdog }
     }
 }
 

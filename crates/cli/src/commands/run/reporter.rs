@@ -166,7 +166,7 @@ mod tests {
 
     /// The live line says in which phase the bus is, and how many axes are in which state of CiA
     /// 402.
-    // feature(program): the live line of `run` tells the phase of the bus and the states of the axes in words of their own
+    // feature(program): the live line of `run` names the phase of the bus and the states of the axes
     #[test]
     fn the_line_says_what_is_in_which_state() {
         let mut timing = RunSummary::new(1_000_000);

@@ -103,7 +103,7 @@ mod tests {
     }
 
     /// A stalled cycle is not reported as alive.
-    // feature(program): the watchdog of systemd is told that a run is alive only while its cycle goes on
+    // feature(program): a run notifies the watchdog of systemd only while its cycle runs
     #[test]
     fn the_watchdog_is_fed_only_while_the_cycle_runs() {
         let (mut service, words) = heard("watchdog");

@@ -184,15 +184,21 @@ impl FrameRecorder {
     }
 }
 
-/// Makes the file. A FIFO without a reader is refused: nothing waits for a reader.
+/// Makes the file, or empties an earlier recording. A FIFO without a reader is refused: nothing
+/// waits for a reader.
 fn create_at_once(path: &Path) -> io::Result<File> {
     let nonblocking = OFlags::NONBLOCK.bits() as i32;
-    let file =
-        OpenOptions::new().write(true).create(true).truncate(true).custom_flags(nonblocking).open(path);
-    let file = file.map_err(|error| match Errno::from_io_error(&error) {
+    let is_new = !std::fs::metadata(path).is_ok_and(|it| it.is_file());
+    let mut options = OpenOptions::new();
+    options.read(!is_new).write(true).create(is_new).truncate(false).custom_flags(nonblocking);
+    let mut file = options.open(path).map_err(|error| match Errno::from_io_error(&error) {
         Some(Errno::NXIO) => io::Error::new(error.kind(), "a FIFO without a reader"),
         _ => error,
     })?;
+    if !is_new {
+        record::recording::check_replaceable(&mut file)?;
+        file.set_len(0)?;
+    }
     // From here on its own thread waits.
     rustix::fs::fcntl_setfl(&file, OFlags::empty())?;
     Ok(file)
@@ -306,4 +312,31 @@ fn cannot_write(path: &Path, error: &io::Error) -> Failure {
         "{}: the recording cannot be written ({error}), expected a place for a new file: choose another path",
         path.display()
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    // feature(measure): `simulate --record` replaces no file but a recording of Onbeat
+    #[test]
+    fn only_a_recording_is_replaced() {
+        let path = std::env::temp_dir().join(format!("onbeat-observed-{}", std::process::id()));
+        let header = Header { what: WHAT.into(), columns: Vec::new(), facts: Facts::new() };
+        let mut own = Vec::new();
+        RecordingWriter::begin(&mut own, &header).unwrap().finish(&Facts::new()).unwrap();
+        for (content, is_replaced) in [(&b"my thesis"[..], false), (b"", true), (&own, true)] {
+            fs::write(&path, content).unwrap();
+            let opened = create_at_once(&path);
+            assert_eq!(opened.is_ok(), is_replaced, "{content:?}: {opened:?}");
+            let left = fs::read(&path).unwrap();
+            assert_eq!(left, if is_replaced { &[] } else { content });
+        }
+        fs::write(&path, b"my thesis").unwrap();
+        let why = create_at_once(&path).unwrap_err().to_string();
+        assert_eq!(why, "there is a file that is no recording");
+        fs::remove_file(&path).unwrap();
+    }
 }

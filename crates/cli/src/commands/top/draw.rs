@@ -188,6 +188,30 @@ fn first(scroll: usize, room: usize, all: usize) -> usize {
     scroll.min(all.saturating_sub(room))
 }
 
+/// Seven letters at most, with as many decimals as there is room for.
+fn number(value: f64) -> String {
+    if !value.is_finite() {
+        return value.to_string();
+    }
+    let decimals = match value.abs() {
+        0.0..100.0 => 3,
+        100.0..1e3 => 2,
+        1e3..1e5 => 0,
+        _ => return format!("{value:.1e}"),
+    };
+    rounded(value, decimals)
+}
+
+/// With so many decimals; rounded to nothing, a small negative number keeps no sign.
+fn rounded(value: f64, decimals: usize) -> String {
+    let text = format!("{value:.decimals$}");
+    if text.trim_start_matches(['-', '0', '.']).is_empty() {
+        text.trim_start_matches('-').to_owned()
+    } else {
+        text
+    }
+}
+
 fn faint() -> Style {
     Style::new().add_modifier(Modifier::DIM)
 }

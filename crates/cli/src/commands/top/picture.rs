@@ -1,6 +1,6 @@
 //! Knowledge of a cycle at one instant, and a person's choice of the view.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::time::Duration;
 
 use ipc::description::Description;
@@ -59,6 +59,24 @@ impl Picture {
         self.description.axes.get(axis).map_or("?", |axis| &axis.name)
     }
 
+    /// Names of all axes, each at most `room` letters long. A longer name loses the part without
+    /// which most names stay distinct. If no part does that, the common start and end of all names
+    /// are left out, too.
+    pub(super) fn short_axis_names(&self, room: usize) -> Vec<String> {
+        let names: Vec<&str> = (0..self.state.axes.len()).map(|axis| self.axis_name(axis)).collect();
+        let cut = |names: &[&str], begin| names.iter().map(|name| shortened(name, begin, room)).collect();
+        let distinct = |names: &[String]| names.iter().collect::<HashSet<_>>().len();
+        let usual: Vec<String> = cut(&names, room.saturating_sub(1) / 2);
+        if distinct(&usual) == names.iter().collect::<HashSet<_>>().len() {
+            return usual;
+        }
+        let differing = differing(&names);
+        let others =
+            [&names, &differing].into_iter().flat_map(|names| (0..room).map(|begin| cut(names, begin)));
+        // The first of the best.
+        others.fold(usual, |best, other| if distinct(&other) > distinct(&best) { other } else { best })
+    }
+
     /// Torque of an axis; `None` where its drive does not have it.
     pub(super) fn effort(&self, axis: usize) -> Option<f64> {
         let measures = self.description.axes.get(axis).is_none_or(|it| it.measures_effort);
@@ -91,6 +109,31 @@ impl Picture {
         let given = self.state.command.stamp_ns;
         (given > 0).then(|| Duration::from_nanos(self.read_ns.saturating_sub(given)))
     }
+}
+
+/// Names without what all of them begin and end with.
+fn differing<'a>(names: &[&'a str]) -> Vec<&'a str> {
+    let first = names.first().copied().unwrap_or_default();
+    let shared = |same: &dyn Fn(&str) -> usize| names.iter().map(|name| same(name)).min().unwrap_or(0);
+    let begin = shared(&|name| {
+        let alike = name.chars().zip(first.chars()).take_while(|(one, other)| one == other);
+        alike.map(|(letter, _)| letter.len_utf8()).sum()
+    });
+    let end = shared(&|name| {
+        let alike = name[begin..].chars().rev().zip(first[begin..].chars().rev());
+        alike.take_while(|(one, other)| one == other).map(|(letter, _)| letter.len_utf8()).sum()
+    });
+    names.iter().map(|name| &name[begin..name.len() - end]).collect()
+}
+
+/// A name with its first letters, so many, and as many of its last ones as there is room for.
+fn shortened(name: &str, begin: usize, room: usize) -> String {
+    let letters: Vec<char> = name.chars().collect();
+    if letters.len() <= room || room == 0 {
+        return name.to_owned();
+    }
+    let end = room - 1 - begin;
+    letters[..begin].iter().chain(&['\u{2026}']).chain(&letters[letters.len() - end..]).collect()
 }
 
 /// The last times of each kind that were seen, oldest first: what a sparkline shows.
@@ -186,5 +229,17 @@ impl View {
     /// Rows further down, or up, within `rows` rows.
     pub(super) fn scroll(&mut self, by: isize, rows: usize) {
         self.scroll = self.scroll.saturating_add_signed(by).min(rows.saturating_sub(1));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_names_keep_both_ends() {
+        assert_eq!(shortened("left-leg-hip-yaw", 7, 16), "left-leg-hip-yaw");
+        assert_eq!(shortened("left-leg-hip-yaw", 4, 10), "left\u{2026}p-yaw");
+        assert_eq!(shortened("left-leg-hip-yaw", 0, 1), "\u{2026}");
     }
 }

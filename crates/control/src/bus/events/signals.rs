@@ -13,10 +13,20 @@ use super::Described;
 use super::requests::client;
 use crate::bus::names::{MOST_NAMED, PartNames};
 use crate::observer::{CycleEvent, Happening};
-use crate::signal::ReleaseReason;
+use crate::signal::{ForceEvent, ReleaseReason};
+
+/// A signal is forced, or no longer; nor are the signals of `others`.
+pub(super) fn described(event: &ForceEvent, others: &[CycleEvent], names: &PartNames) -> Described {
+    match *event {
+        ForceEvent::Forced { ref signal, value, time, by } => forced(signal, value, time, by),
+        ForceEvent::Released { ref signal, reason, after } => {
+            released(signal, reason, after, others, names)
+        }
+    }
+}
 
 /// A signal is forced by a client.
-pub(super) fn forced(signal: &str, value: Value, time: Duration, by: Client) -> Described {
+fn forced(signal: &str, value: Value, time: Duration, by: Client) -> Described {
     let Client { user, process } = by;
     let for_ns = types::time::nanoseconds(time);
     let what = Reported::SignalForced { signal: signal.to_string(), value, for_ns, user, process };
@@ -30,7 +40,7 @@ pub(super) fn forced(signal: &str, value: Value, time: Duration, by: Client) -> 
 }
 
 /// A signal is no longer forced, nor are the signals of `others`.
-pub(super) fn released(
+fn released(
     signal: &str,
     reason: ReleaseReason,
     after: u64,
@@ -58,7 +68,7 @@ pub(super) fn released(
 /// The released signal, and the signals of similar events.
 fn signals_are(first: &str, others: &[CycleEvent]) -> (String, &'static str) {
     let names = others.iter().filter_map(|other| match &other.what {
-        Happening::SignalReleased { signal, .. } => Some(&**signal),
+        Happening::Force(ForceEvent::Released { signal, .. }) => Some(&**signal),
         _ => None,
     });
     let quoted = |name: &str| format!("\"{name}\"");

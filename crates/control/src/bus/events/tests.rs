@@ -16,7 +16,7 @@ use ipc::message::control::{Action, Refusal};
 use super::*;
 use crate::controller::{ClientRequest, IgnoredSetpoint, InterlockCause};
 use crate::observer::Cause;
-use crate::signal::ReleaseReason;
+use crate::signal::{ForceEvent, ReleaseReason};
 
 fn names() -> PartNames {
     let names = |count| (1..=count).map(|it| format!("drive-{it}")).collect::<Vec<_>>();
@@ -94,7 +94,7 @@ fn an_unreferenced_axis_is_sent_only_where_it_has_a_way() {
 fn a_forced_signal_has_its_sentence_and_its_fields() {
     let by = Client { user: 1000, process: 77 };
     let (time, signal) = (Duration::from_secs(600), Arc::from("lamp green"));
-    let told = of(Happening::SignalForced { signal, value: Value::Bool(true), time, by });
+    let told = of(Happening::Force(ForceEvent::Forced { signal, value: Value::Bool(true), time, by }));
     let expected = "signal \"lamp green\" is forced to true for 600.0 s, by process 77 of user 1000";
     assert_eq!((told.severity, told.sentence.as_str()), (Warning, expected));
     let what = Reported::SignalForced {
@@ -105,8 +105,9 @@ fn a_forced_signal_has_its_sentence_and_its_fields() {
         process: 77,
     };
     assert_eq!(told.what, what);
-    let released =
-        |name: &str, reason, after| Happening::SignalReleased { signal: Arc::from(name), reason, after };
+    let released = |name: &str, reason, after| {
+        Happening::Force(ForceEvent::Released { signal: Arc::from(name), reason, after })
+    };
     let told = of(released("lamp green", ReleaseReason::Request(by), 50));
     let expected = "signal \"lamp green\" is no longer forced after 50 cycles, 100 ms: \
         released by process 77 of user 1000";

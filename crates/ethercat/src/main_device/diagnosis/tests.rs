@@ -201,7 +201,7 @@ fn damage_behind_damage_is_found_too() {
     assert_eq!(found.iter().map(|it| it.count).collect::<Vec<_>>(), [5, 2], "{found:?}");
 }
 
-// feature(diagnosis): one that was plugged elsewhere is judged in the place it has, whatever its position
+// feature(diagnosis): a SubDevice that was plugged elsewhere is evaluated at its present place
 #[test]
 fn upstream_later_in_the_list_is_diagnosed() {
     let places: [Place; 3] = [("a", 0, None), ("tool", 0, Some((2, 1))), ("b", 0, Some((0, 1)))];
@@ -221,7 +221,7 @@ fn upstream_later_in_the_list_is_diagnosed() {
     assert!(matches!(&told[..], [it] if it.ends_with("; 2 SubDevices do not answer")), "{told:?}");
 }
 
-// feature(diagnosis): links that are not there, with those behind them counted and not listed
+// feature(diagnosis): missing links; the links behind them are counted, not listed
 #[test]
 fn unplugged_cable_is_one_finding() {
     let mut all = healthy(&LINE);
@@ -235,7 +235,9 @@ fn unplugged_cable_is_one_finding() {
     assert_eq!(sentences(&all), [sentence]);
     let mut all = healthy(&LINE);
     all[1].links = None;
-    assert_eq!(sentences(&all), ["SubDevice 1 \"b\" does not answer, and its link is there"]);
+    let sentence = "SubDevice 1 \"b\" does not answer, but has a link: check its power, and the cable between \
+                    SubDevice 0 \"a\" port 1 and SubDevice 1 \"b\" port 0";
+    assert_eq!(sentences(&all), [sentence]);
     let mut all = healthy(&LINE);
     all[2].links.as_mut().unwrap().link[2] = true;
     assert_eq!(
@@ -244,7 +246,30 @@ fn unplugged_cable_is_one_finding() {
     );
 }
 
-// feature(diagnosis): only what was counted since the last look; full counters are told
+// feature(diagnosis): a silent SubDevice behind no known link is named with its cable and power
+#[test]
+fn silence_without_a_known_link_names_cable_and_power() {
+    let silent = |from: usize| {
+        let mut all = healthy(&LINE);
+        all[from..].iter_mut().for_each(|it| (it.links, it.counters) = (None, None));
+        judge(&all)
+    };
+    // Nothing says whether the cable of the MainDevice has a link.
+    let found = silent(0);
+    let sentence = "SubDevice 0 \"a\" does not answer: check its power, and the cable between the MainDevice and \
+                    SubDevice 0 \"a\" port 0; 2 SubDevices behind it do not answer either";
+    assert_eq!(found.iter().map(|it| it.sentence.as_str()).collect::<Vec<_>>(), [sentence]);
+    let ends = [CableEnd { position: None, port: None }, end(0, 0)];
+    assert_eq!((found[0].fault, &found[0].ends[..]), (Fault::NoAnswer, &ends[..]));
+    // Its link is there: the SubDevice behind it is silent for the same reason.
+    let found = silent(1);
+    let sentence = "SubDevice 1 \"b\" does not answer, but has a link: check its power, and the cable between \
+                    SubDevice 0 \"a\" port 1 and SubDevice 1 \"b\" port 0; 1 SubDevice behind it does not answer either";
+    assert_eq!(found.iter().map(|it| it.sentence.as_str()).collect::<Vec<_>>(), [sentence]);
+    assert_eq!((found[0].fault, &found[0].ends[..]), (Fault::NoAnswer, &[end(0, 1), end(1, 0)][..]));
+}
+
+// feature(diagnosis): only counts since the last reading; full counters are reported
 #[test]
 fn only_new_errors_are_evaluated() {
     let mut all = counted(&LINE, &[Invalid(1, 0, 9), Invalid(2, 0, 255), Forwarded(2, 0, 9)]);

@@ -31,7 +31,7 @@ fn a_reply_is_accepted_once() {
     assert_eq!((exchange.counters.accepted, exchange.counters.duplicate), (1, 1));
 }
 
-// feature(main-device): a duplicate is told from a late reply though its slot is in use again
+// feature(main-device): a duplicate is distinguished from a late reply after its slot is used again
 #[test]
 fn duplicate_is_detected_after_its_slot_was_reused() {
     let mut exchange = Exchange::new(MacAddress::MAIN_DEVICE);
@@ -108,7 +108,7 @@ fn unusual_tail_of_a_reply_is_detected() {
     assert_eq!(ends(|reply| reply[32] = 0), None, "another command");
 }
 
-// feature(main-device): frames stay prebuilt, and are the same as if built anew
+// feature(main-device): prebuilt frames equal newly built ones
 #[test]
 fn frame_does_not_depend_on_its_slot() {
     let lrw = |length, chunk| {
@@ -157,7 +157,7 @@ fn a_lost_frame_stays_lost_however_late_its_reply() {
     assert!(exchange.open(Purpose::ProcessData).is_none(), "all slots are out");
 }
 
-// feature(main-device): another MainDevice's replies are a kind of their own, never ours, told once
+// feature(main-device): replies of another MainDevice are a separate kind, never accepted, reported once
 #[test]
 fn the_reply_to_another_main_device_is_never_taken_for_ours() {
     let mut ours = Exchange::new(MacAddress::MAIN_DEVICE).starting_at(0xFFFF_FFF0);

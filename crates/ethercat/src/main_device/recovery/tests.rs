@@ -55,7 +55,7 @@ fn serial_number_identifies_a_returning_sub_device() {
 
 /// The missing SubDevice of a place that another has, also with unknown ones next to it; none if
 /// none is missing.
-// feature(main-device): a SubDevice that is none of those missing is told with its place and with the one whose place that is
+// feature(main-device): an unexpected SubDevice is reported with its place, and with the SubDevice that belongs there
 #[test]
 fn missing_sub_device_is_expected_at_its_place() {
     let five = five(true, false);

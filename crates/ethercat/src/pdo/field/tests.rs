@@ -47,7 +47,7 @@ fn cut_signed(value: i64, bits: u8) -> i64 {
 }
 
 proptest! {
-    // feature(protocol): process data by type: `bool`, integers of 1 to 64 bits, floats, byte strings, arrays, at any offset; nothing beside them changes
+    // feature(protocol): process data by type: `bool`, integers of 1 to 64 bits, floats, byte strings, arrays, at any offset; neighbouring bits do not change
     #[test]
     fn every_width_at_every_offset_is_read_as_it_was_written(
         before in 0_usize..16, bits in 1_u8..=64, value: u64, noise: u64
@@ -74,7 +74,7 @@ proptest! {
         }
     }
 
-    // feature(protocol): process data by type: `bool`, integers of 1 to 64 bits, floats, byte strings, arrays, at any offset; nothing beside them changes
+    // feature(protocol): process data by type: `bool`, integers of 1 to 64 bits, floats, byte strings, arrays, at any offset; neighbouring bits do not change
     #[test]
     fn bits_floats_and_arrays_are_read_as_they_were_written(
         before in 0_usize..16, bit: bool, single in -1e30_f32..1e30, double in -1e300_f64..1e300, bytes: [u8; 8],
@@ -105,7 +105,7 @@ proptest! {
 
     /// For any mapping and any request a field lies within the mapped bits, and an error is a
     /// sentence.
-    // feature(protocol): process data by type: `bool`, integers of 1 to 64 bits, floats, byte strings, arrays, at any offset; nothing beside them changes
+    // feature(protocol): process data by type: `bool`, integers of 1 to 64 bits, floats, byte strings, arrays, at any offset; neighbouring bits do not change
     #[test]
     fn a_field_lies_within_what_is_mapped(
         entries in prop::collection::vec((0_u32..4, 0_u32..3, any::<u8>()), 0..12), index in 0_u16..4, sub_index in 0_u8..3
@@ -127,7 +127,7 @@ proptest! {
     }
 }
 
-// feature(protocol): process data by type: `bool`, integers of 1 to 64 bits, floats, byte strings, arrays, at any offset; nothing beside them changes
+// feature(protocol): process data by type: `bool`, integers of 1 to 64 bits, floats, byte strings, arrays, at any offset; neighbouring bits do not change
 #[test]
 fn arrays_take_entries_side_by_side() {
     // Four samples, padding, one more; eight bytes in entries of three and five.

@@ -58,7 +58,7 @@ impl Drop for Sleeper {
 }
 
 /// As the kernel refuses a value, the CPUs of a thread, and what a damaged disk has made of a set.
-// feature(hold): what can never be put back is told once and let go, and keeps nothing else from being put back
+// feature(hold): a change that cannot be undone is reported once and dropped; the others are undone
 #[test]
 fn impossible_undo_is_reported_once_and_the_rest_undone() {
     let folder = Folder::new("never");

@@ -278,7 +278,7 @@ fn way_back(place: f64, velocity: f64) -> Vec<f64> {
     places
 }
 
-// feature(axes): after an outage set-points begin at the axis, or a step towards it, and come to rest within velocity, acceleration, jerk and position limits
+// feature(axes): after an outage set-points begin at most one step from the axis, and stop within velocity, acceleration, jerk and position limits
 #[test]
 fn the_wall_is_as_hard_on_the_way_back() {
     // 4 rad/s take 0.9 rad to standstill.
@@ -366,7 +366,7 @@ fn stalls_every_cycle_still_stop_and_honour_interlocks() {
 
 proptest! {
     /// Also from farther away than a step, and from beyond the limit of velocity.
-    // feature(axes): after an outage set-points begin at the axis, or a step towards it, and come to rest within velocity, acceleration, jerk and position limits
+    // feature(axes): after an outage set-points begin at most one step from the axis, and stop within velocity, acceleration, jerk and position limits
     #[test]
     fn return_starts_at_axis_and_stops_within_every_limit(
         away in prop_oneof![-0.02..0.02_f64, -0.1..0.5_f64], velocity in -6.0..6.0_f64,

@@ -1,7 +1,7 @@
 //! Requested recordings of a run, and the file of one before its first cycle and after its last.
 
 use std::fs::{self, File};
-use std::io::{self, Read, Seek};
+use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, SyncSender};
@@ -10,8 +10,8 @@ use std::time::Duration;
 use control::cycle::Cycle;
 use ipc::ring::{self, bounded};
 use onbeat_ethercat_linux::link::Link;
-use record::recorder::{Cause, FlightRecorder, RecordingParts, Trigger, UnknownValue};
-use record::recording::{Facts, is_recording};
+use record::recorder::{Cause, FlightRecorder, RecordingParts, Trigger};
+use record::recording::{Facts, HEAD, check_replaceable, is_recording};
 use record::{CycleRecord, Mark};
 use robot::RobotConfig;
 use rt::clock::Clock;
@@ -168,7 +168,7 @@ impl NewFile {
         let Some(flight) = self.kept.flight() else { return Ok(()) };
         let columns = self.chosen.as_ref().map(Chosen::columns).unwrap_or_default();
         flight.check(columns).map_err(|unknown| {
-            let source = RecordingError::Trigger(with_nearest(&unknown));
+            let source = RecordingError::Trigger(unknown.to_string());
             Error::Recording { path: self.path.clone(), source }
         })
     }
@@ -177,12 +177,6 @@ impl NewFile {
     pub(in crate::run) fn sample<L: Link, C: Clock>(&mut self, cycle: &mut Cycle<L, C>) {
         self.process_data = self.chosen.take().map(|chosen| chosen.sample(cycle));
     }
-}
-
-/// The error of a threshold, with the recorded name that is most like the one of its value.
-fn with_nearest(unknown: &UnknownValue) -> String {
-    let near = robot::nearest(&unknown.name, unknown.recorded.iter().map(String::as_str));
-    near.map_or_else(|| unknown.to_string(), |near| format!("{unknown}; nearest: {near}"))
 }
 
 /// Asks a flight recorder to keep a recording.
@@ -199,9 +193,6 @@ impl Ask {
     }
 }
 
-/// Bytes that show whether a file is a recording.
-const HEAD: usize = 64;
-
 /// Opens the file for a recording: a new or empty one, or, if `replaces`, an earlier recording that
 /// no run is writing. It keeps its content until the recording begins.
 pub(super) fn open_new(path: &Path, replaces: bool) -> io::Result<File> {
@@ -213,15 +204,9 @@ pub(super) fn open_new(path: &Path, replaces: bool) -> io::Result<File> {
     if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
         return Err(io::Error::other("another run writes it"));
     }
-    let mut begin = [0; HEAD];
-    let length = if is_new { 0 } else { (&file).read(&mut begin)? };
-    if length > 0 && !is_recording(&begin[..length]) {
-        return Err(io::Error::other("there is a file that is no recording"));
-    }
-    if length > 0 && !replaces {
+    if !is_new && check_replaceable(&file)? && !replaces {
         return Err(io::Error::other("there is a recording already; --force replaces it"));
     }
-    (&file).seek(io::SeekFrom::Start(0))?;
     Ok(file)
 }
 
@@ -258,15 +243,6 @@ mod tests {
     use record::recording::Header;
 
     use super::*;
-
-    #[test]
-    fn unrecorded_name_is_reported_with_the_nearest() {
-        let recorded = vec!["x.torque".to_owned(), "lamp".to_owned()];
-        let error =
-            |name: &str| with_nearest(&UnknownValue { name: name.to_owned(), recorded: recorded.clone() });
-        assert!(error("x.torqe").ends_with("as x.torque; nearest: x.torque"), "{}", error("x.torqe"));
-        assert!(error("pressure").ends_with("AXIS.QUANTITY as x.torque"), "{}", error("pressure"));
-    }
 
     // feature(measure): `--force` replaces recordings of Onbeat only, once their successor begins
     #[test]

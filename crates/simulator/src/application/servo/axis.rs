@@ -415,6 +415,10 @@ impl ServoAxis {
         if state == State::FaultReactionActive {
             self.reaction_time += CONTROL_PERIOD;
         }
+        if state.is_faulted() {
+            // It is in Fault for another error already: the new one is shown, and has no state.
+            self.reported = self.fault.take().or(self.reported);
+        }
         let rests = matches!(state, State::FaultReactionActive | State::QuickStopActive) && self.rests();
         let around = Surroundings {
             initialised: self.settling.is_zero(),

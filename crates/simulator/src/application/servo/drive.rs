@@ -88,8 +88,8 @@ impl ServoDrive {
         &self.axes
     }
 
-    /// Raises a fault of an axis with this error code, unless there is one already. 0 raises none;
-    /// a missing axis is ignored.
+    /// Raises a fault of an axis with this error code; an axis in Fault shows it and stays there. 0
+    /// raises none; a missing axis is ignored.
     pub fn raise_fault(&mut self, axis: usize, error_code: u16) {
         if let Some(axis) = self.axes.get(axis) {
             self.coe.dictionary_mut().set(axis.entries().raise_fault, error_code.into());

@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use super::super::guest::Results;
 
-/// Checks the three looks at the card of `driver`: all `mended` must have been better meanwhile,
-/// and all is as before.
+/// Checks the three readings of the card of `driver`: each check in `mended` was better in the
+/// second one, and all are as before in the third.
 ///
 /// # Errors
 /// The expected and the found result.

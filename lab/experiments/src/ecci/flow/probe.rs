@@ -4,8 +4,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use control::controller::{Controller, CycleInfo};
-use control::signal::{Input, Io, Output, SignalError, Signals};
+use control::controller::{Controller, CycleInfo, Io};
+use control::signal::{Input, Output, SignalError, Signals};
 use control::stop::StopHandle;
 use ethercat::al_status_code::AlStatusCode;
 use ethercat::sii::Identity;

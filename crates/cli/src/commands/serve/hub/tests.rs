@@ -42,7 +42,7 @@ fn a_page_gets_newest_documents_all_events_and_its_channels() {
     assert!(waiting(&mut queue).is_empty(), "nothing twice");
 }
 
-// feature(program): a slow browser loses rows of `serve`, which are counted and told, and the newest documents wait for it in bounded memory
+// feature(program): a slow browser loses rows of `serve`, which are counted and reported; the newest documents wait in bounded memory
 #[test]
 fn a_slow_page_has_a_bounded_queue_and_sees_its_losses() {
     let hub = Hub::default();

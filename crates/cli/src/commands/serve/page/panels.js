@@ -124,6 +124,7 @@ class TimingPanel {
 
   attach() {
     this.late.clear();
+    [this.counted, this.unlisted] = [undefined, 0];
     this.tiles = element("div", { className: "tiles" });
     this.charts = element("div", { className: "charts" });
     this.notes = element("div");
@@ -162,8 +163,11 @@ class TimingPanel {
       if (this.late.get(it.cycle)?.[2] !== it.sentence) this.add(it.cycle, (it.release_ns - start_ns) / 1e9, microseconds(it.late_ns), it.sentence);
     }
     const late = diagnostics?.late;
+    this.unlisted += Math.max(0, (late?.count ?? 0) - (this.counted ?? late?.count ?? 0) - (late?.newest.length ?? 0));
+    this.counted = late?.count;
+    const more = this.unlisted ? `, and ${grouped(this.unlisted)} more are not` : "";
     say(this.about, late
-      ? `${grouped(late.count)} cycles were late by more than ${microseconds(late.above_ns)}; the newest are listed and marked on the scope's axis.`
+      ? `${grouped(late.count)} cycles were late by more than ${microseconds(late.above_ns)}; the newest are listed and marked on the scope's axis${more}.`
       : "Cycles that ran past the next release. Start the run with --explain for all late cycles with what made them late.");
     const notes = [...(diagnostics?.warnings ?? [])];
     this.notes.replaceChildren(...notes.map((it) => element("p", { className: "warn" }, it)));

@@ -1,7 +1,5 @@
 //! The axes, one a line.
 
-use std::collections::HashSet;
-
 use ipc::state::{Axis, DriveState, InputLevel, StopReason};
 use ipc::words;
 use ratatui::buffer::Buffer;
@@ -9,10 +7,11 @@ use ratatui::layout::{Alignment, Constraint, Layout, Rect};
 use ratatui::style::{Color, Style};
 use ratatui::text::{Line, Text};
 use ratatui::widgets::{Cell, Paragraph, Row, Table, Widget};
+use types::time::span;
 
 use super::super::picture::Picture;
 use super::curves::curve;
-use super::{faint, first, length, range, titled};
+use super::{faint, first, length, number, range, titled};
 
 /// Lines all of them take.
 pub(super) fn rows(picture: &Picture) -> usize {
@@ -34,7 +33,7 @@ pub(super) fn render(picture: &Picture, scroll: usize, area: Rect, buffer: &mut 
         Some(left) => render_curves(picture, from, left, inner, buffer),
         None => inner,
     };
-    let names = told_apart(picture, usize::from(columns.name));
+    let names = picture.short_axis_names(usize::from(columns.name));
     let heads = COLUMNS.map(|(head, side, ..)| Cell::from(Text::from(head).alignment(side)));
     let shown = (from..all).take(room).filter_map(|axis| Some((axis, picture.state.axes.get(axis)?)));
     let rows = shown.map(|(axis, it)| {
@@ -165,7 +164,10 @@ fn cells<'a>(
         .map_or_else(<(String, String)>::default, |(target, error)| (number(target), known(error)));
     let text = |text: String| Cell::from(text);
     let right = |text: String| Cell::from(Line::from(text).alignment(Alignment::Right));
+    let silent = words::silent_for(it, &picture.description);
     let state = match DriveState::from_code(it.drive_state) {
+        _ if silent.is_some() && columns.room != Room::Wide => "no data".to_owned(),
+        _ if silent.is_some() => format!("no data for {}", span(silent.unwrap_or_default())),
         Some(state) if columns.room != Room::Wide => in_a_word(state).to_owned(),
         _ => words::drive_state(it.drive_state).into_owned(),
     };
@@ -196,55 +198,16 @@ fn in_a_word(state: DriveState) -> &'static str {
     }
 }
 
-/// Names of all axes, each at most `room` letters long. A longer name loses the part without which
-/// most names stay distinct. If no part does that, the common start and end of all names are left
-/// out, too.
-pub(super) fn told_apart(picture: &Picture, room: usize) -> Vec<String> {
-    let names: Vec<&str> = (0..rows(picture)).map(|axis| picture.axis_name(axis)).collect();
-    let cut = |names: &[&str], begin| names.iter().map(|name| shortened(name, begin, room)).collect();
-    let distinct = |names: &[String]| names.iter().collect::<HashSet<_>>().len();
-    let usual: Vec<String> = cut(&names, room.saturating_sub(1) / 2);
-    if distinct(&usual) == names.iter().collect::<HashSet<_>>().len() {
-        return usual;
-    }
-    let differing = differing(&names);
-    let others =
-        [&names, &differing].into_iter().flat_map(|names| (0..room).map(|begin| cut(names, begin)));
-    // The first of the best.
-    others.fold(usual, |best, other| if distinct(&other) > distinct(&best) { other } else { best })
-}
-
-/// Names without what all of them begin and end with.
-fn differing<'a>(names: &[&'a str]) -> Vec<&'a str> {
-    let first = names.first().copied().unwrap_or_default();
-    let shared = |same: &dyn Fn(&str) -> usize| names.iter().map(|name| same(name)).min().unwrap_or(0);
-    let begin = shared(&|name| {
-        let alike = name.chars().zip(first.chars()).take_while(|(one, other)| one == other);
-        alike.map(|(letter, _)| letter.len_utf8()).sum()
-    });
-    let end = shared(&|name| {
-        let alike = name[begin..].chars().rev().zip(first[begin..].chars().rev());
-        alike.take_while(|(one, other)| one == other).map(|(letter, _)| letter.len_utf8()).sum()
-    });
-    names.iter().map(|name| &name[begin..name.len() - end]).collect()
-}
-
-/// A name with its first letters, so many, and as many of its last ones as there is room for.
-fn shortened(name: &str, begin: usize, room: usize) -> String {
-    let letters: Vec<char> = name.chars().collect();
-    if letters.len() <= room || room == 0 {
-        return name.to_owned();
-    }
-    let end = room - 1 - begin;
-    letters[..begin].iter().chain(&['\u{2026}']).chain(&letters[letters.len() - end..]).collect()
-}
-
 /// Reason of its stop, the most telling word first, for the last column is cut.
 fn stopped(axis: &Axis, picture: &Picture) -> String {
     if let Some(interlock) = interlock(axis, picture) {
         return interlock;
     }
+    let silent = words::silent_for(axis, &picture.description);
     let short = match StopReason::from_code(axis.stop) {
+        None | Some(StopReason::Stale | StopReason::Outage) if silent.is_some() => {
+            return format!("no data {}", span(silent.unwrap_or_default()));
+        }
         _ if axis.stop == 0 && !axis.fresh => "(old)",
         None if axis.stop == 0 => "",
         Some(StopReason::Stale) if axis.ended => "no command",
@@ -315,30 +278,6 @@ fn known(value: Option<f64>) -> String {
     value.map_or_else(|| "-".to_owned(), number)
 }
 
-/// Seven letters at most, with as many decimals as there is room for.
-pub(super) fn number(value: f64) -> String {
-    if !value.is_finite() {
-        return value.to_string();
-    }
-    let decimals = match value.abs() {
-        0.0..100.0 => 3,
-        100.0..1e3 => 2,
-        1e3..1e5 => 0,
-        _ => return format!("{value:.1e}"),
-    };
-    rounded(value, decimals)
-}
-
-/// With so many decimals; rounded to nothing, a small negative number keeps no sign.
-pub(super) fn rounded(value: f64, decimals: usize) -> String {
-    let text = format!("{value:.decimals$}");
-    if text.trim_start_matches(['-', '0', '.']).is_empty() {
-        text.trim_start_matches('-').to_owned()
-    } else {
-        text
-    }
-}
-
 /// Columns from which names, states and reasons are shown in full.
 const WIDE: u16 = 110;
 
@@ -353,31 +292,3 @@ const LEAST_CURVE: u16 = 36;
 
 /// Letters of the reasons that are not cut.
 const LONGEST_REASON: u16 = 15;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn long_names_keep_both_ends() {
-        assert_eq!(shortened("left-leg-hip-yaw", 7, 16), "left-leg-hip-yaw");
-        assert_eq!(shortened("left-leg-hip-yaw", 4, 10), "left\u{2026}p-yaw");
-        assert_eq!(shortened("left-leg-hip-yaw", 0, 1), "\u{2026}");
-    }
-
-    #[test]
-    fn numbers_find_room_and_zero_has_no_sign() {
-        for (value, text) in [
-            (0.0, "0.000"),
-            (-0.000_1, "0.000"),
-            (-99.999, "-99.999"),
-            (123.456, "123.46"),
-            (-12_345.6, "-12346"),
-            (1.0e9, "1.0e9"),
-            (f64::NAN, "NaN"),
-        ] {
-            assert_eq!(number(value), text);
-            assert!(number(value).len() <= 7);
-        }
-    }
-}

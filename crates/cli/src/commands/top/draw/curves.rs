@@ -8,12 +8,11 @@ use ratatui::widgets::{Paragraph, Sparkline, Widget};
 use types::CyclicMode;
 
 use super::super::picture::Picture;
-use super::axes::{number, rows, told_apart};
-use super::{faint, first, range, titled};
+use super::{faint, first, number, range, titled};
 
 /// Draws them from the one numbered `scroll` on, below their title.
 pub(super) fn render(picture: &Picture, scroll: usize, area: Rect, buffer: &mut Buffer) {
-    let all = rows(picture);
+    let all = picture.state.axes.len();
     let room = usize::from(area.height.saturating_sub(2));
     let from = first(scroll, room, all);
     let inner = titled(
@@ -23,7 +22,7 @@ pub(super) fn render(picture: &Picture, scroll: usize, area: Rect, buffer: &mut 
     );
     let longest = picture.description.axes.iter().map(|axis| axis.name.chars().count()).max().unwrap_or(0);
     let name = longest.clamp(4, if area.width < 120 { 20 } else { 40 });
-    let names = told_apart(picture, name);
+    let names = picture.short_axis_names(name);
     let lines = Layout::vertical(vec![Constraint::Length(1); room + 1]).split(inner);
     let head = format!("{:name$} {:8} {:>8} {:>8}", "", "", "lowest", "highest");
     Paragraph::new(Line::from(head)).style(faint()).render(lines[0], buffer);

@@ -12,8 +12,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Sparkline, Widget};
 
 use super::super::picture::{Picture, Standing};
-use super::axes::rounded;
-use super::{bold, faint};
+use super::{bold, faint, rounded};
 
 /// Lines it takes.
 pub(super) fn height(picture: &Picture) -> u16 {

@@ -16,7 +16,7 @@ use ratatui::backend::TestBackend;
 use serde_json::json;
 
 use super::super::picture::{Page, Picture, Standing, View};
-use super::{Screen, lines};
+use super::{Screen, lines, number};
 use types::{BaseKind, ControllerKind, CyclicMode};
 
 /// A driving service robot: its second command was refused, and the axis of its caster stopped.
@@ -175,6 +175,23 @@ fn a_large_terminal_shows_axes_details_and_full_reasons() {
     assert_eq!(found, include_str!("120x32.golden.txt"), "\n{found}");
 }
 
+// feature(ipc): `onbeat top` shows no old state as the present one
+#[test]
+fn an_axis_without_process_data_is_not_shown_as_enabled() {
+    let mut picture = base();
+    for axis in &mut picture.state.axes {
+        (axis.drive_state, axis.stop, axis.fresh) = (5, StopReason::Outage as u8, false);
+        axis.details.missed = 3_200;
+    }
+    for (width, state, why) in
+        [(60, "no data", "no data 3.2 s"), (120, "no data for 3.2 s", "no data 3.2 s")]
+    {
+        let shown = shown(&picture, View::default(), width, 32);
+        assert!(shown.contains(state) && shown.contains(why), "{shown}");
+        assert!(!shown.to_lowercase().contains("enabled"), "{shown}");
+    }
+}
+
 #[test]
 fn the_other_page_shows_tasks_and_channels() {
     let found = shown(&base(), View { page: Page::Details, ..View::default() }, 80, 24);
@@ -198,7 +215,7 @@ fn fifty_nine_axes_scroll_to_the_last() {
     assert_eq!(bottom.matches("Operation enabled").count(), top.matches("Operation enabled").count());
 }
 
-// feature(ipc): `onbeat top` on small terminals: names told apart, axes first, what is beside the screen, help, curves of axes
+// feature(ipc): `onbeat top` on small terminals: distinct names, axes first, number of hidden rows, help, curves of axes
 #[test]
 fn names_are_distinct_and_reasons_fit_80_columns() {
     let mut picture = humanoid();
@@ -222,7 +239,7 @@ fn shortened_names_are_distinct() {
         picture.state.axes = vec![picture.state.axes[0]; names.len()];
         picture.description.axes =
             names.iter().map(|name| AxisDescription { name: (*name).into(), ..axis.clone() }).collect();
-        super::axes::told_apart(&picture, room)
+        picture.short_axis_names(room)
     };
     let same_ends =
         ["the-left-arm-shoulder-joint", "the-left-arm-elbow-xxx-joint", "the-left-leg-elbow-xxx-joint"];
@@ -243,7 +260,7 @@ fn shortened_names_are_distinct() {
     assert_eq!(of_eleven.iter().collect::<HashSet<_>>().len(), 6, "{of_eleven:?}");
 }
 
-// feature(ipc): `onbeat top` at 200x50: axes with their whole names and their curves beside them, then bus, tasks, channels, warnings
+// feature(ipc): `onbeat top` at 200x50: axes with whole names next to their curves, then bus, tasks, channels, warnings
 #[test]
 fn a_large_terminal_has_curves_next_to_the_axes() {
     let mut picture = base();
@@ -486,4 +503,20 @@ fn signals_are_shown_with_their_values_and_old_ones_say_so() {
     // Where not all find room, they are a page of their own.
     let view = View { page: Page::Signals, ..View::default() };
     assert!(shown(&picture, view, 80, 24).contains("2.5 bar (old)"));
+}
+
+#[test]
+fn numbers_find_room_and_zero_has_no_sign() {
+    for (value, text) in [
+        (0.0, "0.000"),
+        (-0.000_1, "0.000"),
+        (-99.999, "-99.999"),
+        (123.456, "123.46"),
+        (-12_345.6, "-12346"),
+        (1.0e9, "1.0e9"),
+        (f64::NAN, "NaN"),
+    ] {
+        assert_eq!(number(value), text);
+        assert!(number(value).len() <= 7);
+    }
 }

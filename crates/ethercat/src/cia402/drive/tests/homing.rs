@@ -219,7 +219,7 @@ fn any_mode() -> impl Strategy<Value = Option<ModeOfOperation>> {
 }
 
 proptest! {
-    // feature(axes): homing by the drive (CiA 402 mode 6), without a step afterwards; errors, time-outs, called off
+    // feature(axes): homing by the drive (CiA 402 mode 6), without a step afterwards; errors, time-outs, cancelled
     #[test]
     fn homing_starts_only_in_its_mode_without_set_points(
         cycles in prop::collection::vec((any_cycle(), any_mode(), any::<bool>(), 0..20_u8), 1..120),

@@ -97,7 +97,7 @@ fn set_points_wait_for_the_mode_display() {
     assert_eq!(word(&drive), (0x3F, 3));
 }
 
-// feature(cia402): modes change from and to profile modes at rest: halted until the drive shows the mode
+// feature(cia402): modes change from and to profile modes at standstill: halted until the drive shows the mode
 #[test]
 fn a_mode_changes_from_and_to_a_profile_mode_under_a_halt() {
     let csp = |position| shown(position, false).map(|it| DriveInput { mode: Some(CSP), ..it });

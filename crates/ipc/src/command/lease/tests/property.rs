@@ -50,7 +50,7 @@ impl Bench {
 }
 
 proptest! {
-    // feature(ipc): a former holder is heard no more, however fast it writes; its last command ages out
+    // feature(ipc): commands of a former lease holder are ignored at any rate; its last command expires
     #[test]
     fn only_the_holder_has_effect(
         steps in prop::collection::vec(step(), 1..200),

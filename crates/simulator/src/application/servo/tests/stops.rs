@@ -144,6 +144,26 @@ fn errors_are_kept_newest_first_until_they_are_cleared() {
     assert_eq!(history(&bench)[..3], [1, 0x4210, 0]);
 }
 
+// feature(simulator): a fault that a drive in Fault gets is shown, and reset with the first one
+#[test]
+fn a_second_fault_in_fault_is_reset_like_the_first() {
+    for pause in [0, 5, 50] {
+        let mut bench = Bench::new(&description());
+        bench.enable();
+        bench.write(SIMULATION, 2, &0x4210_u16.to_le_bytes());
+        bench.cycles(1 + pause);
+        bench.write(SIMULATION, 2, &0x7500_u16.to_le_bytes());
+        assert_eq!(bench.cycles(5_000).state(), Some(State::Fault));
+        assert_eq!(bench.object(object::ERROR_CODE), 0x7500, "the last error counts, after {pause}");
+        assert_eq!(bench.drive.dictionary().value(0x1003, 0), Some(2), "both are kept");
+        bench.outputs.controlword = 0;
+        bench.cycles(5);
+        bench.outputs.controlword = Controlword::FAULT_RESET.0;
+        assert_eq!(bench.cycles(5).state(), Some(State::SwitchOnDisabled), "after {pause}");
+        assert_eq!(bench.object(object::ERROR_CODE), 0);
+    }
+}
+
 // feature(simulator): digital outputs 0x60FE with their mask; bit 0 sets the brake
 #[test]
 fn mask_enables_outputs_and_brake_holds_shaft() {
