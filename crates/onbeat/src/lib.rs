@@ -162,12 +162,14 @@ pub use ipc;
 pub use motion::{self, AxisPhase, AxisSetpoint};
 pub use onbeat_ethercat_linux::bring_up::BringUpError;
 pub use onbeat_ethercat_linux::link::{FaultRates, Faults, LinkKind, OpenError};
+#[cfg(feature = "recording")]
+pub use record::recorder::{FlightRecorder, RecordingParts, Threshold, Trigger, TriggerError};
 pub use record::{self, RunSummary};
 pub use reporter::{HeldBy, Notice, Phase, Progress, Reporter};
 pub use robot::{Control, Make, Parts, Robot};
-pub use run::SIMULATED;
 #[cfg(feature = "recording")]
-pub use run::{FlightRecorder, RecordedSignals, RecordingParts, Threshold, Trigger, TriggerError};
+pub use run::RecordedSignals;
+pub use run::SIMULATED;
 #[cfg(feature = "diagnosis")]
 pub use summary::Diagnosis;
 pub use summary::Summary;

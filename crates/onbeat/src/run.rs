@@ -66,9 +66,9 @@ use watch::{Load, Measured, Watch};
 
 pub use conditions::SIMULATED;
 pub(crate) use name::{Name, name};
-pub(crate) use recorder::RecordingSettings;
 #[cfg(feature = "recording")]
-pub use recorder::{FlightRecorder, RecordedSignals, RecordingParts, Threshold, Trigger, TriggerError};
+pub use recorder::RecordedSignals;
+pub(crate) use recorder::RecordingSettings;
 
 impl Robot {
     /// Runs it with a custom controller, until it is stopped.
@@ -216,7 +216,7 @@ impl Settings {
             let (measured, recorder, keeper) = watch.until_over(&self.stop, reporter, beside.as_ref());
             end.has_come();
             let joined = started.thread.join();
-            let recorded = recorder.map(|recorder| recorder.finish(&measured.summary));
+            let recorded = recorder.map(|recorder| recorder.finish(&measured.summary, reporter));
             if let Some(keeper) = keeper {
                 keeper.finish(joined.is_ok(), reporter);
             }

@@ -26,6 +26,7 @@
 //! | module | contents |
 //! |---|---|
 //! | [`record`] | [`CycleRecord`]: duration of each phase of one cycle |
+//! | `recorder` | `CycleWriter`: a file, parts, or a flight recorder (feature `recording`) |
 //! | `recording` | `Recording`: an MCAP file with raw data, conditions (feature `recording`) |
 //! | [`lowest`] | the lowest per cents of samples |
 //! | `cycles` | cycle records as a recording (feature `recording`) |
@@ -46,6 +47,8 @@ pub mod lowest;
 pub mod mark;
 pub mod process_data;
 pub mod record;
+#[cfg(feature = "recording")]
+pub mod recorder;
 #[cfg(feature = "recording")]
 pub mod recording;
 pub mod statistics;

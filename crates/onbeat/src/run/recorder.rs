@@ -2,15 +2,10 @@
 //! neither the cycle nor its watch ever waits for a disk.
 
 mod asked;
-mod files;
-mod flight;
-mod parts;
 mod process_data;
-mod trigger;
 
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Read};
-use std::os::unix::fs::MetadataExt;
+use std::io;
 use std::path::{Display, Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, SyncSender};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -21,27 +16,21 @@ use control::sampling::Samples;
 use ipc::bus::Severity;
 use ipc::ring;
 use machine::usage::Usage;
-use record::recording::{Facts, HEAD, Header, REALTIME_OFFSET, check_replaceable, is_recording};
-use record::{CycleRecord, Mark, RecordingWriter, RunConditions, RunSummary, cycles};
+use record::recorder::{Cause, CycleWriter, DROPPED_MARKS, KeptFiles, Trigger};
+use record::recording::{Facts, Header, REALTIME_OFFSET};
+use record::{CycleRecord, Mark, RunConditions, RunSummary, cycles};
 use rt::clock::Clock;
 use rt::output::{OutputThread, Taken, Unfinished};
-use rustix::fs::{Access, FlockOperation, access, flock};
+use rustix::fs::{Access, access};
 use serde_json::Value;
 use types::late::LateCycle;
 
-use asked::Kept;
-use files::KeptFiles;
-use flight::Flight;
-use parts::Parts;
+use asked::{Kept, disturbance, open_new};
 use process_data::ProcessData;
-use trigger::Cause;
 
 pub(crate) use asked::RecordingSettings;
 pub(super) use asked::{Ask, NewFile};
-pub use flight::FlightRecorder;
-pub use parts::RecordingParts;
 pub use process_data::RecordedSignals;
-pub use trigger::{Threshold, Trigger, TriggerError};
 
 use crate::error::{Incomplete, RecordingError};
 use crate::{Error, Notice, Reporter};
@@ -182,11 +171,11 @@ impl Recorder {
 
     /// Passes on the writer's sentences since the last call.
     pub(super) fn look(&self, reporter: &mut dyn Reporter) {
-        self.said.try_iter().for_each(|line| reporter.notice(&Notice::Recording(line)));
+        pass_on(&self.said, reporter);
     }
 
-    /// Writes the final facts, and returns the result.
-    pub(super) fn finish(self, summary: &RunSummary) -> Result<String, Error> {
+    /// Writes the final facts, passes on the writer's last sentences, and returns the result.
+    pub(super) fn finish(self, summary: &RunSummary, reporter: &mut dyn Reporter) -> Result<String, Error> {
         let mut end = end(summary, self.begin.as_ref());
         if self.dropped_marks > 0 {
             end.insert(DROPPED_MARKS.to_owned(), self.dropped_marks.into());
@@ -195,6 +184,7 @@ impl Recorder {
         // The writer ends when there are no more to come.
         drop((self.cycles, self.end));
         let outcome = self.writer.finish(LAST_TIMEOUT);
+        pass_on(&self.said, reporter);
         let written = self.writer.taken();
         // Cycles without a record here are missing, too.
         let missing = (self.measured + summary.dropped_records.count).saturating_sub(written);
@@ -239,6 +229,10 @@ impl Recorder {
         let source = RecordingError::NotWhole { source, written, without, missing, marks };
         Err(Error::Recording { path: self.path, source })
     }
+}
+
+fn pass_on(said: &Receiver<String>, reporter: &mut dyn Reporter) {
+    said.try_iter().for_each(|line| reporter.notice(&Notice::Recording(line)));
 }
 
 /// Recordings that a flight recorder has kept.
@@ -287,30 +281,21 @@ impl Writing {
         let Ok(Top { header, mut samples }) = top.recv() else { return Ok(Wrote::default()) };
         let begun = file.as_ref().map(File::try_clone).transpose()?;
         let written = self
-            .tape(file, header)
-            .and_then(|tape| self.write_rows(tape, &mut rows, samples.as_mut(), taken));
+            .writer(file, header)
+            .and_then(|writer| self.write_rows(writer, &mut rows, samples.as_mut(), taken));
         if let Err(error) = &written {
-            let told = format!("{}: {error}; cycles are not recorded any more", self.path.display());
-            let _ = self.say.send(told);
+            self.say(format!("{}: {error}; cycles are not recorded any more", self.path.display()));
             self.discard(&mut rows, samples.as_mut());
         }
         let end = bottom.recv();
-        let Written { tape, without, waiting } = written?;
-        let files = match (tape, end) {
-            (Tape::Whole(file), Ok(mut end)) => {
-                if samples.is_some() {
-                    end.insert(WITHOUT.to_owned(), without.into());
-                }
-                file.finish(&end)?;
-                KeptFiles::default()
+        let Written { writer, without, waiting } = written?;
+        let end = end.ok().map(|mut end: Facts| {
+            if samples.is_some() && matches!(self.kept, Kept::Whole) {
+                end.insert(WITHOUT.to_owned(), without.into());
             }
-            (Tape::Whole(_), Err(_)) => KeptFiles::default(),
-            (Tape::Parts(mut parts), end) => {
-                parts.end(&end.unwrap_or_default())?;
-                KeptFiles { kept: parts.files, failed: 0, stay: parts.stay }
-            }
-            (Tape::Kept(flight), _) => flight.finish(|line| drop(self.say.send(line))),
-        };
+            end
+        });
+        let files = writer.finish(end.as_ref(), &mut |line| self.say(line))?;
         taken.add(waiting);
         let disturbed = begun.and_then(|file| disturbance(&self.path, &file));
         Ok(Wrote { without, files, disturbed })
@@ -334,23 +319,21 @@ impl Writing {
         Ok(None)
     }
 
-    fn tape(&self, file: Option<File>, header: Header) -> io::Result<Tape> {
-        Ok(match (file, &self.kept) {
-            (Some(file), _) => {
-                // An earlier recording is replaced only now: a start that fails keeps it.
-                if file.metadata()?.is_file() {
-                    file.set_len(0)?;
-                }
-                let file = BufWriter::with_capacity(BUFFER, file);
-                Tape::Whole(Box::new(RecordingWriter::begin(file, &header)?))
-            }
-            (None, Kept::Parts(parts)) => Tape::Parts(Box::new(Parts::new(*parts, &self.path, header))),
+    /// An earlier recording is replaced only now: a start that fails keeps it.
+    fn writer(&self, file: Option<File>, header: Header) -> io::Result<CycleWriter> {
+        match (file, &self.kept) {
+            (Some(file), _) => CycleWriter::whole(file, &header),
+            (None, Kept::Parts(parts)) => Ok(CycleWriter::parts(*parts, &self.path, header)),
             (None, kept) => {
                 let flight = kept.flight().cloned().unwrap_or_default();
-                let flight = Flight::new(&flight, &self.path, header);
-                Tape::Kept(Box::new(flight.map_err(io::Error::other)?))
+                CycleWriter::around(&flight, &self.path, header).map_err(io::Error::other)
             }
-        })
+        }
+    }
+
+    /// Has a sentence reported, if the run is not gone.
+    fn say(&self, line: String) {
+        let _ = self.say.send(line);
     }
 
     /// Takes cycles for a file that has failed, so that no patient cycle waits for it.
@@ -375,153 +358,55 @@ impl Writing {
     /// process data.
     fn write_rows(
         &self,
-        mut tape: Tape,
+        mut writer: CycleWriter,
         rows: &mut ring::Receiver<CycleRecord>,
         mut samples: Option<&mut Samples>,
         taken: &Taken,
     ) -> io::Result<Written> {
         let (mut without, mut all, mut flushed) = (0, 0, 0);
+        let say = &mut |line| self.say(line);
         loop {
             // Read before emptying: everything stored before it is found below.
             let last = rows.is_over();
             let mut written = 0;
-            self.incoming.try_iter().for_each(|cause| tape.trigger(cause));
+            self.incoming.try_iter().for_each(|cause| writer.trigger(cause));
             let mut marks = 0;
             for mark in self.marked.try_iter().take(AT_ONCE) {
-                tape.mark(mark, &self.say)?;
+                writer.mark(mark, say)?;
                 marks += 1;
             }
             for record in rows.by_ref().take(AT_ONCE) {
                 match &mut samples {
-                    None => tape.row(&record, std::iter::empty(), &self.say)?,
+                    None => writer.row(&record, std::iter::empty(), say)?,
                     Some(samples) => {
                         without += u64::from(!samples.go_to(record.cycle));
-                        tape.row(&record, samples.values(), &self.say)?;
+                        writer.row(&record, samples.values(), say)?;
                     }
                 }
                 written += 1;
             }
             all += written;
             if written == 0 && last && marks < AT_ONCE {
-                return Ok(Written { tape, without, waiting: all - flushed });
+                return Ok(Written { writer, without, waiting: all - flushed });
             }
             // A run that is killed keeps what is older than a second, also where no cycle follows.
-            tape.flush_due(&self.say)?;
+            writer.flush_due(say)?;
             if written == 0 && !last {
                 std::thread::sleep(LOOK_EVERY);
             }
-            let now = tape.flushed_rows(all);
+            let now = writer.flushed_rows(all);
             taken.add(now - std::mem::replace(&mut flushed, now));
         }
     }
 }
 
-/// Opens the file for a recording: a new or empty one, or, if `replaces`, an earlier recording that
-/// no run is writing. It keeps its content until the recording begins.
-fn open_new(path: &Path, replaces: bool) -> io::Result<File> {
-    let is_new = !fs::metadata(path).is_ok_and(|it| it.is_file());
-    let file = File::options().read(!is_new).write(true).create(is_new).truncate(false).open(path)?;
-    if is_new && !file.metadata()?.is_file() {
-        return Ok(file);
-    }
-    if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
-        return Err(io::Error::other("another run writes it"));
-    }
-    if !is_new && check_replaceable(&file)? && !replaces {
-        return Err(io::Error::other("there is a recording already; --force replaces it"));
-    }
-    Ok(file)
-}
-
-/// Fate of a file that is written whole, where it is not at its path any more, or lacks its
-/// beginning.
-fn disturbance(path: &Path, file: &File) -> Option<&'static str> {
-    let identity = |it: &fs::Metadata| (it.dev(), it.ino());
-    let written = file.metadata().ok().filter(fs::Metadata::is_file)?;
-    if !fs::metadata(path).is_ok_and(|there| identity(&there) == identity(&written)) {
-        return Some("it was moved, removed or replaced");
-    }
-    let mut begin = [0; HEAD];
-    // A file that is writable but not readable passes.
-    let length = File::open(path).and_then(|mut file| file.read(&mut begin)).ok()?;
-    (!is_recording(&begin[..length])).then_some("it was cut by another program")
-}
-
 /// Text written, but for its end.
 struct Written {
-    tape: Tape,
+    writer: CycleWriter,
     /// Cycles without their process data, which was dropped.
     without: u64,
     /// Cycles that are in the file only once that is finished.
     waiting: u64,
-}
-
-/// Destination of rows.
-enum Tape {
-    Whole(Box<RecordingWriter<BufWriter<File>>>),
-    Parts(Box<Parts>),
-    Kept(Box<Flight>),
-}
-
-impl Tape {
-    fn trigger(&mut self, cause: Cause) {
-        if let Self::Kept(flight) = self {
-            flight.trigger(cause);
-        }
-    }
-
-    fn row(
-        &mut self,
-        record: &CycleRecord,
-        values: impl Iterator<Item = Option<types::Value>>,
-        say: &Sender<String>,
-    ) -> io::Result<()> {
-        match self {
-            Self::Whole(file) => file.row_with(&cycles::row(record), values),
-            Self::Parts(parts) => {
-                let written = parts.row(record, values);
-                parts.take_note().into_iter().for_each(|line| drop(say.send(line)));
-                written
-            }
-            Self::Kept(flight) => {
-                flight.row(record, values).into_iter().for_each(|line| drop(say.send(line)));
-                Ok(())
-            }
-        }
-    }
-
-    fn mark(&mut self, mark: Mark, say: &Sender<String>) -> io::Result<()> {
-        match self {
-            Self::Whole(file) => file.mark(&mark),
-            Self::Parts(parts) => parts.mark(&mark),
-            Self::Kept(flight) => {
-                flight.mark(mark).into_iter().for_each(|line| drop(say.send(line)));
-                Ok(())
-            }
-        }
-    }
-
-    /// Number of rows that are in the file, of `all`.
-    fn flushed_rows(&self, all: u64) -> u64 {
-        match self {
-            Self::Whole(file) => file.flushed_rows(),
-            Self::Parts(parts) => parts.flushed_rows(),
-            Self::Kept(_) => all,
-        }
-    }
-
-    /// Writes what has been in memory for the time of a chunk to the file.
-    fn flush_due(&mut self, say: &Sender<String>) -> io::Result<()> {
-        match self {
-            Self::Whole(file) if file.is_due() => file.flush(),
-            Self::Parts(parts) if parts.is_due() => parts.flush(),
-            Self::Kept(flight) if flight.is_due() => {
-                flight.flush().into_iter().for_each(|line| drop(say.send(line)));
-                Ok(())
-            }
-            Self::Whole(_) | Self::Parts(_) | Self::Kept(_) => Ok(()),
-        }
-    }
 }
 
 /// The conditions by their names in `--json`, the period, and the offset to UTC.
@@ -563,12 +448,6 @@ fn end(summary: &RunSummary, begin: Option<&Usage>) -> Facts {
 
 /// Fact known at the end: cycles in the recording with dropped signals and axes.
 const WITHOUT: &str = "cycles_without_process_data";
-
-/// Fact known at the end: events and late cycles that were dropped because the queue was full.
-const DROPPED_MARKS: &str = "dropped_marks";
-
-/// Cycles of one polling interval at 4 kHz.
-const BUFFER: usize = 64 << 10;
 
 #[cfg(test)]
 mod tests {
@@ -617,7 +496,7 @@ mod tests {
         let header = Header { what: "cycle".to_owned(), columns, facts: Facts::new() };
         top.send(Top { header, samples: None }).unwrap();
         causes.send(Cause { cycle: 0, kind: "fault", sentence: "a fault".to_owned() }).unwrap();
-        let kept = Kept::Around(FlightRecorder::default());
+        let kept = Kept::Around(record::recorder::FlightRecorder::default());
         let file = Writing { path: folder.join("arm.mcap"), replaces: false, kept, incoming, marked, say };
         let writer =
             std::thread::spawn(move || file.write(&tell, &begin, rows, &bottom, &Taken::default()));
@@ -636,25 +515,6 @@ mod tests {
         fs::remove_dir_all(folder).unwrap();
     }
 
-    // feature(measure): `--force` replaces recordings of Onbeat only, once their successor begins
-    #[test]
-    fn force_replaces_own_recordings_and_only_at_the_begin() {
-        let path = std::env::temp_dir().join(format!("onbeat-force-{}.mcap", std::process::id()));
-        let header = Header { what: String::new(), columns: Vec::new(), facts: Facts::new() };
-        let mut own = Vec::new();
-        RecordingWriter::begin(&mut own, &header).unwrap().finish(&Facts::new()).unwrap();
-        fs::write(&path, &own).unwrap();
-        drop(open_new(&path, true).unwrap());
-        assert_eq!(fs::read(&path).unwrap(), own, "a run that does not begin keeps it");
-        let place = own.windows(7).position(|it| it == b"onbeat ").unwrap();
-        let mut other = own;
-        other[place..place + 7].copy_from_slice(b"rosbag ");
-        fs::write(&path, &other).unwrap();
-        assert!(open_new(&path, true).is_err());
-        assert_eq!(fs::read(&path).unwrap(), other);
-        fs::remove_file(&path).unwrap();
-    }
-
     // feature(measure): recordings of `--time fast` have the UTC of their virtual clock
     #[test]
     fn the_offset_to_utc_is_of_the_clock_of_the_releases() {
@@ -662,32 +522,5 @@ mod tests {
         let utc = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
         let found = i128::from(realtime_offset_ns(&clock)) + i128::from(clock.now().as_nanos());
         assert!(found >= i128::from(utc) * 1_000_000_000, "{found}");
-    }
-
-    // feature(measure): a recording that others move, remove, replace or cut while it is written ends the run with 1
-    #[test]
-    fn file_changed_by_others_is_reported() {
-        let folder = std::env::temp_dir().join(format!("onbeat-disturbed-{}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
-        let path = folder.join("run.mcap");
-        let begin = || {
-            let mut file = open_new(&path, true).unwrap();
-            let header = Header { what: String::new(), columns: Vec::new(), facts: Facts::new() };
-            RecordingWriter::begin(&mut file, &header).unwrap().flush().unwrap();
-            file
-        };
-        let gone = Some("it was moved, removed or replaced");
-        assert_eq!(disturbance(&path, &begin()), None);
-        let file = begin();
-        fs::remove_file(&path).unwrap();
-        assert_eq!(disturbance(&path, &file), gone);
-        fs::write(&path, "another").unwrap();
-        assert_eq!(disturbance(&path, &file), gone);
-        fs::remove_file(&path).unwrap();
-        let file = begin();
-        file.set_len(0).unwrap();
-        assert_eq!(disturbance(&path, &file), Some("it was cut by another program"));
-        fs::remove_dir_all(&folder).unwrap();
-        assert_eq!(disturbance(Path::new("/dev/null"), &File::open("/dev/null").unwrap()), None);
     }
 }

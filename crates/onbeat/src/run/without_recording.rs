@@ -84,7 +84,7 @@ impl Recorder {
         match *self {}
     }
 
-    pub(super) fn finish(self, _: &RunSummary) -> Result<String, Error> {
+    pub(super) fn finish(self, _: &RunSummary, _: &mut dyn Reporter) -> Result<String, Error> {
         match self {}
     }
 }

@@ -4,10 +4,11 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use record::CycleRecord;
-use record::process_data::Column;
 use thiserror::Error;
 use types::Value;
+
+use crate::CycleRecord;
+use crate::process_data::Column;
 
 /// Trigger of a flight recorder: it has a recording kept.
 #[derive(Clone, Debug, PartialEq)]
@@ -84,11 +85,30 @@ impl Threshold {
 
 /// A cause for which a recording is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Cause {
-    pub(super) cycle: u64,
-    /// Word of the trigger, for the name of the file.
-    pub(super) kind: &'static str,
-    pub(super) sentence: String,
+pub struct Cause {
+    /// Number of the cycle; of a `command` the newest one counts.
+    pub cycle: u64,
+    /// Word of the trigger, for the name of the file: `fault`, `late`, `command`, `threshold`.
+    pub kind: &'static str,
+    /// Reason, stored in the recording.
+    pub sentence: String,
+}
+
+/// Threshold of a value that is not recorded.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error(
+    "--trigger {name}: found no such value in the recording, expected a signal that is recorded, or AXIS.QUANTITY as x.torque{}",
+    nearest(near.as_deref())
+)]
+pub struct UnknownValue {
+    /// Name of the value.
+    pub name: String,
+    /// The recorded name that is most like it, if one is.
+    pub near: Option<String>,
+}
+
+fn nearest(near: Option<&str>) -> String {
+    near.map_or_else(String::new, |near| format!("; nearest: {near}"))
 }
 
 /// Looks at the rows of a recording.
@@ -109,7 +129,7 @@ impl Eye {
     ///
     /// # Errors
     /// A threshold for an unknown name.
-    pub(super) fn new(triggers: &[Trigger], columns: &[String]) -> Result<Self, String> {
+    pub(super) fn new(triggers: &[Trigger], columns: &[String]) -> Result<Self, UnknownValue> {
         let limits = triggers.iter().filter_map(|trigger| match trigger {
             Trigger::Late(limit) => Some(*limit),
             _ => None,
@@ -126,7 +146,7 @@ impl Eye {
             // A value that is beyond it from the beginning has not passed it.
             Ok(Watched { threshold: threshold.clone(), place, was_beyond: true })
         };
-        Ok(Self { late, thresholds: thresholds.map(watched).collect::<Result<_, String>>()? })
+        Ok(Self { late, thresholds: thresholds.map(watched).collect::<Result<_, UnknownValue>>()? })
     }
 
     /// Causes in this row.
@@ -158,9 +178,9 @@ impl Eye {
     }
 }
 
-/// A name that no column has, and similar names.
-fn unknown(name: &str, columns: &[String]) -> String {
-    let names: Vec<String> = columns
+/// A name that no column has.
+fn unknown(name: &str, columns: &[String]) -> UnknownValue {
+    let recorded: Vec<String> = columns
         .iter()
         .filter_map(|column| match Column::of(column)? {
             Column::Signal(name) => Some(name.to_owned()),
@@ -168,11 +188,8 @@ fn unknown(name: &str, columns: &[String]) -> String {
             Column::Force(_) | Column::Other => None,
         })
         .collect();
-    let near = types::near::nearest(name, names.iter().map(String::as_str));
-    let near = near.map(|near| format!("; nearest: {near}")).unwrap_or_default();
-    format!(
-        "--trigger {name}: found no such value in the recording, expected a signal that is recorded, or AXIS.QUANTITY as x.torque{near}"
-    )
+    let near = types::near::nearest(name, recorded.iter().map(String::as_str)).map(str::to_owned);
+    UnknownValue { name: name.to_owned(), near }
 }
 
 #[cfg(test)]
@@ -195,7 +212,7 @@ mod tests {
         }
     }
 
-    fn eye(words: &[&str], columns: &[&str]) -> Result<Eye, String> {
+    fn eye(words: &[&str], columns: &[&str]) -> Result<Eye, UnknownValue> {
         let triggers: Vec<Trigger> = words.iter().map(|words| words.parse().unwrap()).collect();
         Eye::new(&triggers, &columns.iter().map(|&it| it.to_owned()).collect::<Vec<_>>())
     }
@@ -237,11 +254,13 @@ mod tests {
 
     #[test]
     fn unrecorded_name_is_reported_with_the_nearest() {
-        let error = eye(&["x.torqe>2"], &["axis:x.torque", "signal:lamp"]).err().unwrap();
+        let error = |words| eye(&[words], &["axis:x.torque", "signal:lamp"]).err().unwrap().to_string();
         assert!(
-            error.contains("--trigger x.torqe: found no such value")
-                && error.ends_with("nearest: x.torque"),
-            "{error}"
+            error("x.torqe>2").starts_with("--trigger x.torqe: found no such value")
+                && error("x.torqe>2").ends_with("nearest: x.torque"),
+            "{}",
+            error("x.torqe>2")
         );
+        assert!(error("pressure>2").ends_with("or AXIS.QUANTITY as x.torque"), "{}", error("pressure>2"));
     }
 }

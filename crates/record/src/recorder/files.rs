@@ -41,7 +41,7 @@ impl Names {
 
     fn path(&self, kind: &str) -> PathBuf {
         // Without the separators, which not every file system takes.
-        let time = machine::conditions::utc().replace(['-', ':'], "");
+        let time = humantime::format_rfc3339_millis(SystemTime::now()).to_string().replace(['-', ':'], "");
         self.folder.join(format!("{}-{time}-{}{}", self.stem, kind, self.extension))
     }
 
@@ -93,13 +93,13 @@ impl Names {
 
 /// Numbers of files at the end of a recorder that writes several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct KeptFiles {
+pub struct KeptFiles {
     /// Recordings that were kept, or parts that were begun.
-    pub(super) kept: u64,
+    pub kept: u64,
     /// Recordings that failed.
-    pub(super) failed: u64,
+    pub failed: u64,
     /// Older recordings that were not removed the last time.
-    pub(super) stay: u64,
+    pub stay: u64,
 }
 
 /// Older recordings beyond the limit that stay.
@@ -110,11 +110,14 @@ pub(super) struct NotRemoved {
     pub(super) error: io::Error,
 }
 
+/// Bytes in front of a file: cycles of 10 ms at 4 kHz.
+pub(super) const BUFFER: usize = 64 << 10;
+
 /// Names tried for a file.
 const MOST_TRIES: u32 = 1000;
 
 /// Words of causes in names, and that of parts.
-pub(super) const KINDS: [&str; 5] = ["fault", "late", "command", "threshold", PART];
+const KINDS: [&str; 5] = ["fault", "late", "command", "threshold", PART];
 
 const PART: &str = "part";
 

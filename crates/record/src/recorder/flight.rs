@@ -7,14 +7,14 @@ use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use record::recording::{Facts, Header};
-use record::{CycleRecord, Mark, RecordingWriter, cycles};
 use serde_json::json;
 use types::Value;
 
-use super::files::{KeptFiles, Names};
-use super::trigger::{Cause, Eye, Trigger};
-use super::{BUFFER, DROPPED_MARKS};
+use super::DROPPED_MARKS;
+use super::files::{BUFFER, KeptFiles, Names};
+use super::trigger::{Cause, Eye, Trigger, UnknownValue};
+use crate::recording::{Facts, Header};
+use crate::{CycleRecord, Mark, RecordingWriter, cycles};
 
 /// Recordings that are kept for a reason: the cycles before it and after it, each recording in a
 /// separate file.
@@ -52,7 +52,10 @@ impl FlightRecorder {
     pub const LONGEST_AFTER: Duration = Duration::from_secs(24 * 3600);
 
     /// Refuses thresholds of values that are not in these columns of process data.
-    pub(in crate::run) fn check(&self, columns: &[String]) -> Result<(), String> {
+    ///
+    /// # Errors
+    /// The first such threshold.
+    pub fn check(&self, columns: &[String]) -> Result<(), UnknownValue> {
         Eye::new(&self.triggers, columns).map(drop)
     }
 }
@@ -107,7 +110,11 @@ impl Flight {
     ///
     /// # Errors
     /// A threshold of a value that is not recorded.
-    pub(super) fn new(settings: &FlightRecorder, path: &Path, header: Header) -> Result<Self, String> {
+    pub(super) fn new(
+        settings: &FlightRecorder,
+        path: &Path,
+        header: Header,
+    ) -> Result<Self, UnknownValue> {
         let columns = header.columns.get(cycles::COLUMNS.len()..).unwrap_or_default();
         let eye = Eye::new(&settings.triggers, columns)?;
         let before = settings.before.min(FlightRecorder::LONGEST_BEFORE);
@@ -354,7 +361,7 @@ const MOST_CAUSES: usize = 100;
 
 #[cfg(test)]
 mod tests {
-    use record::Recording;
+    use crate::Recording;
 
     use super::*;
 

@@ -5,12 +5,11 @@ use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 
-use record::recording::{Facts, Header};
-use record::{CycleRecord, Mark, RecordingWriter, cycles};
 use types::Value;
 
-use super::BUFFER;
-use super::files::{Names, NotRemoved};
+use super::files::{BUFFER, Names, NotRemoved};
+use crate::recording::{Facts, Header};
+use crate::{CycleRecord, Mark, RecordingWriter, cycles};
 
 /// Parts of a recording: each a separate file, complete when the next one begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +26,7 @@ impl RecordingParts {
 }
 
 /// The parts as they are written.
-pub(super) struct Parts {
+pub(super) struct PartsWriter {
     header: Header,
     names: Names,
     size: u64,
@@ -49,7 +48,7 @@ struct Part {
     rows: u64,
 }
 
-impl Parts {
+impl PartsWriter {
     /// Parts that are named after `path`.
     pub(super) fn new(settings: RecordingParts, path: &Path, header: Header) -> Self {
         let names = Names::new(path, settings.kept);
@@ -148,7 +147,7 @@ mod tests {
             facts: Facts::new(),
         };
         let settings = RecordingParts { size: 0, kept: 1 };
-        let mut parts = Parts::new(settings, &folder.join("arm.mcap"), header);
+        let mut parts = PartsWriter::new(settings, &folder.join("arm.mcap"), header);
         let mut notes = 0;
         for cycle in 0..8_000 {
             parts.row(&CycleRecord::begin(cycle, cycle, cycle), std::iter::empty()).unwrap();
