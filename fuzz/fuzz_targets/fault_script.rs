@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use libfuzzer_sys::fuzz_target;
 use onbeat::compose::segment::segment;
-use onbeat::fault::{Script, Targets, Timed};
+use onbeat::fault::{self, Targets, Timed, script};
 use robot::RobotConfig;
 
 static TARGETS: OnceLock<Targets> = OnceLock::new();
@@ -14,7 +14,7 @@ static TARGETS: OnceLock<Targets> = OnceLock::new();
 fuzz_target!(|bytes: &[u8]| {
     let Ok(text) = core::str::from_utf8(bytes) else { return };
     let targets = TARGETS.get_or_init(targets);
-    if let Err(errors) = Script::parse(text, "faults.txt", targets) {
+    if let Err(errors) = script::parse(text, "faults.txt", targets) {
         assert!(!errors.errors.is_empty());
         for error in &errors.errors {
             assert!(error.to_string().starts_with("faults.txt:"), "{error}");
@@ -36,5 +36,5 @@ fn targets() -> Targets {
     let text = include_str!("../../examples/six-axis.toml");
     let robot = RobotConfig::parse(text, "six-axis.toml").expect("the example");
     let mut segment = segment(&robot).expect("its segment");
-    Targets::of(&robot, &mut segment)
+    fault::targets(&robot, &mut segment)
 }

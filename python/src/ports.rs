@@ -1,6 +1,6 @@
 //! Ports as files, and what two of them speak: requests and trajectories.
 
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::os::fd::AsRawFd;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -40,6 +40,16 @@ impl Open {
 
     fn is_closed(&self) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).is_none()
+    }
+
+    /// Writes one message; false if the cycle does not take it within this time.
+    fn send_within(&self, py: Python<'_>, bytes: &[u8], longest: Option<Duration>) -> PyResult<bool> {
+        let channel = self.get()?;
+        let send = |slice: Duration| match channel.send_timeout(bytes, slice) {
+            Err(error) if error.kind() == ErrorKind::TimedOut => Ok(None),
+            sent => sent.map(Some).map_err(of_port),
+        };
+        Ok(wait::until(py, longest, send)?.is_some())
     }
 
     /// Writes all of it.
@@ -174,19 +184,26 @@ impl ControlPort {
     }
 
     /// A refusal with the cause at each axis, and what to do.
-    fn refused(&self, py: Python<'_>, what: Action, refusal: Refusal) -> String {
-        py.detach(|| std::thread::sleep(request::FIRST_LOOK));
+    fn refused(&self, py: Python<'_>, what: Action, refusal: Refusal, left: Option<Duration>) -> String {
+        let pause = left.map_or(request::FIRST_LOOK, |left| left.min(request::FIRST_LOOK));
+        py.detach(|| std::thread::sleep(pause));
         match self.state.read() {
             Ok(state) => words::refused(refusal, what, &state, &self.description),
             Err(_) => refusal.to_string(),
         }
     }
 
-    /// Sentences on the axes that wait for another request after this one was carried out.
+    /// Sentences on the axes that wait for another request after this one was carried out; `None`
+    /// if they are not known within `left`.
     ///
     /// # Errors
     /// An axis that this request did not make ready.
-    fn remaining(&self, py: Python<'_>, what: Action) -> PyResult<Vec<String>> {
+    fn remaining(
+        &self,
+        py: Python<'_>,
+        what: Action,
+        left: Option<Duration>,
+    ) -> PyResult<Option<Vec<String>>> {
         let begin = std::time::Instant::now();
         let look = |slice: Duration| {
             std::thread::sleep(slice.min(LOOK));
@@ -200,8 +217,8 @@ impl ControlPort {
             };
             Ok(found.map(|it| it.map(sentences)))
         };
-        let found = wait::until(py, None, look)?.unwrap_or_else(|| Ok(Vec::new()));
-        found.map_err(RequestRefusedError::new_err)
+        let found = wait::until(py, left, look)?;
+        found.transpose().map_err(RequestRefusedError::new_err)
     }
 }
 
@@ -244,22 +261,28 @@ impl ControlPort {
         };
         let mut buffer = [0; message::control::SIZE];
         let length = Request { id, what }.encode(&mut buffer).map_err(of_message)?;
-        self.open.send(py, &buffer[..length])?;
         let begin = std::time::Instant::now();
+        let left = || longest.map(|longest| longest.saturating_sub(begin.elapsed()));
+        let given = longest.unwrap_or_default().as_secs_f64();
+        let late = |what: &str| PyTimeoutError::new_err(format!("`{action}`: within {given} s {what}"));
+        if !self.open.send_within(py, &buffer[..length], longest)? {
+            return Err(late("the cycle did not take the request: is its process suspended?"));
+        }
         loop {
-            let left = longest.map(|longest| longest.saturating_sub(begin.elapsed()));
-            let Some(bytes) = self.open.receive(py, message::control::SIZE, left)? else {
-                let why = format!("`{action}` was not done in that time; it may be done later");
-                return Err(PyTimeoutError::new_err(why));
+            let Some(bytes) = self.open.receive(py, message::control::SIZE, left())? else {
+                return Err(late("the cycle did not answer; it may carry the request out later"));
             };
             let reply = Reply::decode(&bytes).map_err(of_message)?;
             // What was given up waiting for may still be answered.
             if reply.id == id {
                 reply.outcome.map_err(|refusal| {
-                    let why = self.refused(py, what, refusal);
+                    let why = self.refused(py, what, refusal, left());
                     RequestRefusedError::new_err(format!("`{action}` was refused: {why}"))
                 })?;
-                notes.extend(self.remaining(py, what)?);
+                let waits = self.remaining(py, what, left())?;
+                notes.extend(waits.ok_or_else(|| {
+                    late("the cycle carried it out, but not all axes were ready; look at their state")
+                })?);
                 return Ok(notes);
             }
         }

@@ -1,6 +1,6 @@
 """Robots for a machine that does much else: a slow cycle, whose axes and drives stand it when that stands still for a while.
 
-Of `python/tests`, and of `peers`.
+Of `python/tests`, and of `lab/peers`.
 """
 
 from __future__ import annotations

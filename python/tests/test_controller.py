@@ -48,6 +48,8 @@ def test_enable_and_reset_fail_after_the_end_of_the_controller_process(start: St
         for ask, done in ((requests.enable, "enabled"), (requests.reset_faults, "reset")):
             with pytest.raises(onbeat.RequestRefusedError, match=f"^{done}, but not ready: .*controller process"):
                 ask(timeout=TIMEOUT)
+            with pytest.raises(TimeoutError, match="within 0.6 s the cycle carried it out, but not all axes were ready"):
+                ask(timeout=0.6)
 
 
 def test_a_controller_process_moves_the_axes_until_it_gives_the_role_back(start: Start, robot: str) -> None:

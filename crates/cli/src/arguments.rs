@@ -177,12 +177,12 @@ impl RunningCycle {
 
 /// A duration on the command line, as in robot files.
 pub(crate) fn time(text: &str) -> Result<Duration, String> {
-    robot::duration::parse(text).map_err(|error| error.to_string())
+    types::duration::parse(text).map_err(|error| error.to_string())
 }
 
 /// A time that something lasts.
 pub(crate) fn lasting(text: &str) -> Result<Duration, String> {
-    robot::duration::parse_lasting(text)
+    types::duration::parse_lasting(text)
 }
 
 /// Refuses a time of `option` that is shorter than a cycle, in which nothing new can be seen.
@@ -190,7 +190,7 @@ pub(crate) fn a_period_at_least(option: &str, found: Duration, period: Duration)
     if found >= period {
         return Ok(());
     }
-    let [found, period] = [found, period].map(robot::duration::format);
+    let [found, period] = [found, period].map(types::duration::format);
     Err(Failure::new(format!("{option} {found}, expected at least {period}, the period of the cycle")))
 }
 

@@ -86,7 +86,7 @@ fn drop_far_words(error: &mut Error) {
 /// clap to compare.
 fn is_near(word: &str, other: &str) -> bool {
     let [word, other] = [word, other].map(|it| it.trim_start_matches('-'));
-    word.chars().count() > 3 || other.starts_with(word) || robot::nearest(word, [other]).is_some()
+    word.chars().count() > 3 || other.starts_with(word) || types::near::nearest(word, [other]).is_some()
 }
 
 /// Names an option by what it is called here, in place of one that is spelled as it was before, or

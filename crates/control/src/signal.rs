@@ -5,7 +5,6 @@ mod described;
 mod error;
 mod force;
 mod handle;
-mod near;
 mod owned;
 
 use std::sync::Arc;
@@ -15,6 +14,7 @@ use ethercat::main_device::MainDevice;
 use ethercat::pdo::PdoField;
 use ethercat::time::Instant;
 use motion::supervision::BLIND_CYCLES;
+use types::near::Near;
 use types::signal::{Flow, OnStale, OutputBehaviour, Signal, Writer};
 use types::{Freshness, Value, ValueKind};
 
@@ -23,7 +23,6 @@ use force::Forced;
 pub use error::{OwnedError, Ownership, PlaceError, SignalError, SignalsError};
 pub use force::{ForceEvent, ReleaseReason};
 pub use handle::{Handle, Input, Output, SignalValue};
-pub use near::Near;
 pub(crate) use owned::OwnedOutputs;
 
 /// All signals of a robot, with their values.

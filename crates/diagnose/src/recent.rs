@@ -201,8 +201,20 @@ mod tests {
     }
 
     #[test]
+    fn a_cycle_hangs_after_ten_periods_and_a_second_at_least() {
+        let notes = |period_ns, since_ns| {
+            let recent = Recent::new("records", 50 * US, period_ns);
+            recent.count(std::iter::once((0, 5 * SECOND, 0)));
+            recent.report(5 * SECOND + since_ns, SECOND).notes.len()
+        };
+        assert_eq!([SECOND, SECOND + 1].map(|since| notes(1_000 * US, since)), [0, 1]);
+        assert_eq!([5 * SECOND, 5 * SECOND + 1].map(|since| notes(SECOND / 2, since)), [0, 1]);
+    }
+
+    #[test]
     fn a_report_before_the_first_cycle_is_empty() {
         let report = Recent::new("records", 50 * US, SECOND).report(15 * SECOND, SECOND);
         assert_eq!((report.last, report.run), (LateSpan::default(), LateSpan::default()));
+        assert!(report.notes.is_empty(), "{:?}", report.notes);
     }
 }

@@ -134,8 +134,9 @@ pub enum Error {
         /// The panic's own words.
         message: String,
     },
-    /// Bus that failed before its first cycle in Op.
-    #[error("the bus did not reach Op{}", reason(&.0.failure))]
+    /// Bus that failed before its first cycle in Op. Files that are not complete follow, a line
+    /// each.
+    #[error("the bus did not reach Op{}{}", reason(&.0.failure), incomplete(&.0.files))]
     NotInOp(Box<FailedStart>),
 }
 
@@ -151,6 +152,8 @@ pub struct FailedStart {
     pub sentences: Vec<String>,
     /// Axes, SubDevices and bus in the last cycle.
     pub status: Status,
+    /// Recording and capture, if requested: a sentence on each, or the reason why it is incomplete.
+    pub files: Vec<Result<String, Error>>,
 }
 
 types::debug_is_sentence!(Error);
@@ -158,6 +161,11 @@ types::debug_is_sentence!(Error);
 /// Failure of the bus, behind a sentence.
 fn reason(failure: &Option<BusError>) -> String {
     failure.as_ref().map_or_else(String::new, |error| format!(": {error}"))
+}
+
+/// Lines of files that are not complete, each behind the line before.
+pub(crate) fn incomplete(files: &[Result<String, Error>]) -> String {
+    files.iter().filter_map(|file| file.as_ref().err()).map(|error| format!("\n{error}")).collect()
 }
 
 impl From<SignalsError> for Error {

@@ -281,8 +281,9 @@ impl Ran {
             files: captured.into_iter().chain(recorded).collect(),
         };
         if summary.failure.is_some() && summary.cycles() == 0 {
-            let Summary { failure, findings, sentences, status, .. } = summary;
-            return Err(Error::NotInOp(Box::new(FailedStart { failure, findings, sentences, status })));
+            let Summary { failure, findings, sentences, status, files, .. } = summary;
+            let failed = FailedStart { failure, findings, sentences, status, files };
+            return Err(Error::NotInOp(Box::new(failed)));
         }
         Ok(summary)
     }

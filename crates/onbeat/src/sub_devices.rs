@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use ethercat::main_device::SubDevice;
 use ethercat::pdo::Pdo;
-use robot::duration;
 use serde::{Deserialize, Serialize};
+use types::duration;
 
 /// A SubDevice described for people and other processes.
 #[derive(Debug, Serialize, Deserialize)]

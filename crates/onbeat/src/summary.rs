@@ -17,6 +17,7 @@ use rt::profile::Grants;
 use types::Signal;
 
 use crate::Error;
+use crate::error::incomplete;
 
 /// Results of a run that has ended.
 #[derive(Debug)]
@@ -122,9 +123,6 @@ impl fmt::Display for Summary {
             self.findings.len()
         )?;
         self.sentences.iter().try_for_each(|sentence| write!(f, "\n{sentence}"))?;
-        self.files
-            .iter()
-            .filter_map(|file| file.as_ref().err())
-            .try_for_each(|error| write!(f, "\n{error}"))
+        f.write_str(&incomplete(&self.files))
     }
 }

@@ -165,6 +165,21 @@ fn a_bus_that_does_not_come_to_op_says_why() {
     assert!(format!("{error:?}").starts_with(sentence), "{error}");
 }
 
+// feature(library): a bus that does not reach Op: the error names files that are incomplete, too
+#[cfg(feature = "recording")]
+#[test]
+fn a_bus_without_op_reports_its_recording_too() {
+    let script = std::env::temp_dir().join(format!("onbeat-runs-{}-no-op", std::process::id()));
+    std::fs::write(&script, "0s state refuse drive-3 Op 0x8001\n").unwrap();
+    let wire = onbeat::compose::link::Wire { script: Some(script.clone()), ..Default::default() };
+    let error = six_axis().wire(wire).cycles(10).record("/dev/full").run(Still).unwrap_err();
+    drop(std::fs::remove_file(script));
+    let lines: Vec<String> = error.to_string().lines().map(str::to_owned).collect();
+    let [bus, file] = &lines[..] else { panic!("{lines:?}") };
+    assert!(bus.starts_with("the bus did not reach Op: "), "{bus}");
+    assert!(file.starts_with("/dev/full: No space left on device"), "{file}");
+}
+
 // feature(library): results and notices as values
 #[cfg(all(feature = "diagnosis", feature = "recording"))]
 #[test]

@@ -27,7 +27,8 @@
 //! `onbeat_rows` has the kind and the columns of the rows. Chunks are not compressed. The first has
 //! schemas and channels and is in the file at once. Chunks of rows are finished after a sixteenth
 //! of a second, after twice that, and so on, then each second, and behind a whole row: a file that
-//! was cut off holds the rows before, and reads as [`Recording::complete`]` == false`.
+//! was cut off, or ends in zeros after a power loss, holds the rows before, and reads as
+//! [`Recording::complete`]` == false`. Other damage is an error with its place.
 
 mod error;
 mod facts;

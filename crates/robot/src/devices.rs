@@ -3,9 +3,9 @@
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
+use types::near::nearest;
 
 use crate::check::Checked;
-use crate::error::nearest;
 use crate::error::unknown_word;
 use crate::model::{BUS_KEYS, DEVICE_KEYS, SubDevice};
 use crate::value;

@@ -2,10 +2,11 @@
 
 use motion::supervision::OUTAGE_CYCLES;
 use motion::{RadiansPerSecond, RestartRule, Seconds};
+use types::duration;
 
 use types::AfterOutage;
 
-use crate::{Axis, Base, Encoder, RobotConfig, duration};
+use crate::{Axis, Base, Encoder, RobotConfig};
 
 impl RobotConfig {
     /// A sentence for each unusual value: its place, the value, its consequence, and the probable

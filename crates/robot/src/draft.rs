@@ -44,13 +44,14 @@ use std::time::Duration;
 
 use thiserror::Error;
 use types::CyclicMode;
+use types::duration;
 
 pub use found::{Found, ObjectPlace, may_be_written};
 
 use self::device::{Device, KEY};
 use self::names::{Names, member};
 use self::text::{one_line, quoted, row};
-use crate::{FileError, RobotConfig, duration};
+use crate::{FileError, RobotConfig};
 
 /// Settings of a draft, in addition to the SubDevices found.
 #[derive(Clone, Copy, Debug)]

@@ -14,8 +14,8 @@ use motion::{
 use serde::de::{Deserialize, Deserializer, Error, Unexpected, Visitor};
 use toml::Spanned;
 use toml::de::DeValue;
+use types::duration;
 
-use crate::duration;
 use crate::error::{KEY, refused};
 
 /// Largest limit of an axis, in its unit. Limits that follow from others are at most 16 times

@@ -33,7 +33,6 @@
 //! | `doubt` | values that are allowed, and hardly meant |
 //! | `task_set` | task sets, for analysis (feature `task-set`) |
 //! | [`draft`] | a robot file from what is on a bus |
-//! | [`duration`] | durations as text |
 #![forbid(unsafe_code)]
 
 mod barrier;
@@ -41,7 +40,6 @@ mod check;
 mod devices;
 mod doubt;
 pub mod draft;
-pub mod duration;
 mod error;
 mod field;
 mod mend;
@@ -55,7 +53,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 pub use barrier::{BarrierSource, DriveBarrier};
-pub use error::{FileError, nearest};
+pub use error::FileError;
 pub use field::is_unseen;
 pub use model::*;
 

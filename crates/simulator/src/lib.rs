@@ -48,6 +48,7 @@
 //! |---|---|
 //! | [`application`] | the application behind an ESC: the trait and its implementations |
 //! | [`coe`] | CANopen over EtherCAT: object dictionary, SDO, SDO information, emergencies |
+//! | `fault` | faults of a simulated bus as text (feature `faults`) |
 //! | [`sub_device`] | one SubDevice: ESC, EtherCAT state machine, mailbox, application |
 //! | [`segment`] | SubDevices joined by cables, which answer frames |
 #![forbid(unsafe_code)]
@@ -55,6 +56,8 @@
 pub mod application;
 pub mod coe;
 mod esc;
+#[cfg(feature = "faults")]
+pub mod fault;
 pub mod segment;
 pub mod sub_device;
 

@@ -183,6 +183,50 @@ fn switched_off_sub_device_returns_with_its_power() {
     assert!(rig.events.iter().any(was_off), "{:?}", rig.events);
 }
 
+// feature(main-device): a loss of all SubDevices is reported while it lasts
+#[test]
+fn loss_of_the_whole_bus_is_reported_during_the_outage() {
+    let unreachable = |rig: &Rig| {
+        let all = rig.events.iter();
+        all.filter_map(|it| match it {
+            Event::Unreachable { position } => Some(*position),
+            _ => None,
+        })
+        .collect::<Vec<_>>()
+    };
+    for loses_power in [true, false] {
+        let mut rig = drives_in_op(3);
+        if loses_power {
+            (0..3).for_each(|it| assert!(rig.segment.power_off(it)));
+        } else {
+            assert!(rig.segment.disconnect(0, 0));
+        }
+        let soon = (Duration::from_millis(900).as_nanos() / PERIOD.as_nanos()) as usize;
+        for cycle in 0..soon {
+            rig.cycle();
+            assert!(cycle > soon / 4 || unreachable(&rig).is_empty(), "a short loss proves nothing");
+        }
+        assert_eq!(unreachable(&rig), [0], "the first SubDevice, once");
+        if loses_power {
+            (0..3).for_each(|it| assert!(rig.segment.power_on(it)));
+        } else {
+            assert!(rig.segment.connect(0, 0));
+        }
+        cycles_until_all_are_back(&mut rig, &[0, 1, 2], 0);
+        let all: &[u16] = if loses_power { &[0, 1, 2] } else { &[0] };
+        assert_eq!(unreachable(&rig), all, "no SubDevice twice");
+        // A later loss is reported again.
+        rig.events.clear();
+        assert!(rig.segment.power_off(0));
+        for _ in 0..50 {
+            rig.cycle();
+        }
+        assert!(rig.segment.power_on(0));
+        cycles_until_all_are_back(&mut rig, &[0], usize::MAX);
+        assert_eq!(unreachable(&rig), [0], "{:?}", rig.events);
+    }
+}
+
 #[test]
 fn a_cable_that_is_plugged_again_brings_all_behind_it_back() {
     for cycles in [2, 30, 700] {

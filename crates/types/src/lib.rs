@@ -7,9 +7,11 @@
 //! | [`cause`] | causes of lateness and of disturbances |
 //! | [`command`] | [`Twist`], [`AxisTarget`], [`ExternalCommand`], and their [`Freshness`] |
 //! | [`conditions`] | [`Conditions`] that every measurement has, by their names |
+//! | [`duration`] | durations as text |
 //! | [`kind`] | kinds of controllers, bases, sensors, ports and peripherals |
 //! | [`cycle`] | choices of a cycle |
 //! | [`late`] | late cycles with their causes |
+//! | `near` | suggestions for a mistyped name (feature `near`) |
 //! | [`object`] | values of CoE objects as text |
 //! | [`profile`] | [`RealTimeProfile`]: requests to the operating system, and their letters |
 //! | [`schedule`] | [`Policy`], [`Protocol`]: rules by which tasks share a processor |
@@ -30,9 +32,12 @@ mod codes;
 pub mod command;
 pub mod conditions;
 pub mod cycle;
+pub mod duration;
 pub mod kind;
 pub mod late;
 mod named;
+#[cfg(feature = "near")]
+pub mod near;
 pub mod number;
 pub mod object;
 pub mod profile;

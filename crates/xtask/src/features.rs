@@ -132,7 +132,7 @@ fn sources(folder: &Path) -> Result<Vec<PathBuf>, String> {
     let entries = fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     for entry in entries {
         let path = entry.map_err(|error| format!("{}: {error}", folder.display()))?.path();
-        if path.is_dir() {
+        if path.is_dir() && !path.ends_with("target") {
             files.extend(sources(&path)?);
         } else if path.extension().is_some_and(|extension| extension == "rs") {
             files.push(path);

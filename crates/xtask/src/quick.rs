@@ -51,6 +51,8 @@ pub(crate) fn run(root: &Path, wanted: &[&str], report: &mut Report) {
         let mut tests = command::cargo(root, &["test", "--quiet", "-p", &package(name)]);
         match name.as_str() {
             "machine" => tests.args(["--features", "check"]),
+            "simulator" => tests.args(["--features", "faults", "--lib"]),
+            "types" => tests.args(["--features", "near", "--tests"]),
             "rt" => tests.args(["--features", "threads", "--lib"]),
             name if PURE.contains(&name) => tests.arg("--tests"),
             name if folder(root, name).is_some_and(|it| it.join("src/lib.rs").exists()) => {

@@ -139,7 +139,7 @@ pub(crate) fn clang() -> Option<String> {
 /// # Errors
 /// The environment cannot be made.
 pub(crate) fn python(root: &Path) -> Result<PathBuf, String> {
-    python_with(root, ".venv", "peers/requirements.txt")
+    python_with(root, ".venv", "lab/peers/requirements.txt")
 }
 
 /// Python of a virtual environment with SimSo, which is distributed as source only.
@@ -147,7 +147,7 @@ pub(crate) fn python(root: &Path) -> Result<PathBuf, String> {
 /// # Errors
 /// The environment cannot be made.
 pub(crate) fn python_with_simso(root: &Path) -> Result<PathBuf, String> {
-    python_with(root, ".venv-simso", "peers/simso.txt")
+    python_with(root, ".venv-simso", "lab/peers/simso.txt")
 }
 
 /// Python of a virtual environment with the tools that build, test and check the Python package.
@@ -171,7 +171,7 @@ pub(crate) fn python_wheel_tools(root: &Path) -> Result<PathBuf, String> {
 /// # Errors
 /// The environment cannot be made.
 pub(crate) fn python_with_cyclone(root: &Path) -> Result<PathBuf, String> {
-    python_with(root, ".venv-cyclone", "peers/cyclone.txt")
+    python_with(root, ".venv-cyclone", "lab/peers/cyclone.txt")
 }
 
 /// Python of a virtual environment with ROS 2: rclpy, on Fast DDS.
@@ -179,7 +179,7 @@ pub(crate) fn python_with_cyclone(root: &Path) -> Result<PathBuf, String> {
 /// # Errors
 /// The environment cannot be made.
 pub(crate) fn python_with_ros(root: &Path) -> Result<PathBuf, String> {
-    python_with(root, ".venv-ros", "peers/ros.txt")
+    python_with(root, ".venv-ros", "lab/peers/ros.txt")
 }
 
 fn python_with(root: &Path, name: &str, requirements: &str) -> Result<PathBuf, String> {

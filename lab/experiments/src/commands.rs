@@ -230,7 +230,7 @@ impl Cpu {
 
 /// A duration on the command line, as in robot files.
 fn time(text: &str) -> Result<Duration, String> {
-    robot::duration::parse(text).map_err(|error| error.to_string())
+    types::duration::parse(text).map_err(|error| error.to_string())
 }
 
 /// Time from one turn of a measurement to the next, or that a turn takes: between them a stop is
@@ -238,7 +238,7 @@ fn time(text: &str) -> Result<Duration, String> {
 fn turn(text: &str) -> Result<Duration, String> {
     match time(text)? {
         turn if turn <= LONGEST_TURN => Ok(turn),
-        _ => Err(format!("found \"{text}\", expected {} at most", robot::duration::format(LONGEST_TURN))),
+        _ => Err(format!("found \"{text}\", expected {} at most", types::duration::format(LONGEST_TURN))),
     }
 }
 
@@ -246,7 +246,7 @@ const LONGEST_TURN: Duration = Duration::from_secs(1);
 
 /// A time that something lasts.
 fn lasting(text: &str) -> Result<Duration, String> {
-    robot::duration::parse_lasting(text)
+    types::duration::parse_lasting(text)
 }
 
 /// The UTC date and time of a folder's name, as `20261121-074027`.

@@ -131,7 +131,7 @@ impl Navigation {
         }
         Err(Error::other(format_args!(
             "--duration {}: the robot cannot arrive in that, expected more than {least:.1} s for {way:.1} m at {velocity} m/s",
-            robot::duration::format(self.duration)
+            types::duration::format(self.duration)
         )))
     }
 

@@ -1,7 +1,7 @@
 //! Descriptions of types (REP 2016), for clients without their packages.
 //!
-//! ROS 2's own generator makes them: `peers/ros_hashes.py` writes the list. The hash of a type is
-//! the SHA-256 of its description as JSON, so that the description reported here and the hash in
+//! ROS 2's own generator makes them: `lab/peers/ros_hashes.py` writes the list. The hash of a type
+//! is the SHA-256 of its description as JSON, so that the description reported here and the hash in
 //! discovery cannot differ.
 
 use std::collections::BTreeMap;

@@ -1,8 +1,8 @@
 //! Hashes of types (RIHS01, REP 2016), which ROS 2 carries in the USER_DATA of readers and writers.
 //! Its tools report two ends with different hashes, and warn of an end without one.
 //!
-//! ROS 2's own generator makes the hashes: `peers/ros_hashes.py` writes the list, and a conformance
-//! check compares it.
+//! ROS 2's own generator makes the hashes: `lab/peers/ros_hashes.py` writes the list, and a
+//! conformance check compares it.
 
 /// Lines of a type's name in ROS 2 and its hash.
 pub(super) const HASHES: &str = include_str!("../messages/hashes.txt");
@@ -12,7 +12,7 @@ pub(super) fn user_data(dds_type: &str) -> Vec<u8> {
     let hash = of(dds_type);
     debug_assert!(
         hash.is_some(),
-        "{dds_type}: expected a line in messages/hashes.txt (peers/ros_hashes.py)"
+        "{dds_type}: expected a line in messages/hashes.txt (lab/peers/ros_hashes.py)"
     );
     hash.map_or_else(Vec::new, |hash| format!("typehash={hash};").into_bytes())
 }

@@ -1,5 +1,5 @@
-//! Messages of `peers/cyclone_golden.py`: this crate must encode them to the same bytes as Cyclone
-//! DDS.
+//! Messages of `lab/peers/cyclone_golden.py`: this crate must encode them to the same bytes as
+//! Cyclone DDS.
 
 use std::fmt::Debug;
 

@@ -79,7 +79,7 @@ fn summary(config: &RobotConfig, simulated: usize) -> String {
          the machine: {asked}; check it with `onbeat doctor`\nrights: {}\n",
         count(bus.sub_devices.len(), "SubDevice"),
         count(axes.len(), "axis").replace("axiss", "axes"),
-        robot::duration::format(cycle.period),
+        types::duration::format(cycle.period),
         if controllers.is_empty() { "none".to_owned() } else { controllers.join(", ") },
         rights(config).join(", "),
     )

@@ -10,7 +10,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::{Args, Subcommand};
-use control::signal::Near;
 use ipc::channel::Channel;
 use ipc::client::{Client, PortError};
 use ipc::description::Description;
@@ -18,6 +17,7 @@ use ipc::message::control::{Action, Refusal, Reply, Request, SIZE};
 use ipc::state::State;
 use ipc::words;
 use types::ControllerKind;
+use types::near::Near;
 use types::state::DriveState;
 
 use crate::arguments::lasting;

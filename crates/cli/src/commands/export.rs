@@ -53,7 +53,7 @@ impl Export {
         let file = create(&part)?;
         let written = match as_mcap {
             true => mcap(&mut reader, file),
-            false => marks(&self.recording).and_then(|marks| csv(&mut reader, file, &marks)),
+            false => marks(&self.recording).and_then(|marks| csv(&mut reader, file, marks)),
         };
         let written = written.and_then(|rows| Ok(std::fs::rename(&part, &self.to).map(|()| rows)?));
         let rows = written.map_err(|error| {
@@ -123,11 +123,14 @@ fn exact(reader: &Reader, value: f64, column: usize) -> Option<i128> {
     reader.exact(column).filter(|_| beyond)
 }
 
-/// Events and late cycles of a recording, by cycle: a mark may follow the row of its cycle.
-fn marks(path: &Path) -> Result<BTreeMap<i64, [String; 2]>, Stopped> {
+/// Sentences on events and on late cycles, by cycle.
+type Marks = BTreeMap<i64, [String; 2]>;
+
+/// Events and late cycles of a recording: a mark may follow the row of its cycle.
+fn marks(path: &Path) -> Result<Marks, Stopped> {
     let mut reader = RecordingReader::open(BufReader::new(File::open(path)?))?;
     while reader.next_row()?.is_some() {}
-    let mut marks: BTreeMap<i64, [String; 2]> = BTreeMap::new();
+    let mut marks = Marks::new();
     for mark in reader.take_marks() {
         let texts = marks.entry(i64::try_from(mark.cycle()).unwrap_or(i64::MAX)).or_default();
         let text = &mut texts[usize::from(matches!(mark, Mark::Late { .. }))];
@@ -136,17 +139,25 @@ fn marks(path: &Path) -> Result<BTreeMap<i64, [String; 2]>, Stopped> {
     Ok(marks)
 }
 
-/// Rows written, each with the events of its cycle and its causes if it was late.
-fn csv(reader: &mut Reader, file: File, marks: &BTreeMap<i64, [String; 2]>) -> Result<u64, Stopped> {
+/// Rows written, each with the events of its cycle and its causes if it was late. Marks of a cycle
+/// without a row are in the next row, marks behind the last row in that one.
+fn csv(reader: &mut Reader, file: File, mut marks: Marks) -> Result<u64, Stopped> {
     let mut file = BufWriter::new(file);
     let columns = &reader.header().columns;
     let cycle = columns.iter().position(|name| name == "cycle");
     let names: Vec<String> =
         columns.iter().map(String::as_str).chain(["events", "late"]).map(quoted).collect();
     writeln!(file, "{}", names.join(","))?;
-    let (mut rows, none) = (0, Default::default());
+    let without_row = (",".repeat(columns.len() - 1), Default::default());
+    let (mut rows, mut last) = (0, None);
     while let Some(values) = reader.next_row()? {
-        let texts = cycle.and_then(|place| marks.get(&values[place])).unwrap_or(&none);
+        let number = cycle.map(|place| values[place]);
+        let mut texts = <[String; 2]>::default();
+        while let Some(of_earlier) = marks.first_entry().filter(|it| Some(*it.key()) < number) {
+            let (of, more) = of_earlier.remove_entry();
+            add(&mut texts, more, Some(of));
+        }
+        add(&mut texts, number.and_then(|number| marks.remove(&number)).unwrap_or_default(), None);
         let mut line = values.iter().map(i64::to_string).collect::<Vec<_>>().join(",");
         let first = values.len();
         for (&value, column) in reader.process_data().iter().zip(first..) {
@@ -157,12 +168,36 @@ fn csv(reader: &mut Reader, file: File, marks: &BTreeMap<i64, [String; 2]>) -> R
                 None => line.push_str(&value.to_string()),
             }
         }
-        let [events, late] = texts.each_ref().map(|text| quoted(text));
-        writeln!(file, "{line},{events},{late}")?;
+        if let Some(before) = last.replace((line, texts)) {
+            write_row(&mut file, &before)?;
+        }
         rows += 1;
+    }
+    if last.is_some() || !marks.is_empty() {
+        let mut last = last.unwrap_or(without_row);
+        marks.into_iter().for_each(|(of, more)| add(&mut last.1, more, Some(of)));
+        write_row(&mut file, &last)?;
     }
     file.flush()?;
     Ok(rows)
+}
+
+/// Adds sentences on a cycle, with its number if it is another one than that of the row.
+fn add(texts: &mut [String; 2], more: [String; 2], of: Option<i64>) {
+    for (text, more) in texts.iter_mut().zip(more).filter(|(_, more)| !more.is_empty()) {
+        if !text.is_empty() {
+            text.push_str("; ");
+        }
+        if let Some(cycle) = of {
+            text.push_str(&format!("cycle {cycle}: "));
+        }
+        text.push_str(&more);
+    }
+}
+
+fn write_row(file: &mut impl Write, (line, texts): &(String, [String; 2])) -> io::Result<()> {
+    let [events, late] = texts.each_ref().map(|text| quoted(text));
+    writeln!(file, "{line},{events},{late}")
 }
 
 /// A field as RFC 4180 has it.

@@ -7,11 +7,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::{Args, Subcommand};
-use control::signal::Near;
 use ipc::client::Client;
 use ipc::description::{Description, SignalDescription};
 use ipc::state::{Signal, SignalCounters, State};
 use serde_json::Value;
+use types::near::Near;
 
 use self::bytes::Form;
 use crate::arguments::{RunningCycle, a_period_at_least, time};

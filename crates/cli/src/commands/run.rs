@@ -22,7 +22,6 @@ use std::time::Duration;
 
 use clap::Args;
 use clap::builder::TypedValueParser;
-use control::verdict::COULD_NOT_RUN;
 use ethercat::main_device::{BusError, SubDeviceError};
 use ethercat_linux::bring_up::BringUpError;
 use onbeat::compose::link::{self, SimulatedTime};
@@ -36,7 +35,7 @@ use crate::left_behind;
 use crate::stop::Stop;
 use crate::words::live_line::LiveLine;
 use crate::words::moment::TimeOfDay;
-use conclusion::Finished;
+use conclusion::{Finished, without_op};
 use log::Log;
 use reporter::RunReporter;
 use trouble::Standing;
@@ -219,8 +218,7 @@ impl Run {
         let summary = match ran {
             Ok(summary) => summary,
             Err(Error::NotInOp(failed)) => {
-                let verdict = standing(&failed.status).verdict(&failed.findings);
-                return Err(verdict.err().unwrap_or_else(|| Failure::silent(COULD_NOT_RUN)));
+                return Err(without_op(&standing(&failed.status), &failed, live));
             }
             Err(error) => return Err(self.or_draft(error)),
         };
@@ -344,7 +342,7 @@ impl Run {
 fn of_the_command_line(error: FileError, period: Option<Duration>) -> FileError {
     let FileError { mut found, mut remedy, .. } = error;
     if let Some(period) = period {
-        let typed = format!("--period {}", robot::duration::format(period));
+        let typed = format!("--period {}", types::duration::format(period));
         if found.starts_with("period ") {
             found = typed;
         } else {

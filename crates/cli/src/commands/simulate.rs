@@ -13,7 +13,7 @@ use ethercat_linux::serve::Server;
 use onbeat::Error;
 use onbeat::compose::segment;
 use onbeat::compose::sii_files::SiiFiles;
-use onbeat::fault::{FaultySegment, Script, Targets};
+use onbeat::fault::{self, FaultySegment, script};
 use robot::{Overrides, RobotConfig};
 use rt::profile::{Granted, RealTimeProfile};
 
@@ -84,8 +84,8 @@ impl Simulate {
         robot.bus.ring |= self.second_iface.is_some();
         let files = self.sii.as_deref().map(SiiFiles::open).transpose().map_err(Error::from)?;
         let mut segment = segment::segment_keeping(&robot, files.as_ref())?;
-        let targets = Targets::of(&robot, &mut segment);
-        let script = self.faults.as_deref().map(|path| Script::read(path, &targets)).transpose()?;
+        let targets = fault::targets(&robot, &mut segment);
+        let script = self.faults.as_deref().map(|path| script::read(path, &targets)).transpose()?;
         let mut server = match &self.second_iface {
             None => Server::open(&self.iface)?,
             Some(second) if *second == self.iface => {

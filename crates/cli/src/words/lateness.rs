@@ -47,7 +47,7 @@ fn length(span_: &LateSpan) -> String {
 
 fn of_last(last: &LateSpan, asked: Duration) -> String {
     if u128::from(last.span_ns) == asked.as_nanos() {
-        return format!("last {}", robot::duration::format(asked));
+        return format!("last {}", types::duration::format(asked));
     }
     format!("last {}", length(last))
 }

@@ -128,6 +128,24 @@ fn skipped(all: &[CycleRecord]) -> u64 {
     all[1..].iter().map(|it| u64::from(it.skipped)).sum()
 }
 
+// feature(measure): an old part that cannot be removed is reported, and costs no cycle
+#[test]
+fn an_old_part_that_stays_is_reported() {
+    let folder = folder("parts-stay");
+    // Not a file, and so not removed: also by root.
+    fs::create_dir_all(folder.join("arm-20261121T074010.123Z-part.mcap")).unwrap();
+    let path = folder.join("arm.mcap");
+    let path = path.to_str().unwrap();
+    let parts = ["--record-size", "1MB", "--keep", "1", "--profile", "none"];
+    let ran = run(&[&["run", SIX_AXIS, "--cycles", "300", "--record", path], &parts[..]].concat());
+    assert!(matches!(ran.code, Some(1 | 3)), "{}", ran.stderr);
+    assert!(ran.stderr.contains("older parts stay: "), "{}", ran.stderr);
+    assert!(ran.stderr.contains(": 1 older file was not removed"), "{}", ran.stderr);
+    let files = kept(&folder);
+    let part = files.iter().find(|path| path.is_file()).expect("a part");
+    assert_eq!((files.len(), read(part).len()), (2, 300));
+}
+
 #[test]
 fn of_thresholds_the_newest_files_are_kept_as_mcap_too() {
     let folder = folder("flight-threshold");

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use record::{Recording, cycles};
+use record::recording::{Facts, Header};
+use record::{Mark, Recording, RecordingWriter, cycles};
 
 use crate::common::{file, run};
 
@@ -94,6 +95,21 @@ fn a_disk_that_is_full_ends_the_recording_and_not_the_run() {
     assert_eq!(ran.code, Some(1), "{}", ran.stderr);
     assert!(ran.stdout.contains("T_jitter"), "the run's table: {}", ran.stdout);
     assert!(ran.stderr.contains("/dev/full: No space left on device"), "{}", ran.stderr);
+}
+
+// feature(measure): a run whose bus does not reach Op reports its recording, too
+#[test]
+fn a_run_without_op_reports_its_recording() {
+    let script = file("record-without-op.txt", "0s state refuse drive-3 Op 0x8001\n");
+    let record =
+        |to: &str| run(&["run", "--cycles", "10", "--faults", script.to_str().unwrap(), "--record", to]);
+    let whole = path("without-op.mcap");
+    let (whole, failed) = (record(whole.to_str().unwrap()), record("/dev/full"));
+    for ran in [&whole, &failed] {
+        assert!(ran.code == Some(1) && ran.stderr.contains("drive-3"), "{:?} {}", ran.code, ran.stderr);
+    }
+    assert!(whole.stderr.contains("0 cycles recorded in "), "{}", whole.stderr);
+    assert!(failed.stderr.contains("onbeat: /dev/full: No space left on device"), "{}", failed.stderr);
 }
 
 // feature(measure): a file that fails does not hold up a run with `--time fast`
@@ -262,4 +278,29 @@ fn a_killed_run_leaves_its_recording() {
     assert!(!recording.complete && recording.len() >= 1500, "{}", recording.len());
     let text = run(&["report", path.to_str().unwrap()]).stdout;
     assert!(text.contains("was cut off") && text.contains("T_exec (us)"), "{text}");
+}
+
+// feature(measure): `export` to CSV keeps the events of cycles that have no row
+#[test]
+fn csv_keeps_marks_of_cycles_without_a_row() {
+    let (from, to) = (path("marks.mcap"), path("marks.csv"));
+    let facts = [("period_ns".to_owned(), 1_000_000.into())].into_iter().collect();
+    let columns = ["release_ns", "cycle"].map(str::to_owned).to_vec();
+    let header = Header { what: "cycle".to_owned(), columns, facts };
+    let mut writer = RecordingWriter::begin(File::create(&from).unwrap(), &header).unwrap();
+    let mark = |cycle, sentence: &str| Mark::Event {
+        cycle,
+        at_ns: 0,
+        severity: "ok".to_owned(),
+        sentence: sentence.to_owned(),
+    };
+    let marks = [(0, "up"), (4, "lost"), (4, "a, b"), (5, "back"), (9, "down")];
+    marks.iter().for_each(|&(cycle, sentence)| writer.mark(&mark(cycle, sentence)).unwrap());
+    [3, 5, 6].iter().for_each(|&cycle| writer.row(&[100 * cycle, cycle]).unwrap());
+    writer.finish(&Facts::new()).unwrap();
+    let ran = run(&["export", from.to_str().unwrap(), to.to_str().unwrap()]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(ran.stdout.starts_with("3 rows in "), "{}", ran.stdout);
+    let expected = "release_ns,cycle,events,late\n300,3,cycle 0: up,\n500,5,\"cycle 4: lost; a, b; back\",\n600,6,cycle 9: down,\n";
+    assert_eq!(std::fs::read_to_string(&to).unwrap(), expected);
 }

@@ -2,8 +2,7 @@
 
 use thiserror::Error;
 use types::ValueType;
-
-use super::near::Near;
+use types::near::Near;
 
 /// Reason for which a controller cannot have a signal.
 #[non_exhaustive]

@@ -455,7 +455,8 @@ impl MainDevice {
     /// Ends a cycle that lacks something, follows such a one, or is none.
     #[cold]
     fn end_other(&mut self, now: Instant) -> CycleReport {
-        let (frames_sent, frames_lost) = (self.cycle.sending.frames_sent, self.lose_process_data(now));
+        let frames_sent = self.cycle.sending.frames_sent;
+        let frames_lost = self.lose_process_data(now, frames_sent);
         self.cycle.participants.joining = self.recovery.is_joining(&self.sub_devices);
         if !self.cycle.running {
             return CycleReport { frames_sent, frames_lost, ..CycleReport::default() };
@@ -470,12 +471,6 @@ impl MainDevice {
             all_fresh,
             spread: self.cycle.spread,
         }
-    }
-
-    /// Gives up the frames that are still out; returns how many.
-    fn lose_process_data(&mut self, now: Instant) -> u16 {
-        let expire = || self.exchange.expire(Purpose::ProcessData, now, Duration::ZERO);
-        core::iter::from_fn(expire).count() as u16
     }
 
     /// Slot of the next frame of this cycle.

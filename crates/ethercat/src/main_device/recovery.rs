@@ -15,6 +15,7 @@
 
 mod places;
 mod search;
+mod silence;
 mod survey;
 mod visit;
 
@@ -35,6 +36,7 @@ use super::presence;
 use super::report::Event;
 use super::sub_device::SubDevice;
 
+use silence::Silence;
 use survey::Survey;
 use visit::Visit;
 
@@ -142,6 +144,7 @@ pub(super) struct Recovery {
     found: Vec<u8>,
     /// A SubDevice went or came: another reference clock may be due.
     changed: bool,
+    silence: Silence,
 }
 
 impl Recovery {
@@ -338,7 +341,9 @@ impl MainDevice {
         if self.recovery.is_lost(position) {
             return;
         }
-        self.tell(Event::Unreachable { position });
+        if !self.recovery.silence.has_reported(now, position) {
+            self.tell(Event::Unreachable { position });
+        }
         if !self.recovers() || self.sub_devices[usize::from(position)].sii_problem.is_some() {
             return;
         }

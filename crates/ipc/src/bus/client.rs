@@ -1,15 +1,15 @@
 //! The client's end of a connection to the bus, for an ordinary thread of any process.
 
 use std::collections::VecDeque;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, ErrorKind, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::message::{Event, Outcome, Reply, Request, Service};
 
 /// Longest reply that is read: that of a status of all SubDevices a bus can have.
-const LONGEST_REPLY: u64 = 256 << 20;
+const LONGEST_REPLY: usize = 256 << 20;
 
 /// Connection to the bus of a running cycle.
 #[derive(Debug)]
@@ -18,6 +18,8 @@ pub struct BusClient {
     next: u64,
     /// Replies that came before they were waited for.
     early: VecDeque<Reply>,
+    /// Longest time of a request.
+    longest: Option<Duration>,
 }
 
 /// Reason for a request without its answer.
@@ -40,25 +42,34 @@ pub enum BusError {
     TimedOut,
     /// The connection failed, or its server has another protocol.
     #[error("the connection to the bus failed: {0}")]
-    Failed(#[from] std::io::Error),
+    Failed(#[from] io::Error),
 }
 
 types::debug_is_sentence!(BusError);
 
 impl BusClient {
     pub(crate) fn new(socket: OwnedFd) -> Self {
-        Self { stream: BufReader::new(UnixStream::from(socket)), next: 1, early: VecDeque::new() }
+        let stream = BufReader::new(UnixStream::from(socket));
+        Self { stream, next: 1, early: VecDeque::new(), longest: None }
     }
 
-    /// Sets the longest wait for bytes of the cycle; `None`, the default, waits until it ends. A
+    /// Sets the longest time of a request with its reply, of all kept events together, and of the
+    /// wait for each event that is followed. `None`, the default, waits until the cycle ends. A
     /// request that has timed out leaves the connection unusable: open another one.
     ///
     /// # Errors
     /// A time of zero.
-    pub fn set_timeout(&self, longest: Option<Duration>) -> Result<(), BusError> {
+    pub fn set_timeout(&mut self, longest: Option<Duration>) -> Result<(), BusError> {
         let stream = self.stream.get_ref();
         stream.set_read_timeout(longest)?;
-        Ok(stream.set_write_timeout(longest)?)
+        stream.set_write_timeout(longest)?;
+        self.longest = longest;
+        Ok(())
+    }
+
+    /// Time at which a request that begins now has timed out.
+    fn deadline(&self) -> Option<Instant> {
+        Instant::now().checked_add(self.longest?)
     }
 
     /// Sends a request and returns its number; several may be under way.
@@ -66,11 +77,25 @@ impl BusClient {
     /// # Errors
     /// The cycle has ended.
     pub fn send(&mut self, service: Service) -> Result<u64, BusError> {
+        self.send_by(service, self.deadline())
+    }
+
+    fn send_by(&mut self, service: Service, deadline: Option<Instant>) -> Result<u64, BusError> {
         let id = self.next;
         self.next += 1;
-        let mut line = serde_json::to_vec(&Request { id, service }).map_err(std::io::Error::from)?;
+        let mut line = serde_json::to_vec(&Request { id, service }).map_err(io::Error::from)?;
         line.push(b'\n');
-        self.stream.get_mut().write_all(&line).map_err(ended)?;
+        let (mut stream, mut rest) = (self.stream.get_ref(), &line[..]);
+        while !rest.is_empty() {
+            if let Some(left) = left_until(deadline)? {
+                stream.set_write_timeout(Some(left))?;
+            }
+            match stream.write(rest) {
+                Ok(written) => rest = &rest[written..],
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(ended(error)),
+            }
+        }
         Ok(id)
     }
 
@@ -79,29 +104,51 @@ impl BusClient {
     /// # Errors
     /// The cycle has ended.
     pub fn receive(&mut self) -> Result<Reply, BusError> {
+        self.receive_by(self.deadline())
+    }
+
+    fn receive_by(&mut self, deadline: Option<Instant>) -> Result<Reply, BusError> {
         match self.early.pop_front() {
             Some(reply) => Ok(reply),
-            None => self.read(),
+            None => self.read_by(deadline),
         }
     }
 
-    fn read(&mut self) -> Result<Reply, BusError> {
+    fn read_by(&mut self, deadline: Option<Instant>) -> Result<Reply, BusError> {
         let mut line = Vec::new();
-        self.stream.by_ref().take(LONGEST_REPLY).read_until(b'\n', &mut line).map_err(ended)?;
-        if line.is_empty() {
-            return Err(BusError::Ended);
+        while line.last() != Some(&b'\n') {
+            if self.stream.buffer().is_empty()
+                && let Some(left) = left_until(deadline)?
+            {
+                self.stream.get_ref().set_read_timeout(Some(left))?;
+            }
+            let bytes = match self.stream.fill_buf() {
+                Ok([]) if line.is_empty() => return Err(BusError::Ended),
+                Ok([]) => break,
+                Ok(bytes) => bytes,
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) => return Err(ended(error)),
+            };
+            let length = bytes.iter().position(|&it| it == b'\n').map_or(bytes.len(), |end| end + 1);
+            line.extend_from_slice(&bytes[..length]);
+            self.stream.consume(length);
+            if line.len() > LONGEST_REPLY {
+                let why = format!("a reply of more than {LONGEST_REPLY} bytes");
+                return Err(io::Error::new(ErrorKind::InvalidData, why).into());
+            }
         }
-        Ok(serde_json::from_slice(&line).map_err(std::io::Error::from)?)
+        Ok(serde_json::from_slice(&line).map_err(io::Error::from)?)
     }
 
     /// Sends a request and waits for its outcome.
     ///
     /// # Errors
-    /// It was refused, or the cycle has ended.
+    /// It was refused, it has timed out, or the cycle has ended.
     pub fn call(&mut self, service: Service) -> Result<Outcome, BusError> {
-        let id = self.send(service)?;
+        let deadline = self.deadline();
+        let id = self.send_by(service, deadline)?;
         loop {
-            let reply = self.read()?;
+            let reply = self.read_by(deadline)?;
             match reply.outcome {
                 Outcome::Error { text, abort_code } if reply.id == id || reply.id == 0 => {
                     return Err(BusError::Refused { text, abort_code });
@@ -118,9 +165,16 @@ impl BusClient {
     /// # Errors
     /// The cycle has ended.
     pub fn events(mut self, follow: bool) -> Result<Events, BusError> {
-        let id = self.send(Service::Events { follow })?;
-        Ok(Events { client: self, id })
+        let deadline = self.deadline();
+        let id = self.send_by(Service::Events { follow }, deadline)?;
+        Ok(Events { client: self, id, deadline: deadline.filter(|_| !follow) })
     }
+}
+
+/// Time left until a deadline.
+fn left_until(deadline: Option<Instant>) -> Result<Option<Duration>, BusError> {
+    let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+    if left.is_some_and(|left| left.is_zero()) { Err(BusError::TimedOut) } else { Ok(left) }
 }
 
 /// The socket itself, for an event loop: lines of JSON go to and fro on it. Replies that came early
@@ -137,6 +191,8 @@ impl From<BusClient> for UnixStream {
 pub struct Events {
     client: BusClient,
     id: u64,
+    /// Of all events, if they are only the kept ones.
+    deadline: Option<Instant>,
 }
 
 impl Iterator for Events {
@@ -144,7 +200,8 @@ impl Iterator for Events {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            let reply = self.client.receive().ok()?;
+            let deadline = self.deadline.or_else(|| self.client.deadline());
+            let reply = self.client.receive_by(deadline).ok()?;
             match reply.outcome {
                 Outcome::Event(event) if reply.id == self.id => return Some(Ok(event)),
                 Outcome::Missed(number) if reply.id == self.id => return Some(Err(number)),
@@ -155,8 +212,8 @@ impl Iterator for Events {
     }
 }
 
-fn ended(error: std::io::Error) -> BusError {
-    use std::io::ErrorKind::{BrokenPipe, ConnectionReset, TimedOut, WouldBlock};
+fn ended(error: io::Error) -> BusError {
+    use ErrorKind::{BrokenPipe, ConnectionReset, TimedOut, WouldBlock};
     match error.kind() {
         BrokenPipe | ConnectionReset => BusError::Ended,
         TimedOut | WouldBlock => BusError::TimedOut,
@@ -177,5 +234,50 @@ mod tests {
         let found = bus.call(Service::Status { errors: false, receive_times: false });
         assert!(matches!(found, Err(BusError::TimedOut)), "{found:?}");
         assert!(bus.set_timeout(Some(Duration::ZERO)).is_err());
+    }
+    /// Sends a byte again and again, until the other end is closed.
+    fn trickle(mut socket: UnixStream) -> std::thread::JoinHandle<()> {
+        std::thread::spawn(move || {
+            while socket.write_all(b" ").is_ok() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        })
+    }
+
+    #[test]
+    fn bytes_that_trickle_in_do_not_prolong_a_timeout() {
+        let calls: [fn(BusClient) -> bool; 2] = [
+            |mut bus| {
+                let found = bus.call(Service::Status { errors: false, receive_times: false });
+                matches!(found, Err(BusError::TimedOut))
+            },
+            |bus| bus.events(false).unwrap().next().is_none(),
+        ];
+        for call in calls {
+            let (socket, peer) = UnixStream::pair().unwrap();
+            let trickle = trickle(peer);
+            let mut bus = BusClient::new(socket.into());
+            bus.set_timeout(Some(Duration::from_millis(200))).unwrap();
+            assert!(call(bus));
+            trickle.join().unwrap();
+        }
+    }
+
+    #[test]
+    fn kept_events_have_one_timeout_together() {
+        let (socket, mut peer) = UnixStream::pair().unwrap();
+        let mut bus = BusClient::new(socket.into());
+        bus.set_timeout(Some(Duration::from_millis(200))).unwrap();
+        let events = bus.events(false).unwrap();
+        let reply = Reply { id: events.id, outcome: Outcome::Missed(1) };
+        let mut line = serde_json::to_vec(&reply).unwrap();
+        line.push(b'\n');
+        let peer = std::thread::spawn(move || {
+            while peer.write_all(&line).is_ok() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        });
+        assert!(events.count() > 0, "it ends although more come");
+        peer.join().unwrap();
     }
 }

@@ -19,7 +19,7 @@ use robot::{FileError, Overrides, RobotConfig};
 use rt::clock::{BusClock, Clock, MonotonicClock, VirtualClock};
 
 use super::segment::{self, segment};
-use crate::fault::{FaultReports, FaultySegment, Script, ScriptErrors, Targets, socket};
+use crate::fault::{self, FaultReports, FaultySegment, ScriptErrors, script, socket};
 use crate::{CaptureError, Error, Notice};
 
 /// Place of the SubDevices, and additions to their link.
@@ -291,8 +291,8 @@ fn simulated(
     if !wire.has_faults_on_demand() {
         return Ok(on_link(segment, is_ring, robot, clock));
     }
-    let targets = Targets::of(described, &mut segment);
-    let script = wire.script.as_deref().map(|path| Script::read(path, &targets)).transpose()?;
+    let targets = fault::targets(described, &mut segment);
+    let script = wire.script.as_deref().map(|path| script::read(path, &targets)).transpose()?;
     let (control, changes) = FaultControl::pair();
     let (mut segment, handle) = FaultySegment::new(segment, control, &script.unwrap_or_default());
     let name = wire.control.as_deref();

@@ -35,6 +35,16 @@ pub enum RecordingError {
         /// Events and late cycles that were not seen.
         marks: u64,
     },
+    /// Older files beyond the limit that were not removed. The recording has all else.
+    #[error(
+        "{} not removed, expected as many files as `--keep` at most: remove older files, and check \
+         the rights of the folder",
+        older(*.stay)
+    )]
+    NotRemoved {
+        /// Number of files that stay.
+        stay: u64,
+    },
     /// File that others have moved, removed, replaced or cut.
     #[error(
         "{0} while it was written, and the recording is lost: record to a file that no other \
@@ -84,6 +94,10 @@ pub enum Incomplete {
     /// Panic of the writer.
     #[error("the recording's writer panicked")]
     Panicked,
+}
+
+fn older(stay: u64) -> String {
+    if stay == 1 { "1 older file was".to_owned() } else { format!("{stay} older files were") }
 }
 
 fn events(marks: u64) -> String {

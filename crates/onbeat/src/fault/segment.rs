@@ -9,11 +9,13 @@ use ethercat::time::Instant;
 use ipc::text::Server;
 use onbeat_ethercat_linux::link::FaultControl;
 use simulator::application::ServoDrive;
+use simulator::application::brake::Sticking;
 use simulator::application::servo::{Encoder, ServoAxis};
+use simulator::fault::{Fault, OtherIdentity, Port, Script, Targets, Timed};
 use simulator::{Segment, SubDevice};
 use thiserror::Error;
 
-use super::{Fault, FrameFaults, OtherIdentity, Port, Script, Targets, Timed};
+use super::FrameFaults;
 use crate::Notice;
 
 /// A segment with its faults, between two frames. Faults of frames are sent on to its link.
@@ -153,7 +155,7 @@ impl FaultySegment {
             link,
             frames: FrameFaults::default(),
             began: None,
-            steps: script.steps.iter().rev().map(step).collect(),
+            steps: script.steps().iter().rev().map(step).collect(),
             active: Vec::new(),
             siis: Vec::new(),
             orders,
@@ -272,9 +274,7 @@ impl FaultySegment {
             Fault::Watchdog(position) => self.change(position, SubDevice::expire_watchdog),
             Fault::Identity { position, identity } => self.sii(position, |image| replace(image, identity)),
             Fault::BlankSii(position) => self.sii(position, |image| image.fill(0xFF)),
-            Fault::SpoilSii(position) => self.sii(position, |image| {
-                image.get_mut(CHECKSUM).into_iter().for_each(|checksum| *checksum ^= 0xFF);
-            }),
+            Fault::SpoilSii(position) => self.sii(position, |image| spoil(image)),
             Fault::CutSii { position, length } => {
                 self.sii(position, |image| image.truncate(length as usize))
             }
@@ -289,10 +289,7 @@ impl FaultySegment {
                 self.segment.set_latch(position, input, high);
             }
             Fault::Input { position, input, level } => {
-                let device = self.segment.sub_device_mut(position);
-                if let Some(inputs) = device.and_then(SubDevice::digital_inputs_mut) {
-                    inputs.set(input, level);
-                }
+                self.change(position, |device| set_input(device, input, level));
             }
             Fault::DriveFault { position, axis, code } => {
                 self.drive(position, |drive| drive.raise_fault(axis, code));
@@ -304,23 +301,12 @@ impl FaultySegment {
             Fault::DriveMotor { position, axis, reversed } => {
                 self.drive(position, |drive| drive.set_reversed(axis, reversed));
             }
-            Fault::Brake { position, axis, sticking } => self.drive(position, |drive| {
-                if let Some(brake) = drive.axes().get(axis).and_then(ServoAxis::brake) {
-                    brake.stick(sticking);
-                }
-            }),
-            Fault::Encoder { position, axis, by, turned } => self.drive(position, |drive| {
-                let turns = f64::from(by) / 1e3;
-                let unlimited = drive.axes().get(axis).is_some_and(|it| it.encoder() == Encoder::Unlimited);
-                match turned {
-                    false => drive.shift_count(axis, turns),
-                    true => drive.displace(axis, turns),
-                }
-                // The robot file does not describe the input of this encoder, so it sees nothing.
-                if turned && unlimited {
-                    drive.shift_count(axis, -turns);
-                }
-            }),
+            Fault::Brake { position, axis, sticking } => {
+                self.drive(position, |drive| stick_brake(drive, axis, sticking));
+            }
+            Fault::Encoder { position, axis, by, turned } => {
+                self.drive(position, |drive| displace(drive, axis, f64::from(by) / 1e3, turned));
+            }
             Fault::LoseFrames(share) => self.rates(|frames| frames.loss = share.fraction()),
             Fault::LoseNext(count) => self.link.lose_next(count),
             Fault::DelayFrames { by, share } => self.rates(|frames| {
@@ -329,17 +315,20 @@ impl FaultySegment {
             Fault::DuplicateFrames(share) => self.rates(|frames| frames.duplicate = share.fraction()),
             Fault::ReorderFrames(share) => self.rates(|frames| frames.reorder = share.fraction()),
             Fault::CorruptFrames(share) => self.rates(|frames| frames.corrupt = share.fraction()),
-            Fault::Seed(seed) => {
-                self.frames.seed = seed;
-                self.link.set_seed(seed);
-            }
-            // Lasting faults have ended; left are faults from the start, and faults with a planned
-            // end.
-            Fault::Clear => {
-                self.rates(|frames| *frames = FrameFaults { seed: frames.seed, ..FrameFaults::default() });
-                self.link.lose_next(0);
-            }
+            Fault::Seed(seed) => self.seed(seed),
+            Fault::Clear => self.clear(),
         }
+    }
+
+    fn seed(&mut self, seed: u64) {
+        self.frames.seed = seed;
+        self.link.set_seed(seed);
+    }
+
+    /// Lasting faults have ended; left are faults from the start, and faults with a planned end.
+    fn clear(&mut self) {
+        self.rates(|frames| *frames = FrameFaults { seed: frames.seed, ..FrameFaults::default() });
+        self.link.lose_next(0);
     }
 
     fn change(&mut self, position: usize, change: impl FnOnce(&mut SubDevice)) {
@@ -386,8 +375,39 @@ impl FaultySegment {
     }
 }
 
+/// Level of an input of a terminal with digital inputs.
+fn set_input(device: &mut SubDevice, input: u8, level: Option<bool>) {
+    if let Some(inputs) = device.digital_inputs_mut() {
+        inputs.set(input, level);
+    }
+}
+
+fn stick_brake(drive: &mut ServoDrive, axis: usize, sticking: Sticking) {
+    if let Some(brake) = drive.axes().get(axis).and_then(ServoAxis::brake) {
+        brake.stick(sticking);
+    }
+}
+
+/// The count of an axis changes, or its shaft is turned.
+fn displace(drive: &mut ServoDrive, axis: usize, turns: f64, turned: bool) {
+    let unlimited = drive.axes().get(axis).is_some_and(|it| it.encoder() == Encoder::Unlimited);
+    match turned {
+        false => drive.shift_count(axis, turns),
+        true => drive.displace(axis, turns),
+    }
+    // The robot file does not describe the input of this encoder, so it sees nothing.
+    if turned && unlimited {
+        drive.shift_count(axis, -turns);
+    }
+}
+
 /// Place of the checksum over the first bytes of an SII (ETG.1000.6, Table 16).
 const CHECKSUM: usize = 14;
+
+/// Makes the checksum a wrong one.
+fn spoil(image: &mut [u8]) {
+    image.get_mut(CHECKSUM).into_iter().for_each(|checksum| *checksum ^= 0xFF);
+}
 
 /// Replaces the identity (ETG.1000.6, Table 16), on which the checksum does not depend.
 fn replace(image: &mut [u8], identity: OtherIdentity) {

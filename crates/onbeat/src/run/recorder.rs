@@ -11,7 +11,7 @@ mod trigger;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Read, Seek};
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::{Display, Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, SyncSender};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -30,6 +30,7 @@ use serde_json::Value;
 use types::late::LateCycle;
 
 use asked::Kept;
+use files::KeptFiles;
 use flight::Flight;
 use parts::Parts;
 use process_data::ProcessData;
@@ -51,9 +52,6 @@ const LAST_TIMEOUT: Duration = Duration::from_secs(3);
 /// Polling interval of the writer.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
-/// Time without a row after which rows in memory are written: a run that is killed keeps them.
-const IDLE: Duration = Duration::from_secs(1);
-
 /// Interval at which a waiting cycle looks for space.
 const ROOM_EVERY: Duration = Duration::from_millis(1);
 
@@ -65,10 +63,8 @@ const AT_ONCE: usize = 256;
 struct Wrote {
     /// Cycles without their process data, which was dropped.
     without: u64,
-    /// Files of a flight recorder.
-    files: u64,
-    /// Number of failed files.
-    failed: u64,
+    /// Files of a flight recorder, or parts.
+    files: KeptFiles,
     /// Fate of the file, where others have laid hands on it.
     disturbed: Option<&'static str>,
 }
@@ -212,27 +208,29 @@ impl Recorder {
             Ok(Ok(Wrote { disturbed: Some(what), .. })) => {
                 return Err(Error::Recording { path: self.path, source: RecordingError::Disturbed(what) });
             }
-            Ok(Ok(wrote)) if self.keeps && wrote.failed > 0 => {
-                let source = RecordingError::NotKept { failed: wrote.failed, kept: wrote.files };
+            Ok(Ok(Wrote { files, .. })) if self.keeps && files.failed > 0 => {
+                let source = RecordingError::NotKept { failed: files.failed, kept: files.kept };
                 return Err(Error::Recording { path: self.path, source });
             }
-            Ok(Ok(wrote)) if self.keeps && missing + marks > 0 => {
-                let source = RecordingError::NotSeen { kept: wrote.files, missing, marks };
+            Ok(Ok(Wrote { files, .. })) if self.keeps && missing + marks > 0 => {
+                let source = RecordingError::NotSeen { kept: files.kept, missing, marks };
                 return Err(Error::Recording { path: self.path, source });
             }
-            Ok(Ok(wrote)) if self.keeps => return Ok(kept(&self.path, wrote)),
             Ok(Err(error)) if self.keeps => {
                 return Err(Error::Recording { path: self.path, source: RecordingError::File(error) });
             }
-            Ok(Ok(Wrote { without: 0, files, .. })) if missing + marks == 0 && files > 0 => {
-                let parts = if files == 1 { "1 part" } else { &format!("{files} parts") };
-                return Ok(format!(
-                    "{written} cycles recorded in {parts} named after {}",
-                    self.path.display()
-                ));
-            }
-            Ok(Ok(Wrote { without: 0, .. })) if missing + marks == 0 => {
-                return Ok(format!("{written} cycles recorded in {}", self.path.display()));
+            Ok(Ok(Wrote { without, files, .. })) if self.keeps || without + missing + marks == 0 => {
+                if files.stay > 0 {
+                    let source = RecordingError::NotRemoved { stay: files.stay };
+                    return Err(Error::Recording { path: self.path, source });
+                }
+                let path = self.path.display();
+                return Ok(match files.kept {
+                    kept if self.keeps => kept_recordings(&path, kept),
+                    0 => format!("{written} cycles recorded in {path}"),
+                    1 => format!("{written} cycles recorded in 1 part named after {path}"),
+                    parts => format!("{written} cycles recorded in {parts} parts named after {path}"),
+                });
             }
             Ok(Ok(wrote)) => {
                 without = wrote.without;
@@ -248,13 +246,12 @@ impl Recorder {
 }
 
 /// Recordings that a flight recorder has kept.
-fn kept(path: &Path, wrote: Wrote) -> String {
-    let what = match wrote.files {
-        0 => "no recording was kept".to_owned(),
-        1 => "1 recording was kept".to_owned(),
-        files => format!("{files} recordings were kept"),
-    };
-    format!("{}: {what}", path.display())
+fn kept_recordings(path: &Display<'_>, kept: u64) -> String {
+    match kept {
+        0 => format!("{path}: no recording was kept"),
+        1 => format!("{path}: 1 recording was kept"),
+        kept => format!("{path}: {kept} recordings were kept"),
+    }
 }
 
 /// The writer's side.
@@ -303,29 +300,24 @@ impl Writing {
         }
         let end = bottom.recv();
         let Written { tape, without, waiting } = written?;
-        let mut failed = 0;
         let files = match (tape, end) {
             (Tape::Whole(file), Ok(mut end)) => {
                 if samples.is_some() {
                     end.insert(WITHOUT.to_owned(), without.into());
                 }
                 file.finish(&end)?;
-                0
+                KeptFiles::default()
             }
-            (Tape::Whole(_), Err(_)) => 0,
+            (Tape::Whole(_), Err(_)) => KeptFiles::default(),
             (Tape::Parts(mut parts), end) => {
                 parts.end(&end.unwrap_or_default())?;
-                parts.files
+                KeptFiles { kept: parts.files, failed: 0, stay: parts.stay }
             }
-            (Tape::Kept(flight), _) => {
-                let (files, lost) = flight.finish(|line| drop(self.say.send(line)));
-                failed = lost.map_or(0, |(failed, _)| failed);
-                files
-            }
+            (Tape::Kept(flight), _) => flight.finish(|line| drop(self.say.send(line))),
         };
         taken.add(waiting);
         let disturbed = begun.and_then(|file| disturbance(&self.path, &file));
-        Ok(Wrote { without, files, failed, disturbed })
+        Ok(Wrote { without, files, disturbed })
     }
 
     /// Opens the file; for several there is none yet, but a folder that takes them.
@@ -392,7 +384,7 @@ impl Writing {
         mut samples: Option<&mut Samples>,
         taken: &Taken,
     ) -> io::Result<Written> {
-        let (mut without, mut all, mut flushed, mut idle) = (0, 0, 0, Duration::ZERO);
+        let (mut without, mut all, mut flushed) = (0, 0, 0);
         loop {
             // Read before emptying: everything stored before it is found below.
             let last = rows.is_over();
@@ -413,16 +405,14 @@ impl Writing {
                 }
                 written += 1;
             }
-            if written > 0 {
-                (all, idle) = (all + written, Duration::ZERO);
-            } else if last && marks < AT_ONCE {
+            all += written;
+            if written == 0 && last && marks < AT_ONCE {
                 return Ok(Written { tape, without, waiting: all - flushed });
-            } else if !last {
+            }
+            // A run that is killed keeps what is older than a second, also where no cycle follows.
+            tape.flush_due(&self.say)?;
+            if written == 0 && !last {
                 std::thread::sleep(LOOK_EVERY);
-                idle += LOOK_EVERY;
-                if idle > IDLE && !tape.is_flushed() {
-                    tape.flush()?;
-                }
             }
             let now = tape.flushed_rows(all);
             taken.add(now - std::mem::replace(&mut flushed, now));
@@ -501,7 +491,11 @@ impl Tape {
     ) -> io::Result<()> {
         match self {
             Self::Whole(file) => file.row_with(&cycles::row(record), values),
-            Self::Parts(parts) => parts.row(record, values),
+            Self::Parts(parts) => {
+                let written = parts.row(record, values);
+                parts.take_note().into_iter().for_each(|line| drop(say.send(line)));
+                written
+            }
             Self::Kept(flight) => {
                 flight.row(record, values).into_iter().for_each(|line| drop(say.send(line)));
                 Ok(())
@@ -520,15 +514,6 @@ impl Tape {
         }
     }
 
-    /// True if all rows and marks are in the file.
-    fn is_flushed(&self) -> bool {
-        match self {
-            Self::Whole(file) => file.is_flushed(),
-            Self::Parts(parts) => parts.is_flushed(),
-            Self::Kept(_) => true,
-        }
-    }
-
     /// Number of rows that are in the file, of `all`.
     fn flushed_rows(&self, all: u64) -> u64 {
         match self {
@@ -538,12 +523,16 @@ impl Tape {
         }
     }
 
-    /// Writes what is in memory to the file.
-    fn flush(&mut self) -> io::Result<()> {
+    /// Writes what has been in memory for the time of a chunk to the file.
+    fn flush_due(&mut self, say: &Sender<String>) -> io::Result<()> {
         match self {
-            Self::Whole(file) => file.flush(),
-            Self::Parts(parts) => parts.flush(),
-            Self::Kept(_) => Ok(()),
+            Self::Whole(file) if file.is_due() => file.flush(),
+            Self::Parts(parts) if parts.is_due() => parts.flush(),
+            Self::Kept(flight) if flight.is_due() => {
+                flight.flush().into_iter().for_each(|line| drop(say.send(line)));
+                Ok(())
+            }
+            Self::Whole(_) | Self::Parts(_) | Self::Kept(_) => Ok(()),
         }
     }
 }
@@ -625,6 +614,39 @@ mod tests {
         fs::remove_file(&path).unwrap();
         let as_it_should = recording.marks.iter().filter(|mark| mark.sentence() == "as it should be");
         assert_eq!(as_it_should.count() as u64, most);
+    }
+
+    // feature(measure): a flight recording is in its file after a second, also where no cycle follows
+    #[test]
+    fn a_flight_recording_without_further_cycles_is_in_its_file() {
+        let folder = std::env::temp_dir().join(format!("onbeat-idle-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let ((causes, incoming), (_marks, marked)) = (mpsc::channel(), mpsc::channel());
+        let (say, _said) = mpsc::channel();
+        let (tell, _opened) = mpsc::sync_channel(1);
+        let ((top, begin), (end, bottom)) = (mpsc::channel(), mpsc::channel());
+        let (mut cycles, rows) = ring::bounded(1);
+        let columns = cycles::COLUMNS.map(str::to_owned).to_vec();
+        let header = Header { what: "cycle".to_owned(), columns, facts: Facts::new() };
+        top.send(Top { header, samples: None }).unwrap();
+        causes.send(Cause { cycle: 0, kind: "fault", sentence: "a fault".to_owned() }).unwrap();
+        let kept = Kept::Around(FlightRecorder::default());
+        let file = Writing { path: folder.join("arm.mcap"), replaces: false, kept, incoming, marked, say };
+        let writer =
+            std::thread::spawn(move || file.write(&tell, &begin, rows, &bottom, &Taken::default()));
+        cycles.send(CycleRecord::begin(0, 0, 0));
+        let rows = || {
+            let path = fs::read_dir(&folder).ok()?.next()?.ok()?.path();
+            Some(record::Recording::read(&fs::read(path).ok()?[..]).ok()?.len())
+        };
+        let most = std::time::Instant::now() + Duration::from_secs(30);
+        while rows() != Some(1) {
+            assert!(std::time::Instant::now() < most, "{:?} rows", rows());
+            std::thread::sleep(LOOK_EVERY);
+        }
+        drop((cycles, end));
+        assert_eq!(writer.join().unwrap().unwrap().files.kept, 1);
+        fs::remove_dir_all(folder).unwrap();
     }
 
     // feature(measure): `--force` replaces recordings of Onbeat only, once their successor begins

@@ -16,7 +16,7 @@ use super::keeper::KeptState;
 use crate::{Notice, Reporter};
 
 /// A drive that is in fault in PreOp.
-struct Fault {
+struct StartFault {
     axis: usize,
     code: u16,
     /// Object 0x1001; `None` where the drive has none.
@@ -98,7 +98,7 @@ fn mark<L: Link + ?Sized, C: Clock>(
 }
 
 /// Reason that a fault is not reset.
-fn hindrance(fault: &Fault, codes: &[u16]) -> Option<String> {
+fn hindrance(fault: &StartFault, codes: &[u16]) -> Option<String> {
     let of_communication = matches!(fault.code, 0x7500 | 0x8100..=0x81FF);
     if !of_communication && !codes.contains(&fault.code) {
         return Some("it is no communication fault, and not in reset_codes".to_owned());
@@ -118,7 +118,7 @@ fn look<L: Link + ?Sized, C: Clock>(
     pump: &mut Pump<'_, L, C>,
     axis: usize,
     configuration: &AxisConfiguration,
-) -> Result<Option<Fault>, BringUpError> {
+) -> Result<Option<StartFault>, BringUpError> {
     let AxisConfiguration { sub_device, drive_axis, .. } = configuration;
     let mut read = |index| read(pump, *sub_device as u16, index);
     let statusword = read(of_axis(STATUSWORD, *drive_axis))?.unwrap_or_default();
@@ -131,7 +131,7 @@ fn look<L: Link + ?Sized, C: Clock>(
         _ => 0,
     };
     let register = read(ERROR_REGISTER)?.and_then(|it| it.first().copied());
-    Ok(Some(Fault { axis, code, register }))
+    Ok(Some(StartFault { axis, code, register }))
 }
 
 /// An object of a SubDevice; `None` where it has none, or gives no answer.
@@ -170,7 +170,7 @@ mod tests {
     #[test]
     fn only_communication_faults_are_reset() {
         let may = |code, register: Option<u8>, codes: &[u16]| {
-            hindrance(&Fault { axis: 0, code, register }, codes).is_none()
+            hindrance(&StartFault { axis: 0, code, register }, codes).is_none()
         };
         for code in [0x7500, 0x8100, 0x8130, 0x81FF] {
             for register in [0x00, 0x01, 0x10, 0x11] {

@@ -1,10 +1,13 @@
 //! Facts and columns of a recording as metadata of an MCAP file: names and texts.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use mcap::records::Metadata;
+use serde::de::{Deserialize, Deserializer, IgnoredAny, SeqAccess, Visitor};
 use serde_json::Value;
 
+use super::layout::MOST_COLUMNS;
 use crate::recording::{Facts, Header};
 
 /// Metadata with the facts of the beginning.
@@ -43,10 +46,48 @@ pub(super) fn rows(header: &Header) -> Metadata {
     Metadata { name: ROWS.to_owned(), metadata }
 }
 
-/// Header of metadata with the kind and the columns of the rows; `None` if it lacks them.
-pub(super) fn header(rows: &BTreeMap<String, String>, facts: Facts) -> Option<Header> {
-    let columns = serde_json::from_str(rows.get("columns")?).ok()?;
-    Some(Header { what: rows.get("what")?.clone(), columns, facts })
+/// Header of metadata with the kind and the columns of the rows, and their number: a header has
+/// the first [`MOST_COLUMNS`]. `None` if the metadata lacks them.
+pub(super) fn header(rows: &BTreeMap<String, String>, facts: Facts) -> Option<(Header, usize)> {
+    let Columns { first: columns, count } = serde_json::from_str(rows.get("columns")?).ok()?;
+    Some((Header { what: rows.get("what")?.clone(), columns, facts }, count))
+}
+
+/// Names of columns: the first ones, and the number of all.
+struct Columns {
+    first: Vec<String>,
+    count: usize,
+}
+
+impl<'de> Deserialize<'de> for Columns {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_seq(ColumnsVisitor)
+    }
+}
+
+struct ColumnsVisitor;
+
+impl<'de> Visitor<'de> for ColumnsVisitor {
+    type Value = Columns;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("names of columns")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut names: A) -> Result<Columns, A::Error> {
+        let mut first = Vec::new();
+        while first.len() < MOST_COLUMNS {
+            match names.next_element()? {
+                Some(name) => first.push(name),
+                None => break,
+            }
+        }
+        let mut count = first.len();
+        while names.next_element::<IgnoredAny>()?.is_some() {
+            count += 1;
+        }
+        Ok(Columns { first, count })
+    }
 }
 
 #[cfg(test)]

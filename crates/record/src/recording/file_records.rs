@@ -18,8 +18,8 @@ pub(super) struct FileRecords<R> {
     /// Content of the record that was read last.
     pub(super) data: Vec<u8>,
     is_over: bool,
-    /// True behind data that zeros follow: the last record may have some.
-    pub(super) ends_in_zeros: bool,
+    /// Bytes that were read last.
+    last: [u8; mcap::MAGIC.len()],
 }
 
 /// A chunk that is being read.
@@ -56,32 +56,52 @@ impl<R: BufRead> FileRecords<R> {
             section: Some(section),
             data: Vec::new(),
             is_over: false,
-            ends_in_zeros: false,
+            last: [0; mcap::MAGIC.len()],
         })
     }
 
     /// Reads a record and returns its kind: [`op::CHUNK`] at the end of one. `None` where the file
-    /// ends, in the middle of a record too.
+    /// ends, in the middle of a record too, or in zeros: a file system that lost its power may
+    /// leave them behind the data. A record that zeros follow may end in some, and is left out,
+    /// except the last one of a chunk with the right checksum.
     ///
     /// # Errors
     /// The place that is not as in MCAP files; I/O errors of the reader.
     pub(super) fn next(&mut self) -> Result<Option<u8>, RecordingError> {
+        if self.is_over {
+            return Ok(None);
+        }
+        let read = self.record();
+        let is_checked = self.chunk.as_ref().is_some_and(|chunk| chunk.left == 0);
+        match read {
+            // A file that was cut off does not have its last bytes.
+            Ok(None) if self.last == mcap::MAGIC && self.at > MAGIC_LENGTH => {
+                Err(self.damaged("a record that ends before the end of the file"))
+            }
+            Ok(Some(op::CHUNK)) => read,
+            Ok(Some(_)) if !is_checked && self.is_zero_next()? => self.zeros(self.at),
+            Err(RecordingError::Damaged { .. })
+                if self.last.ends_with(&[0]) && self.is_zero_next()? && self.is_zero_to_end()? =>
+            {
+                Ok(None)
+            }
+            _ => read,
+        }
+    }
+
+    /// Reads a record and returns its kind; `None` where the file ends.
+    fn record(&mut self) -> Result<Option<u8>, RecordingError> {
         loop {
-            if let Some(chunk) = self.chunk.take_if(|chunk| chunk.left == 0) {
-                if chunk.expected != 0 && u64::from(chunk.checksum.finalize()) != chunk.expected {
-                    return Err(self.damaged("a chunk with the right checksum"));
-                }
+            if self.chunk.take_if(|chunk| chunk.left == 0).is_some() {
                 return Ok(Some(op::CHUNK));
             }
-            if self.is_over || !self.read(HEAD)? {
+            if !self.read(HEAD)? {
                 return Ok(None);
             }
             let kind = self.data[0];
             let length = number(&self.data[1..]);
-            // A file system that lost its power may leave zeros behind the data.
             if kind == 0 && length == 0 {
-                self.ends_in_zeros = true;
-                return Ok(None);
+                return self.zeros(self.at - HEAD);
             }
             if self.chunk.is_some() || kind != op::DATA_END {
                 self.add_to_section();
@@ -110,6 +130,9 @@ impl<R: BufRead> FileRecords<R> {
             self.add_to_section();
             if let Some(chunk) = &mut self.chunk {
                 chunk.checksum.update(&self.data);
+                if chunk.left == 0 && !chunk.is_right() {
+                    return Err(self.damaged("a chunk with the right checksum"));
+                }
             } else if kind == op::FOOTER {
                 if self.section.is_some() {
                     return Err(self.damaged("the end of the data before the footer"));
@@ -146,8 +169,46 @@ impl<R: BufRead> FileRecords<R> {
         if length.checked_sub(TIMES_AND_SIZE + CHECKSUM_AND_LENGTH + 8) != Some(left) {
             return Err(self.damaged("a chunk as long as its records"));
         }
-        self.chunk = Some(Chunk { left, checksum: crc32fast::Hasher::new(), expected });
+        let chunk = Chunk { left, checksum: crc32fast::Hasher::new(), expected };
+        if left == 0 && !chunk.is_right() {
+            return Err(self.damaged("a chunk with the right checksum"));
+        }
+        self.chunk = Some(chunk);
         Ok(true)
+    }
+
+    /// The end of a file that zeros follow here.
+    ///
+    /// # Errors
+    /// Data behind the zeros.
+    fn zeros(&mut self, at: u64) -> Result<Option<u8>, RecordingError> {
+        match self.is_zero_to_end()? {
+            true => Ok(None),
+            false => Err(RecordingError::Damaged { at, expected: "a record, found zeros" }),
+        }
+    }
+
+    /// True if a zero follows: no record begins with one.
+    fn is_zero_next(&mut self) -> io::Result<bool> {
+        Ok(self.peek()?.first() == Some(&0))
+    }
+
+    /// True if nothing but zeros follows, which are read up to the first other byte.
+    fn is_zero_to_end(&mut self) -> io::Result<bool> {
+        loop {
+            let bytes = self.peek()?;
+            let (length, is_zero) = (bytes.len(), bytes.iter().all(|&byte| byte == 0));
+            if length == 0 || !is_zero {
+                return Ok(is_zero);
+            }
+            self.file.consume(length);
+        }
+    }
+
+    /// The bytes that follow, or some of them; none at the end of the file.
+    fn peek(&mut self) -> io::Result<&[u8]> {
+        while self.file.fill_buf().is_err_and(|it| it.kind() == io::ErrorKind::Interrupted) {}
+        self.file.fill_buf()
     }
 
     fn add_to_section(&mut self) {
@@ -173,12 +234,23 @@ impl<R: BufRead> FileRecords<R> {
         self.data.clear();
         let read = self.file.by_ref().take(length).read_to_end(&mut self.data)?;
         self.at += read as u64;
+        let kept = &self.data[read.saturating_sub(self.last.len())..];
+        self.last.rotate_left(kept.len());
+        let place = self.last.len() - kept.len();
+        self.last[place..].copy_from_slice(kept);
         Ok(read as u64 == length)
     }
 
     /// Damage before the place that was read last.
     pub(super) fn damaged(&self, expected: &'static str) -> RecordingError {
         RecordingError::Damaged { at: self.at, expected }
+    }
+}
+
+impl Chunk {
+    /// True if its records have the expected checksum; 0 is none.
+    fn is_right(&self) -> bool {
+        self.expected == 0 || u64::from(self.checksum.clone().finalize()) == self.expected
     }
 }
 
@@ -211,6 +283,9 @@ fn skip_string(rest: &mut &[u8]) -> Option<()> {
 fn number(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |sum, &byte| (sum << 8) | u64::from(byte))
 }
+
+/// Bytes with which a file begins and ends.
+const MAGIC_LENGTH: u64 = mcap::MAGIC.len() as u64;
 
 /// Bytes in front of a record: its kind, and its length.
 const HEAD: u64 = 1 + 8;

@@ -1,6 +1,6 @@
 //! Messages of a row: which column is in which message.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value as Json;
 
@@ -53,8 +53,11 @@ impl Layout {
     /// Layout of a recording with this header.
     ///
     /// # Errors
-    /// Columns that no message has, in words: expected, found.
+    /// Columns that no message has, or too many of them, in words: expected, found.
     pub(super) fn of(header: &Header) -> Result<Self, (&'static str, String)> {
+        if header.columns.len() > MOST_COLUMNS {
+            return Err(too_many(header.columns.len()));
+        }
         if header.what.contains('/') || ["events", "late"].contains(&header.what.as_str()) {
             return Err(("a kind of rows that is no other topic", header.what.clone()));
         }
@@ -77,30 +80,31 @@ impl Layout {
             instant,
             ..Self::default()
         };
+        let mut known = Known { described: described(&header.facts), ..Known::default() };
         for (place, column) in process_data.iter().enumerate() {
-            layout.add(place, column, &header.facts).ok_or_else(|| (KNOWN, column.clone()))?;
+            layout.add(place, column, &mut known).ok_or_else(|| (KNOWN, column.clone()))?;
         }
         Ok(layout)
     }
 
     /// Adds a column of process data; `None` if no message has it.
-    fn add(&mut self, place: usize, column: &str, facts: &Facts) -> Option<()> {
+    fn add<'a>(&mut self, place: usize, column: &'a str, known: &mut Known<'a>) -> Option<()> {
         match Column::of(column)? {
             Column::Signal(name) => {
+                let whole = known.described.get(name).and_then(|it| whole(it));
+                known.signals.insert(name, self.signals.len());
                 let name = name.to_owned();
-                let whole = whole(facts, &name);
                 self.signals.push(SignalColumn { name, value: place, force: None, whole });
             }
             Column::Force(name) => {
-                self.signals.iter_mut().find(|it| it.name == name)?.force = Some(place);
+                self.signals[*known.signals.get(name)?].force = Some(place);
             }
             Column::Axis(name, quantity, _) => {
-                let at = self.axes.iter().position(|it| it.name == name);
-                let at = at.unwrap_or_else(|| {
+                let at = *known.axes.entry(name).or_insert(self.axes.len());
+                if at == self.axes.len() {
                     let (quantities, state) = Default::default();
                     self.axes.push(AxisColumns { name: name.to_owned(), quantities, state });
-                    self.axes.len() - 1
-                });
+                }
                 let axis = &mut self.axes[at];
                 let of_feedback = OF_AXIS.iter().position(|(it, _)| *it == quantity);
                 let of_state = STATE_OF_AXIS.iter().position(|it| *it == quantity);
@@ -136,19 +140,37 @@ impl Layout {
     }
 }
 
-/// Kind of whole numbers of 64 bits that the signal of this name has, if it has them.
-fn whole(facts: &Facts, name: &str) -> Option<Whole> {
-    match described(facts, name)?["type"].as_str()? {
+/// Places of signals and axes by their names, while columns are added.
+#[derive(Default)]
+struct Known<'a> {
+    described: BTreeMap<&'a str, &'a Json>,
+    signals: BTreeMap<&'a str, usize>,
+    axes: BTreeMap<&'a str, usize>,
+}
+
+/// Kind of whole numbers of 64 bits that the signal of this description has, if it has them.
+fn whole(description: &Json) -> Option<Whole> {
+    match description["type"].as_str()? {
         "uint64" => Some(Whole::Unsigned),
         "int64" => Some(Whole::Signed),
         _ => None,
     }
 }
 
-/// Description of the signal of this name.
-pub(super) fn described<'a>(facts: &'a Facts, name: &str) -> Option<&'a Json> {
-    facts.get("signals")?.as_array()?.iter().find(|signal| signal["name"] == name)
+/// Descriptions of the signals by their names; the first of a name counts.
+pub(super) fn described(facts: &Facts) -> BTreeMap<&str, &Json> {
+    let all = facts.get("signals").and_then(Json::as_array).into_iter().flatten();
+    all.rev().filter_map(|signal| Some((signal["name"].as_str()?, signal))).collect()
 }
+
+/// Error of so many columns: expected, found.
+pub(super) fn too_many(found: usize) -> (&'static str, String) {
+    ("16384 columns at most (`--signals named` records fewer)", format!("{found} columns"))
+}
+
+/// Columns of a recording at most. 59 axes with all signals of their drives need about 3000; a row
+/// takes 8 bytes of memory for each.
+pub(super) const MOST_COLUMNS: usize = 16_384;
 
 /// Columns with the instant of a row; true: on CLOCK_MONOTONIC.
 const INSTANTS: [(&str, bool); 3] = [("release_ns", true), ("arrival_ns", false), ("time_ns", true)];

@@ -8,7 +8,7 @@ use mcap::records::{Record, op};
 
 use super::facts;
 use super::file_records::{FileRecords, parse};
-use super::layout::{Layout, Whole};
+use super::layout::{Layout, Whole, too_many};
 use super::{CDR_LITTLE_ENDIAN, Facts, Header, REALTIME_OFFSET, RecordingError};
 use crate::mark::Mark;
 
@@ -61,7 +61,7 @@ impl<R: BufRead> RecordingReader<R> {
     pub fn open(file: R) -> Result<Self, RecordingError> {
         let mut file = FileRecords::open(file)?;
         let mut facts = Facts::new();
-        let header = loop {
+        let (header, columns) = loop {
             match file.next()? {
                 None => return Err(RecordingError::NoRows),
                 Some(op::HEADER) => {}
@@ -82,8 +82,9 @@ impl<R: BufRead> RecordingReader<R> {
                 Some(_) => return Err(RecordingError::Foreign),
             }
         };
-        let layout = Layout::of(&header)
-            .map_err(|(expected, found)| RecordingError::unexpected(expected, &found))?;
+        let is_too_wide = columns > header.columns.len();
+        let layout = if is_too_wide { Err(too_many(columns)) } else { Layout::of(&header) };
+        let layout = layout.map_err(|(expected, found)| RecordingError::unexpected(expected, &found))?;
         let offset = header.facts.get(REALTIME_OFFSET).and_then(serde_json::Value::as_i64).unwrap_or(0);
         Ok(Self {
             file,
@@ -145,8 +146,7 @@ impl<R: BufRead> RecordingReader<R> {
         loop {
             let Some(kind) = self.file.next()? else {
                 // Half a row is none. Without process data it is one message, which is whole.
-                let is_one_message = self.layout.width == 0 && !self.file.ends_in_zeros;
-                let is_whole = std::mem::take(&mut self.is_begun) && is_one_message;
+                let is_whole = std::mem::take(&mut self.is_begun) && self.layout.width == 0;
                 return Ok(is_whole.then(|| self.take_next()));
             };
             match kind {

@@ -147,6 +147,26 @@ fn truncated_file_of_one_second_has_header_and_data() {
     assert!(kept.is_sorted() && kept[0] > 60, "{kept:?}");
 }
 
+/// A clock of the rows that is set back, and rows without one.
+// feature(measure): rows are in the file after a second, whatever their clock does
+#[test]
+fn chunks_end_by_the_clock_of_this_computer_too() {
+    let of = |instant: &str| Header { what: "bus".into(), columns: vec![instant.into()], ..plain() };
+    let mut writer = RecordingWriter::begin(Vec::new(), &of("arrival_ns")).unwrap();
+    for hour in [5, 4] {
+        writer.row(&[hour * 3_600_000_000_000]).unwrap();
+    }
+    assert_eq!(writer.flushed_rows(), 2, "set back");
+    let mut writer = RecordingWriter::begin(Vec::new(), &of("number")).unwrap();
+    writer.row(&[1]).unwrap();
+    // More than the time of the first chunk.
+    std::thread::sleep(std::time::Duration::from_millis(70));
+    assert!(writer.is_due());
+    writer.row(&[2]).unwrap();
+    assert_eq!(writer.flushed_rows(), 2, "without a clock");
+    assert!(!writer.is_due(), "nothing is in memory");
+}
+
 /// A row of wrong width, and a full disk.
 #[test]
 fn wrong_rows_and_full_disks_are_errors() {
@@ -274,12 +294,59 @@ fn a_changed_byte_of_the_data_is_never_a_whole_recording() {
     for at in (0..file.len()).step_by(17).chain(heads) {
         let mut changed = file.clone();
         changed[at] ^= 0x41;
-        // A changed length may reach behind the end of the file, as if the file was cut off.
-        if let Some(read) = Recording::read(&changed[..]).ok().filter(|it| it.complete) {
+        if let Ok(read) = Recording::read(&changed[..]) {
             assert!(at >= data_end && (read.len(), &read.end) == (whole.len(), &whole.end), "{at}");
         }
     }
 }
+
+// feature(measure): recordings that end in zeros, as after a power loss, read as cut off
+#[test]
+fn zeros_at_the_end_read_as_cut_off() {
+    let finished = some_rows();
+    let heads = heads(&finished);
+    let data_end = *heads.last().unwrap();
+    for file in [&finished[..data_end], &finished] {
+        // The first chunk, in front of heads[4], has the channels.
+        for place in (heads[4]..=file.len()).step_by(5).chain(heads.clone()) {
+            for zeros in [0, 1, 600] {
+                let mut file = file.to_vec();
+                file[place..].fill(0);
+                file.resize(file.len() + zeros, 0);
+                let read = Recording::read(&file[..]).map_err(|it| it.to_string());
+                if place < heads[4] {
+                    assert!(read.is_err() || read.is_ok_and(|it| it.is_empty()), "{place}");
+                    continue;
+                }
+                let chunks = heads.windows(2).filter(|it| file[it[0]] == CHUNK && it[1] <= place).count();
+                let rows = [0, 0, 3, 8, 12][chunks];
+                assert!(read.as_ref().is_ok_and(|it| it.len() >= rows), "{place} {zeros} {read:?}");
+                // The record in front of the end of the data, without facts, ends in four zeros.
+                assert!(place + 4 > data_end || read.is_ok_and(|it| !it.complete), "{place}");
+            }
+        }
+    }
+}
+
+// feature(measure): zeros in the middle of a recording are damage, with their place
+#[test]
+fn zeros_before_further_data_are_damage() {
+    let finished = some_rows();
+    let data_end = *heads(&finished).last().unwrap();
+    for file in [&finished[..], &finished[..data_end]] {
+        for at in (mcap::MAGIC.len()..data_end - 200).step_by(13) {
+            let mut changed = file.to_vec();
+            changed[at..at + 150].fill(0);
+            let error = Recording::read(&changed[..]).map(|it| it.len()).unwrap_err();
+            assert!(
+                matches!(error, RecordingError::Damaged { .. } | RecordingError::Foreign),
+                "{at} {error}"
+            );
+        }
+    }
+}
+
+const CHUNK: u8 = 6;
 
 /// Places of the records, up to the end of the data.
 fn heads(file: &[u8]) -> Vec<usize> {
@@ -299,8 +366,53 @@ fn a_text_longer_than_its_record_is_damage() {
     let name = file.windows(6).position(|it| it == b"onbeat").unwrap();
     let metadata = file[name..].windows(10).position(|it| it == b"onbeat_row").unwrap() + name;
     file[metadata - 4..metadata].copy_from_slice(&2_741_137_007_u32.to_le_bytes());
+    let before = most_memory();
     let error = Recording::read(&file[..]).unwrap_err().to_string();
     assert!(error.contains("expected metadata"), "{error}");
+    assert!(most_memory() - before < 1 << 20, "{before} kB");
+}
+
+/// Most memory that this process has had mapped, kB.
+fn most_memory() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmPeak:")).unwrap();
+    peak.trim().trim_end_matches(" kB").parse().unwrap()
+}
+
+/// Another magic, record or library, and a profile that is longer than the file.
+#[test]
+fn only_the_header_of_a_recording_is_one() {
+    let file = some_rows();
+    let begin = &file[..64];
+    assert!(is_recording(begin));
+    let library = begin.windows(7).position(|it| it == b"onbeat ").unwrap();
+    let profile = mcap::MAGIC.len() + 9;
+    for (place, byte) in [(1, b'X'), (mcap::MAGIC.len(), 3), (library, b'0'), (profile + 3, 0xFF)] {
+        let mut other = begin.to_vec();
+        other[place] = byte;
+        assert!(!is_recording(&other), "{place}");
+    }
+    assert!((0..library + 7).all(|length| !is_recording(&begin[..length])));
+}
+
+// feature(measure): a recording has 16384 columns at most
+#[test]
+fn too_many_columns_are_refused_with_their_number() {
+    let header = |count: usize| Header {
+        columns: (0..count).map(|number| format!("column_{number}")).collect(),
+        ..plain()
+    };
+    let most = RecordingWriter::begin(Vec::new(), &header(16_384)).unwrap();
+    let file = most.finish(&Facts::new()).unwrap();
+    assert_eq!(Recording::read(&file[..]).unwrap().header.columns.len(), 16_384);
+    let expected = "expected 16384 columns at most (`--signals named` records fewer), found";
+    let error = RecordingWriter::begin(Vec::new(), &header(16_385)).unwrap_err().to_string();
+    assert_eq!(error, format!("{expected} 16385 columns"));
+    let mut hostile = mcap::Writer::new(io::Cursor::new(Vec::new())).unwrap();
+    hostile.write_metadata(&facts::rows(&header(100_000))).unwrap();
+    hostile.finish().unwrap();
+    let error = Recording::read(&hostile.into_inner().into_inner()[..]).unwrap_err().to_string();
+    assert_eq!(error, format!("{expected} \"100000 columns\""));
 }
 
 #[test]
@@ -329,7 +441,6 @@ fn other_files_are_named() {
 /// The file without the checksums of its chunks.
 fn without_checksums(mut file: Vec<u8>) -> Vec<u8> {
     const FOOTER: u8 = 2;
-    const CHUNK: u8 = 6;
     let mut at = mcap::MAGIC.len();
     while file[at] != FOOTER {
         let length = u64::from_le_bytes(file[at + 1..at + 9].try_into().unwrap());

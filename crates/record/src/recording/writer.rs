@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io::{self, Write};
+use std::time::{Duration, Instant};
 
 use mcap::records::MessageHeader;
 use mcap::write::NoSeek;
@@ -45,9 +46,11 @@ struct Channels {
 /// The chunk that is not in the file yet.
 struct OpenChunk {
     bytes: u64,
-    /// Instant of the row in front of it, ns.
+    /// First message: rows may have a clock that is set, or none.
+    begun: Option<Instant>,
+    /// Instant of the row in front of it, or of its first one, ns.
     since: Option<u64>,
-    /// Time that it takes, ns.
+    /// Time that it takes, ns, by the clock of the rows and by that of this computer.
     time: u64,
 }
 
@@ -75,7 +78,7 @@ impl<W: Write> RecordingWriter<W> {
             channels,
             offset: header.facts.get(REALTIME_OFFSET).and_then(serde_json::Value::as_i64).unwrap_or(0),
             last_start: None,
-            chunk: OpenChunk { bytes: 0, since: None, time: FIRST },
+            chunk: OpenChunk { bytes: 0, begun: None, since: None, time: FIRST },
             bytes: head as u64,
             rows: 0,
             flushed_rows: 0,
@@ -223,12 +226,22 @@ impl<W: Write> RecordingWriter<W> {
     /// Ends the chunk behind a row, if it has its time or its size.
     fn end_row(&mut self, at: u64) -> io::Result<()> {
         let since = *self.chunk.since.get_or_insert(at);
-        let passed = if self.layout.instant.is_some() { at.saturating_sub(since) } else { 0 };
-        if passed < self.chunk.time && self.chunk.bytes < LARGEST {
+        // A clock that was set back ends it, too.
+        let passed = if self.layout.instant.is_some() { at.abs_diff(since) } else { 0 };
+        if passed < self.chunk.time && self.chunk.bytes < LARGEST && !self.is_due() {
             return Ok(());
         }
+        self.flush()?;
         (self.chunk.since, self.chunk.time) = (Some(at), (self.chunk.time * 2).min(A_SECOND));
-        self.flush()
+        Ok(())
+    }
+
+    /// True if a row or a mark has been in memory for the time of a chunk, a second at most: then
+    /// [`flush`](Self::flush) writes it, also without a further row.
+    #[must_use]
+    pub fn is_due(&self) -> bool {
+        let time = Duration::from_nanos(self.chunk.time);
+        self.chunk.begun.is_some_and(|begun| begun.elapsed() >= time)
     }
 
     /// True if all rows and marks are in the file, and not in memory.
@@ -242,7 +255,7 @@ impl<W: Write> RecordingWriter<W> {
     /// # Errors
     /// I/O errors of the writer.
     pub fn flush(&mut self) -> io::Result<()> {
-        self.chunk.bytes = 0;
+        (self.chunk.bytes, self.chunk.begun, self.chunk.since) = (0, None, None);
         self.file.flush().map_err(failed)?;
         self.flushed_rows = self.rows;
         Ok(())
@@ -294,6 +307,7 @@ impl<W: Write> RecordingWriter<W> {
     fn send(&mut self, channel_id: u16, at: u64) -> io::Result<()> {
         let header = MessageHeader { channel_id, sequence: self.sequence, log_time: at, publish_time: at };
         self.file.write_to_known_channel(&header, &self.message).map_err(failed)?;
+        self.chunk.begun.get_or_insert_with(Instant::now);
         let bytes = (AROUND_A_MESSAGE + self.message.len()) as u64;
         self.chunk.bytes += bytes;
         self.bytes += bytes;
@@ -328,7 +342,7 @@ fn channels<W: Write>(
     let late = channel(file, late, "/late", None)?;
     let axes = layout.axes.iter().map(|it| channel(file, axis, &format!("/axes/{}", it.name), None));
     let axes = axes.collect::<io::Result<_>>()?;
-    let mut signals = Vec::new();
+    let (mut signals, described) = (Vec::new(), described(&header.facts));
     for signal in &layout.signals {
         let (name, exact) = match signal.whole {
             None => ("Signal", ""),
@@ -337,7 +351,7 @@ fn channels<W: Write>(
         };
         let fields = "float64 value\nbool forced  # held from outside at this value\n";
         let of_signal = schema(file, name, &(fields.to_owned() + exact))?;
-        let unit = described(&header.facts, &signal.name).and_then(|it| it["unit"].as_str());
+        let unit = described.get(signal.name.as_str()).and_then(|it| it["unit"].as_str());
         signals.push(channel(file, of_signal, &format!("/signals/{}", signal.name), unit)?);
     }
     Ok(Channels { row, axes, signals, events, late })

@@ -10,12 +10,12 @@ use std::ops::Range;
 use std::time::Duration;
 
 use ethercat::main_device::{Configuration, ConfigurationError, LONGEST_WATCHDOG, Presence, Watchdog};
+use types::duration;
+use types::near::nearest;
 
 use super::repeat::repetitions;
 use super::{Checked, cycle, presence, simulation, unknown_name};
-use crate::duration;
 use crate::error::Problem;
-use crate::error::nearest;
 use crate::field::Place;
 use crate::model::{Bus, Cycle, Devices, MOST_SUB_DEVICES, Parent, SubDevice};
 

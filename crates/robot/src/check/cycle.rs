@@ -7,12 +7,13 @@ use std::time::Duration;
 
 use ethercat::main_device::{Oversampling, Sync0, Sync1};
 use types::CycleClock;
+use types::duration;
 
 use super::Checked;
 use crate::error::Problem;
+use crate::field;
 use crate::field::Place;
 use crate::model::{Cycle, DistributedClock, ResetFaults};
-use crate::{duration, field};
 
 /// Checks times against the period.
 pub(super) fn cycle(cycle: &Cycle, entry: Place<'_>) -> Checked<()> {

@@ -2,10 +2,11 @@
 
 use std::collections::HashSet;
 
+use types::near::nearest;
+
 use super::Checked;
 use super::signal::names;
 use crate::error::Problem;
-use crate::error::nearest;
 use crate::field::Place;
 use crate::model::{NamedSignal, Sensor, SensorKind};
 

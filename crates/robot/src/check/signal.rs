@@ -8,17 +8,18 @@ mod value;
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-use crate::value::Spanned;
 use ethercat::main_device::Presence;
 use ethercat::pdo::{Direction, PdoEntry, PdoField, PdoMapping};
+use types::near::nearest;
 use types::signal::Flow;
 use types::{Signal, ValueType};
 
 pub(crate) use self::entry::names;
 use self::unnamed::Owners;
 use super::{Checked, readable_name};
-use crate::error::{FileError, Problem, nearest};
+use crate::error::{FileError, Problem};
 use crate::model::{Bus, NamedSignal, RobotConfig, Signals};
+use crate::value::Spanned;
 
 /// An entry, and where it lies.
 struct FoundEntry<'a> {

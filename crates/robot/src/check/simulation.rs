@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use types::TerminalModel;
+use types::duration;
 
 use super::{Checked, unknown_name};
-use crate::duration;
 use crate::error::Problem;
 use crate::field::Place;
 use crate::model::ApplicationKind::{

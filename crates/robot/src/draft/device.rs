@@ -8,13 +8,13 @@ use ethercat::cia402::object::{INTERPOLATION_TIME_PERIOD, QUICK_STOP_DECELERATIO
 use ethercat::pdo::PdoMapping;
 use ethercat::sii::DistributedClock;
 use types::CyclicMode;
+use types::duration;
 
 use super::axis;
 use super::found::Found;
 use super::process_data::{Chosen, chosen, comments, rows};
 use super::text::{long, number, one_line, rounded, row, shown};
 use crate::check::bus;
-use crate::duration;
 
 /// A SubDevice, described.
 pub(super) struct Device {

@@ -136,9 +136,9 @@ pub(crate) struct Load {
 /// # Errors
 /// Fetching or compiling failed.
 pub(crate) fn build(root: &Path) -> Result<PathBuf, String> {
-    let folder = root.join("peers/soem/target");
+    let folder = root.join("lab/peers/soem/target");
     let program = folder.join("soem-wire");
-    let source = root.join("peers/soem/wire.c");
+    let source = root.join("lab/peers/soem/wire.c");
     if is_newer(&program, &source) {
         return Ok(program);
     }
@@ -202,7 +202,7 @@ impl Reflector {
         // not search.
         compile.arg(format!("-I/usr/include/{}-linux-gnu", std::env::consts::ARCH));
         compile.arg(format!("-DSUB_DEVICES={sub_devices}"));
-        compile.arg("-c").arg(root.join("peers/wire/reflector.bpf.c")).arg("-o").arg(&object);
+        compile.arg("-c").arg(root.join("lab/peers/wire/reflector.bpf.c")).arg("-o").arg(&object);
         command::output(&mut compile)?;
         Ok(Self { object })
     }

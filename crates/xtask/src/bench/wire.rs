@@ -43,7 +43,7 @@ const LOADS: &[Load] = &[
 pub(crate) fn measure(root: &Path, options: &Options, report: &mut Report) {
     let folder = results_folder(root);
     let prepared = fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()));
-    if let Err(why) = prepared.and_then(|()| build(root, &["peers/wire", "peers/ethercrab"])) {
+    if let Err(why) = prepared.and_then(|()| build(root, &["lab/peers/wire", "lab/peers/ethercrab"])) {
         return report.step("bench wire", || Outcome::Skipped(why));
     }
     let conditions = bench::describe();
@@ -68,7 +68,7 @@ pub(crate) fn measure(root: &Path, options: &Options, report: &mut Report) {
 pub(crate) fn bring_up(root: &Path, report: &mut Report) {
     let folder = results_folder(root);
     let prepared = fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()));
-    if let Err(why) = prepared.and_then(|()| build(root, &["peers/ethercrab"])) {
+    if let Err(why) = prepared.and_then(|()| build(root, &["lab/peers/ethercrab"])) {
         return report.step("bench bring-up", || Outcome::Skipped(why));
     }
     println!("{}", bench::describe());
@@ -173,7 +173,7 @@ struct Program {
 
 fn programs(root: &Path) -> Vec<Program> {
     let wire = |name, subject: &str| {
-        let mut command = Command::new(root.join("peers/wire/target/release/wire"));
+        let mut command = Command::new(root.join("lab/peers/wire/target/release/wire"));
         command.arg(subject);
         let (needs_bus, by_xdp) = (subject.ends_with("onbeat"), subject.starts_with("xdp"));
         Program { name, command: Ok(command), needs_bus, by_xdp }
@@ -199,7 +199,7 @@ fn pysoem(root: &Path) -> Program {
 }
 
 fn ethercrab(root: &Path) -> Program {
-    let mut command = Command::new(root.join("peers/ethercrab/target/release/ethercrab-peer"));
+    let mut command = Command::new(root.join("lab/peers/ethercrab/target/release/ethercrab-peer"));
     command.arg("wire");
     peer("ethercrab", Ok(command))
 }
@@ -210,7 +210,7 @@ fn peer(name: &'static str, command: Result<Command, String>) -> Program {
 
 fn script(root: &Path, name: &str) -> Result<Command, String> {
     let mut command = Command::new(setup::python(root)?);
-    command.arg(root.join("peers").join(name));
+    command.arg(root.join("lab/peers").join(name));
     Ok(command)
 }
 

@@ -15,7 +15,7 @@ pub(super) fn judge(root: &Path, onbeat: &Path) -> Outcome {
         Err(why) => return Outcome::Skipped(why),
     };
     let mut judge = in_a_network_of_its_own();
-    judge.arg(python).arg(root.join("peers/cyclone_judge.py"));
+    judge.arg(python).arg(root.join("lab/peers/cyclone_judge.py"));
     judge.arg(onbeat).arg(root.join("target/debug/onbeat-ros2")).arg(root.join("examples"));
     command::run_within(&mut judge, LONGEST).map_or_else(Outcome::Failed, |()| Outcome::Passed)
 }
@@ -28,7 +28,7 @@ pub(super) fn definitions(root: &Path, report: &mut Report) {
             Err(why) => return Outcome::Skipped(why),
         };
         let mut judge = Command::new(python);
-        judge.arg(root.join("peers/ros_definitions_judge.py"));
+        judge.arg(root.join("lab/peers/ros_definitions_judge.py"));
         judge.arg(root.join("ros2/src/messages/golden.txt"));
         Outcome::of(&mut judge)
     });

@@ -21,12 +21,15 @@ pub(crate) fn all(root: &Path, onbeat: &Path, report: &mut Report) {
         };
         let program = root.join("target/fastdds_judge");
         let mut compile = Command::new("c++");
-        compile.args(["-std=c++17", "-O1", "-o"]).arg(&program).arg(root.join("peers/fastdds_judge.cpp"));
+        compile
+            .args(["-std=c++17", "-O1", "-o"])
+            .arg(&program)
+            .arg(root.join("lab/peers/fastdds_judge.cpp"));
         if let Err(why) = command::run(compile.args(["-lfastrtps", "-lfastcdr"])) {
             return Outcome::Failed(why);
         }
         let mut judge = in_a_network_of_its_own();
-        judge.arg(python).arg(root.join("peers/fastdds_judge.py")).arg(&program);
+        judge.arg(python).arg(root.join("lab/peers/fastdds_judge.py")).arg(&program);
         judge.arg(onbeat).arg(root.join("target/debug/onbeat-ros2")).arg(root.join("examples"));
         // Next to other work Fast DDS did not match the endpoints in 3 of 11 runs, and in none of 8
         // alone.

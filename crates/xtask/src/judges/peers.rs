@@ -20,12 +20,12 @@ pub(crate) fn all(root: &Path, onbeat: &Path, report: &mut Report) {
                 Err(why) => return Outcome::Skipped(why),
             };
             let mut command = Command::new(python);
-            command.arg(root.join("peers").join(script));
+            command.arg(root.join("lab/peers").join(script));
             judge(root, onbeat, command)
         });
     }
     report.step("conformance ethercrab", || {
-        let mut command = Command::new(root.join("peers/ethercrab/target/debug/ethercrab-peer"));
+        let mut command = Command::new(root.join("lab/peers/ethercrab/target/debug/ethercrab-peer"));
         command.arg("judge");
         judge(root, onbeat, command)
     });
@@ -36,7 +36,7 @@ pub(crate) fn all(root: &Path, onbeat: &Path, report: &mut Report) {
 /// # Errors
 /// The build failed.
 pub(super) fn build(root: &Path) -> Result<(), String> {
-    command::run(&mut command::cargo(&root.join("peers/ethercrab"), &["build", "--quiet"]))
+    command::run(&mut command::cargo(&root.join("lab/peers/ethercrab"), &["build", "--quiet"]))
 }
 
 /// Runs one peer repeatedly on its interface.

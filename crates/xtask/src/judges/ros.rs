@@ -16,16 +16,16 @@ pub(super) fn judge(root: &Path, onbeat: &Path) -> Outcome {
         Err(why) => return Outcome::Skipped(why),
     };
     let mut interfaces = std::process::Command::new(&python);
-    if let Err(why) = command::run(interfaces.arg(root.join("peers/ros_interfaces.py"))) {
+    if let Err(why) = command::run(interfaces.arg(root.join("lab/peers/ros_interfaces.py"))) {
         return Outcome::Failed(why);
     }
     let hashes = root.join("ros2/src/messages/hashes.txt");
     let mut generator = std::process::Command::new(&python);
-    if let Err(why) = command::run(generator.arg(root.join("peers/ros_hashes.py")).arg(&hashes)) {
+    if let Err(why) = command::run(generator.arg(root.join("lab/peers/ros_hashes.py")).arg(&hashes)) {
         return Outcome::Failed(why);
     }
     let mut judge = in_a_network_of_its_own();
-    judge.arg(python).arg(root.join("peers/ros_judge.py"));
+    judge.arg(python).arg(root.join("lab/peers/ros_judge.py"));
     judge.arg(onbeat).arg(root.join("target/debug/onbeat-ros2")).arg(root.join("examples")).arg(&hashes);
     command::run_within(&mut judge, LONGEST).map_or_else(Outcome::Failed, |()| Outcome::Passed)
 }

@@ -16,7 +16,7 @@ pub(crate) fn all(root: &Path, onbeat: &Path, report: &mut Report) {
             Err(why) => return Outcome::Skipped(why),
         };
         let mut judge = Command::new(python);
-        judge.arg(root.join("peers/simso_judge.py")).arg(onbeat);
+        judge.arg(root.join("lab/peers/simso_judge.py")).arg(onbeat);
         command::run_within(&mut judge, LONGEST).map_or_else(Outcome::Failed, |()| Outcome::Passed)
     });
 }

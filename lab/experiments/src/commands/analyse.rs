@@ -230,7 +230,7 @@ mod tests {
             [(0, "0"), (7, "7ns"), (27_040, "27.04us"), (1_500_000, "1.5ms"), (10_000_000_000, "10s")]
         {
             assert_eq!(time(ns), text);
-            assert!(ns == 0 || robot::duration::parse(text).unwrap().as_nanos() == u128::from(ns));
+            assert!(ns == 0 || types::duration::parse(text).unwrap().as_nanos() == u128::from(ns));
         }
         assert_eq!(time(1_000_000_001), "1.000000001s");
     }

@@ -184,7 +184,9 @@ fn detail(cycle: &Client, axis: usize, it: &Axis) -> Option<String> {
 /// The last event with the reason that the SubDevice of an axis has no process data.
 fn lost(cycle: &Client, axis: usize, description: &Description) -> Option<String> {
     let position = description.axes.get(axis)?.sub_device?;
-    let events = cycle.bus().ok()?.events(false).ok()?;
+    let mut bus = cycle.bus().ok()?;
+    bus.set_timeout(Some(BETWEEN)).ok()?;
+    let events = bus.events(false).ok()?;
     let tells = |event: &Event| match event.what {
         Happening::SubDeviceLost { position: of }
         | Happening::Unreachable { position: of }

@@ -51,7 +51,7 @@ impl Verdict {
     pub(super) fn warning(&self, period: Duration) -> Option<String> {
         let Self { holds, words, .. } = self;
         (!holds).then(|| {
-            let period = robot::duration::format(period);
+            let period = types::duration::format(period);
             format!(
                 "this computer does not hold a cycle of {period}: it {words}; `onbeat doctor --for {period}` says more"
             )

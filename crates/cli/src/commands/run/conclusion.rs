@@ -1,8 +1,9 @@
 //! The end of a run: its results in words, printed, with the verdict.
 
 use control::cycle::{HostStalls, USUAL_WATCHDOG};
-use onbeat::Summary;
+use control::verdict::COULD_NOT_RUN;
 use onbeat::compose::link::SimulatedTime;
+use onbeat::{Error, FailedStart, Summary};
 
 use super::Run;
 use super::headline::Headline;
@@ -35,11 +36,17 @@ impl Run {
         let verdict = standing.verdict(&summary.findings);
         let mut written = Written { notes: stalls.into_iter().collect(), verdict };
         written.add(exported.transpose().map(Option::flatten));
-        for file in &summary.files {
-            written.add(file.as_ref().map(|note| Some(note.clone())).map_err(Failure::new));
-        }
+        written.add_files(&summary.files);
         Ok(Finished { table, json, notes: written.notes, verdict: written.verdict })
     }
+}
+
+/// The failure of a bus that did not reach Op, and of files that are not whole.
+pub(super) fn without_op(standing: &Standing<'_>, failed: &FailedStart, live: &LiveLine) -> Failure {
+    let mut written = Written { notes: Vec::new(), verdict: standing.verdict(&failed.findings) };
+    written.add_files(&failed.files);
+    written.notes.iter().for_each(|note| live.say(note));
+    written.verdict.err().unwrap_or_else(|| Failure::silent(COULD_NOT_RUN))
 }
 
 /// A sentence on cycles that the host ran late, where the bus waited for them: the headline has
@@ -78,6 +85,13 @@ pub(super) struct Written {
 }
 
 impl Written {
+    /// The recording and the capture of a run.
+    fn add_files(&mut self, files: &[Result<String, Error>]) {
+        for file in files {
+            self.add(file.as_ref().map(|note| Some(note.clone())).map_err(Failure::new));
+        }
+    }
+
     /// One more.
     fn add(&mut self, file: Result<Option<String>, Failure>) {
         match file {

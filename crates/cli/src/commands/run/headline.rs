@@ -3,10 +3,11 @@
 use std::fmt;
 use std::time::Duration;
 
-use control::cycle::USUAL_WATCHDOG;
+use control::cycle::{HostStalls, USUAL_WATCHDOG};
 use onbeat::{SIMULATED, Summary};
+use record::RunSummary;
 use robot::RobotConfig;
-use robot::duration::format as period;
+use types::duration::format as period;
 
 use crate::words::sub_device_count;
 
@@ -39,6 +40,14 @@ enum Timing {
 const SHORT: Duration = Duration::from_secs(60);
 
 impl Timing {
+    /// Verdict on a run with this timing, and with these delays of the host.
+    fn of_run(timing: &RunSummary, stalls: Option<HostStalls>, worst: Option<Duration>) -> Self {
+        let stalls = stalls.map_or(0, |stalls| stalls.count);
+        let late = timing.overruns.count.max(timing.skipped_releases.count).max(stalls);
+        let period = Duration::from_nanos(timing.period_ns());
+        Self::of(late, timing.dropped_records.count, worst, period)
+    }
+
     /// Verdict on `late` cycles, unmeasured cycles, and the worst response time of all others.
     fn of(late: u64, unmeasured: u64, worst: Option<Duration>, period: Duration) -> Self {
         match worst {
@@ -61,15 +70,8 @@ impl Headline<'_> {
     }
 
     fn timing(&self) -> Timing {
-        let timing = &self.summary.timing;
-        let stalls = self.summary.host_stalls.map_or(0, |stalls| stalls.count);
-        let late = timing.overruns.count.max(timing.skipped_releases.count).max(stalls);
-        Timing::of(
-            late,
-            timing.dropped_records.count,
-            self.worst().filter(|_| self.has_timing),
-            self.period(),
-        )
+        let worst = self.worst().filter(|_| self.has_timing);
+        Timing::of_run(&self.summary.timing, self.summary.host_stalls, worst)
     }
 
     /// Robot, axes, cycles, link and number of failures.
@@ -194,6 +196,21 @@ mod tests {
             (of(0, 1000), of(3, 20), of(3, 2000)),
             (Timing::Late(1), Timing::Late(3), Timing::Late(3))
         );
+    }
+
+    #[test]
+    fn every_count_of_a_run_decides_its_timing() {
+        let timing = |change: &dyn Fn(&mut RunSummary), stalls| {
+            let mut summary = RunSummary::new(1_000_000);
+            change(&mut summary);
+            let stalls = HostStalls { count: stalls, ..HostStalls::default() };
+            Timing::of_run(&summary, Some(stalls), Some(Duration::from_micros(20)))
+        };
+        assert_eq!(timing(&|_| {}, 0), Timing::Good);
+        assert_eq!(timing(&|it| it.dropped_records.count = 7, 0), Timing::Gaps(7));
+        assert_eq!(timing(&|it| it.overruns.count = 3, 0), Timing::Late(3));
+        assert_eq!(timing(&|it| it.skipped_releases.count = 2, 0), Timing::Late(2));
+        assert_eq!(timing(&|it| it.dropped_records.count = 7, 4), Timing::Late(4));
     }
 
     #[test]

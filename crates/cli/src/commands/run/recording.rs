@@ -66,7 +66,7 @@ fn after(text: &str) -> Result<Duration, String> {
 fn at_most(longest: Duration, time: Result<Duration, String>, text: &str) -> Result<Duration, String> {
     time.and_then(|time| match time <= longest {
         true => Ok(time),
-        false => Err(format!("found {text}, expected {} at most", robot::duration::format(longest))),
+        false => Err(format!("found {text}, expected {} at most", types::duration::format(longest))),
     })
 }
 

@@ -20,7 +20,7 @@ use crate::compose;
 fn drives() -> (Segment, Targets) {
     let robot = RobotConfig::read_or_built_in(None, Overrides::default()).unwrap();
     let mut segment = compose::segment::segment(&robot).unwrap();
-    let targets = Targets::of(&robot, &mut segment);
+    let targets = crate::fault::targets(&robot, &mut segment);
     (segment, targets)
 }
 
@@ -35,7 +35,7 @@ struct Rig {
 impl Rig {
     fn new(script: &str) -> Self {
         let (segment, targets) = drives();
-        let script = Script::parse(script, "script", &targets).unwrap();
+        let script = Script::parse(script, &targets).unwrap();
         let (link, _) = FaultControl::pair();
         let (segment, handle) = FaultySegment::new(segment, link, &script);
         let mut rig = Self { segment, handle, targets, now: Duration::ZERO };
@@ -258,7 +258,7 @@ fn applications_mailboxes_states_watchdogs_and_clocks_follow() {
 /// apart.
 fn fates(script: &str, count: usize) -> Vec<bool> {
     let (segment, targets) = drives();
-    let script = Script::parse(script, "script", &targets).unwrap();
+    let script = Script::parse(script, &targets).unwrap();
     let (control, changes) = FaultControl::pair();
     let (segment, _) = FaultySegment::new(segment, control, &script);
     let clock = VirtualClock::default();
@@ -327,7 +327,7 @@ fn arm(encoder: &str) -> Rig {
     let text = format!("{before}{encoder}\n{after}");
     let robot = RobotConfig::parse(&text, "arm.toml").unwrap();
     let mut segment = compose::segment::segment(&robot).unwrap();
-    let targets = Targets::of(&robot, &mut segment);
+    let targets = crate::fault::targets(&robot, &mut segment);
     let (link, _) = FaultControl::pair();
     let (segment, handle) = FaultySegment::new(segment, link, &Script::default());
     let mut rig = Rig { segment, handle, targets, now: Duration::ZERO };
@@ -400,7 +400,7 @@ feedback.closed = { sub_device = "inputs", channel = 1 }
 fn a_load_falls_only_while_its_brake_is_open() {
     let robot = RobotConfig::parse(LIFT, "lift.toml").unwrap();
     let mut segment = compose::segment::segment(&robot).unwrap();
-    let targets = Targets::of(&robot, &mut segment);
+    let targets = crate::fault::targets(&robot, &mut segment);
     let (link, _) = FaultControl::pair();
     let (segment, handle) = FaultySegment::new(segment, link, &Script::default());
     let mut rig = Rig { segment, handle, targets, now: Duration::ZERO };

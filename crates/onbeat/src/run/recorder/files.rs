@@ -51,10 +51,14 @@ impl Names {
     }
 
     /// Removes the oldest recordings beyond the limit, after the recording at `newest` is complete:
-    /// that one stays in any case.
-    pub(super) fn remove_oldest(&self, newest: &Path) -> io::Result<()> {
+    /// that one stays in any case. Each is tried, whatever becomes of the others.
+    ///
+    /// # Errors
+    /// Recordings that stay.
+    pub(super) fn remove_oldest(&self, newest: &Path) -> Result<(), NotRemoved> {
         let is_other = |path: &PathBuf| path.file_name() != newest.file_name();
-        let mut others: Vec<(SystemTime, PathBuf)> = fs::read_dir(&self.folder)?
+        let entries = fs::read_dir(&self.folder).map_err(|error| NotRemoved { files: 1, error })?;
+        let mut others: Vec<(SystemTime, PathBuf)> = entries
             .filter_map(Result::ok)
             .filter(|entry| entry.file_name().to_str().is_some_and(|name| self.is_one(name)))
             .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path())))
@@ -63,7 +67,11 @@ impl Names {
         // As they were written; the clock may have been set.
         others.sort_unstable();
         let too_many = (others.len() + 1).saturating_sub(self.kept);
-        others.iter().take(too_many).try_for_each(|(_, path)| fs::remove_file(path))
+        let removed = others.iter().take(too_many).map(|(_, path)| fs::remove_file(path));
+        let is_there = |error: &io::Error| error.kind() != io::ErrorKind::NotFound;
+        let mut errors = removed.filter_map(Result::err).filter(is_there);
+        let Some(error) = errors.next() else { return Ok(()) };
+        Err(NotRemoved { files: 1 + errors.count() as u64, error })
     }
 
     /// True if this recorder, or one before it, has named the file so.
@@ -81,6 +89,25 @@ impl Names {
         };
         time.len() == pattern.len() && time.chars().zip(pattern.chars()).all(fits) && KINDS.contains(&kind)
     }
+}
+
+/// Numbers of files at the end of a recorder that writes several.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct KeptFiles {
+    /// Recordings that were kept, or parts that were begun.
+    pub(super) kept: u64,
+    /// Recordings that failed.
+    pub(super) failed: u64,
+    /// Older recordings that were not removed the last time.
+    pub(super) stay: u64,
+}
+
+/// Older recordings beyond the limit that stay.
+#[derive(Debug)]
+pub(super) struct NotRemoved {
+    pub(super) files: u64,
+    /// Reason of the first one.
+    pub(super) error: io::Error,
 }
 
 /// Names tried for a file.
@@ -122,6 +149,23 @@ mod tests {
         assert!(others.iter().all(|name| folder.join(name).exists()));
         let name = third.file_name().unwrap().to_str().unwrap();
         assert!(name.starts_with("arm-2") && name.ends_with("Z-command.mcap"), "{name}");
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    // feature(measure): an old recording that cannot be removed costs no other
+    #[test]
+    fn recordings_that_stay_are_counted() {
+        let folder = std::env::temp_dir().join(format!("onbeat-stay-{}", std::process::id()));
+        let names = Names::new(&folder.join("arm.mcap"), 1);
+        // Not a file, and so not removed: also by root.
+        let old = |second| folder.join(format!("arm-20261121T0740{second}.123Z-late.mcap"));
+        [10, 20].iter().for_each(|second| fs::create_dir_all(old(second)).unwrap());
+        std::thread::sleep(Duration::from_millis(20));
+        fs::write(old(&30), "").unwrap();
+        let newest = names.path("fault");
+        fs::write(&newest, "").unwrap();
+        let stay = names.remove_oldest(&newest).unwrap_err();
+        assert_eq!((stay.files, old(&30).exists()), (2, false), "{}", stay.error);
         fs::remove_dir_all(folder).unwrap();
     }
 

@@ -13,7 +13,7 @@ use serde_json::json;
 use types::Value;
 
 use super::BUFFER;
-use super::files::Names;
+use super::files::{KeptFiles, Names};
 use super::trigger::{Cause, Eye, Trigger};
 
 /// Recordings that are kept for a reason: the cycles before it and after it, each recording in a
@@ -74,9 +74,11 @@ pub(super) struct Flight {
     asked: Vec<Cause>,
     writes: Option<Writes>,
     /// Files written so far.
-    pub(super) files: u64,
-    /// Recordings that failed, and why the first one did.
-    failed: Option<(u64, io::Error)>,
+    files: u64,
+    /// Recordings that failed.
+    failed: u64,
+    /// Older recordings that were not removed the last time.
+    stay: u64,
 }
 
 struct Row {
@@ -116,7 +118,8 @@ impl Flight {
             asked: Vec::new(),
             writes: None,
             files: 0,
-            failed: None,
+            failed: 0,
+            stay: 0,
         })
     }
 
@@ -148,7 +151,7 @@ impl Flight {
             Some(writes) => {
                 let (failed, path) =
                     (self.last.back().and_then(|row| writes.row(row).err()), writes.path.clone());
-                failed.map(|error| self.fail(error, &path))
+                failed.map(|error| self.fail(&error, &path))
             }
         };
         if let Some(writes) = &mut self.writes {
@@ -170,7 +173,19 @@ impl Flight {
             self.marks.pop_front();
         }
         self.marks.push_back(mark);
-        failed.map(|(error, path)| self.fail(error, &path))
+        failed.map(|(error, path)| self.fail(&error, &path))
+    }
+
+    /// True if rows or marks of a recording have been in memory for the time of a chunk.
+    pub(super) fn is_due(&self) -> bool {
+        self.writes.as_ref().is_some_and(|writes| writes.file.is_due())
+    }
+
+    /// Writes what is in memory to the file of a recording; returns a sentence if it failed.
+    pub(super) fn flush(&mut self) -> Option<String> {
+        let writes = self.writes.as_mut()?;
+        let (error, path) = (writes.file.flush().err()?, writes.path.clone());
+        Some(self.fail(&error, &path))
     }
 
     /// Keeps a row of these values, in place of the oldest expired one.
@@ -193,7 +208,7 @@ impl Flight {
             Ok(created) => created,
             Err(error) => {
                 let text = format!("a recording for {}", cause.sentence);
-                return Some(self.lost(error, &text));
+                return Some(self.lost(&error, &text));
             }
         };
         match self.begun(cause, &path, file) {
@@ -201,7 +216,7 @@ impl Flight {
                 self.writes = Some(writes);
                 None
             }
-            Err(error) => Some(self.fail(error, &path)),
+            Err(error) => Some(self.fail(&error, &path)),
         }
     }
 
@@ -231,16 +246,19 @@ impl Flight {
             Ok(text) => {
                 self.files += 1;
                 let removed = self.names.remove_oldest(&path);
-                let kept =
-                    removed.err().map(|error| format!("; older ones stay: {error}")).unwrap_or_default();
-                Some(text + &kept)
+                let stay = removed.map_or_else(
+                    |it| (it.files, format!("; older ones stay: {}", it.error)),
+                    |()| Default::default(),
+                );
+                self.stay = stay.0;
+                Some(text + &stay.1)
             }
-            Err(error) => Some(self.fail(error, &path)),
+            Err(error) => Some(self.fail(&error, &path)),
         }
     }
 
     /// Ends with the run: a recording requested in its last cycle is kept, too.
-    pub(super) fn finish(mut self, mut tell: impl FnMut(String)) -> (u64, Option<(u64, io::Error)>) {
+    pub(super) fn finish(mut self, mut tell: impl FnMut(String)) -> KeptFiles {
         let mut asked = std::mem::take(&mut self.asked).into_iter();
         if let Some(cause) = asked.next() {
             self.begin(cause).map(&mut tell);
@@ -249,22 +267,21 @@ impl Flight {
             asked.for_each(|cause| writes.go_on(cause, self.after_ns));
         }
         self.end().map(&mut tell);
-        (self.files, self.failed)
+        KeptFiles { kept: self.files, failed: self.failed, stay: self.stay }
     }
 
     /// Abandons the recording and removes its file, which this recorder has created; the next cause
     /// begins another.
-    fn fail(&mut self, error: io::Error, path: &Path) -> String {
+    fn fail(&mut self, error: &io::Error, path: &Path) -> String {
         self.writes = None;
         let _ = fs::remove_file(path);
         self.lost(error, &path.display().to_string())
     }
 
     /// Counts a recording that failed.
-    fn lost(&mut self, error: io::Error, what: &str) -> String {
-        let text = format!("{what}: {error}; this recording is not kept");
-        self.failed.get_or_insert((0, error)).0 += 1;
-        text
+    fn lost(&mut self, error: &io::Error, what: &str) -> String {
+        self.failed += 1;
+        format!("{what}: {error}; this recording is not kept")
     }
 }
 
@@ -340,19 +357,19 @@ mod tests {
         let (mut flight, folder) = flight("moment", Duration::ZERO);
         let text: Vec<String> = (0..200).filter_map(|cycle| row(&mut flight, cycle)).collect();
         let kept = text.iter().filter(|it| it.contains(" cycles around cycle ")).count();
-        let (files, failed) = flight.finish(|_| {});
-        assert_eq!((kept, failed.is_none()), (100, true), "{text:?}");
-        assert_eq!((files, fs::read_dir(&folder).unwrap().count()), (100, 100));
+        let files = flight.finish(|_| {});
+        assert_eq!((kept, files), (100, KeptFiles { kept: 100, failed: 0, stay: 0 }), "{text:?}");
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 100);
         fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]
     fn the_longest_time_after_a_cause_does_not_overflow() {
         let (mut flight, folder) = flight("longest", Duration::MAX);
-        let last = u64::MAX - 3;
-        assert!(
-            (last..=u64::MAX).all(|cycle| row(&mut flight, cycle).is_none_or(|it| it.contains("around")))
-        );
+        let texts: Vec<(u64, String)> =
+            (u64::MAX - 3..=u64::MAX).filter_map(|cycle| Some((cycle, row(&mut flight, cycle)?))).collect();
+        let [(u64::MAX, text)] = &texts[..] else { panic!("it ends before: {texts:?}") };
+        assert!(text.contains("3 cycles around"), "{text}");
         fs::remove_dir_all(folder).unwrap();
     }
 }

@@ -51,7 +51,7 @@ impl FromStr for Trigger {
             _ => {}
         }
         if let Some(time) = text.strip_prefix("late:") {
-            return robot::duration::parse(time).map(|time| Self::Late(Some(time))).map_err(|_| wrong());
+            return types::duration::parse(time).map(|time| Self::Late(Some(time))).map_err(|_| wrong());
         }
         let above = text.contains('>');
         let (name, limit) = text.rsplit_once(if above { '>' } else { '<' }).ok_or_else(wrong)?;
@@ -168,7 +168,7 @@ fn unknown(name: &str, columns: &[String]) -> String {
             Column::Force(_) | Column::Other => None,
         })
         .collect();
-    let near = robot::nearest(name, names.iter().map(String::as_str));
+    let near = types::near::nearest(name, names.iter().map(String::as_str));
     let near = near.map(|near| format!("; nearest: {near}")).unwrap_or_default();
     format!(
         "--trigger {name}: found no such value in the recording, expected a signal that is recorded, or AXIS.QUANTITY as x.torque{near}"

@@ -1,17 +1,17 @@
 //! Types, scales and ranges of signals.
 
-use crate::value::Spanned;
 use ethercat::cia402::object;
 use ethercat::pdo::PdoEntry;
+use types::near::nearest;
 use types::signal::Scaling;
 use types::{Signal, ValueType};
 
 use super::super::Checked;
 use super::FoundEntry;
 use crate::error::Problem;
-use crate::error::nearest;
 use crate::field::Number;
 use crate::model::NamedSignal;
+use crate::value::Spanned;
 
 pub(super) fn named_type(name: &Spanned<String>) -> Checked<ValueType> {
     name.get_ref().parse().map_err(|_| {

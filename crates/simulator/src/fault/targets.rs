@@ -1,9 +1,9 @@
 //! SubDevices that a line can name, and their possible faults.
 
 use ethercat::register::dl::PORTS;
-use robot::RobotConfig;
-use simulator::Segment;
-use simulator::application::ServoDrive;
+
+use crate::Segment;
+use crate::application::ServoDrive;
 
 /// SubDevices by position.
 #[derive(Clone, Debug, Default)]
@@ -26,14 +26,9 @@ pub(super) struct Target {
 }
 
 impl Targets {
-    /// The targets of `robot`, which `segment` simulates.
+    /// The SubDevices of `segment`, with their names by position.
     #[must_use]
-    pub fn of(robot: &RobotConfig, segment: &mut Segment) -> Self {
-        let names = robot.bus.sub_devices.iter().map(|it| it.name.clone());
-        Self::named(names, segment)
-    }
-
-    fn named(names: impl Iterator<Item = String>, segment: &mut Segment) -> Self {
+    pub fn of(names: impl Iterator<Item = String>, segment: &mut Segment) -> Self {
         let target = |(position, name)| {
             let cables = std::array::from_fn(|port| segment.has_cable(position, port));
             let Some(device) = segment.sub_device_mut(position) else {

@@ -1,6 +1,6 @@
 """Interfaces of ROS 2 whose packages PyPI lacks, as their packages for Jazzy define them.
 
-    ros_interfaces.py     makes Python packages of them in this environment (peers/ros.txt), unless they are there
+    ros_interfaces.py     makes Python packages of them in this environment (lab/peers/ros.txt), unless they are there
 
 The generators are those of ROS 2 itself, which the environment has; a C and a C++ compiler are needed. The fields are the
 definitions' own, comments and constants left out.

@@ -3,7 +3,7 @@
     ros_hashes.py ros2/src/messages/hashes.txt             compares it and descriptions.txt beside it, and says what differs
     ros_hashes.py ros2/src/messages/hashes.txt --write     writes the files
 
-Types of the packages that PyPI has (peers/ros.txt) come with their hashes; for the others the fields are in
+Types of the packages that PyPI has (lab/peers/ros.txt) come with their hashes; for the others the fields are in
 ros_interfaces.py, and rosidl_generator_type_description of the same packages makes the hash.
 """
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ros_peer import Judged
 
-sys.path.append(str(Path(__file__).resolve().parents[1] / "python/tests"))
+sys.path.append(str(Path(__file__).resolve().parents[2] / "python/tests"))
 from patient import patient
 
 

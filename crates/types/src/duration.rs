@@ -1,22 +1,31 @@
 //! Durations as text: `250ns`, `500us`, `1ms`, `1.5s`, `2min`, `24h`.
 
-use std::time::Duration;
-
-use thiserror::Error;
+use alloc::format;
+use alloc::string::{String, ToString as _};
+use core::fmt;
+use core::time::Duration;
 
 /// Error of a text that is not a duration.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("found \"{found}\", expected a number and a unit (ns, us, ms, s, min, h) as in \"500us\"")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DurationError {
     /// The text.
     pub found: String,
 }
 
+impl fmt::Display for DurationError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let found = &self.found;
+        write!(f, "found \"{found}\", expected a number and a unit (ns, us, ms, s, min, h) as in \"500us\"")
+    }
+}
+
+impl core::error::Error for DurationError {}
+
 /// Parses a duration, exact to the nanosecond.
 ///
 /// ```
 /// use std::time::Duration;
-/// assert_eq!(onbeat_robot::duration::parse("1.5ms"), Ok(Duration::from_micros(1500)));
+/// assert_eq!(onbeat_types::duration::parse("1.5ms"), Ok(Duration::from_micros(1500)));
 /// ```
 ///
 /// # Errors

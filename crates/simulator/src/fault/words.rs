@@ -3,12 +3,12 @@
 use std::fmt;
 
 use ethercat::al_status_code::AlStatusCode;
-use robot::duration;
-use simulator::application::brake::Sticking;
+use types::duration;
 
-use super::frames::Fixed;
-use super::grammar::QUOTE;
-use super::{Fault, OtherIdentity, Port, Share, Targets, Timed};
+use super::line::QUOTE;
+use super::share::{Fixed, Share};
+use super::{Fault, OtherIdentity, Port, Targets, Timed};
+use crate::application::brake::Sticking;
 
 impl fmt::Display for Fault {
     /// With positions.
@@ -78,6 +78,21 @@ impl Shown<'_> {
     }
 }
 
+/// Fields of an identity, each with a space before it.
+fn fields(identity: OtherIdentity) -> String {
+    let OtherIdentity { vendor, product, revision, serial } = identity;
+    let fields = [("vendor", vendor), ("product", product), ("revision", revision), ("serial", serial)];
+    fields.iter().filter_map(|(key, value)| Some(format!(" {key}={:#x}", (*value)?))).collect()
+}
+
+fn verb(sticking: Sticking) -> &'static str {
+    match sticking {
+        Sticking::Free => "free",
+        Sticking::Closed => "stuck-closed",
+        Sticking::Open => "stuck-open",
+    }
+}
+
 impl fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let one_of = |is: bool, yes, no| if is { yes } else { no };
@@ -102,12 +117,7 @@ impl fmt::Display for Shown<'_> {
             Fault::AllowStates(position) => write!(f, "state allow {}", self.at(position)),
             Fault::Watchdog(position) => write!(f, "watchdog expire {}", self.at(position)),
             Fault::Identity { position, identity } => {
-                write!(f, "identity {}", self.at(position))?;
-                let OtherIdentity { vendor, product, revision, serial } = identity;
-                let fields =
-                    [("vendor", vendor), ("product", product), ("revision", revision), ("serial", serial)];
-                let given = fields.iter().filter_map(|(key, value)| Some((key, (*value)?)));
-                given.into_iter().try_for_each(|(key, value)| write!(f, " {key}={value:#x}"))
+                write!(f, "identity {}{}", self.at(position), fields(identity))
             }
             Fault::BlankSii(position) => write!(f, "sii blank {}", self.at(position)),
             Fault::SpoilSii(position) => write!(f, "sii spoil {}", self.at(position)),
@@ -142,12 +152,7 @@ impl fmt::Display for Shown<'_> {
                 write!(f, "drive motor {turns} {}", self.axis(position, axis))
             }
             Fault::Brake { position, axis, sticking } => {
-                let verb = match sticking {
-                    Sticking::Free => "free",
-                    Sticking::Closed => "stuck-closed",
-                    Sticking::Open => "stuck-open",
-                };
-                write!(f, "brake {verb} {}", self.axis(position, axis))
+                write!(f, "brake {} {}", verb(sticking), self.axis(position, axis))
             }
             Fault::Encoder { position, axis, by, turned } => {
                 let (turns, verb) =

@@ -300,7 +300,7 @@ class Judge:
         """a planner that is a node of ROS 2, of another process, drives it to its goal"""
         place = self.peer.next("/odom", Odometry).pose.pose.position
         goal = (place.x + 1.0, place.y)
-        script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../python/examples/dynamic_window.py")
+        script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../python/examples/dynamic_window.py")
         far = {"obstacle": [(1000, 0), (1001, 0), (1000, 1)], "boards": [(-100, -100), (100, 100)]}
         course = json.dumps({"goal": goal, **far})
         planner = Process(self.robot.folder, "planner", [sys.executable, script, "--course", course, "--ros"])

@@ -1,6 +1,6 @@
 """Writes the bytes that Cyclone DDS makes of ROS 2 messages, one a line: name, then hex.
 
-    .venv-cyclone/bin/python peers/cyclone_golden.py > ros2/src/messages/golden.txt
+    .venv-cyclone/bin/python lab/peers/cyclone_golden.py > ros2/src/messages/golden.txt
 
 `ros2/src/messages/golden.rs` holds the same messages, and that it makes the same bytes of them.
 """
@@ -127,7 +127,7 @@ MESSAGES = {
 
 
 def main():
-    print(f"# Made by peers/cyclone_golden.py with cyclonedds {version('cyclonedds')} (PyPI).")
+    print(f"# Made by lab/peers/cyclone_golden.py with cyclonedds {version('cyclonedds')} (PyPI).")
     print("# Each line is the name of a message and its bytes with the four that tell the encoding.")
     for name, message in MESSAGES.items():
         print(name, message.serialize().hex())

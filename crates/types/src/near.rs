@@ -1,8 +1,12 @@
 //! Suggested names for an unknown one.
 
-use std::fmt;
+use alloc::borrow::ToOwned as _;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
 
-use strsim::sorensen_dice;
+use strsim::{osa_distance, sorensen_dice};
 
 /// Names to suggest in place of an unknown one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +50,34 @@ impl fmt::Display for Near {
     }
 }
 
+/// Candidate with the fewest edits from `word`, if they are few enough for a typing error.
+#[must_use]
+pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let word = cut(word);
+    candidates
+        .into_iter()
+        .filter_map(|candidate| Some((edits(&word, &cut(candidate))?, candidate)))
+        // Of equally near ones the alphabetically first, for any order of candidates.
+        .min()
+        .map(|(_, candidate)| candidate)
+}
+
+/// Edits that make one of the other, if they leave most of it as it is.
+fn edits(word: &str, candidate: &str) -> Option<usize> {
+    let [letters, others] = [word, candidate].map(|it| it.chars().count());
+    let allowed = match letters {
+        // With another letter it is another word; one may be missing.
+        0..=2 => usize::from(letters == 2 && others == 3),
+        _ => letters / 3,
+    };
+    Some(osa_distance(word, candidate)).filter(|&edits| edits <= allowed)
+}
+
+/// Its first letters, so that no text makes the comparison slow, and all of them small.
+fn cut(text: &str) -> String {
+    text.chars().take(64).flat_map(char::to_lowercase).collect()
+}
+
 /// From 0 for another word to 1 for the same. A few letters have hardly a pair.
 fn likeness(wanted: &str, name: &str) -> f64 {
     let begins = !wanted.is_empty() && name.starts_with(wanted);
@@ -60,6 +92,8 @@ const MOST: usize = 5;
 
 #[cfg(test)]
 mod tests {
+    use alloc::string::ToString as _;
+
     use super::*;
 
     fn near(name: &str, names: &[&str]) -> String {
@@ -84,5 +118,28 @@ mod tests {
         assert_eq!(near("q", &[]), "there is none");
         assert_eq!(near("", &["do"]), "there is \"do\"");
         assert_eq!(near("di1", &["do1", "di"]), "near it: \"di\"");
+    }
+
+    #[test]
+    fn slips_of_the_finger_are_found_and_other_words_are_not() {
+        let keys = ["period", "priority", "cpu"];
+        assert_eq!(nearest("perod", keys), Some("period"));
+        assert_eq!(nearest("preiod", keys), Some("period"));
+        assert_eq!(nearest("cpus", keys), Some("cpu"));
+        assert_eq!(nearest("gear", keys), None);
+        assert_eq!(nearest("", keys), None);
+        assert_eq!(nearest("Cpu", keys), Some("cpu"));
+    }
+
+    #[test]
+    fn a_short_word_with_another_letter_is_another_word() {
+        let names = ["do", "top", "x"];
+        assert_eq!(nearest("di", names), None);
+        assert_eq!(nearest("y", names), None);
+        assert_eq!(nearest("tip", ["do", "in"]), None);
+        assert_eq!(nearest("tp", names), Some("top"));
+        assert_eq!(nearest("tpo", names), Some("top"));
+        assert_eq!(nearest("topp", names), Some("top"));
+        assert_eq!(nearest("DO", names), Some("do"));
     }
 }
