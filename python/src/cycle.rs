@@ -81,7 +81,7 @@ impl Cycle {
         self.with(|attached| Ok(attached.process()))
     }
 
-    /// Number of the user who runs it.
+    /// Number of the user that runs it.
     #[getter]
     fn user(&self) -> PyResult<u32> {
         self.with(|attached| Ok(attached.user()))
@@ -93,7 +93,7 @@ impl Cycle {
         self.with(|attached| Ok(attached.path().to_owned()))
     }
 
-    /// True if it is over; the last state stays readable.
+    /// True if it has ended; the last state stays readable.
     #[getter]
     fn has_ended(&self) -> PyResult<bool> {
         self.with(|attached| Ok(attached.has_ended()))
@@ -213,7 +213,7 @@ impl Cycle {
         Ok(UnixStream::from(bus).into_raw_fd())
     }
 
-    /// Lets go of it. Leases and ports taken from it go on.
+    /// Detaches from it. Leases and ports taken from it stay.
     fn close(&self) {
         self.attached.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
@@ -266,7 +266,7 @@ impl Lease {
         })
     }
 
-    /// Gives it back. The last command holds until its time-to-live is over.
+    /// Returns it. The last command holds until its time-to-live has expired.
     fn close(&self) {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
     }

@@ -32,7 +32,7 @@ pub(crate) fn of_port(error: io::Error) -> PyErr {
     }
 }
 
-/// The cycle is over.
+/// The cycle has ended.
 pub(crate) fn ended() -> PyErr {
     CycleEndedError::new_err("the cycle has ended: attach again once it runs")
 }

@@ -127,7 +127,7 @@ impl Port {
         Ok(data.len())
     }
 
-    /// Waits for a message, or for bytes; `None` when the time is over.
+    /// Waits for a message, or for bytes; `None` when the time has expired.
     #[pyo3(signature = (size = None, *, timeout = None))]
     fn read<'py>(
         &self,
@@ -387,7 +387,7 @@ impl TrajectoryPort {
         self.order(py, &Order::Cancel { id })
     }
 
-    /// Waits for the next report on any trajectory; `None` when the time is over.
+    /// Waits for the next report on any trajectory; `None` when the time has expired.
     #[pyo3(signature = (*, timeout = None))]
     fn report(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<Option<TrajectoryReport>> {
         let longest = wait::maybe_seconds("timeout", timeout)?;

@@ -370,7 +370,7 @@ impl Signal {
         Self { value: it.value(kind).into(), fresh: it.fresh, forced: it.forced }
     }
 
-    /// The signal of this name; the error names those there are.
+    /// The signal of this name; the error names the existing signals.
     pub(crate) fn named(
         description: &Description,
         signals: &[state::Signal],

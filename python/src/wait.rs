@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use pyo3::exceptions::PyValueError;
 use pyo3::{PyResult, Python};
 
-/// Asks `look` until it gives something or the time is over (`None`: never). `look` runs without
-/// Python's lock and may itself wait up to the given time.
+/// Asks `look` until it gives something or the time has expired (`None`: never). `look` runs
+/// without Python's lock and may itself wait up to the given time.
 ///
 /// # Errors
 /// The error of `look`; KeyboardInterrupt.

@@ -28,9 +28,15 @@ mod options;
 mod robot;
 mod ros_args;
 mod settings;
-mod trajectory;
 mod voice;
 mod watchdog;
+
+/// Trajectories: `orders` converts a JointTrajectory to orders of the port `trajectory`, `goals`
+/// keeps the goals of an action as in ROS 2. Neither reads a clock or does I/O.
+mod trajectory {
+    pub(crate) mod goals;
+    pub(crate) mod orders;
+}
 
 use std::process::ExitCode;
 use std::sync::Arc;

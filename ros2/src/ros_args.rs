@@ -3,12 +3,12 @@
 //!
 //! | argument | meaning |
 //! |---|---|
-//! | `-r`, `--remap` `[NODE:]FROM:=TO` | another name for a topic, a service or an action; `__node` and `__ns` for the node's own ([`Rule`]) |
+//! | `-r`, `--remap` `[NODE:]FROM:=TO` | another name: topic, service, action, node ([`Rule`]) |
 //! | `-p`, `--param` `[NODE:]NAME:=VALUE` | value of a parameter ([`Assignment`]) |
 //! | `--params-file FILE` | a file of them |
 //! | `--log-level [LOGGER:=]LEVEL` | lowest level that is logged |
-//! | `--enable-`, `--disable-` `rosout-logs`, `stdout-logs`, `external-lib-logs` | places of the log; there is no file |
-//! | `-e`, `--enclave` | name of the security context: checked, and not used, as there is no security |
+//! | `--enable-X`, `--disable-X` | log `X`: `rosout-logs`, `stdout-logs`, `external-lib-logs` |
+//! | `-e`, `--enclave` | name of the security context: checked, not used: there is no security |
 //!
 //! Of two assignments of one parameter the later one counts, of two rules for one name the first.
 

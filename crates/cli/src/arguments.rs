@@ -13,7 +13,7 @@ use onbeat::compose::link::{self, SimulatedTime};
 use onbeat::fault::FrameFaults;
 
 use crate::failure::Failure;
-use crate::target::{Which, cycle_of, say_whom};
+use crate::target::{Which, cycle_of, is_absence, say_whom};
 
 /// Parses one of these values, each with its name and help.
 pub fn named<T, const N: usize>(
@@ -154,6 +154,12 @@ pub(crate) struct RunningCycle {
 }
 
 impl RunningCycle {
+    /// True if no such cycle runs.
+    pub(crate) fn is_absent(&self) -> bool {
+        let found = || Which(self.cycle.as_deref()).find();
+        self.iface.is_some() || found().is_err_and(|error| is_absence(&error))
+    }
+
     /// Attaches to it; of one that was found by its interface, says which it is.
     pub(crate) fn find(&self) -> Result<Client, Failure> {
         let Some(interface) = &self.iface else { return Ok(Which(self.cycle.as_deref()).find()?) };

@@ -24,11 +24,10 @@ use std::time::Duration;
 use ethercat::cia402::{AxisMode, Request, State};
 use ethercat::main_device::MainDevice;
 use ipc::reference::{Given, Outcome, Refusal};
-pub use motion::PositionSense;
-pub use motion::brake::BrakeConfiguration;
+use motion::brake::BrakeConfiguration;
 use motion::homing::Homing;
 use motion::supervision::{BLIND_CYCLES, Ending, InterlockState, Jog, JogLimits, StopReason};
-use motion::{AxisScale, AxisSetpoint, Radians, RadiansPerSecond, Seconds, supervision};
+use motion::{AxisScale, AxisSetpoint, PositionSense, Radians, RadiansPerSecond, Seconds, supervision};
 pub use types::{BrakeFeedback, DigitalOutput, FeedbackInput};
 
 use crate::controller::{AxisCommand, AxisReport, InterlockCause};

@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use ethercat::cia402::{AxisMode, CyclicMode, ModeOfOperation, Request, State, Statusword};
 use ethercat::time::Instant;
+use ipc::state::Clamped;
 use motion::base::{Pose, Twist};
 use motion::supervision::{QuickStopStep, StopReason};
 use motion::{AxisFeedback, AxisSetpoint, Radians};
 use types::state::InputLevel;
 
-pub use ipc::state::Clamped;
 pub use types::{AxisTarget, ExternalCommand, Freshness};
 
 use crate::signal::{SignalError, Signals};

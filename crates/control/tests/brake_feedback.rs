@@ -13,11 +13,11 @@ use ethercat::sii::Identity;
 use ethercat::time::Instant;
 use ethercat_linux::bring_up::Pump;
 use ethercat_linux::link::DirectLink;
-use motion::brake::BrakeTimes;
+use motion::brake::{BrakeConfiguration, BrakeTimes};
 use motion::supervision::{AfterOutage, Outage, StopReason};
 use motion::{AxisPhase, RadiansPerSecond, Seconds};
 use onbeat_control::axis::{
-    AxisConfiguration, AxisError, BrakeConfiguration, BrakeFeedback, DigitalOutput, FeedbackInput, check,
+    AxisConfiguration, AxisError, BrakeFeedback, DigitalOutput, FeedbackInput, check,
 };
 use onbeat_control::bus::{PartNames, event};
 use onbeat_control::controller::{AxisReport, BrakeInputCause, Controller, CycleInfo, Io};

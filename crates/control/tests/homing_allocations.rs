@@ -11,12 +11,10 @@ use ethercat::cia402::{Request, State};
 use ethercat::pdo::PdoEntry;
 use ethercat::sii::Identity;
 use ethercat_linux::link::SimulatedLink;
-use motion::brake::BrakeTimes;
+use motion::brake::{BrakeConfiguration, BrakeTimes};
 use motion::homing::Homing;
 use motion::{AxisPhase, Radians, Seconds};
-use onbeat_control::axis::{
-    AxisConfiguration, BrakeConfiguration, BrakeFeedback, DigitalOutput, FeedbackInput,
-};
+use onbeat_control::axis::{AxisConfiguration, BrakeFeedback, DigitalOutput, FeedbackInput};
 use onbeat_control::controller::{Controller, CycleInfo, Io};
 use onbeat_control::cycle::CycleConfiguration;
 use onbeat_control::stop::StopHandle;

@@ -2,11 +2,11 @@
 use crate::support;
 
 use ethercat::cia402::{CyclicMode, Request, State};
-use motion::brake::BrakeTimes;
+use motion::brake::{BrakeConfiguration, BrakeTimes};
 use motion::homing::Homing;
 use motion::supervision::{FollowingErrorLimit, StopReason};
 use motion::{AxisPhase, Radians, RadiansPerSecond, Seconds};
-use onbeat_control::axis::{AxisConfiguration, BrakeConfiguration};
+use onbeat_control::axis::AxisConfiguration;
 use onbeat_control::controller::{AxisCommand, AxisReport};
 use support::scripted::{Scene, play};
 use support::{segment, supervised};

@@ -1,7 +1,7 @@
 //! Axis settings that controllers need in advance.
 
-use control::controller::{Clamped, CycleInfo};
-use ipc::state::Limit;
+use control::controller::CycleInfo;
+use ipc::state::{Clamped, Limit};
 use motion::{
     AxisLimits, Radians, RadiansPerSecond, RadiansPerSecondCubed, RadiansPerSecondSquared, Seconds,
 };

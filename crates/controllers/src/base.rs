@@ -1,10 +1,10 @@
 //! Base controller: follows a twist, and reports pose and twist by odometry.
 
 use control::controller::{
-    AxisReport, Clamped, Controller, ControllerOutput, CycleInfo, ExternalCommand, Freshness, Io,
+    AxisReport, Controller, ControllerOutput, CycleInfo, ExternalCommand, Freshness, Io,
 };
 use ethercat::cia402::Request;
-use ipc::state::Limit;
+use ipc::state::{Clamped, Limit};
 use motion::base::{Pose, Twist};
 use motion::kinematics::{DifferentialDrive, OmniBase};
 use motion::odometry::Odometry;

@@ -1,11 +1,10 @@
 //! Controllers of single axes by position, velocity or torque.
 
 use control::controller::{
-    AxisCommand, AxisTarget, Clamped, Controller, ControllerOutput, CycleInfo, ExternalCommand, Freshness,
-    Io,
+    AxisCommand, AxisTarget, Controller, ControllerOutput, CycleInfo, ExternalCommand, Freshness, Io,
 };
 use ethercat::cia402::{CyclicMode, Request};
-use ipc::state::Limit;
+use ipc::state::{Clamped, Limit};
 use motion::online::{OnlineError, OnlineMotion, Synchronisation, Target};
 use motion::{AxisPhase, AxisSetpoint, NewtonMetres, Radians, RadiansPerSecond, TrajectoryPoint};
 

@@ -103,6 +103,8 @@ pub struct ControllerManager {
     off: Vec<bool>,
     /// Cycles for which all axes have been at standstill.
     standing: u32,
+    /// The same without the axes that exchange no process data.
+    standing_known: u32,
     /// Members have axes in different modes.
     changes_modes: bool,
     /// Command that the active controller ignores.
@@ -141,6 +143,7 @@ impl ControllerManager {
             acknowledges: vec![false; axes.len()],
             off: vec![false; axes.len()],
             standing: 0,
+            standing_known: 0,
             deaf: nothing.clone(),
             is_deaf: false,
             command: nothing.clone(),
@@ -240,7 +243,7 @@ impl ControllerManager {
 
     /// Counts the cycles for which all axes are at standstill.
     fn watch_standing(&mut self, commands: &[AxisCommand]) {
-        let mut stand = true;
+        let (mut stand, mut stand_known) = (true, true);
         for (number, (command, report)) in commands.iter().zip(&self.shown).enumerate() {
             let mode = self.mode_with(self.active, number);
             let (Some(axis), Some(last)) = (self.axes.get(number), self.last.get_mut(number)) else {
@@ -255,10 +258,14 @@ impl ControllerManager {
             let slow = report.feedback.velocity.abs() <= axis.velocity_limit * STANDS;
             // A slow jog is a motion as well.
             let jogged = report.stop == Some(StopReason::Jog);
-            stand &= report.feedback.phase == AxisPhase::NotEnabled || (still && slow && !jogged);
+            let stands = report.feedback.phase == AxisPhase::NotEnabled || (still && slow && !jogged);
+            stand &= stands;
+            stand_known &= stands || rest::is_silent(report);
             *last = setpoint;
         }
-        self.standing = if stand { self.standing.saturating_add(1) } else { 0 };
+        let count = |before: u32, stand: bool| if stand { before.saturating_add(1) } else { 0 };
+        self.standing = count(self.standing, stand);
+        self.standing_known = count(self.standing_known, stand_known);
     }
 
     /// Passes the command to the active controller, unless it is ignored.

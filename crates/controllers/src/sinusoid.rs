@@ -1,8 +1,8 @@
 //! Controller that swings axes.
 
-use control::controller::{Clamped, Controller, ControllerOutput, CycleInfo, Io};
+use control::controller::{Controller, ControllerOutput, CycleInfo, Io};
 use ethercat::cia402::Request;
-use ipc::state::Limit;
+use ipc::state::{Clamped, Limit};
 use motion::{
     AxisPhase, Radians, RadiansPerSecondSquared, Seconds, SmoothSinusoid, StopProfile, TrajectoryPoint,
 };

@@ -3,12 +3,12 @@
 use crate::rig;
 
 use control::controller::{
-    AxisCommand, AxisReport, AxisTarget, Clamped, Controller, ControllerOutput, CycleInfo, ExternalCommand,
+    AxisCommand, AxisReport, AxisTarget, Controller, ControllerOutput, CycleInfo, ExternalCommand,
     Freshness, Io,
 };
 use control::signal::Signals;
 use ethercat::cia402::CyclicMode;
-use ipc::state::Limit;
+use ipc::state::{Clamped, Limit};
 use motion::base::Twist;
 use motion::kinematics::{DifferentialDrive, OmniBase};
 use motion::{

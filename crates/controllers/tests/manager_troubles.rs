@@ -233,6 +233,50 @@ fn a_brake_that_contradicts_refuses_the_reset() {
     }
 }
 
+// feature(axes): a stop is accepted in an outage, and kept when the bus returns
+#[test]
+fn a_stop_in_an_outage_is_answered_and_kept() {
+    for what in [Action::Stop, Action::Disable, Action::Deactivate] {
+        let mut bench = bench();
+        target(&mut bench, 0, 2.0);
+        bench.run(200);
+        // Its last state is that of an enabled axis, in motion.
+        bench.troubles[0] = if what == Action::Disable { Trouble::Deaf } else { Trouble::Coasts(0.5) };
+        bench.run(10);
+        bench.reports[0].missed = 1_000;
+        let stop = bench.request(what);
+        bench.run(50);
+        assert_eq!(bench.reply(stop), None, "{what:?}: the outage may be short");
+        bench.run(950);
+        assert_eq!(bench.reply(stop), Some(Err(Refusal::NoProcessData)), "{what:?}");
+        let control = bench.manager.output().control;
+        match what {
+            Action::Disable => assert!(!control.enabled, "{what:?}"),
+            Action::Deactivate => assert_eq!(control.active, ipc::state::NO_CONTROLLER),
+            _ => assert!(control.enabled && control.active == 0),
+        }
+        if what != Action::Stop {
+            continue;
+        }
+        // An axis with process data that still moves is waited for.
+        bench.troubles[1] = Trouble::Coasts(0.5);
+        bench.run(10);
+        let stop = bench.request(Action::Stop);
+        bench.run(1_000);
+        assert_eq!(bench.reply(stop), None);
+        bench.troubles[1] = Trouble::None;
+        bench.run(20);
+        assert_eq!(bench.reply(stop), Some(Err(Refusal::NoProcessData)));
+        // The bus returns, and the command of before is still there.
+        bench.troubles[0] = Trouble::None;
+        bench.reports[0].missed = 0;
+        bench.run(20);
+        let before = bench.commands[0].setpoint.position;
+        bench.run(1_000);
+        assert_eq!(bench.commands[0].setpoint.position, before, "the stop is kept");
+    }
+}
+
 #[test]
 fn a_drive_that_holds_a_load_refuses_to_be_disabled() {
     let mut bench = bench();

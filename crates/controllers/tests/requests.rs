@@ -1,10 +1,10 @@
 //! Requests to a running cycle: enable, disable, switch, stop, home, reset.
 use crate::rig;
 
-use control::controller::{AxisTarget, Clamped, Freshness};
+use control::controller::{AxisTarget, Freshness};
 use ethercat::cia402::{AxisMode, CyclicMode, ModeOfOperation, State};
 use ipc::message::control::{Action, Refusal};
-use ipc::state::{Limit, NO_CONTROLLER};
+use ipc::state::{Clamped, Limit, NO_CONTROLLER};
 use motion::homing::Homing;
 use motion::supervision::StopReason;
 use motion::{AxisPhase, NewtonMetres, Radians, RadiansPerSecond};

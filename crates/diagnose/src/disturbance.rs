@@ -52,7 +52,7 @@ use probe::Tracepoints;
 
 pub use of_cycle::CycleWatch;
 pub use report::{Counts, Disturbances, First, Frame, MOST_CAUSES, Means};
-pub use rt::watch::{Subject, Window};
+use rt::watch::{Subject, Window};
 pub use types::cause::{Disturbance, Kind};
 
 /// The system call that a pacer waits in; of 64 bits, as the kernel's trace has it.

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use onbeat_diagnose::trace::{Decoder, Task, TraceEvent, What};
 use proptest::prelude::*;
 
-/// Recording of a kernel: `header_page`, `formats` (concatenated), `pages`, and `trace`, the
-/// kernel's text.
+/// Recording of a kernel: `formats` (`header_page`, then the formats of the events), `pages`, and
+/// `trace`, the kernel's text.
 struct Recorded {
     decoder: Decoder,
     pages: Vec<u8>,
@@ -19,9 +19,10 @@ impl Recorded {
     fn read(folder: &Path) -> Self {
         let text = |name: &str| fs::read_to_string(folder.join(name)).unwrap();
         let formats = text("formats");
+        let (header_page, formats) = formats.split_once("name: ").unwrap();
         let formats: Vec<String> =
-            formats.split("name: ").skip(1).map(|format| format!("name: {format}")).collect();
-        let decoder = Decoder::new(&text("header_page"), formats.iter().map(String::as_str)).unwrap();
+            formats.split("name: ").map(|format| format!("name: {format}")).collect();
+        let decoder = Decoder::new(header_page, formats.iter().map(String::as_str)).unwrap();
         Self { decoder, pages: fs::read(folder.join("pages")).unwrap(), words: text("trace") }
     }
 

@@ -77,7 +77,8 @@ fn not_ready(what: Action, place: usize, state: &State, description: &Descriptio
         return Some(why);
     }
     let axis = state.axes.get(place)?;
-    let faulted = DriveState::from_code(axis.drive_state).is_some_and(DriveState::is_faulted);
+    let silent = words::silent_for(axis, description).is_some();
+    let faulted = silent || DriveState::from_code(axis.drive_state).is_some_and(DriveState::is_faulted);
     let stopped = axis.phase != DrivePhase::Following as u8;
     let latched = stopped && StopReason::from_code(axis.stop).is_some_and(StopReason::is_latched);
     let fails = match what {

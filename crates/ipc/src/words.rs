@@ -3,11 +3,12 @@
 //!
 //! An unknown code gets a text, too: `code 9`.
 
+mod silence;
+
 use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
-use types::state::is_communication_error;
 use types::{ControllerKind, InterlockKind};
 
 use crate::description::{Description, InterlockDescription, Referencing};
@@ -17,6 +18,10 @@ use crate::state::{
     Axis, BringUpPhase, CommandState, DrivePhase, DriveState, InputLevel, Interlock, Limit, LockState,
     QuickStopStep, Refusal, State, StopReason, TrajectoryStatus,
 };
+
+pub use silence::{drive, silence, silent_for, stall};
+
+use silence::has_stalled;
 
 /// Text of a code.
 pub type Words = Cow<'static, str>;
@@ -182,18 +187,9 @@ fn cause_of_stop(axis: &Axis, state: &State, description: &Description) -> Optio
         Some(StopReason::Outage) if has_stalled(axis) => {
             stall(axis.stalled, Duration::from_nanos(description.period_ns))
         }
+        Some(StopReason::Outage) => silence::outage(reason, axis, description),
         _ => reason.into_owned(),
     })
-}
-
-/// True if a stall of the host has stopped an axis, or has its drive in fault.
-fn has_stalled(axis: &Axis) -> bool {
-    axis.stalled > 0
-        && match StopReason::from_code(axis.stop) {
-            Some(StopReason::Outage) => true,
-            Some(StopReason::Fault) => is_communication_error(axis.error_code),
-            _ => false,
-        }
 }
 
 /// Remedy for an axis of this name that waits for something other than a fix.
@@ -224,7 +220,11 @@ pub fn hindrance(place: usize, state: &State, description: &Description) -> Opti
     let stop = StopReason::from_code(axis.stop);
     let waits =
         matches!(stop, None | Some(StopReason::Stale | StopReason::AwaitsStart | StopReason::NotHomed));
+    let silent = silent_for(axis, description).filter(|_| waits);
     let (why, remedy) = match (stop, why_stopped(axis, state, description)) {
+        _ if silent.is_some() => {
+            (silence(silent.unwrap_or_default()), silence::remedy(described, description, &reset))
+        }
         (Some(StopReason::Stale), _) if is_enabled => return None,
         _ if waits && is_faulted => in_fault(axis),
         _ if waits && axis.memory_error != 0 => (
@@ -267,15 +267,7 @@ pub fn hindrance(place: usize, state: &State, description: &Description) -> Opti
             (why, waits_for(reason, name).unwrap_or_default())
         }
         (Some(_), Some(why)) if has_stalled(axis) => (why, format!("type `{RESET}`")),
-        (Some(StopReason::Outage), Some(why)) => match described.sub_device {
-            None => (why, format!("correct that, {reset}")),
-            Some(at) => {
-                let name = description.sub_devices.get(at).map_or("", |it| it);
-                let remedy =
-                    format!("check the power of SubDevice {at} \"{name}\" and its cables, {reset}");
-                (why, remedy)
-            }
-        },
+        (Some(StopReason::Outage), Some(why)) => (why, silence::remedy(described, description, &reset)),
         (_, Some(why)) => (why, format!("correct that, {reset}")),
         _ if is_enabled => return None,
         _ => (format!("its drive is in {}", drive_state(axis.drive_state)), format!("type `{ENABLE}`")),
@@ -330,6 +322,9 @@ pub fn refused(
     description: &Description,
 ) -> String {
     use control::{Action, Refusal};
+    if refusal == Refusal::NoProcessData {
+        return silence::kept(refusal, state, description);
+    }
     let axes = match what {
         Action::Home(axis) => axis as usize..axis as usize + 1,
         _ => 0..description.axes.len(),
@@ -444,13 +439,6 @@ pub fn remedy_by(request: control::Action) -> Option<String> {
         _ => return None,
     };
     Some(format!("; type `{command}`"))
-}
-
-/// A stall of the host as the cause of a stop.
-#[must_use]
-pub fn stall(cycles: u32, period: Duration) -> String {
-    let lasted = types::time::span(period.saturating_mul(cycles));
-    format!("this computer stalled for {cycles} cycles, {lasted} (`onbeat doctor` says why)")
 }
 
 /// Text of the reason for a refusal ([`crate::state::CommandState::last_refusal`]); `None` if there

@@ -134,8 +134,8 @@ pub enum Error {
         /// The panic's own words.
         message: String,
     },
-    /// Bus that failed before its first cycle in Op. Files that are not complete follow, a line
-    /// each.
+    /// Bus that failed before its first cycle in Op; its findings are with it. Files that are not
+    /// complete follow, a line each.
     #[error("the bus did not reach Op{}{}", reason(&.0.failure), incomplete(&.0.files))]
     NotInOp(Box<FailedStart>),
 }

@@ -37,7 +37,6 @@ pub use cycle::{Cycle, Overrides, ResetFaults};
 pub(crate) use mapping::MOST_BYTES;
 pub(crate) use mode::CHANGE_OBJECTS;
 pub use mode::{ModeObject, mode_objects, profile_objects};
-pub use motion::homing::Homing;
 pub use peripheral::Peripheral;
 pub(crate) use peripheral::made_of;
 pub use peripheral::{Ipc, IpcPort};

@@ -2,7 +2,8 @@
 
 use crate::support;
 
-use onbeat_robot::{BaseKind, ControllerKind, Homing, OnStale, RobotConfig};
+use motion::homing::Homing;
+use onbeat_robot::{BaseKind, ControllerKind, OnStale, RobotConfig};
 use support::spoiled;
 
 /// A valid file with all of them, of which each test spoils one.

@@ -1,8 +1,9 @@
 //! Homing by drives that find their marks by themselves: valid and invalid settings.
 use crate::support;
 
+use motion::homing::Homing;
 use motion::{Radians, Seconds};
-use onbeat_robot::{ApplicationKind, Homing, RobotConfig};
+use onbeat_robot::{ApplicationKind, RobotConfig};
 
 const GOOD: &str = r#"
 [cycle]

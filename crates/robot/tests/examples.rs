@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use ethercat::cia402::AxisMode;
 use ethercat::main_device::{LatchMode, Replies, Sync1};
-use robot::{ApplicationKind, BaseKind, ControllerKind, Homing, OnStale, Overrides, RobotConfig};
+use motion::homing::Homing;
+use robot::{ApplicationKind, BaseKind, ControllerKind, OnStale, Overrides, RobotConfig};
 
 use onbeat_robot as robot;
 

@@ -39,8 +39,13 @@ mod pages {
 
 pub mod allocations;
 pub mod strace;
-mod sys;
 mod turn;
+
+/// The only unsafe code of the testbed.
+mod sys {
+    pub(crate) mod counting;
+    pub(crate) mod parent;
+}
 
 use std::fmt;
 use std::fs::{self, File};
@@ -54,7 +59,8 @@ use std::time::{Duration, Instant};
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-pub use sys::{CountingAllocator, end_with_parent};
+pub use sys::counting::CountingAllocator;
+pub use sys::parent::end_with_parent;
 pub use turn::{Turn, alone, await_calm};
 
 /// Says that a test cannot run here, with the reason; `cargo xtask test` counts it as skipped.

@@ -3,7 +3,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::named::named;
+use crate::macros::named;
 use crate::state::BrakeInput;
 
 named! {

@@ -4,7 +4,7 @@
 use alloc::string::String;
 use core::fmt;
 
-use crate::named::named;
+use crate::macros::named;
 
 named! {
     /// Kind of a cause.

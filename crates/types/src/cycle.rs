@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use crate::named::named;
+use crate::macros::named;
 
 /// Time that a bus may stay lost, unless another is said.
 pub const LOSS_TIME: Duration = Duration::from_secs(10);

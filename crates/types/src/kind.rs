@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use crate::axis::AxisMode;
-use crate::named::named;
+use crate::macros::named;
 
 named! {
     /// Kind of a controller.

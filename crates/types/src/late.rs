@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use crate::cause::Kind;
-use crate::named::named;
+use crate::macros::named;
 use crate::number::grouped;
 
 pub use report::{CauseTable, CauseTotal, LateReport, LateSpan};

@@ -16,9 +16,8 @@
 //! | [`profile`] | [`RealTimeProfile`]: requests to the operating system, and their letters |
 //! | [`schedule`] | [`Policy`], [`Protocol`]: rules by which tasks share a processor |
 //! | [`signal`] | [`Signal`]: process data by name |
-//! | [`spread`] | [`Spread`]: last, smallest, largest and mean value of a time |
 //! | [`state`] | phases of bus and axes, states of drives, requests, stop reasons; their codes |
-//! | [`time`] | [`Instant`], the house clock's |
+//! | [`time`] | [`Instant`], the house clock's; [`Spread`] of a time |
 //! | [`units`] | radians, metres, newton metres, seconds and their rates, as types |
 #![no_std]
 #![forbid(unsafe_code)]
@@ -28,23 +27,20 @@ extern crate alloc;
 pub mod axis;
 pub mod bus;
 pub mod cause;
-mod codes;
 pub mod command;
 pub mod conditions;
 pub mod cycle;
 pub mod duration;
 pub mod kind;
 pub mod late;
-mod named;
+mod macros;
 #[cfg(feature = "near")]
 pub mod near;
 pub mod number;
 pub mod object;
 pub mod profile;
 pub mod schedule;
-mod sentence;
 pub mod signal;
-pub mod spread;
 pub mod state;
 pub mod time;
 pub mod units;
@@ -66,5 +62,4 @@ pub use kind::{
 pub use profile::{Profile, ProfileError, RealTimeProfile, Residency, Scheduling};
 pub use schedule::{Policy, Protocol};
 pub use signal::{Signal, Value, ValueKind, ValueType};
-pub use spread::Spread;
-pub use time::Instant;
+pub use time::{Instant, Spread};

@@ -1,6 +1,6 @@
 //! Rules by which tasks share a processor.
 
-use crate::named::named;
+use crate::macros::named;
 
 named! {
     /// Scheduling policy.

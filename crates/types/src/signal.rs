@@ -5,11 +5,7 @@ use alloc::string::String;
 use core::fmt;
 use core::str::FromStr;
 
-use crate::named::named;
-
-mod element;
-
-pub use element::is_element;
+use crate::macros::named;
 
 named! {
     /// Way of process data, as the MainDevice sees it.
@@ -436,6 +432,14 @@ const fn mask(bits: u8) -> u64 {
     }
 }
 
+/// True if `name` belongs to an element of the signal `array`: `array[0]` and up, or `array.x`.
+#[must_use]
+pub fn is_element(array: &str, name: &str) -> bool {
+    let rest = name.strip_prefix(array).unwrap_or("");
+    rest.len() > 1 && rest.starts_with('.')
+        || rest.len() > 2 && rest.starts_with('[') && rest.ends_with(']')
+}
+
 #[cfg(test)]
 mod tests {
     use alloc::string::ToString;
@@ -493,5 +497,13 @@ mod tests {
         assert_eq!(volts.bounds(), (0.0, 5.0));
         let scaling = Some(Scaling { scale: -0.5, offset: 1.0 });
         assert_eq!(Signal { range: None, scaling, ..volts }.bounds(), (-16382.5, 16385.0));
+    }
+
+    /// Elements have the name of their signal and their own in brackets, or behind a dot.
+    #[test]
+    fn an_element_has_the_name_of_its_signal_in_front() {
+        assert!(["force.x", "force[0]", "force[12]"].iter().all(|name| is_element("force", name)));
+        let others = ["force", "forces[0]", "force.", "force[]", "force[0", "torque.x", "other.force.x"];
+        assert!(!others.iter().any(|name| is_element("force", name)));
     }
 }

@@ -1,18 +1,17 @@
 //! Independent programs that check ours: three MainDevices, a dissector, a scheduling simulator,
 //! both DDS of ROS 2, its definitions, and ROS 2 itself.
 
-mod cyclone;
-mod fastdds;
 pub(crate) mod peers;
-mod ros;
-mod simso;
+mod ros2;
 pub(crate) mod tshark;
 
 use std::path::Path;
+use std::process::Command;
 use std::thread::ScopedJoinHandle;
+use std::time::Duration;
 
 use crate::report::{Outcome, Report, timed};
-use crate::{setup, tests};
+use crate::{command, setup, tests};
 
 /// A conformance check that adds its steps to the report.
 type Judge = fn(&Path, &Path, &mut Report);
@@ -43,15 +42,15 @@ pub(crate) fn all(root: &Path, only: Option<&str>, report: &mut Report) {
                 is_wanted(name).then(|| scope.spawn(move || timed(|| judge(root, onbeat))))
             };
             let beside = [
-                ("conformance Cyclone DDS", start("cyclonedds", cyclone::judge)),
-                ("conformance ROS 2", start("ros2", ros::judge)),
+                ("conformance Cyclone DDS", start("cyclonedds", ros2::cyclone)),
+                ("conformance ROS 2", start("ros2", ros2::genuine)),
             ];
             let others: [(&str, Judge); 5] = [
                 ("peers", peers::all),
                 ("tshark", tshark::all),
-                ("simso", simso::all),
-                ("definitions", |root, _, report| cyclone::definitions(root, report)),
-                ("fastdds", fastdds::all),
+                ("simso", simso),
+                ("definitions", |root, _, report| ros2::definitions(root, report)),
+                ("fastdds", ros2::fast_dds),
             ];
             for (_, judge) in others.into_iter().filter(|(name, _)| is_wanted(name)) {
                 judge(root, &onbeat, report);
@@ -66,3 +65,20 @@ pub(crate) fn all(root: &Path, only: Option<&str>, report: &mut Report) {
         });
     }
 }
+
+/// SimSo, a simulator of real-time scheduling, checks `onbeat analyse`: random task sets, fixed
+/// priorities and earliest deadline first.
+fn simso(root: &Path, onbeat: &Path, report: &mut Report) {
+    report.step("conformance simso", || {
+        let python = match setup::python_with_simso(root) {
+            Ok(python) => python,
+            Err(why) => return Outcome::Skipped(why),
+        };
+        let mut judge = Command::new(python);
+        judge.arg(root.join("lab/peers/simso_judge.py")).arg(onbeat);
+        command::run_within(&mut judge, LONGEST_OF_SIMSO).map_or_else(Outcome::Failed, |()| Outcome::Passed)
+    });
+}
+
+/// Time limit; the run takes some seconds.
+const LONGEST_OF_SIMSO: Duration = Duration::from_secs(300);

@@ -22,7 +22,6 @@
 mod bench;
 mod check;
 mod command;
-mod deny;
 mod dist;
 mod features;
 mod fuzz;
@@ -168,7 +167,7 @@ fn test(root: &Path, report: &mut Report) {
             // Its clock counts instructions: parallel work does not change its times.
             rt::all(root, |name| name == rt::VIRTUAL, report);
             python = python::prepare(root, report);
-            deny::all(root, report);
+            check::deny(root, report);
         });
         tests::run_all(root, report);
         let installed = beside(scope, |report| {

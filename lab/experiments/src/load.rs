@@ -6,14 +6,14 @@
 //!
 //! | load | equivalent in the papers |
 //! |---|---|
-//! | [`cpu`] | CPU: a floating-point loop, no system calls |
+//! | [`cpu::run`] | CPU: a floating-point loop, no system calls |
 //! | [`kernel_lock`] | K-lock: a reader of `/proc` at full speed, inside the kernel most of the time |
 //! | [`block_io`] | IRQ: `dd` of 512-byte blocks with direct I/O, an interrupt for each |
 //! | [`dd`] | file written and read, block by block |
 //! | [`hackbench`] | hundreds of threads that send each other messages |
 //! | [`ping`] | flood of echo requests on the loopback interface |
 //! | [`du`] | walk over all files |
-//! | [`memory`] | memory bandwidth: copies far larger than the caches |
+//! | [`cpu::copy`] | memory bandwidth: copies far larger than the caches |
 //! | [`gpu`] | GPU: CUDA copies of 0.5 to 2.6 MB, from pinned and from ordinary memory |
 
 pub mod block_io;
@@ -23,7 +23,6 @@ pub mod du;
 pub mod gpu;
 pub mod hackbench;
 pub mod kernel_lock;
-pub mod memory;
 pub mod ping;
 pub mod processes;
 
@@ -38,15 +37,15 @@ pub use processes::Loads;
 /// Load of our own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Load {
-    /// Load [`cpu`].
+    /// Load [`cpu::run`].
     Cpu,
     /// Load [`kernel_lock`].
     KernelLock,
     /// Load [`block_io`].
     BlockIo,
-    /// Load [`memory`].
+    /// Load [`cpu::copy`].
     Memory,
-    /// Load [`memory`] for so many hundredths of the time.
+    /// Load [`cpu::copy`] for so many hundredths of the time.
     MemoryPart(u8),
     /// Load [`gpu`].
     Gpu(HostMemory),
@@ -199,8 +198,8 @@ impl Load {
             Self::Cpu => Ok(cpu::run(stop)),
             Self::KernelLock => kernel_lock::run(stop),
             Self::BlockIo => block_io::run(directory, stop),
-            Self::Memory => Ok(memory::run(100, stop)),
-            Self::MemoryPart(part) => Ok(memory::run(part, stop)),
+            Self::Memory => Ok(cpu::copy(100, stop)),
+            Self::MemoryPart(part) => Ok(cpu::copy(part, stop)),
             Self::Gpu(memory) => gpu::run(memory, &gpu::SIZES, stop),
             Self::GpuCopies(memory, size) => gpu::run(memory, &gpu::SIZES[size..=size], stop),
             Self::Dd(weight) => dd::run(weight, directory, stop),

@@ -143,6 +143,11 @@ impl Control {
         self.manager.broadcasts(name)
     }
 
+    /// Time at which a request needs a look, though no message arrives.
+    pub(crate) fn next(&self, now: u64) -> Option<u64> {
+        self.requests.next(now)
+    }
+
     /// Ports that are open.
     pub(crate) fn channels(&self) -> impl Iterator<Item = &Channel> {
         self.requests.channels()

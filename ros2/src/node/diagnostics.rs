@@ -221,11 +221,14 @@ fn axis(
     description: &Description,
     enabled: bool,
 ) -> DiagnosticStatus {
-    let drive = words::drive_state(axis.drive_state);
+    let drive = words::drive(axis, description);
     let reason = StopReason::from_code(axis.stop);
+    let silent_for = words::silent_for(axis, description);
     let waits_for = reason.and_then(|it| words::waits_for(it, name));
     let (level, message) = if axis.drive_state == FAULT || axis.drive_state == FAULT_REACTION {
         (Level::Error, format!("its drive is in {drive}"))
+    } else if let Some(time) = silent_for.filter(|_| matches!(reason, None | Some(StopReason::Stale))) {
+        (Level::Error, words::silence(time))
     } else if axis.stop == StopReason::Stale as u8 {
         (Level::Ok, "at standstill: the last command has ended".to_owned())
     } else if reason == Some(StopReason::Jog) {

@@ -277,7 +277,7 @@ impl Node {
         for channel in channels {
             watch(&self.poll, channel)?;
         }
-        let mut due = self.diagnostics.next();
+        let mut due = self.diagnostics.next().min(self.control.next(monotonic_ns()).unwrap_or(u64::MAX));
         if attached {
             due = due
                 .min(self.states.next())

@@ -1,7 +1,7 @@
 //! /cmd_vel, as Twist and as TwistStamped, and the topics of diff_drive_controller and its like
 //! below the names of their controllers: from samples to a command of the base.
 //!
-//! A topic of DDS may have writers of several types, and a reader receives those of its own.
+//! A topic of DDS may have writers of several types. A reader receives samples of its type only.
 //! RustDDS keeps one cache for each topic *name*, so two readers of one name see each other's
 //! samples: samples are distinguished by their length - a Twist has 48 bytes, a TwistStamped never
 //! less than 64 - and counted once by writer and sequence number.

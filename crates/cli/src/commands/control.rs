@@ -211,6 +211,11 @@ fn place<'a>(
 fn powerless(axes: &[usize], description: &Description, state: &State) -> Option<String> {
     axes.iter().find_map(|&axis| {
         let (name, axis) = (&description.axes.get(axis)?.name, state.axes.get(axis)?);
+        let silent_for = words::silent_for(axis, description);
+        if let Some(time) = silent_for.filter(|&time| time >= SILENT) {
+            let remedy = "check its power and cables";
+            return Some(format!("axis \"{name}\": {}; {remedy}", words::silence(time)));
+        }
         let found = words::drive_state(axis.drive_state);
         (axis.drive_state != DriveState::OperationEnabled as u8).then(|| {
             format!(
@@ -262,6 +267,9 @@ fn active(
     };
     Err(Failure::new(format!("{found}, expected {expected}; {remedy}")))
 }
+
+/// Time without process data that does not pass by itself.
+const SILENT: Duration = Duration::from_secs(1);
 
 /// Longest time for axes to stop.
 const REST: Duration = Duration::from_secs(10);

@@ -47,7 +47,10 @@ impl Events {
         if let Some(robot) = &self.kept {
             return self.print_kept(robot);
         }
-        let attached = self.of.find()?;
+        let attached = self.of.find().map_err(|failure| match self.of.is_absent() {
+            true => Failure::new(format!("{failure}; `onbeat events --kept ROBOT` prints kept events")),
+            false => failure,
+        })?;
         output::end_when_closed();
         for event in attached.bus()?.events(self.follow)? {
             let line = match (event, self.json) {

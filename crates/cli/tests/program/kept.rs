@@ -52,6 +52,16 @@ fn kept(state: &Path, robot: &str, arguments: &[&str]) -> Ran {
     finished(command)
 }
 
+// feature(program): `onbeat events` names the kept events where no cycle runs
+#[test]
+fn events_without_a_cycle_name_the_kept_ones() {
+    let mut command = onbeat();
+    command.args(["events", "--cycle", "/nowhere/at-all.sock"]);
+    let ran = finished(command);
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.stderr.contains("`onbeat events --kept ROBOT`"), "{}", ran.stderr);
+}
+
 /// Kinds of the kept events.
 fn kinds(state: &Path, robot: &str) -> Vec<String> {
     let ran = kept(state, robot, &["--json"]);

@@ -8,13 +8,14 @@ use std::time::Duration;
 
 use ethercat::time::Instant;
 use ipc::command::{AxisTarget, Command, JOG_TIME_TO_LIVE, Read, Reader, ToolPose, Twist};
+use ipc::state::Clamped;
 use ipc::state::{CommandState, Refusal};
 use motion::MetresPerSecond;
 pub use types::Takes;
 use types::{Signal, Value};
 
 use crate::axis::{Gates, JogRequest};
-use crate::controller::{Clamped, ControllerOutput, ExternalCommand, Freshness};
+use crate::controller::{ControllerOutput, ExternalCommand, Freshness};
 
 /// The command in effect, and the results of received ones.
 #[derive(Debug)]

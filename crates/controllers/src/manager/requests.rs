@@ -7,8 +7,8 @@ use ipc::state::InputLevel;
 use motion::supervision::StopReason;
 use motion::{AxisPhase, Seconds};
 
-use super::rest::MemberHold;
-use super::{ControllerManager, HomedBy, NONE, elapsed, id_of, is_in_fault, is_latched};
+use super::rest::{MemberHold, SILENCE, is_silent};
+use super::{ControllerManager, HomedBy, NONE, STANDING_CYCLES, elapsed, id_of, is_in_fault, is_latched};
 
 /// Origin of a request.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -243,7 +243,7 @@ impl ControllerManager {
                 }
             }
             Doing::Disabling => {
-                if self.stands() || late {
+                if self.stands() || self.stands_as_known(&job, reports) || late {
                     self.leave_trajectory();
                     self.enabled = false;
                     let next = Job { doing: Doing::SteppingDown, cycles: 0, since: Seconds::ZERO, ..job };
@@ -253,27 +253,20 @@ impl ControllerManager {
             }
             Doing::SteppingDown => {
                 let off = [State::NotReadyToSwitchOn, State::SwitchOnDisabled, State::Fault];
-                let down = reports.iter().all(|it| it.state.is_none_or(|state| off.contains(&state)));
+                let is_off = |it: &AxisReport| it.state.is_none_or(|state| off.contains(&state));
+                let is_unknown = |it: &AxisReport| !is_off(it) && is_silent(it) && job.since >= SILENCE;
+                let unknown = reports.iter().any(is_unknown);
+                let down = reports.iter().all(|it| is_off(it) || is_unknown(it));
                 // A drive keeps its torque at a brake that does not close.
                 let keeps = |it: &AxisReport| is_enabled(it) && it.stop == Some(StopReason::BrakeNotClosed);
                 match settled {
+                    true if down && unknown => Some(Err(Refusal::NoProcessData)),
                     true if down => Some(Ok(())),
                     true if reports.iter().any(keeps) => Some(Err(Refusal::Held)),
                     _ => None,
                 }
             }
-            Doing::Stopping => self.stands().then(|| {
-                self.leave_trajectory();
-                self.turn_deaf();
-                self.hold_after_stop();
-                Ok(())
-            }),
-            Doing::Deactivating => self.stands().then(|| {
-                self.leave_trajectory();
-                self.turn_deaf();
-                self.enter(NONE);
-                Ok(())
-            }),
+            Doing::Stopping | Doing::Deactivating => self.pursue_stop(&job, late, reports),
             Doing::Resetting => {
                 let fails = |report: &&AxisReport| is_in_fault(report) || is_latched(report);
                 // A forbidding interlock keeps its stop, even if others are reset.
@@ -342,6 +335,35 @@ impl ControllerManager {
             }
             self.reply(job.from, outcome);
         }
+    }
+
+    /// Keeps a stop once the axes are at standstill, as far as that is known, or the time has
+    /// expired: their motion is dropped. Returns the reply, if one is due.
+    fn pursue_stop(
+        &mut self,
+        job: &Job,
+        late: bool,
+        reports: &[AxisReport],
+    ) -> Option<Result<(), Refusal>> {
+        let outcome = match (self.stands(), self.stands_as_known(job, reports)) {
+            (true, _) => Some(Ok(())),
+            (false, true) => Some(Err(Refusal::NoProcessData)),
+            (false, false) if late => None,
+            (false, false) => return None,
+        };
+        self.leave_trajectory();
+        self.turn_deaf();
+        match job.doing {
+            Doing::Deactivating => self.enter(NONE),
+            _ => self.hold_after_stop(),
+        }
+        outcome
+    }
+
+    /// True if some axes exchange no process data, since the request began, and all others are at
+    /// standstill: there is nothing to wait for.
+    fn stands_as_known(&self, job: &Job, reports: &[AxisReport]) -> bool {
+        job.since >= SILENCE && reports.iter().any(is_silent) && self.standing_known >= STANDING_CYCLES
     }
 
     /// Ignores the present command from now on.

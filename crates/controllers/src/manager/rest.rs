@@ -9,8 +9,8 @@
 
 use control::controller::AxisReport;
 use ethercat::cia402::{Request, State};
-use motion::Seconds;
 use motion::supervision::{END_TIME, STANDS, StopReason};
+use motion::{AxisPhase, Seconds};
 
 use super::{ControllerManager, MemberKind};
 
@@ -55,6 +55,17 @@ impl ControllerManager {
         self.axes.iter().zip(reports).all(slow)
     }
 }
+
+/// True if the standstill of an axis is not known: it exchanges no process data.
+pub(super) fn is_silent(report: &AxisReport) -> bool {
+    report.missed > SILENT_CYCLES && report.feedback.phase != AxisPhase::NotEnabled
+}
+
+/// Cycles without process data after which the feedback of an axis is old.
+const SILENT_CYCLES: u32 = 8;
+
+/// Time that an outage is given to end before a request is answered.
+pub(super) const SILENCE: Seconds = Seconds(0.2);
 
 /// Time within which a controller, or else supervision, stops the axes.
 const REST_TIME: Seconds = END_TIME;

@@ -410,6 +410,22 @@ fn of<'a>(values: &'a [(String, String)], name: &str) -> Option<&'a str> {
 /// Most characters of data in a line, without their sum (8.1).
 const LONGEST_LINE: usize = 64;
 
+/// The recorded reply of this number: each ends with an empty line.
+#[cfg(test)]
+pub(super) const fn recorded(number: usize) -> &'static [u8] {
+    let (mut rest, mut before, mut length) = (include_bytes!("recorded.txt").as_slice(), number, 0);
+    loop {
+        length += 1;
+        if rest[length - 1] == b'\n' && rest[length] == b'\n' {
+            let (reply, others) = rest.split_at(length + 1);
+            if before == 0 {
+                return reply;
+            }
+            (rest, before, length) = (others, before - 1, 0);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -418,11 +434,11 @@ mod tests {
     /// Recorded replies of real sensors: a GD scan of a URG-04LX; VV of a URG-04LX-UG01, PP and II
     /// of a URG-04LX as shown on their maker's pages; and an MD scan of a UTM-30LX that lost one
     /// character on its way through a web page.
-    const GD: &[u8] = include_bytes!("recorded/gd-urg-04lx.txt");
-    const VV: &[u8] = include_bytes!("recorded/vv-urg-04lx-ug01.txt");
-    const PP: &[u8] = include_bytes!("recorded/pp-urg-04lx.txt");
-    const II: &[u8] = include_bytes!("recorded/ii-urg-04lx.txt");
-    const MD_DAMAGED: &[u8] = include_bytes!("recorded/md-utm-30lx-damaged.txt");
+    const GD: &[u8] = recorded(0);
+    const VV: &[u8] = recorded(1);
+    const PP: &[u8] = recorded(2);
+    const II: &[u8] = recorded(3);
+    const MD_DAMAGED: &[u8] = recorded(4);
 
     fn parse(reply: &[u8]) -> Result<Reply, ReplyError> {
         Reply::parse(reply.strip_suffix(b"\n\n").unwrap())

@@ -118,9 +118,9 @@ const LONGEST_REPLY: usize = 32_768;
 mod tests {
     use super::*;
     use crate::scip::command::Symbol;
-    use crate::scip::reply::Content;
+    use crate::scip::reply::{Content, recorded};
 
-    const GD: &[u8] = include_bytes!("recorded/gd-urg-04lx.txt");
+    const GD: &[u8] = recorded(0);
 
     fn all(bytes: &[u8]) -> (Vec<Result<Reply, ReplyError>>, u64) {
         let mut replies = Replies::new();

@@ -15,7 +15,6 @@
 
 mod places;
 mod search;
-mod silence;
 mod survey;
 mod visit;
 
@@ -34,9 +33,9 @@ use super::others;
 use super::phase::Phase;
 use super::presence;
 use super::report::Event;
+use super::standstill::Silence;
 use super::sub_device::SubDevice;
 
-use silence::Silence;
 use survey::Survey;
 use visit::Visit;
 
@@ -144,7 +143,7 @@ pub(super) struct Recovery {
     found: Vec<u8>,
     /// A SubDevice went or came: another reference clock may be due.
     changed: bool,
-    silence: Silence,
+    pub(super) silence: Silence,
 }
 
 impl Recovery {

@@ -146,6 +146,29 @@ mod tests {
         }
     }
 
+    /// A set-point of the mode before is no place that the axis comes from.
+    #[test]
+    fn first_position_is_compared_with_the_place_of_the_axis() {
+        for from in [AxisMode::CyclicVelocity, AxisMode::CyclicTorque, AxisMode::ProfilePosition] {
+            let mut it = supervisor(CyclicMode::Velocity);
+            it.change_mode(from, &seen(0.5).feedback);
+            it.settle_mode();
+            // A velocity without a position, and a destination far away.
+            let asked = match from {
+                AxisMode::ProfilePosition => setpoint(0.9),
+                _ => AxisSetpoint { position: Radians::ZERO, ..setpoint(0.5) },
+            };
+            for _ in 0..5 {
+                it.step(PERIOD, asked, &seen(0.5));
+            }
+            assert_eq!(it.stopped(), None, "{from:?}");
+            it.change_mode(AxisMode::CyclicPosition, &seen(0.5).feedback);
+            it.settle_mode();
+            it.step(PERIOD, setpoint(0.501), &seen(0.5));
+            assert_eq!(it.stopped(), None, "{from:?}");
+        }
+    }
+
     /// At standstill, by a controller or by supervision, set-points begin at the axis, whatever was
     /// followed before.
     #[test]

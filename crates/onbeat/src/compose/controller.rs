@@ -9,9 +9,10 @@ use controllers::{
 use ipc::controller::CycleEnd;
 use ipc::message::control::{PORT, STOP_PORT};
 use ipc::message::trajectory;
+use motion::homing::Homing;
 use motion::kinematics::{JointLimits, Line, LineSpeed};
 use motion::{AxisLimits, RadiansPerSecond};
-use robot::{Base, BaseKind, ControllerKind, Homing, RobotConfig};
+use robot::{Base, BaseKind, ControllerKind, RobotConfig};
 
 use super::ipc::Ports;
 use super::urdf::tool;

@@ -6,6 +6,7 @@ use std::f64::consts::TAU;
 
 use ethercat::cia402::object::{MODES_OF_OPERATION, MODES_OF_OPERATION_DISPLAY, of_axis};
 use ethercat::main_device::LONGEST_WATCHDOG;
+use motion::homing::Homing;
 use motion::supervision::Limits;
 use motion::{PositionSense, Radians, Seconds};
 
@@ -13,7 +14,7 @@ use super::Checked;
 use crate::error::Problem;
 use crate::field::{Number, Place};
 use crate::model::{
-    ApplicationKind, Axis, Cycle, Encoder, EncoderSide, Homing, HomingSettings, ResetFaults, SubDevice,
+    ApplicationKind, Axis, Cycle, Encoder, EncoderSide, HomingSettings, ResetFaults, SubDevice,
 };
 
 /// Completes the settings, and returns the homing that they are for.

@@ -37,7 +37,7 @@ mod touch_probe;
 use core::time::Duration;
 
 use ethercat::cia402::CyclicMode;
-pub use ethercat::cia402::object::MOST_AXES;
+use ethercat::cia402::object::MOST_AXES;
 use ethercat::pdo::PdoMapping;
 use ethercat::sii::Image;
 

@@ -48,6 +48,9 @@ pub(crate) type Answered<F> = (F, Result<String, String>);
 /// Timeout: a cycle answers all requests unless it hangs.
 const LONGEST_NS: u64 = 30_000_000_000;
 
+/// Time between two looks at the state of the axes.
+const LOOK: Duration = Duration::from_millis(20);
+
 impl<F> Default for Requests<F> {
     fn default() -> Self {
         Self { channels: HashMap::new(), waiting: HashMap::new(), replied: Vec::new(), last_id: 0 }
@@ -129,6 +132,18 @@ impl<F> Requests<F> {
         }
     }
 
+    /// Time at which the state of the axes is looked at next, for a request that the cycle has
+    /// answered, or at which a request is given up.
+    pub(crate) fn next(&self, now: u64) -> Option<u64> {
+        let ns = |time: Duration| time.as_nanos() as u64;
+        let look = |it: &Replied<F>| {
+            let [first, last] = [request::FIRST_LOOK, request::LAST_LOOK].map(|time| it.at_ns + ns(time));
+            if now < first { first } else { last.min(now + ns(LOOK)) }
+        };
+        let looks = self.replied.iter().map(look);
+        looks.chain(self.waiting.values().map(|it| it.until_ns)).min()
+    }
+
     /// Closes the ports where no request is pending.
     pub(crate) fn rest(&mut self) {
         if self.waiting.is_empty() {
@@ -195,5 +210,30 @@ fn replies_of(channel: &mut Channel, name: &str, moment: &Moment<'_>) -> Option<
                 return None;
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    // feature(ros2): enable and reset are answered in time although nothing else wakes the node
+    #[test]
+    fn the_node_wakes_for_the_looks_after_a_reply() {
+        let waiting =
+            |from, until_ns| Waiting { from, what: Action::Enable, note: String::new(), until_ns };
+        let mut requests = Requests::default();
+        assert_eq!(requests.next(0), None);
+        requests.waiting.insert(1, waiting((), 5_000 * MS));
+        assert_eq!(requests.next(1_000 * MS), Some(5_000 * MS), "it is given up then");
+        requests.waiting.clear();
+        let at_ns = 1_000 * MS;
+        requests.replied.push(Replied { waiting: waiting((), 5_000 * MS), outcome: Ok(()), at_ns });
+        assert_eq!(requests.next(at_ns), Some(1_050 * MS));
+        assert_eq!(requests.next(1_050 * MS), Some(1_070 * MS));
+        assert_eq!(requests.next(1_890 * MS), Some(1_900 * MS), "the last look is not late");
+        assert_eq!(requests.next(2_000 * MS), Some(1_900 * MS), "at once");
     }
 }

@@ -15,7 +15,7 @@ use ipc::state::{State, TrajectoryStatus};
 use types::ControllerKind;
 use types::number::Rounded;
 
-use super::reasons::hindrance;
+use super::reasons::Motion;
 use super::{LOOK, active, held_axis, place, powerless};
 use crate::arguments::share;
 use crate::failure::Failure;
@@ -87,8 +87,9 @@ impl Move {
             format!("{name} from {from:.4} to {to:.4} rad in {:.1} s", lasts.as_secs_f64())
         });
         output::say_beside(lines.collect::<Vec<_>>().join("\n"));
+        let motion = Motion { moved: &moved, from_cycle: state.cycle };
         for id in id.. {
-            if await_end(&port, id, cycle, lasts + within, (stop, begin))? {
+            if await_end(&port, id, cycle, lasts + within, (stop, begin), &motion)? {
                 break;
             }
             // Just enabled, or after a switch, the axes do not follow their controller yet.
@@ -250,6 +251,7 @@ fn await_end(
     cycle: &Client,
     within: Duration,
     (stop, first): (&Stop, Instant),
+    motion: &Motion<'_>,
 ) -> Result<bool, Failure> {
     let begin = Instant::now();
     let mut canceled = None;
@@ -261,10 +263,14 @@ fn await_end(
                 match report.outcome {
                     Outcome::Accepted => {}
                     Outcome::Succeeded => return Ok(true),
+                    Outcome::Canceled if canceled.is_none() => {
+                        let why = "cancelled by another program: the axes are at standstill; give the motion again";
+                        return Err(Failure::new(why));
+                    }
                     Outcome::Canceled => return Err(Failure::new("cancelled: the axes are at standstill")),
                     Outcome::Rejected(Rejection::Held) if first.elapsed() < PASSING => return Ok(false),
                     Outcome::Rejected(_) | Outcome::Aborted(_) => {
-                        return Err(Failure::new(sentence(&report, cycle)));
+                        return Err(Failure::new(sentence(&report, cycle, motion)));
                     }
                 }
             }
@@ -284,11 +290,11 @@ fn await_end(
 }
 
 /// A trajectory that was refused or aborted, with its axis and the numbers.
-fn sentence(report: &Report, cycle: &Client) -> String {
+fn sentence(report: &Report, cycle: &Client, motion: &Motion<'_>) -> String {
     let description = cycle.description();
     let (what, why) = match report.outcome {
         Outcome::Rejected(why) => ("refused", why.to_string()),
-        Outcome::Aborted(why) => ("ended during the motion", why.to_string()),
+        Outcome::Aborted(why) => ("ended before its goal", why.to_string()),
         _ => ("ended", String::new()),
     };
     let axis = report.axis.and_then(|axis| description.axes.get(axis as usize));
@@ -297,23 +303,7 @@ fn sentence(report: &Report, cycle: &Client) -> String {
         (0.0, 0.0) => String::new(),
         (found, allowed) => format!(", found {found:.4}, allowed {allowed:.4}"),
     };
-    format!("the motion was {what}: {why}{axis}{numbers}{}", cause(report, cycle))
-}
-
-/// Cause of a motion that ended on the way, where an axis was stopped or its drive was disabled.
-fn cause(report: &Report, cycle: &Client) -> String {
-    if !matches!(report.outcome, Outcome::Aborted(_)) {
-        return String::new();
-    }
-    // The state of the cycle that ended it follows the report.
-    std::thread::sleep(LOOK);
-    let Ok(state) = cycle.state().read() else { return String::new() };
-    let mut axes = match report.axis {
-        Some(axis) => axis as usize..axis as usize + 1,
-        None => 0..state.axes.len(),
-    };
-    let why = axes.find_map(|axis| hindrance(cycle, axis, &state));
-    why.map_or_else(String::new, |why| format!("; {why}"))
+    format!("the motion was {what}: {why}{axis}{numbers}{}", motion.cause(report, cycle))
 }
 
 /// A share above 0.

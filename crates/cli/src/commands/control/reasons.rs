@@ -1,4 +1,5 @@
-//! Progress of a request while the cycle has not answered, and reasons for its refusal.
+//! Progress of a request while the cycle has not answered, reasons for its refusal, and the cause
+//! of a motion that ended on the way.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -7,6 +8,7 @@ use ipc::bus::{Event, Happening};
 use ipc::client::Client;
 use ipc::description::Description;
 use ipc::message::control::{Action, Refusal};
+use ipc::message::trajectory::{Abort, Outcome, Rejection, Report};
 use ipc::request;
 use ipc::state::{Axis, DriveState, State, StopReason};
 use ipc::words;
@@ -37,7 +39,7 @@ impl<'a> Progress<'a> {
             return;
         }
         let Some(line) = self.cycle.state().read().ok().and_then(|state| self.line(&state)) else { return };
-        if self.said.as_ref().is_none_or(|(_, said)| *said != line) {
+        if self.said.as_ref().is_none_or(|(_, said)| !is_alike(said, &line)) {
             output::say_beside(line.clone());
             self.said = Some((Instant::now(), line));
         }
@@ -52,7 +54,7 @@ impl<'a> Progress<'a> {
                 // This request is the remedy.
                 let own = words::remedy_by(self.what).unwrap_or_default();
                 let waits: Vec<String> = waits.map(|it| it.replace(&own, "")).collect();
-                (!waits.is_empty()).then(|| format!("waiting: {}", waits.join("; ")))
+                (!waits.is_empty()).then(|| format!("{WAITING}{}", waits.join("; ")))
             }
             Action::Home(axis) => {
                 let axis = axis as usize;
@@ -66,6 +68,13 @@ impl<'a> Progress<'a> {
     }
 }
 
+/// True if two lines differ in no more than the time that an outage lasts.
+fn is_alike(one: &str, other: &str) -> bool {
+    let waits = [one, other].iter().all(|line| line.starts_with(WAITING));
+    let words = |line: &str| line.replace(|it: char| it.is_ascii_digit() || it == '.', "");
+    if waits { words(one).replace(" ms", " s") == words(other).replace(" ms", " s") } else { one == other }
+}
+
 /// A refusal with its cause at each axis, and what to do.
 pub(super) fn refused(cycle: &Client, what: Action, refusal: Refusal) -> Failure {
     // The state of the cycle that refused it follows the refusal.
@@ -76,6 +85,9 @@ pub(super) fn refused(cycle: &Client, what: Action, refusal: Refusal) -> Failure
         return without_homing(axis, &state, description);
     }
     let why = words::refused(refusal, what, &state, description);
+    if refusal == Refusal::NoProcessData {
+        return Failure::new(why);
+    }
     let not = match what {
         Action::Enable if state.axes.iter().any(is_only_held) => "enabled and held",
         Action::Enable => "not enabled",
@@ -197,6 +209,9 @@ fn lost(cycle: &Client, axis: usize, description: &Description) -> Option<String
     events.filter_map(Result::ok).filter(tells).last().map(|event| event.sentence)
 }
 
+/// Start of a line about what a request waits for.
+const WAITING: &str = "waiting: ";
+
 /// Time without an answer before the first line.
 const FIRST: Duration = Duration::from_millis(500);
 
@@ -205,3 +220,142 @@ const BETWEEN: Duration = Duration::from_secs(1);
 
 /// Axes that are named.
 const MOST: usize = 3;
+
+/// A motion under way.
+pub(super) struct Motion<'a> {
+    /// Its axes.
+    pub(super) moved: &'a [usize],
+    /// Cycle before its start.
+    pub(super) from_cycle: u64,
+}
+
+impl Motion<'_> {
+    /// Cause, as the end of a sentence; empty where the report says all.
+    pub(super) fn cause(&self, report: &Report, cycle: &Client) -> String {
+        let abort = match report.outcome {
+            Outcome::Aborted(why) => Some(why),
+            Outcome::Rejected(Rejection::Held | Rejection::NotEnabled) => None,
+            _ => return String::new(),
+        };
+        let begin = Instant::now();
+        loop {
+            // The state of the cycle that ended it follows the report, and so do its events.
+            thread::sleep(LOOK);
+            if let Some(why) = self.hindrance(report, cycle) {
+                return format!("; {why}");
+            }
+            let tolerance = matches!(abort, Some(Abort::PathTolerance | Abort::GoalTolerance));
+            if let Some(event) = self.event(cycle).filter(|_| !tolerance) {
+                return format!("; {event}; {AGAIN}");
+            }
+            if tolerance || begin.elapsed() >= EVENTS_WITHIN {
+                return abort.map_or_else(String::new, |why| format!("; {}", without_event(why)));
+            }
+        }
+    }
+
+    /// An axis that cannot be moved now, with the remedy.
+    fn hindrance(&self, report: &Report, cycle: &Client) -> Option<String> {
+        let state = cycle.state().read().ok()?;
+        let mut axes = match report.axis {
+            Some(axis) => axis as usize..axis as usize + 1,
+            None => 0..state.axes.len(),
+        };
+        axes.find_map(|axis| hindrance(cycle, axis, &state))
+    }
+
+    /// The event that ended the motion of axes that can be moved again.
+    fn event(&self, cycle: &Client) -> Option<String> {
+        let mut bus = cycle.bus().ok()?;
+        bus.set_timeout(Some(EVENTS_WITHIN)).ok()?;
+        self.first(bus.events(false).ok()?.filter_map(Result::ok))
+    }
+
+    /// The first event since the start that ends a motion: the others follow from it.
+    fn first(&self, events: impl Iterator<Item = Event>) -> Option<String> {
+        events.filter(|it| it.cycle >= self.from_cycle).find(|it| self.ends(&it.what)).map(|it| it.sentence)
+    }
+
+    fn ends(&self, what: &Happening) -> bool {
+        match what {
+            Happening::AxisStopped { axis, .. } | Happening::DriveFault { axis, .. } => {
+                self.moved.contains(axis)
+            }
+            Happening::Requested { refused, .. } => refused.is_none(),
+            Happening::Repeated { of, .. } => self.ends(of),
+            _ => false,
+        }
+    }
+}
+
+/// What to do where nothing has an event.
+const fn without_event(why: Abort) -> &'static str {
+    match why {
+        Abort::Stopped => {
+            "another program stopped or disabled the axes, or switched the controller; give the motion again"
+        }
+        Abort::Replaced => "stop the other program, or wait for it; then give the motion again",
+        Abort::PathTolerance | Abort::GoalTolerance => {
+            "check the drive and its load, or give a lower --speed"
+        }
+        Abort::Fault | Abort::Unreachable => AGAIN,
+    }
+}
+
+const AGAIN: &str = "the axes are ready again: give the motion again";
+
+/// Time in which the events of the end arrive.
+const EVENTS_WITHIN: Duration = Duration::from_millis(500);
+
+#[cfg(test)]
+mod tests {
+    use ipc::bus::Severity;
+
+    use super::*;
+
+    #[test]
+    fn an_outage_that_lasts_is_reported_once() {
+        let outage = |time| format!("{WAITING}x: no process data, for {time}; check its power");
+        assert!(is_alike(&outage("680 ms"), &outage("1.1 s")));
+        assert!(!is_alike(&outage("1.1 s"), &outage("1.1 s").replace("x:", "y:")));
+        assert!(!is_alike("x: homing, at 0.1000 rad", "x: homing, at 0.2000 rad"));
+    }
+
+    fn event(cycle: u64, sentence: &str, what: Happening) -> Event {
+        let severity = Severity::Error;
+        Event { cycle, at_ns: cycle, severity, sentence: sentence.to_owned(), between: None, what }
+    }
+
+    fn stopped(axis: usize) -> Happening {
+        Happening::AxisStopped {
+            axis,
+            reason: String::new(),
+            stopped_with: None,
+            interlock: None,
+            stalled: 0,
+        }
+    }
+
+    // feature(program): `onbeat control move` names what ended it, also where the axes are ready again
+    #[test]
+    fn an_event_names_what_ended_a_motion_that_was_resumed() {
+        let motion = Motion { moved: &[1, 2], from_cycle: 100 };
+        let requested = |refused| Happening::Requested {
+            request: "Stop".to_owned(),
+            user: None,
+            process: None,
+            refused,
+        };
+        let events = [
+            event(99, "an earlier motion", stopped(1)),
+            event(100, "another axis", stopped(0)),
+            event(101, "refused", requested(Some("busy".to_owned()))),
+            event(102, "outage", stopped(2)),
+            event(103, "what followed", stopped(1)),
+        ];
+        assert_eq!(motion.first(events.iter().cloned()).as_deref(), Some("outage"));
+        assert_eq!(motion.first(events[..3].iter().cloned()), None);
+        let stop = [event(100, "stop", requested(None))];
+        assert_eq!(motion.first(stop.into_iter()).as_deref(), Some("stop"));
+    }
+}

@@ -61,7 +61,7 @@ pub(super) fn picture(
     let axes = state.axes.iter().zip(&description.axes).map(|(axis, described)| {
         let (target, error) = axes::target_and_error(axis, described);
         json!([
-            words::drive_state(axis.drive_state),
+            words::drive(axis, description),
             words::phase(axis.phase),
             words::why_stopped(axis, state, description),
             axis.fresh,

@@ -95,6 +95,7 @@ fn axis_object(picture: &Picture, place: usize, it: &Axis) -> Value {
     json!({
         "name": picture.axis_name(place),
         "state": words::drive_state(it.drive_state),
+        "no_process_data_s": words::silent_for(it, &picture.description).map(|it| it.as_secs_f64()),
         "phase": words::phase(it.phase),
         "fresh": it.fresh,
         "homed": it.homed,

@@ -161,6 +161,12 @@ fn a_soft_stop_and_an_eager_speed_do_not_count_as_clamping() {
     }
     assert!(reasons.iter().all(|&reason| reason == StopReason::PositionLimit) && reasons.len() > 1_000);
     assert!((1.9..=2.0).contains(&bench.feedback.position.0), "{:?}", bench.feedback);
+    // A source beyond its limits that the end of the way holds anyway.
+    let wild = |cycle: u32| {
+        let velocity = RadiansPerSecond(VELOCITY - f64::from(cycle % 2));
+        AxisSetpoint { velocity, ..AxisSetpoint::default() }
+    };
+    assert_eq!(stopped_after(&mut bench, wild), None);
     let mut settings = written(CyclicMode::Position);
     settings.limits.position = None;
     let mut bench = Bench::new(settings);

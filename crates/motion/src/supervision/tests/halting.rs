@@ -186,6 +186,77 @@ fn an_outage_is_no_halt_that_is_ignored() {
     }
 }
 
+impl Drive {
+    /// An outage shorter than the outage time; the drive requests in it.
+    fn outage(&mut self, cycles: u64) -> Vec<Option<Intervention>> {
+        let requests = (1..=cycles).map(|missed| {
+            (self.seen.missed, self.seen.has_power) = (missed, None);
+            (self.seen.feedback.fresh, self.seen.enabled) = (false, false);
+            self.cycle()
+        });
+        let requests = requests.collect();
+        (self.seen.missed, self.seen.has_power) = (0, Some(true));
+        (self.seen.feedback.fresh, self.seen.enabled) = (true, true);
+        requests
+    }
+}
+
+#[test]
+fn an_ignored_halt_stays_ignored_over_an_outage() {
+    for mode in HALTED {
+        let mut drive = Drive::moving(mode, true, Obeys::default());
+        (drive.seen.braking, drive.seen.asks) = (true, false);
+        assert_eq!(drive.cycles(60)[59], Some(Intervention::QuickStop), "{mode:?}");
+        let mut requests = drive.outage(6);
+        requests.extend(drive.cycles(20));
+        assert!(requests.iter().all(|&it| it == Some(Intervention::QuickStop)), "{mode:?} {requests:?}");
+    }
+}
+
+#[test]
+fn the_time_before_an_outage_does_not_count_for_a_halt() {
+    for mode in HALTED {
+        let mut drive = Drive::moving(mode, true, Obeys::default());
+        drive.supervisor.stop_for(StopReason::NotFinite);
+        drive.cycles(40);
+        drive.outage(6);
+        let requests = drive.cycles(40);
+        assert!(requests.iter().all(|&it| it == Some(Intervention::Halt)), "{mode:?} {requests:?}");
+    }
+}
+
+#[test]
+fn an_axis_is_held_by_a_request_that_its_drive_carries_out() {
+    use Intervention::{Follow, Halt, QuickStop};
+    let (csp, csv, cst) = (AxisMode::CyclicPosition, AxisMode::CyclicVelocity, AxisMode::CyclicTorque);
+    let profile = AxisMode::ProfilePosition;
+    // Mode, halts, with the steps of an ignored quick stop; the request.
+    let rows = [
+        (csp, true, false, Halt),
+        (csp, false, false, Follow),
+        (csp, true, true, Follow),
+        (csp, false, true, Follow),
+        (csv, true, false, Halt),
+        (csv, false, false, Follow),
+        (csv, true, true, Follow),
+        (cst, true, false, Halt),
+        (cst, false, false, QuickStop),
+        (cst, true, true, Halt),
+        (cst, false, true, Halt),
+        (profile, false, false, QuickStop),
+        (profile, false, true, Halt),
+    ];
+    for (mode, halts, steps, expected) in rows {
+        let mut drive = Drive::moving(mode, halts, Obeys::default());
+        if steps {
+            (drive.seen.quick_stop, drive.seen.braking, drive.seen.asks) = (true, true, false);
+            drive.cycles(80);
+        }
+        assert_eq!(drive.supervisor.is_stopped_by_steps(), steps, "{mode:?} {halts}");
+        assert_eq!(drive.supervisor.holds_by(), expected, "{mode:?}, halts {halts}, steps {steps}");
+    }
+}
+
 #[test]
 fn axis_without_halt_is_enabled_at_standstill_only() {
     let mut drive = Drive::moving(AxisMode::CyclicTorque, false, Obeys { quick_stop: true, halt: false });

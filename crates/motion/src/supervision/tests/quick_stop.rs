@@ -110,6 +110,20 @@ fn setpoints_stop_a_drive_that_follows_them_under_quick_stop() {
 }
 
 #[test]
+fn set_points_after_a_quick_stop_begin_at_the_place_of_the_axis() {
+    let obeys = Obeys { setpoints: true, ..Obeys::default() };
+    let means = StoppingMeans { quick_stops: false, keeps_torque: true, ..StoppingMeans::default() };
+    let mut drive = Drive::asked(CyclicMode::Position, means, obeys);
+    let begin = drive.feedback.position;
+    (0..400).for_each(|_| assert_eq!(drive.cycle(true), Some(Intervention::Follow)));
+    assert!(drive.feedback.position.0 - begin.0 > 10.0 * STEP && drive.feedback.velocity.0 == 0.0);
+    for _ in 0..5 {
+        drive.cycle(false);
+        assert_eq!(drive.supervisor.stopped(), None);
+    }
+}
+
+#[test]
 fn setpoints_begin_where_a_drive_is_that_ran_on() {
     for mode in CYCLIC {
         let obeys = Obeys { setpoints: true, ..Obeys::default() };

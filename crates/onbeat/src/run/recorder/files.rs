@@ -51,7 +51,7 @@ impl Names {
     }
 
     /// Removes the oldest recordings beyond the limit, after the recording at `newest` is complete:
-    /// that one stays in any case. Each is tried, whatever becomes of the others.
+    /// that one stays in any case. Each is tried, even if another one fails.
     ///
     /// # Errors
     /// Recordings that stay.

@@ -7,6 +7,7 @@ use ratatui::layout::{Alignment, Constraint, Layout, Rect};
 use ratatui::style::{Color, Style};
 use ratatui::text::{Line, Text};
 use ratatui::widgets::{Cell, Paragraph, Row, Table, Widget};
+use types::time::span;
 
 use super::super::picture::Picture;
 use super::curves::curve;
@@ -163,7 +164,10 @@ fn cells<'a>(
         .map_or_else(<(String, String)>::default, |(target, error)| (number(target), known(error)));
     let text = |text: String| Cell::from(text);
     let right = |text: String| Cell::from(Line::from(text).alignment(Alignment::Right));
+    let silent = words::silent_for(it, &picture.description);
     let state = match DriveState::from_code(it.drive_state) {
+        _ if silent.is_some() && columns.room != Room::Wide => "no data".to_owned(),
+        _ if silent.is_some() => format!("no data for {}", span(silent.unwrap_or_default())),
         Some(state) if columns.room != Room::Wide => in_a_word(state).to_owned(),
         _ => words::drive_state(it.drive_state).into_owned(),
     };
@@ -199,7 +203,11 @@ fn stopped(axis: &Axis, picture: &Picture) -> String {
     if let Some(interlock) = interlock(axis, picture) {
         return interlock;
     }
+    let silent = words::silent_for(axis, &picture.description);
     let short = match StopReason::from_code(axis.stop) {
+        None | Some(StopReason::Stale | StopReason::Outage) if silent.is_some() => {
+            return format!("no data {}", span(silent.unwrap_or_default()));
+        }
         _ if axis.stop == 0 && !axis.fresh => "(old)",
         None if axis.stop == 0 => "",
         Some(StopReason::Stale) if axis.ended => "no command",

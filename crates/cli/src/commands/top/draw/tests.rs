@@ -175,6 +175,23 @@ fn a_large_terminal_shows_axes_details_and_full_reasons() {
     assert_eq!(found, include_str!("120x32.golden.txt"), "\n{found}");
 }
 
+// feature(ipc): `onbeat top` shows no old state as the present one
+#[test]
+fn an_axis_without_process_data_is_not_shown_as_enabled() {
+    let mut picture = base();
+    for axis in &mut picture.state.axes {
+        (axis.drive_state, axis.stop, axis.fresh) = (5, StopReason::Outage as u8, false);
+        axis.details.missed = 3_200;
+    }
+    for (width, state, why) in
+        [(60, "no data", "no data 3.2 s"), (120, "no data for 3.2 s", "no data 3.2 s")]
+    {
+        let shown = shown(&picture, View::default(), width, 32);
+        assert!(shown.contains(state) && shown.contains(why), "{shown}");
+        assert!(!shown.to_lowercase().contains("enabled"), "{shown}");
+    }
+}
+
 #[test]
 fn the_other_page_shows_tasks_and_channels() {
     let found = shown(&base(), View { page: Page::Details, ..View::default() }, 80, 24);

@@ -1,4 +1,32 @@
-//! Enums with codes that are exchanged between processes.
+//! Enums with names or codes, and errors with their sentence as `Debug`.
+
+/// Declares an enum with variants that have a name in files, on the command line and in JSON. Each
+/// name is written once, for [`name`](crate::FrameOrder::name) and for serde.
+macro_rules! named {
+    ($(#[$about:meta])* $name:ident { $($(#[$variant_about:meta])* $variant:ident = $text:literal;)+ }) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
+        pub enum $name {
+            $($(#[$variant_about])* #[cfg_attr(feature = "serde", serde(rename = $text))] $variant,)+
+        }
+
+        impl $name {
+            /// All of them.
+            pub const ALL: [Self; [$($text),+].len()] = [$(Self::$variant),+];
+
+            /// Name in robot files, on the command line and in JSON.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $text,)+
+                }
+            }
+        }
+    };
+}
+
+pub(crate) use named;
 
 /// Declares an enum of codes: read from their numbers, and in words.
 #[doc(hidden)]
@@ -47,5 +75,19 @@ macro_rules! codes {
                 f.pad(self.words())
             }
         }
+    };
+}
+
+/// Makes `Debug` of errors equal to their `Display`, a sentence: a `main` that returns an error
+/// then prints a readable line.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! debug_is_sentence {
+    ($($error:ty),+ $(,)?) => {
+        $(impl core::fmt::Debug for $error {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                core::fmt::Display::fmt(self, f)
+            }
+        })+
     };
 }

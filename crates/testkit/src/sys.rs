@@ -1,7 +1,0 @@
-//! The only unsafe code of the testbed.
-
-mod counting;
-mod parent;
-
-pub use counting::CountingAllocator;
-pub use parent::end_with_parent;
