@@ -13,6 +13,8 @@ pub mod script;
 pub mod segment;
 pub mod socket;
 
+use std::time::Duration;
+
 use robot::RobotConfig;
 use simulator::Segment;
 
@@ -28,4 +30,9 @@ pub use simulator::fault::{
 #[must_use]
 pub fn targets(robot: &RobotConfig, segment: &mut Segment) -> Targets {
     Targets::of(robot.bus.sub_devices.iter().map(|it| it.name.clone()), segment)
+}
+
+/// A time since the start, as a script has it.
+pub(crate) fn seconds(time: Duration) -> String {
+    format!("{:.3}s", time.as_secs_f64())
 }

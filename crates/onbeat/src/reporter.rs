@@ -15,7 +15,7 @@ use onbeat_ethercat_linux::link::Owner;
 use record::RunSummary;
 use types::AxisMode;
 
-use crate::fault::socket::seconds;
+use crate::fault::seconds;
 
 /// Follows a run from the thread that runs it; every method may be left out. A method that waits
 /// holds up neither the cycle nor its end, but records and events that find no space meanwhile are

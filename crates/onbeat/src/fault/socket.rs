@@ -1,14 +1,13 @@
 //! The socket on which a simulator takes faults from other programs.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use ipc::server::{OpenError, PlaceError};
 use ipc::text::{Answer, Kind, Server};
 use robot::RobotConfig;
 use thiserror::Error;
 
-use super::{FaultHandle, Listing, Targets, Timed};
+use super::{FaultHandle, Listing, Targets, Timed, seconds};
 use crate::run::{Name, name};
 
 /// Simulators, among the programs that answer text requests.
@@ -98,10 +97,4 @@ fn listed(listing: &Listing, targets: &Targets) -> String {
         [] => format!("no fault is active or scheduled, {} after the start", seconds(listing.now)),
         lines => lines.join("\n"),
     }
-}
-
-/// A time since the start, as a script has it.
-#[must_use]
-pub fn seconds(time: Duration) -> String {
-    format!("{:.3}s", time.as_secs_f64())
 }
