@@ -43,8 +43,8 @@ pub(crate) struct Doctor {
     #[arg(long, value_name = "NIC")]
     iface: Option<String>,
 
-    /// Check the computer for a cycle with the simulated bus of this robot file, as `run --segment`:
-    /// no network interface is checked
+    /// Check the computer for a cycle with the simulated bus of this robot file, as
+    /// `run --segment`: no network interface is checked
     #[arg(long, value_name = "ROBOT.toml", conflicts_with = "iface")]
     segment: Option<PathBuf>,
 

@@ -48,7 +48,7 @@ fn whole_seconds(text: &str) -> Result<Duration, String> {
         0 => Ok(time),
         _ => Err(format!(
             "found {}, expected whole seconds, as 1s: the run counts late cycles by the second",
-            robot::duration::format(time)
+            types::duration::format(time)
         )),
     }
 }
