@@ -4,7 +4,6 @@
 mod bus;
 mod document;
 mod figures;
-mod watched;
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -17,10 +16,9 @@ use crate::sys::mapping::Use;
 
 pub use bus::{BusDiagnosis, MOST_TOLD, PortDiagnosis, SubDeviceDiagnosis};
 pub use document::{
-    Conditions, Diagnostics, DisturbanceCounts, LateCycles, TaskDiagnostics, WatchDiagnostics,
+    Conditions, Diagnostics, DisturbanceCounts, LateCycles, TaskDiagnostics, WatchDiagnostics, Watched,
 };
 pub use figures::{BOUNDS, EventCounts, Figures, Histogram, SpreadNs};
-pub use watched::Watched;
 
 /// Longest document, bytes.
 pub const LONGEST: usize = 80 * 1024;
