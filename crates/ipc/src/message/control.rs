@@ -104,6 +104,8 @@ codes! {
         Mode = 13, "a drive did not take the mode of that controller in time; the one before is still active";
         /// An interlock does not permit it.
         Interlock = 14, "an interlock does not permit it; the state of the axes names it";
+        /// The active controller is a process, and none is attached.
+        NoProcess = 15, "no controller process is attached; start it, then `onbeat control enable`";
     }
 }
 
@@ -192,7 +194,7 @@ impl Reply {
             18 => {
                 let refusal = Refusal::from_code(head.number);
                 let found = Found::Number(head.number.into());
-                Err(refusal.ok_or(DecodeError { field: "refusal", expected: "1 to 14", found })?)
+                Err(refusal.ok_or(DecodeError { field: "refusal", expected: "1 to 15", found })?)
             }
             _ => return Err(unknown_kind("17 or 18, a reply", head)),
         };
@@ -267,7 +269,7 @@ mod tests {
         buffer[4] = 99;
         assert_eq!(
             Reply::decode(&buffer).unwrap_err().to_string(),
-            "message's refusal: expected 1 to 14, found 99"
+            "message's refusal: expected 1 to 15, found 99"
         );
         let no_room = Request { id: 1, what: Action::Stop }.encode(&mut buffer[..3]).unwrap_err();
         assert_eq!(no_room.to_string(), "message's buffer: expected room for 16 bytes, found 3");
