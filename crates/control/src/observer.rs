@@ -191,6 +191,8 @@ pub enum Happening {
     SignalReleased {
         /// Its name.
         signal: Arc<str>,
+        /// Its value afterwards, in its unit.
+        value: Value,
         /// Reason for the end.
         reason: ReleaseReason,
         /// Cycles it was forced for.

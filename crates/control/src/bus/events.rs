@@ -142,8 +142,8 @@ fn described(event: &CycleEvent, others: &[CycleEvent], names: &PartNames) -> Op
         }
         Happening::Requested { request } => requests::requested(request, names),
         Happening::SignalForced { ref signal, value, time, by } => signals::forced(signal, value, time, by),
-        Happening::SignalReleased { ref signal, reason, after } => {
-            signals::released(signal, reason, after, others, names)
+        Happening::SignalReleased { ref signal, value, reason, after } => {
+            signals::released((signal, value), reason, after, others, names)
         }
         Happening::Stalled { cycles } => (
             Reported::Stalled { cycles },
