@@ -378,7 +378,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         self.signals.read(&self.main_device, moment);
         self.watch_sub_devices(release.cycle);
         self.look_at_interlocks(release.cycle, moment);
-        self.fault_codes.ask(&self.axes, &mut self.main_device);
+        self.look_at_faults(release.cycle);
         if let Some(bus) = &mut self.bus {
             bus.look(release.cycle, &mut self.main_device);
         }

@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use ethercat::time::Instant;
 use ipc::controller::{Answer, ControllerCounters, CycleEnd, Received, Request, Wrong};
-use ipc::state;
+use ipc::state::{self, ProcessState};
 use motion::base::{Pose, Twist};
 use motion::{Metres, Radians};
 use types::{Value, ValueKind};
@@ -136,6 +136,8 @@ pub struct External<R> {
     is_fresh: bool,
     /// They did before.
     has_served: bool,
+    /// The attached process has answered, in time, late or wrongly.
+    has_answered: bool,
     responses: u64,
     response_sum: u64,
     counters: ControllerCounters,
@@ -185,6 +187,7 @@ impl<R: Remote> External<R> {
             late_in_a_row: 0,
             is_fresh: false,
             has_served: false,
+            has_answered: false,
             responses: 0,
             response_sum: 0,
             counters: ControllerCounters::default(),
@@ -197,6 +200,7 @@ impl<R: Remote> External<R> {
         let holder = self.remote.holder();
         // The next process does not know where the one before had the axes: it finds them stopped.
         if std::mem::replace(&mut self.holder, holder) != holder || holder.is_none() {
+            self.has_answered = false;
             return Served::Absent;
         }
         self.remote.ask(&self.request);
@@ -224,7 +228,9 @@ impl<R: Remote> External<R> {
 
     /// Polls for an answer, and takes its valid parts.
     fn look(&mut self, cycle: u64) -> Look {
-        match self.remote.newest(&mut self.answer) {
+        let received = self.remote.newest(&mut self.answer);
+        self.has_answered |= received != Received::Nothing;
+        match received {
             Received::Nothing => return Look::Nothing,
             Received::Wrong(why) => return Look::Wrong(why, None),
             Received::Answer => {}
@@ -400,7 +406,15 @@ impl<R: Remote> Controller for External<R> {
 
     fn output(&self) -> ControllerOutput {
         let lost = self.has_served && !self.is_fresh;
-        ControllerOutput { lost, left_in_use: lost && self.has_axes_in_use(), ..self.output }
+        let mut output =
+            ControllerOutput { lost, left_in_use: lost && self.has_axes_in_use(), ..self.output };
+        output.control.process = match self.holder {
+            None => ProcessState::Absent,
+            Some(_) if self.is_fresh => ProcessState::Answering,
+            Some(_) if self.has_answered => ProcessState::Failing,
+            Some(_) => ProcessState::Attached,
+        };
+        output
     }
 }
 

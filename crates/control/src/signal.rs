@@ -185,25 +185,30 @@ impl Signals {
         self.freshness = freshness;
         let is_stale = freshness == Freshness::Stale;
         for ((signal, state), name) in self.signals.iter().zip(&mut self.states).zip(&self.names) {
-            if let Some(reason) = state.forced.and_then(|forced| forced.is_over(governing)) {
-                force::end(&mut state.forced, name, reason, cycle, tell);
-            }
-            let Flow::Output(behaviour) = signal.flow else { continue };
+            let is_over = state.forced.and_then(|forced| forced.is_over(governing));
+            let Flow::Output(behaviour) = signal.flow else {
+                if let Some(reason) = is_over {
+                    force::end(signal, state, name, reason, cycle, tell);
+                }
+                continue;
+            };
             let OutputBehaviour { writer, on_stale, on_stop, on_return, .. } = behaviour;
             let lost = state.seen && state.missed > BLIND_CYCLES;
             let stale = writer == Writer::Outside && is_stale;
+            // It returns as the file says, not with its earlier force.
+            let on_return = on_return.filter(|_| lost && !stopping);
             let decided = if stopping {
                 Some(on_stop)
-            } else if let Some(on_return) = on_return.filter(|_| lost) {
-                // It returns as the file says, not with its earlier force.
-                force::end(&mut state.forced, name, ReleaseReason::Return, cycle, tell);
-                Some(on_return)
             } else {
-                on_stale.filter(|_| stale).map(|on_stale| when_stale(on_stale, state.raw))
+                let on_stale = on_stale.filter(|_| stale).map(|on_stale| when_stale(on_stale, state.raw));
+                on_return.or(on_stale)
             };
             state.closed = decided.is_some();
             state.raw = decided.unwrap_or(state.raw);
             state.before = state.raw;
+            if let Some(reason) = is_over.or(on_return.map(|_| ReleaseReason::Return)) {
+                force::end(signal, state, name, reason, cycle, tell);
+            }
         }
     }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::time::Duration;
 
-use ethercat::cia402::object::FOLLOWING_ERROR_ACTUAL_VALUE;
+use ethercat::cia402::object::{ERROR_CODE, FOLLOWING_ERROR_ACTUAL_VALUE};
 use ethercat::cia402::{CyclicMode, State};
 use ethercat::pdo::{PdoEntry, PdoMapping};
 use ethercat::sii::Identity;
@@ -204,9 +204,15 @@ impl Controller for Disturbing {
 }
 
 /// Cycle and code of the only event of a fault; cycles of the fault reaction and of its end.
-fn play_pushed(pushes: bool) -> ((u64, u16), [u64; 2]) {
+///
+/// With `maps` the drive has its error code in the process data.
+fn play_pushed(pushes: bool, maps: bool) -> ((u64, u16), [u64; 2]) {
     let (drive, _) = sub_device(CyclicMode::Position, |it| {
         (it.plant.inertia, it.plant.torque_limit) = (5e-4, MOTOR);
+        if maps {
+            let code = u32::from(ERROR_CODE) << 16 | 16;
+            it.mapping.inputs[0].entries.push(PdoEntry::from_mapping_value(code));
+        }
     });
     let disturbed = Arc::new(AtomicBool::new(false));
     let segment = Segment::new(vec![drive]);
@@ -235,16 +241,21 @@ fn play_pushed(pushes: bool) -> ((u64, u16), [u64; 2]) {
 // feature(axes): a drive's fault is reported with its error code while its fault reaction lasts
 #[test]
 fn a_fault_is_reported_before_its_reaction_ends() {
-    let ((cycle, code), [reaction, fault]) = play_pushed(true);
-    assert!(fault - reaction > 1_000, "the push keeps the shaft turning: {reaction} to {fault}");
-    assert_eq!(code, 0x8611, "following error");
-    assert!((reaction..reaction + 100).contains(&cycle) && reaction < PUSHED + 200, "{reaction}, {cycle}");
+    for maps in [false, true] {
+        let ((cycle, code), [reaction, fault]) = play_pushed(true, maps);
+        assert!(fault - reaction > 1_000, "the push keeps the shaft turning: {reaction} to {fault}");
+        assert_eq!(code, 0x8611, "following error");
+        let is_early = (reaction..reaction + 100).contains(&cycle);
+        assert!(is_early && reaction < PUSHED + 200, "{reaction}, {cycle}");
+    }
 }
 
 #[test]
 fn a_fault_with_a_short_reaction_is_reported_once() {
-    let ((cycle, code), [reaction, fault]) = play_pushed(false);
-    assert!(fault - reaction < 200, "{reaction} to {fault}");
-    assert_eq!(code, RAISED);
-    assert!((PUSHED..PUSHED + 100).contains(&cycle), "{cycle}");
+    for maps in [false, true] {
+        let ((cycle, code), [reaction, fault]) = play_pushed(false, maps);
+        assert!(fault - reaction < 200, "{reaction} to {fault}");
+        assert_eq!(code, RAISED);
+        assert!((PUSHED..PUSHED + 100).contains(&cycle), "{cycle}");
+    }
 }

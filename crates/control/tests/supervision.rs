@@ -213,3 +213,18 @@ fn a_mode_other_than_the_axiss_own_is_not_supervised_by_mistake() {
     assert_eq!(seen.last().unwrap().report.stop, Some(StopReason::VelocityLimit));
     assert!(seen.iter().all(|seen| seen.report.feedback.velocity.0 < 1.0));
 }
+
+#[test]
+fn a_target_whole_ranges_of_counts_away_is_not_sent() {
+    // 32 bits at 20 bits a turn, and a way that the drive could take.
+    let away = Radians(4_096.0 * std::f64::consts::TAU + 0.05);
+    let script = move |cycle, _: &AxisReport, command: &mut AxisCommand| match cycle {
+        100..300 => command.setpoint.position += Radians(1e-4),
+        300 => command.setpoint.position += away,
+        _ => {}
+    };
+    let positions = positions(&run(|axis| axis.supervision = None, 1_000, script));
+    assert!(positions.len() > 400, "{} cycles", positions.len());
+    let moved = positions[positions.len() - 1] - positions[50];
+    assert!((moved - 0.02).abs() < 1e-3, "{moved} rad: the last target that it can take stays");
+}

@@ -1,11 +1,16 @@
 //! Requests while something is wrong: drives in fault, drives that ignore requests, axes that are
 //! blocked or pushed, and a cycle that is being stopped.
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+
 use crate::rig;
 
-use control::controller::{AxisReport, AxisTarget, Controller, CycleInfo, Freshness, InterlockCause, Io};
+use control::controller::{
+    AxisReport, AxisTarget, Controller, ControllerOutput, CycleInfo, Freshness, InterlockCause, Io,
+};
 use ethercat::cia402::{AxisMode, CyclicMode, ModeOfOperation, Request, State};
 use ipc::message::control::{Action, Refusal};
-use ipc::state::InputLevel;
+use ipc::state::{InputLevel, ProcessState};
 use motion::kinematics::DifferentialDrive;
 use motion::supervision::StopReason;
 use motion::{
@@ -550,4 +555,84 @@ fn enable_starts_axes_that_wait_for_a_start() {
     bench.request(Action::Enable);
     bench.run(5);
     assert!(bench.commands.iter().all(|it| it.request == Request::Enable));
+}
+
+/// A controller with a process in this state: 0 none, 1 attached, 2 answering, 3 failing.
+struct OfProcess(Arc<AtomicU8>);
+
+impl Controller for OfProcess {
+    fn update(&mut self, _: CycleInfo, io: &mut Io<'_>) {
+        // The requests of the last process stay.
+        io.commands().iter_mut().for_each(|command| command.request = Request::Enable);
+    }
+
+    fn output(&self) -> ControllerOutput {
+        let states =
+            [ProcessState::Absent, ProcessState::Attached, ProcessState::Answering, ProcessState::Failing];
+        let mut output = ControllerOutput::default();
+        output.control.process = states[usize::from(self.0.load(Ordering::Relaxed))];
+        output
+    }
+}
+
+/// A bench with disabled drives, and the state of its process.
+fn bench_of_process() -> (Bench, Arc<AtomicU8>) {
+    let process = Arc::new(AtomicU8::new(2));
+    let controller = Box::new(OfProcess(process.clone()));
+    let member = Member::new(MemberKind::Plain(controller), &[0, 1]);
+    let mut bench = Bench::new(&[CyclicMode::Position; 2], vec![member]);
+    let disable = bench.request(Action::Disable);
+    bench.run(100);
+    assert_eq!(bench.reply(disable), Some(Ok(())));
+    (bench, process)
+}
+
+/// Cycles of the time within which a request is refused.
+const SECOND: usize = 1_000;
+
+// feature(program): enable without a controller process is refused with the reason, and enables no drive
+#[test]
+fn enable_without_a_process_is_refused_within_a_second() {
+    let (mut bench, process) = bench_of_process();
+    process.store(0, Ordering::Relaxed);
+    let enable = bench.request(Action::Enable);
+    for _ in 0..SECOND {
+        bench.run(1);
+        assert_eq!(bench.reports[0].state, Some(State::SwitchOnDisabled));
+    }
+    assert_eq!(bench.reply(enable), Some(Err(Refusal::NoProcess)));
+    // A process that comes later has no start request.
+    process.store(2, Ordering::Relaxed);
+    bench.run(100);
+    assert_eq!(bench.reports[0].state, Some(State::SwitchOnDisabled));
+    // Its answers are missing: no time-out of 10 s.
+    process.store(3, Ordering::Relaxed);
+    bench.troubles[0] = Trouble::Deaf;
+    let enable = bench.request(Action::Enable);
+    bench.run(SECOND);
+    assert_eq!(bench.reply(enable), Some(Err(Refusal::TimedOut)));
+}
+
+#[test]
+fn a_process_that_has_just_attached_may_enable() {
+    let (mut bench, process) = bench_of_process();
+    process.store(0, Ordering::Relaxed);
+    bench.reports[1].stop = Some(StopReason::AwaitsStart);
+    let enable = bench.request(Action::Enable);
+    bench.run(3);
+    process.store(1, Ordering::Relaxed);
+    bench.run(50);
+    assert_eq!(bench.reply(enable), Some(Ok(())));
+    assert_eq!(bench.reports[1].state, Some(State::OperationEnabled));
+    // A process that enables nothing before its first answer gets its reply.
+    let (mut bench, process) = bench_of_process();
+    process.store(1, Ordering::Relaxed);
+    bench.troubles[0] = Trouble::Deaf;
+    let enable = bench.request(Action::Enable);
+    bench.run(SECOND);
+    assert_eq!(bench.reply(enable), Some(Ok(())));
+    bench.troubles[0] = Trouble::Fault;
+    let enable = bench.request(Action::Enable);
+    bench.run(SECOND);
+    assert_eq!(bench.reply(enable), Some(Err(Refusal::Fault)));
 }

@@ -7,7 +7,7 @@ use types::state::{DrivePhase, DriveState, StopReason};
 
 use crate::description::Description;
 use crate::message::control::Action;
-use crate::state::{Axis, State};
+use crate::state::{Axis, ProcessState, State};
 use crate::words;
 
 /// Time after the reply before the state is read: the state of the cycle that replied follows the
@@ -45,12 +45,15 @@ pub fn remaining(
         all.clone().filter_map(|axis| not_ready(what, axis, state, description)).collect();
     if !failed.is_empty() {
         let sentence = || format!("{done}, but not ready: {}", first(failed));
-        return (since >= LAST_LOOK).then(|| Err(sentence()));
+        // No process, no set-points: a later look finds the same.
+        let is_final = since >= LAST_LOOK || state.control.process == ProcessState::Absent;
+        return is_final.then(|| Err(sentence()));
     }
     let is_off = |it: &Axis| !state.control.enabled && !is_enabled(it);
     let waits = |axis: &usize| {
         let it = &state.axes[*axis];
-        (it.stop != 0 || is_off(it)) && words::hindrance(*axis, state, description).is_some()
+        let waits = it.stop != 0 || is_off(it) || words::awaits_answer(*axis, state, description);
+        waits && words::hindrance(*axis, state, description).is_some()
     };
     Some(Ok(all.filter(waits).collect()))
 }
@@ -82,7 +85,11 @@ fn not_ready(what: Action, place: usize, state: &State, description: &Descriptio
     let stopped = axis.phase != DrivePhase::Following as u8;
     let latched = stopped && StopReason::from_code(axis.stop).is_some_and(StopReason::is_latched);
     let fails = match what {
-        Action::Enable => faulted || latched || !is_enabled(axis),
+        // An attached process enables the axis by its answers.
+        Action::Enable => {
+            let is_ready = is_enabled(axis) || words::awaits_answer(place, state, description);
+            faulted || latched || !is_ready
+        }
         // A start request ends that stop, a reset does not.
         _ => faulted || (latched && !awaits_start(axis, state)),
     };
@@ -165,6 +172,40 @@ mod tests {
         }
         let process_lost = at_end(Action::Enable, stopped(StopReason::Stale)).unwrap_err();
         assert!(process_lost.contains("start the controller process again"), "{process_lost}");
+    }
+
+    // feature(program): a program attaches as the controller process, and enables or resets then
+    #[test]
+    fn an_attached_process_without_an_answer_may_enable() {
+        let off = Axis { drive_state: DriveState::SwitchOnDisabled as u8, phase: 0, ..enabled_axis() };
+        let look = |what, y: Axis, process, since| {
+            let mut state = with(y, y.drive_state != off.drive_state);
+            state.control.process = process;
+            remaining(what, since, &state, &description())
+                .map(|it| it.map(|waits| sentence(&waits, &state, &description())))
+        };
+        let waits =
+            "y: the controller process has not answered yet; it enables and moves the axis by its answers";
+        for what in [Action::Enable, Action::ResetFaults] {
+            for y in [stopped(StopReason::Stale), off, Axis { stop: StopReason::Stale as u8, ..off }] {
+                let found = look(what, y, ProcessState::Attached, FIRST_LOOK).expect("an answer");
+                let found = found.expect("a process that answers next");
+                assert!(found.ends_with(waits), "{found}");
+            }
+            // Its answers are late or wrong, or it has ended: the axis has no set-points.
+            let stale = stopped(StopReason::Stale);
+            let failing = look(what, stale, ProcessState::Failing, LAST_LOOK).expect("an answer");
+            assert!(failing.unwrap_err().contains("start the controller process again"));
+            let absent = look(what, stale, ProcessState::Absent, FIRST_LOOK).expect("at once");
+            assert!(absent.unwrap_err().contains("start the controller process again"));
+            for y in [stopped(StopReason::FollowingError), Axis { drive_state: 8, ..off }] {
+                let found = look(what, y, ProcessState::Attached, LAST_LOOK).expect("an answer");
+                assert!(found.is_err(), "{what:?} {y:?}");
+            }
+        }
+        let reset = look(Action::ResetFaults, off, ProcessState::Absent, FIRST_LOOK);
+        let expected = "y: no controller process is attached; start it, then `onbeat control enable`";
+        assert_eq!(reset, Some(Ok(expected.to_owned())));
     }
 
     #[test]

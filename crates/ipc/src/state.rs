@@ -236,12 +236,30 @@ pub struct Control {
     pub active: u16,
     /// True if the drives are commanded to be enabled.
     pub enabled: bool,
+    /// Process of the active controller.
+    pub process: ProcessState,
     /// Number of the last trajectory accepted; 0 for none.
     pub trajectory: u64,
     /// Status of that trajectory.
     pub trajectory_status: TrajectoryStatus,
     /// Time since its start.
     pub trajectory_elapsed_ns: u64,
+}
+
+/// Process of the active controller ([`Control::process`]).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ProcessState {
+    /// The controller runs in the cycle.
+    #[default]
+    InCycle,
+    /// No process is attached.
+    Absent,
+    /// A process is attached, and has not answered yet.
+    Attached,
+    /// The axes follow its answers.
+    Answering,
+    /// Its answers are missing or wrong.
+    Failing,
 }
 
 /// Status of a trajectory.

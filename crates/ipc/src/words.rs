@@ -3,13 +3,14 @@
 //!
 //! An unknown code gets a text, too: `code 9`.
 
+mod process;
 mod silence;
 
 use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
-use types::{ControllerKind, InterlockKind};
+use types::InterlockKind;
 
 use crate::description::{Description, InterlockDescription, Referencing};
 use crate::message::control;
@@ -19,9 +20,10 @@ use crate::state::{
     QuickStopStep, Refusal, State, StopReason, TrajectoryStatus,
 };
 
-pub use silence::{drive, silence, silent_for, stall};
-
+use process::of_process;
+pub use process::{awaits_answer, without_set_points};
 use silence::has_stalled;
+pub use silence::{drive, silence, silent_for, stall};
 
 /// Text of a code.
 pub type Words = Cow<'static, str>;
@@ -225,7 +227,10 @@ pub fn hindrance(place: usize, state: &State, description: &Description) -> Opti
         _ if silent.is_some() => {
             (silence(silent.unwrap_or_default()), silence::remedy(described, description, &reset))
         }
-        (Some(StopReason::Stale), _) if is_enabled => return None,
+        (Some(StopReason::Stale), _) if is_enabled => match of_process(place, state, description) {
+            Some(found) if awaits_answer(place, state, description) => found,
+            _ => return None,
+        },
         _ if waits && is_faulted => in_fault(axis),
         _ if waits && axis.memory_error != 0 => (
             format!("its position memory cannot be written ({})", system_error(axis.memory_error)),
@@ -251,7 +256,7 @@ pub fn hindrance(place: usize, state: &State, description: &Description) -> Opti
             (why, remedy)
         }
         (Some(StopReason::Stale), _) => {
-            (format!("its drive is in {}", drive_state(axis.drive_state)), format!("type `{ENABLE}`"))
+            of_process(place, state, description).unwrap_or_else(|| not_enabled(axis))
         }
         (Some(StopReason::AwaitsStart), Some(why)) => (why, format!("type `{ENABLE}`")),
         (Some(reason), Some(_)) if reason.is_unreferenced() && axis.homed => {
@@ -270,9 +275,14 @@ pub fn hindrance(place: usize, state: &State, description: &Description) -> Opti
         (Some(StopReason::Outage), Some(why)) => (why, silence::remedy(described, description, &reset)),
         (_, Some(why)) => (why, format!("correct that, {reset}")),
         _ if is_enabled => return None,
-        _ => (format!("its drive is in {}", drive_state(axis.drive_state)), format!("type `{ENABLE}`")),
+        _ => of_process(place, state, description).unwrap_or_else(|| not_enabled(axis)),
     };
     Some(format!("{name}: {why}; {remedy}"))
+}
+
+/// Cause and remedy of an axis with a drive that waits to be enabled.
+fn not_enabled(axis: &Axis) -> (String, String) {
+    (format!("its drive is in {}", drive_state(axis.drive_state)), format!("type `{ENABLE}`"))
 }
 
 /// Cause and remedy of an axis with a drive in fault.
@@ -408,25 +418,6 @@ fn make_ready(referencing: Option<Referencing>, is_enabled: bool) -> String {
     }
 }
 
-/// Reason for which an axis that nothing else stops gets no set-points, with what to do.
-#[must_use]
-pub fn without_set_points(place: usize, state: &State, description: &Description) -> Option<String> {
-    let (described, axis) = (description.axes.get(place)?, state.axes.get(place)?);
-    if axis.stop != StopReason::Stale as u8 || axis.ended {
-        return None;
-    }
-    let active = description.controllers.get(usize::from(state.control.active));
-    let active = active.filter(|it| it.axes.contains(&place) && it.kind == Some(ControllerKind::External));
-    let is_enabled = axis.drive_state == DriveState::OperationEnabled as u8;
-    let why = why_stopped(axis, state, description)?;
-    let remedy = match active {
-        Some(_) => "start the controller process again, or look at its messages",
-        None if state.control.enabled && !is_enabled => "its drive is enabled with the next command",
-        None => return None,
-    };
-    Some(format!("{}: {why}; {remedy}", described.name))
-}
-
 const RESET: &str = "onbeat control reset";
 const ENABLE: &str = "onbeat control enable";
 
@@ -504,7 +495,7 @@ impl fmt::Display for TrajectoryStatus {
 
 #[cfg(test)]
 mod tests {
-    use types::{CyclicMode, Takes};
+    use types::{ControllerKind, CyclicMode, Takes};
 
     use super::*;
     use crate::description::{AxisDescription, BrakeInputDescription, ControllerDescription};

@@ -9,11 +9,12 @@ use std::time::{Duration, Instant};
 
 use ipc::client::Client;
 use ipc::command::AxisTarget;
-use ipc::controller::DriveRequest;
+use ipc::controller::{Controller, DriveRequest};
+use ipc::state::{BringUpPhase, StopReason};
 use ipc::units::{Radians, RadiansPerSecond};
 use types::CyclicMode;
 
-use crate::common::{Running, alone, file, finished, folder, onbeat, run_alone};
+use crate::common::{Running, alone, file, finished, folder, onbeat, run_alone, until};
 
 fn socket(name: &str) -> PathBuf {
     std::env::temp_dir()
@@ -147,6 +148,68 @@ fn a_killed_process_stops_the_axes_and_the_bus_stays_in_op() {
     assert!(end["controller"]["stops"].as_u64() >= Some(1), "{end}");
     assert!(end["axes"][0]["stop"].as_str().is_some_and(|stop| stop.contains("stale")), "{end}");
     assert_eq!(end["sub_devices"][0]["state"], "Op");
+}
+
+/// Answers to a cycle, with the first four axes enabled at their places, for this many requests of
+/// an enabled axis.
+fn answer_in_place(controller: &mut Controller, enabled: usize) {
+    let mut seen = 0;
+    while seen < enabled {
+        let turn = controller.wait().expect("a request");
+        seen += usize::from(turn.request.axes[0].phase == 2);
+        for (axis, answer) in turn.request.axes.iter().zip(&mut turn.answer.axes).take(4) {
+            answer.request = Some(DriveRequest::Enable);
+            answer.target = Some(AxisTarget::Position(Radians(axis.target_position)));
+        }
+        turn.send();
+    }
+}
+
+// feature(program): enable and reset with no, a new and a silent controller process say what is missing
+#[test]
+fn a_new_process_attaches_and_enables_after_the_last_died() {
+    let _alone = alone();
+    let text = include_str!("../../../../examples/six-axis.toml");
+    let from = text.find("[controller]").expect("a controller");
+    let external = "[controller]\nkind = \"external\"\ndeadline = \"600us\"\nmax_late = 20\n";
+    let path = file("next-process.toml", &format!("{}{external}", &text[..from]));
+    let ipc = socket("next");
+    let mut command = onbeat();
+    command.arg("run").arg(&path).arg("--ipc").arg(&ipc).args(["--for", "10min"]);
+    let mut program = Running::start(command);
+    let client = attached(&ipc);
+    until(&client, "the bus in Op", |it| it.bus.phase == BringUpPhase::Op as u8);
+    let ask = |what: &str| {
+        let mut control = onbeat();
+        control.args(["control", what, "--cycle"]).arg(&ipc);
+        finished(control)
+    };
+    let missing = "no controller process is attached; start it, then `onbeat control enable`";
+    let enable = ask("enable");
+    assert_eq!(enable.sentence(), format!("onbeat: not enabled: {missing}"));
+    let reset = ask("reset");
+    assert!(reset.code == Some(0) && reset.stderr.contains(missing), "{}", reset.stderr);
+    let mut controller = client.controller().expect("the role");
+    answer_in_place(&mut controller, 50);
+    drop(controller);
+    until(&client, "the stop without a process", |it| it.axes[0].stop == StopReason::Stale as u8);
+    let (enable, reset) = (ask("enable"), ask("reset"));
+    assert!(enable.sentence().ends_with(missing), "{}", enable.stderr);
+    let remedy = "start the controller process again, or look at its messages";
+    assert!(reset.code == Some(1) && reset.stderr.contains(remedy), "{}", reset.stderr);
+    // The next process enables before its first answer.
+    let mut controller = client.controller().expect("the role");
+    let waits = "the controller process has not answered yet";
+    for what in ["reset", "enable"] {
+        let asked = ask(what);
+        assert!(asked.code == Some(0) && asked.stderr.contains(waits), "{what}: {}", asked.stderr);
+    }
+    answer_in_place(&mut controller, 50);
+    // It is attached and silent.
+    until(&client, "the stop by a silent process", |it| it.axes[0].stop == StopReason::Stale as u8);
+    let enable = ask("enable");
+    assert!(enable.code == Some(1) && enable.stderr.contains(remedy), "{}", enable.stderr);
+    program.kill();
 }
 
 // feature(ipc): the first refused answer of each reason is reported while the run continues

@@ -262,8 +262,13 @@ fn io_force_wins_is_shown_and_ends_on_time_or_release() {
     top.arg("top").arg(&station.socket).arg("--once");
     assert!(finished(top).stdout.contains("false (forced)"));
     // A released signal has its holder's value again; the others are unchanged.
-    assert_eq!(station.said(&["release", "lamp red"]).trim_end(), "lamp red  true");
-    station.said(&["release", "--all"]);
+    assert_eq!(station.said(&["release", "lamp red"]).trim_end(), "lamp red  true (released)");
+    let released = station.said(&["release", "--all"]);
+    let lines: Vec<&str> = released.lines().collect();
+    assert!(
+        matches!(lines[..], ["ready seen  true (released)", pressure] if pressure.starts_with("pressure  "))
+    );
+    assert_eq!(station.said(&["release", "--all"]), "no signal was forced\n");
     station.await_value("ready seen", "true");
     interrupt(setting);
     // The client is gone, the cycle counts the time.
@@ -326,8 +331,8 @@ fn io_force_wins_is_shown_and_ends_on_time_or_release() {
     assert_eq!((&ready["value"], &ready["forced"]), (&false.into(), &true.into()), "{ready}");
     for sentence in [
         "signal \"lamp red\" is forced to false for 3600.0 s, by process ",
-        "signals \"ready seen\", \"pressure\" are no longer forced: released by process ",
-        "signal \"ready\" is no longer forced after ",
+        "are no longer forced: released by process ",
+        "signal \"ready\" (now ",
     ] {
         assert!(ran.stderr.contains(sentence), "{sentence}: {}", ran.stderr);
     }

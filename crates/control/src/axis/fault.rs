@@ -1,4 +1,4 @@
-//! Error codes of drives in fault, requested by SDO while the cycle runs.
+//! Error codes of drives in fault: in the process data, or requested by SDO while the cycle runs.
 
 use ethercat::cia402::State;
 use ethercat::main_device::{MailboxOutcome, MailboxRequest, MailboxService, MainDevice};
@@ -46,6 +46,11 @@ struct Search {
     named: Option<u16>,
     /// Last request.
     question: Question,
+    /// Code in the process data before the fault: some drives keep it over a reset.
+    before: u16,
+    /// Last code in the process data during the fault, and the cycles for which it was awaited.
+    shown: u16,
+    waited: u32,
 }
 
 /// Circumstances of a request.
@@ -80,6 +85,30 @@ impl Search {
         self.question = Question { number: self.number, in_reaction };
     }
 
+    /// Takes the code in the process data. Returns the code of the fault, as soon as the drive
+    /// shows another code than before it, or had the time to.
+    fn show(&mut self, code: u16) -> Option<u16> {
+        if !self.is_wanted {
+            if self.fault.is_none() {
+                self.before = code;
+            }
+            return None;
+        }
+        if code != 0 {
+            self.shown = code;
+        }
+        let is_new = code != 0 && code != self.before;
+        let in_reaction = self.fault == Some(State::FaultReactionActive);
+        if !is_new && self.fault.is_some() && (in_reaction || self.waited < SETTLES) {
+            self.waited += 1;
+            return None;
+        }
+        self.ask();
+        self.waited = 0;
+        let shown = std::mem::take(&mut self.shown);
+        self.answer(shown).map(|(code, _)| code)
+    }
+
     /// The drive has answered: the code, and true if it is of the present fault; `None` if that is
     /// nothing new.
     fn answer(&mut self, code: u16) -> Option<(u16, bool)> {
@@ -102,7 +131,7 @@ impl Search {
 }
 
 impl FaultCodes {
-    /// For the axes that do not map the object.
+    /// For these axes: an axis that does not map the object is asked by SDO.
     pub(crate) fn of(axes: &Axes) -> Self {
         let code = |axis: &Axis| FaultCode {
             // An axis that maps its error code needs no request. The position `u16::MAX` matches no
@@ -135,6 +164,14 @@ impl FaultCodes {
         }
     }
 
+    /// Code of a fault of an axis that maps the object, once for each fault. Follows
+    /// [`FaultCodes::ask`] in each cycle.
+    pub(crate) fn shown(&mut self, axis: usize, axes: &Axes) -> Option<u16> {
+        let (bound, report) = (axes.axes.get(axis)?, axes.reports().get(axis)?);
+        let is_shown = bound.maps_error_code() && bound.has_inputs();
+        self.axes.get_mut(axis).filter(|_| is_shown)?.search.show(report.error_code)
+    }
+
     /// The answer to one of these questions: `None` if it is nothing new. Any other outcome comes
     /// back.
     pub(crate) fn take(&mut self, outcome: MailboxOutcome) -> Result<Option<Named>, MailboxOutcome> {
@@ -155,6 +192,9 @@ impl FaultCodes {
         Ok(named.map(|(code, is_present)| Named { axis: place, code, is_present }))
     }
 }
+
+/// Cycles within which a drive in Fault shows its code in the process data.
+const SETTLES: u32 = 20;
 
 /// Bytes of the answer; the object has two.
 const LENGTH: usize = 16;
@@ -226,6 +266,38 @@ mod tests {
             assert_eq!(search.answer(0x4210), Some((0x4210, true)));
             assert!(!search.is_wanted);
         }
+    }
+
+    // feature(axes): a drive's fault with its error code in the process data is an event with the code
+    #[test]
+    fn a_code_in_the_process_data_is_named_once_for_each_fault() {
+        let shown = |search: &mut Search, state, code| {
+            search.look(state);
+            search.show(code)
+        };
+        let mut search = Search::default();
+        // The second fault is of the same kind, and the drive keeps the code over the reset.
+        for before in [0, 0x2310] {
+            assert_eq!(shown(&mut search, None, before), None);
+            assert_eq!(shown(&mut search, REACTION, before), None, "the code of before");
+            let found = [REACTION, FAULT].map(|state| {
+                let codes = (0..30).filter_map(|_| shown(&mut search, state, 0x2310));
+                codes.collect::<Vec<_>>()
+            });
+            let once = vec![0x2310];
+            let expected = if before == 0 { [once, vec![]] } else { [vec![], once] };
+            assert_eq!(found, expected, "{before:#06x}");
+        }
+        // A fault with a late code, without a code, and a short fault.
+        let late = |from: usize| (0..30).map(move |it| if it < from { 0 } else { 0x7305 });
+        for (from, expected) in [(10, 0x7305), (29, 0)] {
+            let mut search = Search::default();
+            let found: Vec<_> = late(from).filter_map(|it| shown(&mut search, FAULT, it)).collect();
+            assert_eq!(found, [expected], "{from}");
+        }
+        let mut search = Search { before: 0x7305, ..Search::default() };
+        assert_eq!(shown(&mut search, FAULT, 0x7305), None);
+        assert_eq!(shown(&mut search, None, 0), Some(0x7305));
     }
 
     #[test]

@@ -56,6 +56,17 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         }
     }
 
+    /// Error codes of drives in fault.
+    pub(super) fn look_at_faults(&mut self, cycle: u64) {
+        self.fault_codes.ask(&self.axes, &mut self.main_device);
+        for axis in 0..self.axes.reports().len() {
+            if let Some(code) = self.fault_codes.shown(axis, &self.axes) {
+                let position = self.axes.sub_device(axis);
+                self.tell(cycle, Happening::DriveFault { axis, position, code });
+            }
+        }
+    }
+
     /// Positions that a person gives an axis.
     pub(super) fn take_positions(&mut self) {
         let asked = self.ipc.as_mut().and_then(|ipc| ipc.references.poll());

@@ -12,7 +12,7 @@ use ipc::command::Command;
 use ipc::description::{AxisDescription, Description};
 use ipc::server::{Builder, Server};
 use ipc::service::protocol::Request;
-use ipc::state::{Clamped, Control, Limit, Refusal, State, TrajectoryStatus};
+use ipc::state::{Clamped, Control, Limit, ProcessState, Refusal, State, TrajectoryStatus};
 use motion::base::Pose;
 use motion::kinematics::ToolPose;
 use motion::supervision::StopReason;
@@ -192,6 +192,7 @@ fn state_shows_reports_of_axes_and_controller() {
     let control = Control {
         active: 3,
         enabled: true,
+        process: ProcessState::Answering,
         trajectory: 7,
         trajectory_status: TrajectoryStatus::Executing,
         trajectory_elapsed_ns: 9,

@@ -6,9 +6,9 @@ use std::time::Duration;
 use ethercat::time::Instant;
 use ipc::force::{Client, Force};
 use types::Value;
-use types::signal::Flow;
+use types::signal::{Flow, Signal};
 
-use super::{Governing, Signals};
+use super::{Governing, Signals, State};
 
 /// Begin or end of a force.
 #[derive(Debug)]
@@ -28,6 +28,8 @@ pub enum ForceEvent {
     Released {
         /// Its name.
         signal: Arc<str>,
+        /// Its value afterwards, in its unit.
+        value: Value,
         /// Reason for the end.
         reason: ReleaseReason,
         /// Cycles it was forced for.
@@ -87,17 +89,19 @@ impl Forced {
     }
 }
 
-/// Ends a force, with its event; allocates nothing.
+/// Ends the force of a signal, with an event that has its value afterwards; allocates nothing.
 pub(super) fn end(
-    forced: &mut Option<Forced>,
+    signal: &Signal,
+    state: &mut State,
     name: &Arc<str>,
     reason: ReleaseReason,
     cycle: u64,
     tell: &mut impl FnMut(ForceEvent),
 ) {
-    if let Some(forced) = forced.take() {
+    if let Some(forced) = state.forced.take() {
         let after = cycle.saturating_sub(forced.since);
-        tell(ForceEvent::Released { signal: Arc::clone(name), reason, after });
+        let (name, value) = (Arc::clone(name), signal.value(state.raw));
+        tell(ForceEvent::Released { signal: name, value, reason, after });
     }
 }
 
@@ -115,13 +119,15 @@ impl Signals {
         let reason = ReleaseReason::Request(by);
         match force {
             Force::ReleaseAll => {
-                for (state, name) in self.states.iter_mut().zip(&self.names) {
-                    end(&mut state.forced, name, reason, governing.cycle, tell);
+                let states = self.states.iter_mut().zip(&self.names);
+                for (signal, (state, name)) in self.signals.iter().zip(states) {
+                    end(signal, state, name, reason, governing.cycle, tell);
                 }
             }
             Force::Release(place) => {
-                if let (Some(state), Some(name)) = (self.states.get_mut(place), self.names.get(place)) {
-                    end(&mut state.forced, name, reason, governing.cycle, tell);
+                let found = (self.signals.get(place), self.states.get_mut(place), self.names.get(place));
+                if let (Some(signal), Some(state), Some(name)) = found {
+                    end(signal, state, name, reason, governing.cycle, tell);
                 }
             }
             Force::Hold { signal: place, value, time } => {

@@ -183,9 +183,9 @@ fn force_is_reported_once_and_its_end_with_a_reason() {
         _ => panic!("{told:?}"),
     };
     let released = |told: Vec<ForceEvent>| match &told[..] {
-        [ForceEvent::Released { signal, reason, after }] => {
+        [ForceEvent::Released { signal, value, reason, after }] => {
             assert_eq!(&**signal, "valve");
-            (*reason, *after)
+            (*value, *reason, *after)
         }
         _ => panic!("{told:?}"),
     };
@@ -195,19 +195,24 @@ fn force_is_reported_once_and_its_end_with_a_reason() {
     assert!(events(&mut signals, 14, None, false).is_empty());
     assert_eq!(forced(events(&mut signals, 14, Some((hold(160), BY)), false)).0, Value::Unsigned(160));
     assert_eq!(forced(events(&mut signals, 15, Some((hold(160), other)), false)).1, other);
-    assert_eq!(released(events(&mut signals, 25, None, false)), (ReleaseReason::TimeOver, 24));
+    signals.set(0, Value::Unsigned(120));
+    let now = Value::Unsigned;
+    assert_eq!(released(events(&mut signals, 25, None, false)), (now(120), ReleaseReason::TimeOver, 24));
     assert!(events(&mut signals, 26, Some((Force::ReleaseAll, BY)), false).is_empty(), "nothing is forced");
     for release in [Force::Release(0), Force::ReleaseAll] {
         events(&mut signals, 30, Some((hold(150), BY)), false);
         let reason = ReleaseReason::Request(other);
-        assert_eq!(released(events(&mut signals, 32, Some((release, other)), false)), (reason, 2));
+        assert_eq!(
+            released(events(&mut signals, 32, Some((release, other)), false)),
+            (now(120), reason, 2)
+        );
     }
     events(&mut signals, 40, Some((hold(150), BY)), false);
     signals.states[0].missed = BLIND_CYCLES + 1;
-    assert_eq!(released(events(&mut signals, 41, None, false)), (ReleaseReason::Return, 1));
+    assert_eq!(released(events(&mut signals, 41, None, false)), (now(3), ReleaseReason::Return, 1));
     signals.states[0].missed = 0;
     events(&mut signals, 50, Some((hold(150), BY)), false);
-    assert_eq!(released(events(&mut signals, 53, None, true)), (ReleaseReason::Stop, 3));
+    assert_eq!(released(events(&mut signals, 53, None, true)), (now(0), ReleaseReason::Stop, 3));
 }
 
 // feature(signals): forces: over the controller and of inputs, until a time has passed, a release, or the stop

@@ -227,3 +227,10 @@ fn an_axis_in_cst_is_enabled_and_held_until_it_is_homed() {
     let moved = ran.states[690..].iter().map(|it| (it.axes[0].position - homed).abs());
     assert!(ran.states[690].axes[0].homed && moved.fold(0.0, f64::max) > 1e-2, "its controller has it");
 }
+
+#[test]
+fn an_axis_in_torque_mode_refuses_a_jog_for_its_mode() {
+    let ran = Bench::new(CyclicMode::Torque).run("torque-mode", 300, |visit| visit.jog(0.2));
+    assert_eq!(ran.refusals().first(), Some(&(Refusal::JogMode, 0)));
+    assert_eq!(ran.moved(0), 0.0);
+}

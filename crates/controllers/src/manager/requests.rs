@@ -3,7 +3,7 @@
 use control::controller::{AxisCommand, AxisReport, ClientRequest, CycleInfo};
 use ethercat::cia402::State;
 use ipc::message::control::{Action, Refusal, Reply, Request, SIZE};
-use ipc::state::InputLevel;
+use ipc::state::{InputLevel, ProcessState};
 use motion::supervision::StopReason;
 use motion::{AxisPhase, Seconds};
 
@@ -31,6 +31,8 @@ pub(super) struct Job {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Doing {
+    /// No process is attached for the active controller yet.
+    AwaitingProcess,
     Enabling,
     /// The axes stop before they are disabled.
     Disabling,
@@ -57,7 +59,7 @@ impl Doing {
     /// The request, if it readies axes.
     fn action(self) -> Option<Action> {
         match self {
-            Self::Enabling => Some(Action::Enable),
+            Self::AwaitingProcess | Self::Enabling => Some(Action::Enable),
             Self::Resetting => Some(Action::ResetFaults),
             Self::Homing { axis, .. } => u32::try_from(axis).ok().map(Action::Home),
             _ => None,
@@ -150,6 +152,7 @@ impl ControllerManager {
             _ if self.job.is_some() => return Some(Err(Refusal::Busy)),
             Action::Enable if self.shown.iter().any(is_in_fault) => return Some(Err(Refusal::Fault)),
             Action::Enable if self.shown.iter().any(is_forbidden) => return Some(Err(Refusal::Interlock)),
+            Action::Enable if self.process() == ProcessState::Absent => Doing::AwaitingProcess,
             Action::Enable => Doing::Enabling,
             Action::ResetFaults => Doing::Resetting,
             Action::SwitchController(index) if index as usize == self.active => {
@@ -182,20 +185,30 @@ impl ControllerManager {
             self.reply(job.from, Err(Refusal::Replaced));
         }
         match doing {
-            Doing::Enabling => {
-                self.enabled = true;
-                self.off.fill(false);
+            Doing::Enabling => self.permit(),
+            Doing::Resetting => {
+                self.note_off();
+                self.hold = MemberHold::default();
             }
-            Doing::Resetting => self.note_off(),
             _ => {}
-        }
-        if matches!(doing, Doing::Enabling | Doing::Resetting) {
-            self.hold = MemberHold::default();
         }
         let by = self.control.get(from.port).and_then(|port| port.client());
         self.request = Some(ClientRequest { what, by, refused: None, interlock: None });
         self.job = Some(Job { from, doing, cycles: 0, since: Seconds::ZERO });
         None
+    }
+
+    /// The drives may be enabled.
+    fn permit(&mut self) {
+        self.enabled = true;
+        self.off.fill(false);
+        self.hold = MemberHold::default();
+    }
+
+    /// State of the process of the active controller, if its axes need one.
+    fn process(&self) -> ProcessState {
+        let active = self.members.get(self.active).filter(|it| !it.axes.is_empty());
+        active.map_or(ProcessState::InCycle, |it| it.output().control.process)
     }
 
     /// The active controller drops its motion; set-points continue from its last.
@@ -228,20 +241,18 @@ impl ControllerManager {
         let late = job.since > if is_switching { MODE_TIMEOUT } else { TIMEOUT };
         // Requests to drives take effect some cycles later.
         let settled = job.cycles > ANSWER_CYCLES;
+        let process = self.process();
         let outcome = match job.doing {
-            Doing::Enabling => {
-                let fault = settled && reports.iter().any(is_in_fault);
-                let lasts = job.since > HELD;
-                let is_held = |it: &AxisReport| is_latched(it) && (is_enabled(it) || lasts);
-                let held = settled && reports.iter().any(is_held);
-                match (reports.iter().all(can_be_moved), fault, held) {
-                    (true, ..) => Some(Ok(())),
-                    (_, true, _) => Some(Err(Refusal::Fault)),
-                    _ if reports.iter().any(is_forbidden) => Some(Err(Refusal::Interlock)),
-                    (.., true) => Some(Err(Refusal::Held)),
-                    _ => None,
-                }
+            // A process that has just attached is seen one cycle later.
+            Doing::AwaitingProcess if process == ProcessState::Absent => {
+                (job.since > HELD).then_some(Err(Refusal::NoProcess))
             }
+            Doing::AwaitingProcess => {
+                self.permit();
+                self.job = Some(Job { doing: Doing::Enabling, cycles: 0, since: Seconds::ZERO, ..job });
+                return;
+            }
+            Doing::Enabling => enabled(&job, process, reports),
             Doing::Disabling => {
                 if self.stands() || self.stands_as_known(&job, reports) || late {
                     self.leave_trajectory();
@@ -373,6 +384,34 @@ impl ControllerManager {
     }
 }
 
+/// Reply to a request to enable the drives, as soon as it is due.
+fn enabled(job: &Job, process: ProcessState, reports: &[AxisReport]) -> Option<Result<(), Refusal>> {
+    let (settled, lasts) = (job.cycles > ANSWER_CYCLES, job.since > HELD);
+    let fault = settled && reports.iter().any(is_in_fault);
+    let is_held = |it: &AxisReport| is_latched(it) && (is_enabled(it) || lasts);
+    let held = settled && reports.iter().any(is_held);
+    match (reports.iter().all(can_be_moved), fault, held) {
+        (true, ..) => Some(Ok(())),
+        (_, true, _) => Some(Err(Refusal::Fault)),
+        _ if reports.iter().any(is_forbidden) => Some(Err(Refusal::Interlock)),
+        (.., true) => Some(Err(Refusal::Held)),
+        _ if lasts => without(process, job.since),
+        _ => None,
+    }
+}
+
+/// Reply to a request to enable drives that the process of the active controller does not enable.
+fn without(process: ProcessState, since: Seconds) -> Option<Result<(), Refusal>> {
+    match process {
+        ProcessState::InCycle | ProcessState::Answering => None,
+        ProcessState::Absent => Some(Err(Refusal::NoProcess)),
+        // The program that asks may be the process: it answers after this reply.
+        ProcessState::Attached => Some(Ok(())),
+        // Its first answers may be late.
+        ProcessState::Failing => (since > FAILS).then_some(Err(Refusal::TimedOut)),
+    }
+}
+
 /// True if a drive had the time to leave its fault, and the axis to stop.
 fn late_enough(cycles: u32) -> bool {
     cycles > RESET_CYCLES
@@ -414,6 +453,9 @@ const TIMEOUT: Seconds = Seconds(10.0);
 
 /// Time after which a remaining stop fails the reset.
 const HELD: Seconds = Seconds(0.5);
+
+/// Time after which a process without an answer in time fails a request to enable.
+const FAILS: Seconds = Seconds(0.8);
 
 /// Time within which a drive leaves its fault. If the fault ends later, such as by main power that
 /// returns, it needs another reset.

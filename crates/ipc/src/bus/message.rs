@@ -483,10 +483,12 @@ pub enum Happening {
     /// A signal is forced: held at this value, at most for this time; `user`, `process`: the client
     /// that requested it.
     SignalForced { signal: String, value: Value, for_ns: u64, user: u32, process: u32 },
-    /// It is released, after so many cycles; `user`, `process`: the client that released it, if a
-    /// client did.
+    /// It is released, after so many cycles, and goes back to this value; `user`, `process`: the
+    /// client that released it, if a client did.
     SignalReleased {
         signal: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        value: Option<Value>,
         reason: String,
         after: u64,
         #[serde(default, skip_serializing_if = "Option::is_none")]

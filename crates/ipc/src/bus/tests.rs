@@ -183,6 +183,7 @@ fn next_event(event: &Happening) -> Option<Happening> {
         },
         SignalForced { .. } => SignalReleased {
             signal: text,
+            value: Some(types::Value::Bool(false)),
             reason: "why".into(),
             after: 4,
             user: Some(0),

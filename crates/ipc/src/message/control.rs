@@ -108,6 +108,8 @@ codes! {
         /// standstill is not known.
         NoProcessData = 15, "an axis has no process data, so its standstill is not known; the \
             request is kept, and holds when its process data returns";
+        /// The active controller is a process, and none is attached.
+        NoProcess = 16, "no controller process is attached; start it, then `onbeat control enable`";
     }
 }
 
@@ -196,7 +198,7 @@ impl Reply {
             18 => {
                 let refusal = Refusal::from_code(head.number);
                 let found = Found::Number(head.number.into());
-                Err(refusal.ok_or(DecodeError { field: "refusal", expected: "1 to 15", found })?)
+                Err(refusal.ok_or(DecodeError { field: "refusal", expected: "1 to 16", found })?)
             }
             _ => return Err(unknown_kind("17 or 18, a reply", head)),
         };
@@ -271,7 +273,7 @@ mod tests {
         buffer[4] = 99;
         assert_eq!(
             Reply::decode(&buffer).unwrap_err().to_string(),
-            "message's refusal: expected 1 to 15, found 99"
+            "message's refusal: expected 1 to 16, found 99"
         );
         let no_room = Request { id: 1, what: Action::Stop }.encode(&mut buffer[..3]).unwrap_err();
         assert_eq!(no_room.to_string(), "message's buffer: expected room for 16 bytes, found 3");

@@ -9,8 +9,8 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 use super::{
-    Axis, Base, Bus, Clock, CommandState, Control, Freshness, Interlock, Signal, SignalCounters, Spread,
-    State, Timing, TrajectoryStatus,
+    Axis, Base, Bus, Clock, CommandState, Control, Freshness, Interlock, ProcessState, Signal,
+    SignalCounters, Spread, State, Timing, TrajectoryStatus,
 };
 use crate::cell::{self, Found};
 use crate::region::{self, Kind, Region, RegionError, Written, magic};
@@ -258,6 +258,7 @@ pub fn encode(state: &State, rows: Rows, words: &mut [u64]) {
         signal_counters,
         interlocks,
     } = state;
+    let control = control_words(control);
     let [wakeup, jitter, execution] =
         [&timing.wakeup_latency, &timing.period_jitter, &timing.execution].map(spread_words);
     let fixed: [&[u64]; 9] = [
@@ -290,13 +291,7 @@ pub fn encode(state: &State, rows: Rows, words: &mut [u64]) {
             command.accepted,
             command.refused,
         ],
-        &[
-            u64::from(control.active)
-                | u64::from(control.enabled) << 16
-                | (control.trajectory_status as u64) << 24,
-            control.trajectory,
-            control.trajectory_elapsed_ns,
-        ],
+        &control,
     ];
     let base = base.pose.iter().chain(&base.twist).map(|number| number.to_bits());
     let SignalCounters { clamped, refused } = *signal_counters;
@@ -401,13 +396,7 @@ pub fn decode(words: &[u64], state: &mut State) {
         last_clamp: fixed[45] as u8,
         last_clamped_axis: (fixed[45] >> 16) as u16,
     };
-    state.control = Control {
-        active: fixed[31] as u16,
-        enabled: fixed[31] >> 16 & 1 != 0,
-        trajectory_status: trajectory_status((fixed[31] >> 24) as u8),
-        trajectory: fixed[32],
-        trajectory_elapsed_ns: fixed[33],
-    };
+    state.control = control_of(&fixed[31..]);
     state.base =
         Base { pose: [number(34), number(35), number(36)], twist: [number(37), number(38), number(39)] };
     state.signal_counters = SignalCounters { clamped: fixed[42], refused: fixed[43] };
@@ -446,6 +435,37 @@ pub(crate) fn freshness(code: u8) -> Freshness {
         1 => Freshness::Fresh,
         2 => Freshness::Stale,
         _ => Freshness::Never,
+    }
+}
+
+fn control_words(control: &Control) -> [u64; 3] {
+    let Control { active, enabled, process, trajectory, trajectory_status, trajectory_elapsed_ns } =
+        *control;
+    let first = u64::from(active)
+        | u64::from(enabled) << 16
+        | (process as u64) << 17
+        | (trajectory_status as u64) << 24;
+    [first, trajectory, trajectory_elapsed_ns]
+}
+
+fn control_of(words: &[u64]) -> Control {
+    Control {
+        active: words[0] as u16,
+        enabled: words[0] >> 16 & 1 != 0,
+        process: process_state(words[0] >> 17 & 0b111),
+        trajectory_status: trajectory_status((words[0] >> 24) as u8),
+        trajectory: words[1],
+        trajectory_elapsed_ns: words[2],
+    }
+}
+
+fn process_state(code: u64) -> ProcessState {
+    match code {
+        1 => ProcessState::Absent,
+        2 => ProcessState::Attached,
+        3 => ProcessState::Answering,
+        4 => ProcessState::Failing,
+        _ => ProcessState::InCycle,
     }
 }
 

@@ -171,7 +171,8 @@ pub(super) fn remaining(cycle: &Client, what: Action) -> Result<(), Failure> {
         }
     };
     for why in waits.into_iter().filter_map(|axis| hindrance(cycle, axis, &state)).take(MOST) {
-        output::say_beside(why);
+        // The program ends now: a line of a thread that it does not join may be lost.
+        output::say_or_give_up(why);
     }
     Ok(())
 }

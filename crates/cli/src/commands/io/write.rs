@@ -8,7 +8,7 @@ use clap::Args;
 use ipc::client::LeaseError;
 use ipc::command::Command;
 use ipc::description::{OUTSIDE, SignalDescription};
-use ipc::state::{State, Value, ValueKind};
+use ipc::state::{Signal, State, Value, ValueKind};
 use ipc::words;
 use types::object::without_point;
 
@@ -163,7 +163,7 @@ impl Force {
         // The cycle takes it when the next one begins; it may have been forced before, at another
         // value.
         let taken = |state: &State| state.cycle >= asked.cycle + 2;
-        if !cycle.await_state(taken, stop)? {
+        if !cycle.await_state(taken, |state| cycle.lines(state), stop)? {
             return Err(Failure::new(
                 "the cycle did not take the request within 2 s: it is stalled, or has ended",
             ));
@@ -175,6 +175,7 @@ impl Force {
 impl Release {
     pub(super) fn execute(self, stop: &Stop) -> Result<(), Failure> {
         let cycle = Cycle::attach(&self.of, &self.names)?;
+        let Some(before) = cycle.first(stop)? else { return Ok(()) };
         if self.all {
             cycle.attached.release(None).map_err(Failure::new)?;
         } else {
@@ -183,7 +184,8 @@ impl Release {
             }
         }
         let released = |state: &State| cycle.of(state).all(|(_, signal)| !signal.forced);
-        if !cycle.await_state(released, stop)? {
+        let lines = |state: &State| cycle.released(&before, state, self.all);
+        if !cycle.await_state(released, lines, stop)? {
             return Err(Failure::new(
                 "the cycle did not release the signal within 2 s: it is stalled, or another client \
                  forces the signal again",
@@ -194,20 +196,34 @@ impl Release {
 }
 
 impl Cycle {
-    /// Waits for a state that is as wanted, and prints the signals with names; false if that does
-    /// not come.
-    fn await_state(&self, wanted: impl Fn(&State) -> bool, stop: &Stop) -> Result<bool, Failure> {
+    /// Waits for a state that is as wanted, and prints its lines; false if that does not come.
+    fn await_state(
+        &self,
+        wanted: impl Fn(&State) -> bool,
+        lines: impl Fn(&State) -> String,
+        stop: &Stop,
+    ) -> Result<bool, Failure> {
         let begin = Instant::now();
         while !stop.is_requested() && begin.elapsed() < TIMEOUT {
             if let Some(state) = self.attached.state().read().ok().filter(&wanted) {
-                if self.wanted.len() < state.signals.len() {
-                    print_until_stop(self.lines(&state), stop)?;
-                }
+                print_until_stop(lines(&state), stop)?;
                 return Ok(true);
             }
             thread::sleep(Duration::from_millis(2));
         }
         Ok(stop.is_requested())
+    }
+
+    /// The signals that were forced before, each with the value that it went back to; unless `all`
+    /// were released also the others.
+    fn released(&self, before: &State, now: &State, all: bool) -> String {
+        let both = self.of(before).zip(self.of(now)).filter(|((_, before), _)| before.forced || !all);
+        let line = |((_, before), (it, now)): ((_, &Signal), (&SignalDescription, &Signal))| {
+            let released = if before.forced { " (released)" } else { "" };
+            format!("{}  {}{released}\n", it.name, signals::text(it, now))
+        };
+        let lines: String = both.map(line).collect();
+        if lines.is_empty() { "no signal was forced\n".to_owned() } else { lines }
     }
 
     /// The wanted signals, each with its name.

@@ -19,8 +19,8 @@ use crate::signal::{ForceEvent, ReleaseReason};
 pub(super) fn described(event: &ForceEvent, others: &[CycleEvent], names: &PartNames) -> Described {
     match *event {
         ForceEvent::Forced { ref signal, value, time, by } => forced(signal, value, time, by),
-        ForceEvent::Released { ref signal, reason, after } => {
-            released(signal, reason, after, others, names)
+        ForceEvent::Released { ref signal, value, reason, after } => {
+            released((signal, value), reason, after, others, names)
         }
     }
 }
@@ -30,18 +30,22 @@ fn forced(signal: &str, value: Value, time: Duration, by: Client) -> Described {
     let Client { user, process } = by;
     let for_ns = types::time::nanoseconds(time);
     let what = Reported::SignalForced { signal: signal.to_string(), value, for_ns, user, process };
-    let forced = match value {
-        Value::Real(value) => Rounded(value).to_string(),
-        value => value.to_string(),
-    };
+    let forced = shown(value);
     let sentence =
         format!("signal \"{signal}\" is forced to {forced} for {}, by {}", span(time), client(by));
     (what, Warning, sentence)
 }
 
-/// A signal is no longer forced, nor are the signals of `others`.
+fn shown(value: Value) -> String {
+    match value {
+        Value::Real(value) => Rounded(value).to_string(),
+        value => value.to_string(),
+    }
+}
+
+/// A signal is no longer forced and has this value, nor are the signals of `others`.
 fn released(
-    signal: &str,
+    (signal, value): (&str, Value),
     reason: ReleaseReason,
     after: u64,
     others: &[CycleEvent],
@@ -51,12 +55,13 @@ fn released(
         ReleaseReason::Request(by) => Some(by),
         _ => None,
     };
-    let (signals, are) = signals_are(signal, others);
+    let (signals, are) = signals_are((signal, value), others);
     let lasted = if others.is_empty() { format!(" after {}", names.cycles(after)) } else { String::new() };
     let why =
         by.map_or_else(|| reason.words().to_owned(), |by| format!("{} by {}", reason.words(), client(by)));
     let what = Reported::SignalReleased {
         signal: signal.to_string(),
+        value: Some(value),
         reason: reason.words().to_owned(),
         after,
         user: by.map(|by| by.user),
@@ -65,20 +70,18 @@ fn released(
     (what, Good, format!("{signals} {are} no longer forced{lasted}: {why}"))
 }
 
-/// The released signal, and the signals of similar events.
-fn signals_are(first: &str, others: &[CycleEvent]) -> (String, &'static str) {
-    let names = others.iter().filter_map(|other| match &other.what {
-        Happening::Force(ForceEvent::Released { signal, .. }) => Some(&**signal),
+/// The released signal, and the signals of similar events, each with its value now.
+fn signals_are(first: (&str, Value), others: &[CycleEvent]) -> (String, &'static str) {
+    let further = others.iter().filter_map(|other| match &other.what {
+        Happening::Force(ForceEvent::Released { signal, value, .. }) => Some((&**signal, *value)),
         _ => None,
     });
-    let quoted = |name: &str| format!("\"{name}\"");
+    let named = |(name, value): (&str, Value)| format!("\"{name}\" (now {})", shown(value));
     match others.len() {
-        0 => (format!("signal {}", quoted(first)), "is"),
-        more if more >= MOST_NAMED => {
-            (format!("{} signals, the first {},", more + 1, quoted(first)), "are")
-        }
+        0 => (format!("signal {}", named(first)), "is"),
+        more if more >= MOST_NAMED => (format!("{} signals, the first {},", more + 1, named(first)), "are"),
         _ => {
-            let all: Vec<String> = [first].into_iter().chain(names).map(quoted).collect();
+            let all: Vec<String> = [first].into_iter().chain(further).map(named).collect();
             (format!("signals {}", all.join(", ")), "are")
         }
     }

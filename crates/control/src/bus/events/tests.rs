@@ -106,10 +106,11 @@ fn a_forced_signal_has_its_sentence_and_its_fields() {
     };
     assert_eq!(told.what, what);
     let released = |name: &str, reason, after| {
-        Happening::Force(ForceEvent::Released { signal: Arc::from(name), reason, after })
+        let value = if name == "b" { Value::Real(0.5) } else { Value::Bool(false) };
+        Happening::Force(ForceEvent::Released { signal: Arc::from(name), value, reason, after })
     };
     let told = of(released("lamp green", ReleaseReason::Request(by), 50));
-    let expected = "signal \"lamp green\" is no longer forced after 50 cycles, 100 ms: \
+    let expected = "signal \"lamp green\" (now false) is no longer forced after 50 cycles, 100 ms: \
         released by process 77 of user 1000";
     assert_eq!((told.severity, told.sentence.as_str()), (Good, expected));
     let over = |name, after| released(name, ReleaseReason::TimeOver, after);
@@ -121,10 +122,13 @@ fn a_forced_signal_has_its_sentence_and_its_fields() {
     let told = |others: &[CycleEvent]| sentence(&one, others, &names()).unwrap().1;
     assert_eq!(
         told(&[event(over("b", 4))]),
-        "signals \"a\", \"b\" are no longer forced: its time has expired"
+        "signals \"a\" (now false), \"b\" (now 0.5) are no longer forced: its time has expired"
     );
     let many: Vec<CycleEvent> = (0..3).map(|_| event(over("b", 4))).collect();
-    assert_eq!(told(&many), "4 signals, the first \"a\", are no longer forced: its time has expired");
+    assert_eq!(
+        told(&many),
+        "4 signals, the first \"a\" (now false), are no longer forced: its time has expired"
+    );
 }
 
 // feature(running-bus): a refused request is an event with the interlock and its level

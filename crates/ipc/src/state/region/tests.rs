@@ -1,7 +1,7 @@
 //! States to words and back.
 
 use super::*;
-use crate::state::{AxisDetails, AxisMode, CyclicMode};
+use crate::state::{AxisDetails, AxisMode, CyclicMode, ProcessState};
 
 const TWO: Rows = Rows { axes: 2, signals: 2, interlocks: 2 };
 
@@ -100,6 +100,7 @@ fn every_field() -> State {
         control: Control {
             active: 33,
             enabled: true,
+            process: ProcessState::Answering,
             trajectory: 34,
             trajectory_status: TrajectoryStatus::Canceled,
             trajectory_elapsed_ns: 35,
@@ -167,6 +168,20 @@ fn enumerations_come_back() {
             decode(&words, &mut back);
             assert_eq!(back, state);
         }
+    }
+}
+
+#[test]
+fn every_process_state_comes_back() {
+    use ProcessState::{Absent, Answering, Attached, Failing, InCycle};
+    for process in [InCycle, Absent, Attached, Answering, Failing] {
+        let mut state = every_field();
+        (state.control.process, state.control.enabled) = (process, false);
+        let mut words = vec![0; TWO.words()];
+        encode(&state, TWO, &mut words);
+        let mut back = State::default();
+        decode(&words, &mut back);
+        assert_eq!(back, state);
     }
 }
 
