@@ -226,6 +226,43 @@ impl Robot {
     }
 }
 
+/// With the feature `recording`.
+#[cfg(feature = "recording")]
+impl Robot {
+    /// Records every cycle in Op to this file, as MCAP: its timing, axes and signals.
+    pub fn record(mut self, path: impl Into<PathBuf>) -> Self {
+        self.settings.recording.path = Some(path.into());
+        self
+    }
+
+    /// Lets the file of [`Robot::record`] take the place of an earlier recording. Without it such a
+    /// run is refused.
+    pub fn replace_recording(mut self) -> Self {
+        self.settings.recording.replaces = true;
+        self
+    }
+
+    /// Signals that are recorded, in place of the signals that the robot file names.
+    pub fn recorded_signals(mut self, signals: run::RecordedSignals) -> Self {
+        self.settings.recording.signals = signals;
+        self
+    }
+
+    /// Keeps recordings for a reason only, each in a separate file, named after the file of
+    /// [`Robot::record`].
+    pub fn flight_recorder(mut self, recorder: record::recorder::FlightRecorder) -> Self {
+        self.settings.recording.kept = run::Kept::Around(recorder);
+        self
+    }
+
+    /// Records in parts: files of a bounded size named after that of [`Robot::record`], a bounded
+    /// number of them.
+    pub fn recording_parts(mut self, parts: record::recorder::RecordingParts) -> Self {
+        self.settings.recording.kept = run::Kept::Parts(parts);
+        self
+    }
+}
+
 /// With the feature `diagnosis`.
 #[cfg(feature = "diagnosis")]
 impl Robot {

@@ -67,6 +67,8 @@ use watch::{Load, Measured, Watch};
 pub use conditions::SIMULATED;
 pub(crate) use name::{Name, name};
 #[cfg(feature = "recording")]
+pub(crate) use recorder::Kept;
+#[cfg(feature = "recording")]
 pub use recorder::RecordedSignals;
 pub(crate) use recorder::RecordingSettings;
 

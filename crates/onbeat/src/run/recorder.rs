@@ -25,11 +25,11 @@ use rustix::fs::{Access, access};
 use serde_json::Value;
 use types::late::LateCycle;
 
-use asked::{Kept, disturbance, open_new};
+use asked::{disturbance, open_new};
 use process_data::ProcessData;
 
-pub(crate) use asked::RecordingSettings;
 pub(super) use asked::{Ask, NewFile};
+pub(crate) use asked::{Kept, RecordingSettings};
 pub use process_data::RecordedSignals;
 
 use crate::error::{Incomplete, RecordingError};

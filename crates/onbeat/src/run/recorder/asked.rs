@@ -22,20 +22,20 @@ use types::Signal;
 use super::process_data::{Chosen, ProcessData, RecordedSignals};
 use super::{Top, Writing, Wrote};
 use crate::error::RecordingError;
-use crate::{Error, Notice, Reporter, Robot};
+use crate::{Error, Notice, Reporter};
 
 /// Requested recordings of a run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RecordingSettings {
-    path: Option<PathBuf>,
-    replaces: bool,
-    signals: RecordedSignals,
-    kept: Kept,
+    pub(crate) path: Option<PathBuf>,
+    pub(crate) replaces: bool,
+    pub(crate) signals: RecordedSignals,
+    pub(crate) kept: Kept,
 }
 
 /// Cycles that are kept.
 #[derive(Clone, Debug, Default)]
-pub(super) enum Kept {
+pub(crate) enum Kept {
     /// Every cycle in one file.
     #[default]
     Whole,
@@ -52,42 +52,6 @@ impl Kept {
             Self::Around(flight) => Some(flight),
             Self::Whole | Self::Parts(_) => None,
         }
-    }
-}
-
-/// With the feature `recording`.
-impl Robot {
-    /// Records every cycle in Op to this file, as MCAP: its timing, axes and signals.
-    pub fn record(mut self, path: impl Into<PathBuf>) -> Self {
-        self.settings.recording.path = Some(path.into());
-        self
-    }
-
-    /// Lets the file of [`Robot::record`] take the place of an earlier recording. Without it such a
-    /// run is refused.
-    pub fn replace_recording(mut self) -> Self {
-        self.settings.recording.replaces = true;
-        self
-    }
-
-    /// Signals that are recorded, in place of the signals that the robot file names.
-    pub fn recorded_signals(mut self, signals: RecordedSignals) -> Self {
-        self.settings.recording.signals = signals;
-        self
-    }
-
-    /// Keeps recordings for a reason only, each in a separate file, named after the file of
-    /// [`Robot::record`].
-    pub fn flight_recorder(mut self, recorder: FlightRecorder) -> Self {
-        self.settings.recording.kept = Kept::Around(recorder);
-        self
-    }
-
-    /// Records in parts: files of a bounded size named after that of [`Robot::record`], a bounded
-    /// number of them.
-    pub fn recording_parts(mut self, parts: RecordingParts) -> Self {
-        self.settings.recording.kept = Kept::Parts(parts);
-        self
     }
 }
 
