@@ -216,15 +216,21 @@ fn say_simulated(robot: &RobotConfig, segment: Option<&Path>) -> Result<(), Fail
         Some(path) => Some(RobotConfig::read(path, Overrides::default())?),
     };
     let RobotConfig { name: robot, bus, .. } = simulated.as_ref().unwrap_or(robot);
+    let same = running.iter().find(|it| it.description().robot == *robot);
     // A file drafted from this bus has another name for the robot.
-    let is_same = |it: &&Client| {
-        let Description { robot: name, sub_devices, .. } = it.description();
-        name == robot || sub_devices.iter().eq(bus.sub_devices.iter().map(|it| &it.name))
-    };
-    let same = running.iter().find(is_same);
-    let instead = match (same, &running[..]) {
-        (Some(same), _) => {
-            format!("--cycle {} uses the bus of the running cycle of this robot", same.name())
+    let is_alike =
+        |it: &&Client| it.description().sub_devices.iter().eq(bus.sub_devices.iter().map(|it| &it.name));
+    let alike = running.iter().find(is_alike);
+    let instead = match (same.or(alike), &running[..]) {
+        (Some(it), _) if it.description().robot == *robot => {
+            format!("--cycle {} uses the bus of the running cycle of this robot", it.name())
+        }
+        (Some(it), _) => {
+            let Description { robot: other, .. } = it.description();
+            format!(
+                "--cycle {} uses the bus of robot \"{other}\", whose SubDevices have these names",
+                it.name()
+            )
         }
         (None, _) if segment.is_some() => return Ok(()),
         (None, []) => "--iface NIC takes a real one".to_owned(),

@@ -91,8 +91,11 @@ pub(crate) fn cycle_of(owner: &Owner) -> Option<Client> {
 pub(crate) fn running_cycles() -> Vec<Client> {
     let here = std::env::var_os(ipc::client::VARIABLE).map(std::path::PathBuf::from);
     let named = here.and_then(|path| Client::open(&path).ok());
-    let process = named.as_ref().map(Client::process);
-    let others = Client::all().into_iter().filter(|it| Some(it.process()) != process);
+    let first = named.as_ref().map(|it| (it.process(), it.name().to_owned()));
+    let is_first = |it: &Client| {
+        first.as_ref().is_some_and(|(process, name)| *process == it.process() && name == it.name())
+    };
+    let others = Client::all().into_iter().filter(|it| !is_first(it));
     named.into_iter().chain(others).collect()
 }
 

@@ -97,7 +97,7 @@ pub struct ControllerManager {
     /// Set-points of the previous cycle.
     last: Vec<AxisSetpoint>,
     /// Axes with a stop or fault that was present when the request in progress began, and still is:
-    /// that request acknowledges no other.
+    /// that request acknowledges no other. A request that waits for a process acknowledges none yet.
     acknowledges: Vec<bool>,
     /// Axes with a drive that was not enabled when the last reset began.
     off: Vec<bool>,
@@ -199,7 +199,11 @@ impl ControllerManager {
         for (((command, report), acknowledges), off) in axes {
             let wanted = match doing {
                 // A stop is acknowledged once. A drive may take longer to leave its fault.
-                Some(_) if *acknowledges && (early || in_time && is_in_fault(report)) => {
+                Some(doing)
+                    if *acknowledges
+                        && doing != Doing::AwaitingProcess
+                        && (early || in_time && is_in_fault(report)) =>
+                {
                     Request::FaultReset
                 }
                 _ if !self.enabled => Request::Disable,
@@ -226,11 +230,11 @@ impl ControllerManager {
     /// and faults need another request: power, safe torque off or an axis that was stopped
     /// meanwhile.
     fn note_acknowledged(&mut self) {
-        let job = self.job.filter(|job| matches!(job.doing, Doing::Enabling | Doing::Resetting));
+        let job = self.job.filter(|job| job.doing.enables() || job.doing == Doing::Resetting);
         let Some(Job { doing, cycles, .. }) = job else { return self.acknowledges.fill(false) };
         for (acknowledges, report) in self.acknowledges.iter_mut().zip(&self.shown) {
             let waits = match doing {
-                Doing::Enabling => awaits_start(report, &self.shown),
+                doing if doing.enables() => awaits_start(report, &self.shown),
                 _ => is_in_fault(report) || is_latched(report),
             };
             *acknowledges = waits && (cycles == 0 || *acknowledges);
@@ -242,7 +246,7 @@ impl ControllerManager {
     }
 
     /// Counts the cycles for which all axes are at standstill.
-    fn watch_standing(&mut self, commands: &[AxisCommand]) {
+    fn watch_standing(&mut self, commands: &[AxisCommand], info: &CycleInfo) {
         let (mut stand, mut stand_known) = (true, true);
         for (number, (command, report)) in commands.iter().zip(&self.shown).enumerate() {
             let mode = self.mode_with(self.active, number);
@@ -260,7 +264,7 @@ impl ControllerManager {
             let jogged = report.stop == Some(StopReason::Jog);
             let stands = report.feedback.phase == AxisPhase::NotEnabled || (still && slow && !jogged);
             stand &= stands;
-            stand_known &= stands || rest::is_silent(report);
+            stand_known &= stands || rest::is_silent(report, info);
             *last = setpoint;
         }
         let count = |before: u32, stand: bool| if stand { before.saturating_add(1) } else { 0 };
@@ -335,7 +339,7 @@ impl Controller for ControllerManager {
         }
         self.change_modes(io.commands());
         self.request(io.commands());
-        self.watch_standing(io.commands());
+        self.watch_standing(io.commands(), &info);
         self.pursue(&info, io.axes());
         self.send_reports();
     }

@@ -283,6 +283,54 @@ fn a_stop_in_an_outage_is_answered_and_kept() {
 }
 
 #[test]
+fn drives_keep_their_torque_in_a_short_outage() {
+    let mut bench = bench();
+    bench.run(200);
+    bench.troubles[0] = Trouble::Coasts(0.5);
+    bench.run(10);
+    let disable = bench.request(Action::Disable);
+    bench.run(250);
+    bench.reports[0].missed = 18;
+    bench.run(30);
+    assert!(bench.manager.output().control.enabled, "it moves, and its drive can still stop it");
+    assert_eq!(bench.reply(disable), None);
+    bench.reports[0].missed = 200;
+    bench.run(30);
+    assert!(!bench.manager.output().control.enabled);
+}
+
+/// A controller that moves its axis whatever is requested.
+struct Runaway(f64);
+
+impl Controller for Runaway {
+    fn update(&mut self, _: CycleInfo, io: &mut Io<'_>) {
+        self.0 += 1e-3;
+        io.commands()[0].request = Request::Enable;
+        io.commands()[0].setpoint.position = Radians(self.0);
+    }
+
+    fn output(&self) -> ControllerOutput {
+        ControllerOutput { commanded: true, ..ControllerOutput::default() }
+    }
+}
+
+#[test]
+fn a_stop_in_an_outage_holds_against_any_controller() {
+    let member = Member::new(MemberKind::Plain(Box::new(Runaway(0.0))), &[0]);
+    let mut bench = Bench::new(&[CyclicMode::Position; 1], vec![member]);
+    bench.run(200);
+    bench.reports[0].missed = 1_000;
+    let stop = bench.request(Action::Stop);
+    bench.run(500);
+    assert_eq!(bench.reply(stop), Some(Err(Refusal::NoProcessData)));
+    bench.reports[0].missed = 0;
+    bench.run(20);
+    let before = bench.commands[0].setpoint.position;
+    bench.run(500);
+    assert_eq!(bench.commands[0].setpoint.position, before);
+}
+
+#[test]
 fn a_drive_that_holds_a_load_refuses_to_be_disabled() {
     let mut bench = bench();
     bench.troubles[0] = Trouble::Deaf;
@@ -557,20 +605,22 @@ fn enable_starts_axes_that_wait_for_a_start() {
     assert!(bench.commands.iter().all(|it| it.request == Request::Enable));
 }
 
-/// A controller with a process in this state: 0 none, 1 attached, 2 answering, 3 failing.
+/// A controller with a process in this state: 0 none, 1 attached, 2 answering, 3 failing, 4 none,
+/// with drives that are disabled for want of it.
 struct OfProcess(Arc<AtomicU8>);
 
 impl Controller for OfProcess {
     fn update(&mut self, _: CycleInfo, io: &mut Io<'_>) {
         // The requests of the last process stay.
-        io.commands().iter_mut().for_each(|command| command.request = Request::Enable);
+        let request = if self.0.load(Ordering::Relaxed) == 4 { Request::Disable } else { Request::Enable };
+        io.commands().iter_mut().for_each(|command| command.request = request);
     }
 
     fn output(&self) -> ControllerOutput {
         let states =
             [ProcessState::Absent, ProcessState::Attached, ProcessState::Answering, ProcessState::Failing];
         let mut output = ControllerOutput::default();
-        output.control.process = states[usize::from(self.0.load(Ordering::Relaxed))];
+        output.control.process = states[usize::from(self.0.load(Ordering::Relaxed) % 4)];
         output
     }
 }
@@ -611,6 +661,61 @@ fn enable_without_a_process_is_refused_within_a_second() {
     let enable = bench.request(Action::Enable);
     bench.run(SECOND);
     assert_eq!(bench.reply(enable), Some(Err(Refusal::TimedOut)));
+}
+
+#[test]
+fn a_process_after_a_refused_enable_has_no_permission() {
+    let (mut bench, process) = bench_of_process();
+    let enable = bench.request(Action::Enable);
+    bench.run(100);
+    assert_eq!(bench.reply(enable), Some(Ok(())));
+    // The process ends, and its drives are disabled: the permission of before ends with the refusal.
+    process.store(4, Ordering::Relaxed);
+    bench.run(100);
+    let enable = bench.request(Action::Enable);
+    bench.run(SECOND);
+    assert_eq!(bench.reply(enable), Some(Err(Refusal::NoProcess)));
+    process.store(2, Ordering::Relaxed);
+    bench.run(SECOND);
+    assert_eq!(bench.reports[0].state, Some(State::SwitchOnDisabled));
+}
+
+#[test]
+fn a_process_that_is_late_once_is_waited_for() {
+    let (mut bench, process) = bench_of_process();
+    bench.troubles[0] = Trouble::Deaf;
+    let enable = bench.request(Action::Enable);
+    bench.run(SECOND);
+    process.store(3, Ordering::Relaxed);
+    bench.run(5);
+    process.store(2, Ordering::Relaxed);
+    bench.run(SECOND);
+    assert_eq!(bench.reply(enable), None);
+    bench.troubles[0] = Trouble::None;
+    bench.run(100);
+    assert_eq!(bench.reply(enable), Some(Ok(())));
+}
+
+#[test]
+fn stops_while_a_process_is_awaited_need_another_request() {
+    for (stop, expected) in
+        [(StopReason::AwaitsStart, Refusal::Held), (StopReason::Interlock, Refusal::Interlock)]
+    {
+        let (mut bench, process) = bench_of_process();
+        process.store(0, Ordering::Relaxed);
+        let enable = bench.request(Action::Enable);
+        bench.run(3);
+        bench.reports[1].stop = Some(stop);
+        bench.reports[1].feedback.phase = AxisPhase::NotEnabled;
+        if stop == StopReason::Interlock {
+            bench.reports[1].interlock =
+                Some(InterlockCause { interlock: 0, permits: false, level: InputLevel::Low });
+        }
+        process.store(1, Ordering::Relaxed);
+        bench.run(SECOND);
+        assert_eq!(bench.reply(enable), Some(Err(expected)));
+        assert_eq!(bench.reports[1].stop, Some(stop));
+    }
 }
 
 #[test]

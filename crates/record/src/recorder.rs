@@ -20,7 +20,7 @@ use std::path::Path;
 
 use types::Value;
 
-use crate::recording::{Facts, Header};
+use crate::recording::{Facts, Header, check_columns};
 use crate::{CycleRecord, Mark, RecordingWriter, cycles};
 
 use files::BUFFER;
@@ -52,6 +52,8 @@ impl CycleWriter {
     /// Columns that no message has; I/O errors of the file.
     pub fn whole(file: File, header: &Header) -> io::Result<Self> {
         if file.metadata()?.is_file() {
+            // A recording that is refused keeps the earlier one.
+            check_columns(header)?;
             file.set_len(0)?;
         }
         let file = BufWriter::with_capacity(BUFFER, file);
@@ -166,5 +168,24 @@ impl CycleWriter {
 impl fmt::Debug for CycleWriter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CycleWriter").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_recording_that_is_refused_keeps_the_earlier_one() {
+        let path = std::env::temp_dir().join(format!("onbeat-refused-{}", std::process::id()));
+        std::fs::write(&path, "an earlier one").unwrap();
+        let file = File::options().write(true).open(&path).unwrap();
+        let mut columns = cycles::COLUMNS.map(str::to_owned).to_vec();
+        columns.extend((0..20_000).map(|number| format!("signal:{number}")));
+        let header = Header { what: cycles::WHAT.to_owned(), columns, facts: Facts::new() };
+        let refused = CycleWriter::whole(file, &header).unwrap_err().to_string();
+        assert!(refused.contains("columns"), "{refused}");
+        assert_eq!(std::fs::read(&path).unwrap(), b"an earlier one");
+        std::fs::remove_file(path).unwrap();
     }
 }

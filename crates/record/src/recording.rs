@@ -48,6 +48,7 @@ use crate::process_data::is_process_data;
 
 pub use reader::RecordingReader;
 pub use writer::RecordingWriter;
+pub(crate) use writer::check_columns;
 
 /// Facts by name: conditions, settings, counts. Units are in the names, as `period_ns`.
 pub type Facts = Map<String, serde_json::Value>;

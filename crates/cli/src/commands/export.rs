@@ -148,7 +148,7 @@ fn csv(reader: &mut Reader, file: File, mut marks: Marks) -> Result<u64, Stopped
     let names: Vec<String> =
         columns.iter().map(String::as_str).chain(["events", "late"]).map(quoted).collect();
     writeln!(file, "{}", names.join(","))?;
-    let without_row = (",".repeat(columns.len() - 1), Default::default());
+    let without_row = (",".repeat(columns.len().saturating_sub(1)), Default::default());
     let (mut rows, mut last) = (0, None);
     while let Some(values) = reader.next_row()? {
         let number = cycle.map(|place| values[place]);

@@ -98,13 +98,15 @@ impl Simulate {
         if let Some(duration) = self.duration {
             stop.after(duration);
         }
-        let record = self.record.as_deref();
-        let mut recorder = record
-            .map(|path| FrameRecorder::create(path, &robot, &segment, &self.iface, stop.handle().clone()))
-            .transpose()?;
         let script = script.unwrap_or_default();
         let (mut segment, handle) = FaultySegment::new(segment, server.faults(), &script);
         let on_demand = OnDemand::begin(&robot, self.control.as_deref(), &mut segment, &handle, &targets)?;
+        // Last, as it takes the place of an earlier recording.
+        let record = self.record.as_deref();
+        let create = |path| {
+            FrameRecorder::create(path, &robot, segment.segment(), &self.iface, stop.handle().clone())
+        };
+        let mut recorder = record.map(create).transpose()?;
         // SubDevices must answer on time under any load: these threads get the cycle's priority.
         let scheduling = segment::scheduling(&robot);
         let profile = RealTimeProfile { scheduling, cpu: self.cpu, ..RealTimeProfile::ORDINARY };

@@ -186,8 +186,13 @@ fn separate_simulation_names_the_running_cycle() {
         (&["diag", "--segment", FILE], ["bench", "drive"]),
     ] {
         let _cycle = open(cycle[0], cycle[1]);
-        let expected = "on a separate simulated bus, robot \"first-drive\"; --cycle hints-bench uses the bus of the \
-                        running cycle of this robot\n";
+        let bus = match cycle {
+            ["first-drive", _] => "the running cycle of this robot",
+            _ => "robot \"bench\", whose SubDevices have these names",
+        };
+        let expected = format!(
+            "on a separate simulated bus, robot \"first-drive\"; --cycle hints-bench uses the bus of {bus}\n"
+        );
         assert_eq!(said(arguments), expected, "{arguments:?}");
     }
     let _cycle = open("first-drive", "x");

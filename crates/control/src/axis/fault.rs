@@ -48,7 +48,8 @@ struct Search {
     question: Question,
     /// Code in the process data before the fault: some drives keep it over a reset.
     before: u16,
-    /// Last code in the process data during the fault, and the cycles for which it was awaited.
+    /// Last code in the process data during the fault, and the cycles after the reaction for which
+    /// it was awaited.
     shown: u16,
     waited: u32,
 }
@@ -100,7 +101,7 @@ impl Search {
         let is_new = code != 0 && code != self.before;
         let in_reaction = self.fault == Some(State::FaultReactionActive);
         if !is_new && self.fault.is_some() && (in_reaction || self.waited < SETTLES) {
-            self.waited += 1;
+            self.waited += u32::from(!in_reaction);
             return None;
         }
         self.ask();
@@ -292,6 +293,8 @@ mod tests {
         let late = |from: usize| (0..30).map(move |it| if it < from { 0 } else { 0x7305 });
         for (from, expected) in [(10, 0x7305), (29, 0)] {
             let mut search = Search::default();
+            // However long the reaction takes.
+            (0..30).for_each(|_| assert_eq!(shown(&mut search, REACTION, 0), None));
             let found: Vec<_> = late(from).filter_map(|it| shown(&mut search, FAULT, it)).collect();
             assert_eq!(found, [expected], "{from}");
         }

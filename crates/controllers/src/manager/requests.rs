@@ -27,6 +27,8 @@ pub(super) struct Job {
     /// Cycles since the start of this step, and that time.
     pub(super) cycles: u32,
     pub(super) since: Seconds,
+    /// Time for which the answers of the process have been late or wrong.
+    fails: Seconds,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,6 +66,10 @@ impl Doing {
             Self::Homing { axis, .. } => u32::try_from(axis).ok().map(Action::Home),
             _ => None,
         }
+    }
+
+    pub(super) const fn enables(self) -> bool {
+        matches!(self, Self::AwaitingProcess | Self::Enabling)
     }
 
     pub(super) const fn brings_to_rest(self) -> bool {
@@ -150,8 +156,7 @@ impl ControllerManager {
                 return Some(Err(Refusal::NoSuchAxis));
             }
             _ if self.job.is_some() => return Some(Err(Refusal::Busy)),
-            Action::Enable if self.shown.iter().any(is_in_fault) => return Some(Err(Refusal::Fault)),
-            Action::Enable if self.shown.iter().any(is_forbidden) => return Some(Err(Refusal::Interlock)),
+            Action::Enable if self.bar().is_some() => return self.bar().map(Err),
             Action::Enable if self.process() == ProcessState::Absent => Doing::AwaitingProcess,
             Action::Enable => Doing::Enabling,
             Action::ResetFaults => Doing::Resetting,
@@ -194,8 +199,17 @@ impl ControllerManager {
         }
         let by = self.control.get(from.port).and_then(|port| port.client());
         self.request = Some(ClientRequest { what, by, refused: None, interlock: None });
-        self.job = Some(Job { from, doing, cycles: 0, since: Seconds::ZERO });
+        self.job = Some(Job { from, doing, cycles: 0, since: Seconds::ZERO, fails: Seconds::ZERO });
         None
+    }
+
+    /// Reason for which no drive may be enabled.
+    fn bar(&self) -> Option<Refusal> {
+        match &self.shown {
+            all if all.iter().any(is_in_fault) => Some(Refusal::Fault),
+            all if all.iter().any(is_forbidden) => Some(Refusal::Interlock),
+            _ => None,
+        }
     }
 
     /// The drives may be enabled.
@@ -236,25 +250,29 @@ impl ControllerManager {
         let Some(mut job) = self.job else { return };
         job.cycles = job.cycles.saturating_add(1);
         job.since += elapsed(info);
+        let process = self.process();
+        job.fails =
+            if process == ProcessState::Failing { job.fails + elapsed(info) } else { Seconds::ZERO };
         self.job = Some(job);
         let is_switching = matches!(job.doing, Doing::Switching { .. });
         let late = job.since > if is_switching { MODE_TIMEOUT } else { TIMEOUT };
         // Requests to drives take effect some cycles later.
         let settled = job.cycles > ANSWER_CYCLES;
-        let process = self.process();
         let outcome = match job.doing {
             // A process that has just attached is seen one cycle later.
             Doing::AwaitingProcess if process == ProcessState::Absent => {
                 (job.since > HELD).then_some(Err(Refusal::NoProcess))
             }
+            Doing::AwaitingProcess if self.bar().is_some() => self.bar().map(Err),
             Doing::AwaitingProcess => {
                 self.permit();
-                self.job = Some(Job { doing: Doing::Enabling, cycles: 0, since: Seconds::ZERO, ..job });
+                // Not 0: stops that came later have had no start request.
+                self.job = Some(Job { doing: Doing::Enabling, cycles: 1, since: Seconds::ZERO, ..job });
                 return;
             }
             Doing::Enabling => enabled(&job, process, reports),
             Doing::Disabling => {
-                if self.stands() || self.stands_as_known(&job, reports) || late {
+                if self.stands() || self.stands_as_known(&job, info, reports) || late {
                     self.leave_trajectory();
                     self.enabled = false;
                     let next = Job { doing: Doing::SteppingDown, cycles: 0, since: Seconds::ZERO, ..job };
@@ -265,7 +283,8 @@ impl ControllerManager {
             Doing::SteppingDown => {
                 let off = [State::NotReadyToSwitchOn, State::SwitchOnDisabled, State::Fault];
                 let is_off = |it: &AxisReport| it.state.is_none_or(|state| off.contains(&state));
-                let is_unknown = |it: &AxisReport| !is_off(it) && is_silent(it) && job.since >= SILENCE;
+                let is_unknown =
+                    |it: &AxisReport| !is_off(it) && is_silent(it, info) && job.since >= SILENCE;
                 let unknown = reports.iter().any(is_unknown);
                 let down = reports.iter().all(|it| is_off(it) || is_unknown(it));
                 // A drive keeps its torque at a brake that does not close.
@@ -277,7 +296,7 @@ impl ControllerManager {
                     _ => None,
                 }
             }
-            Doing::Stopping | Doing::Deactivating => self.pursue_stop(&job, late, reports),
+            Doing::Stopping | Doing::Deactivating => self.pursue_stop(&job, late, info, reports),
             Doing::Resetting => {
                 let fails = |report: &&AxisReport| is_in_fault(report) || is_latched(report);
                 // A forbidding interlock keeps its stop, even if others are reset.
@@ -341,6 +360,10 @@ impl ControllerManager {
         };
         if let Some(outcome) = outcome.or(late.then_some(Err(too_late))) {
             self.job = None;
+            if job.doing.enables() && matches!(outcome, Err(Refusal::NoProcess | Refusal::TimedOut)) {
+                // What comes later enables no drive without another request.
+                self.enabled &= reports.iter().any(is_enabled);
+            }
             if let Some(what) = job.doing.action() {
                 self.note_refusal(what, job.from.port, outcome, info.cycle);
             }
@@ -354,9 +377,11 @@ impl ControllerManager {
         &mut self,
         job: &Job,
         late: bool,
+        info: &CycleInfo,
         reports: &[AxisReport],
     ) -> Option<Result<(), Refusal>> {
-        let outcome = match (self.stands(), self.stands_as_known(job, reports)) {
+        let stands = self.stands();
+        let outcome = match (stands, self.stands_as_known(job, info, reports)) {
             (true, _) => Some(Ok(())),
             (false, true) => Some(Err(Refusal::NoProcessData)),
             (false, false) if late => None,
@@ -366,15 +391,16 @@ impl ControllerManager {
         self.turn_deaf();
         match job.doing {
             Doing::Deactivating => self.enter(NONE),
-            _ => self.hold_after_stop(),
+            _ => self.hold_after_stop(stands),
         }
         outcome
     }
 
     /// True if some axes exchange no process data, since the request began, and all others are at
     /// standstill: there is nothing to wait for.
-    fn stands_as_known(&self, job: &Job, reports: &[AxisReport]) -> bool {
-        job.since >= SILENCE && reports.iter().any(is_silent) && self.standing_known >= STANDING_CYCLES
+    fn stands_as_known(&self, job: &Job, info: &CycleInfo, reports: &[AxisReport]) -> bool {
+        let some_silent = reports.iter().any(|it| is_silent(it, info));
+        job.since >= SILENCE && some_silent && self.standing_known >= STANDING_CYCLES
     }
 
     /// Ignores the present command from now on.
@@ -395,20 +421,20 @@ fn enabled(job: &Job, process: ProcessState, reports: &[AxisReport]) -> Option<R
         (_, true, _) => Some(Err(Refusal::Fault)),
         _ if reports.iter().any(is_forbidden) => Some(Err(Refusal::Interlock)),
         (.., true) => Some(Err(Refusal::Held)),
-        _ if lasts => without(process, job.since),
+        _ if lasts => without(process, job),
         _ => None,
     }
 }
 
 /// Reply to a request to enable drives that the process of the active controller does not enable.
-fn without(process: ProcessState, since: Seconds) -> Option<Result<(), Refusal>> {
+fn without(process: ProcessState, job: &Job) -> Option<Result<(), Refusal>> {
     match process {
         ProcessState::InCycle | ProcessState::Answering => None,
         ProcessState::Absent => Some(Err(Refusal::NoProcess)),
         // The program that asks may be the process: it answers after this reply.
         ProcessState::Attached => Some(Ok(())),
-        // Its first answers may be late.
-        ProcessState::Failing => (since > FAILS).then_some(Err(Refusal::TimedOut)),
+        // Its first answers may be late, and one later.
+        ProcessState::Failing => (job.fails > FAILS).then_some(Err(Refusal::TimedOut)),
     }
 }
 
@@ -454,7 +480,7 @@ const TIMEOUT: Seconds = Seconds(10.0);
 /// Time after which a remaining stop fails the reset.
 const HELD: Seconds = Seconds(0.5);
 
-/// Time after which a process without an answer in time fails a request to enable.
+/// Time without an answer in time after which a process fails a request to enable.
 const FAILS: Seconds = Seconds(0.8);
 
 /// Time within which a drive leaves its fault. If the fault ends later, such as by main power that

@@ -7,7 +7,7 @@
 //! Drives of unreferenced axes: a reset enables none of them. *Enable* does, to home or jog the
 //! axis.
 
-use control::controller::AxisReport;
+use control::controller::{AxisReport, CycleInfo};
 use ethercat::cia402::{Request, State};
 use motion::supervision::{END_TIME, STANDS, StopReason};
 use motion::{AxisPhase, Seconds};
@@ -38,13 +38,13 @@ impl ControllerManager {
         self.entering |= self.hold.holds;
     }
 
-    /// The axes are at standstill after *stop*: holds them if their controller would move them
-    /// again without a command.
-    pub(super) fn hold_after_stop(&mut self) {
+    /// After *stop*: holds axes at standstill if their controller would move them again without a
+    /// command, and other axes, whose controller could not stop them yet.
+    pub(super) fn hold_after_stop(&mut self, stands: bool) {
         let Some(member) = self.members.get(self.active) else { return };
         // The others follow a command or a trajectory, which the stop has ended.
         let by_itself = matches!(member.kind, MemberKind::Plain(_)) && !member.output().commanded;
-        let ignores = matches!(member.kind, MemberKind::Plain(_)) && self.hold.ignored;
+        let ignores = matches!(member.kind, MemberKind::Plain(_)) && (self.hold.ignored || !stands);
         self.hold.holds = by_itself || ignores;
     }
 
@@ -56,15 +56,14 @@ impl ControllerManager {
     }
 }
 
-/// True if the standstill of an axis is not known: it exchanges no process data.
-pub(super) fn is_silent(report: &AxisReport) -> bool {
-    report.missed > SILENT_CYCLES && report.feedback.phase != AxisPhase::NotEnabled
+/// True if the standstill of an axis is not known: it exchanges no process data, for longer than a
+/// short outage takes.
+pub(super) fn is_silent(report: &AxisReport, info: &CycleInfo) -> bool {
+    let silent = Seconds(info.period.as_secs_f64() * f64::from(report.missed));
+    silent >= SILENCE && report.feedback.phase != AxisPhase::NotEnabled
 }
 
-/// Cycles without process data after which the feedback of an axis is old.
-const SILENT_CYCLES: u32 = 8;
-
-/// Time that an outage is given to end before a request is answered.
+/// Time that an outage is given to end: axes that move then still stop in order, and requests wait.
 pub(super) const SILENCE: Seconds = Seconds(0.2);
 
 /// Time within which a controller, or else supervision, stops the axes.

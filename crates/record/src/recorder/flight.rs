@@ -60,6 +60,9 @@ impl FlightRecorder {
     }
 }
 
+/// ns.
+const A_SECOND: u64 = 1_000_000_000;
+
 /// Time for which further reasons lengthen a recording.
 const LONGEST_MORE: Duration = Duration::from_secs(60);
 
@@ -73,8 +76,8 @@ pub(super) struct Flight {
     last: VecDeque<Row>,
     /// Marks of the cycles in `last`, and some of before.
     marks: VecDeque<Mark>,
-    /// Number of marks dropped for want of space, and the time of the newest.
-    dropped: (u64, u64),
+    /// Marks dropped for want of space, of each second: time of the newest, and their number.
+    dropped: VecDeque<(u64, u64)>,
     /// Causes that came from outside, for the next row.
     asked: Vec<Cause>,
     writes: Option<Writes>,
@@ -126,7 +129,7 @@ impl Flight {
             after_ns: types::time::nanoseconds(settings.after.min(FlightRecorder::LONGEST_AFTER)),
             last: VecDeque::new(),
             marks: VecDeque::new(),
-            dropped: (0, 0),
+            dropped: VecDeque::new(),
             asked: Vec::new(),
             writes: None,
             files: 0,
@@ -186,12 +189,15 @@ impl Flight {
         while self.marks.front().is_some_and(|mark| is_old(mark.at_ns())) {
             self.marks.pop_front();
         }
-        if is_old(self.dropped.1) {
-            self.dropped = (0, 0);
+        while self.dropped.front().is_some_and(|&(at_ns, _)| is_old(at_ns)) {
+            self.dropped.pop_front();
         }
-        if self.marks.len() == MARKS {
-            let at_ns = self.marks.pop_front().map_or(0, |mark| mark.at_ns());
-            self.dropped = (self.dropped.0 + 1, self.dropped.1.max(at_ns));
+        let excess = if self.marks.len() == MARKS { self.marks.pop_front() } else { None };
+        if let Some(at_ns) = excess.map(|mark| mark.at_ns()) {
+            match self.dropped.back_mut().filter(|it| it.0 / A_SECOND == at_ns / A_SECOND) {
+                Some(second) => *second = (second.0.max(at_ns), second.1 + 1),
+                None => self.dropped.push_back((at_ns, 1)),
+            }
         }
         self.marks.push_back(mark);
         failed.map(|(error, path)| self.fail(&error, &path))
@@ -252,8 +258,7 @@ impl Flight {
         let causes = vec![cause];
         let path = path.to_owned();
         let begin = self.last.front().map_or(0, |row| row.record.release_ns);
-        let (count, at_ns) = self.dropped;
-        let dropped = if at_ns >= begin { count } else { 0 };
+        let dropped = self.dropped.iter().filter(|it| it.0 >= begin).map(|it| it.1).sum();
         let mut writes =
             Writes { path, file, causes, rows: 0, dropped, newest_ns: now, end_ns, latest_end_ns };
         self.last.iter().try_for_each(|row| writes.row(row))?;
@@ -395,6 +400,25 @@ mod tests {
         fs::remove_dir_all(folder).unwrap();
     }
 
+    #[test]
+    fn marks_dropped_before_the_time_of_a_recording_are_not_counted() {
+        let (mut flight, folder) = flight("steady", Duration::ZERO);
+        flight.before_ns = 10_000_000_000;
+        // A thousand marks a second, for a minute.
+        for at_ns in (0..60_000).map(|it| it * 1_000_000) {
+            let late = Mark::Late { cycle: 1, at_ns, late_ns: 60_000, sentence: String::new() };
+            assert_eq!(flight.mark(late), None);
+            drop(row(&mut flight, at_ns));
+        }
+        drop(row(&mut flight, 60_000_000_001));
+        flight.finish(|_| {});
+        let path = fs::read_dir(&folder).unwrap().next().unwrap().unwrap().path();
+        let recording = Recording::read(&fs::read(path).unwrap()[..]).unwrap();
+        let dropped = recording.end[DROPPED_MARKS].as_u64().unwrap();
+        let expected = 10_000 - MARKS as u64;
+        assert!((expected..=expected + 1_000).contains(&dropped), "{dropped}, expected about {expected}");
+    }
+
     // feature(measure): a flight recording counts the events and late cycles that it had to drop
     #[test]
     fn marks_without_space_are_counted_in_the_file() {
@@ -403,7 +427,7 @@ mod tests {
         (0..MARKS + 10).for_each(|_| assert_eq!(flight.mark(late(1)), None));
         (0..3).for_each(|cycle| drop(row(&mut flight, cycle)));
         assert_eq!(flight.mark(late(3 + MARGIN_NS)), None, "the others are old now");
-        assert_eq!((flight.marks.len(), flight.dropped), (1, (0, 0)));
+        assert_eq!((flight.marks.len(), flight.dropped.len()), (1, 0));
         flight.finish(|_| {});
         let path = fs::read_dir(&folder).unwrap().next().unwrap().unwrap().path();
         let recording = Recording::read(&fs::read(path).unwrap()[..]).unwrap();

@@ -54,14 +54,32 @@ struct OpenChunk {
     time: u64,
 }
 
+impl OpenChunk {
+    /// Time that the next one takes, ns.
+    fn next_time(&self) -> u64 {
+        (self.time * 2).min(A_SECOND)
+    }
+}
+
+/// Checks that a recording can have these columns.
+///
+/// # Errors
+/// Columns that no message has.
+pub(crate) fn check_columns(header: &Header) -> io::Result<()> {
+    layout(header).map(drop)
+}
+
+fn layout(header: &Header) -> io::Result<Layout> {
+    Layout::of(header).map_err(|(expected, found)| invalid(format!("expected {expected}, found {found}")))
+}
+
 impl<W: Write> RecordingWriter<W> {
     /// Writes the head.
     ///
     /// # Errors
     /// Columns that no message has; I/O errors of the writer.
     pub fn begin(file: W, header: &Header) -> io::Result<Self> {
-        let layout = Layout::of(header)
-            .map_err(|(expected, found)| invalid(format!("expected {expected}, found {found}")))?;
+        let layout = layout(header)?;
         let options = WriteOptions::new().compression(None).profile("ros2").chunk_size(None);
         let options = options.library(concat!("onbeat ", env!("CARGO_PKG_VERSION"))).disable_seeking(true);
         let mut file = options.create(NoSeek::new(file)).map_err(failed)?;
@@ -231,8 +249,9 @@ impl<W: Write> RecordingWriter<W> {
         if passed < self.chunk.time && self.chunk.bytes < LARGEST && !self.is_due() {
             return Ok(());
         }
+        let next = self.chunk.next_time();
         self.flush()?;
-        (self.chunk.since, self.chunk.time) = (Some(at), (self.chunk.time * 2).min(A_SECOND));
+        (self.chunk.since, self.chunk.time) = (Some(at), next);
         Ok(())
     }
 
@@ -255,6 +274,9 @@ impl<W: Write> RecordingWriter<W> {
     /// # Errors
     /// I/O errors of the writer.
     pub fn flush(&mut self) -> io::Result<()> {
+        if self.is_due() {
+            self.chunk.time = self.chunk.next_time();
+        }
         (self.chunk.bytes, self.chunk.begun, self.chunk.since) = (0, None, None);
         self.file.flush().map_err(failed)?;
         self.flushed_rows = self.rows;

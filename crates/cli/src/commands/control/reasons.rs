@@ -282,7 +282,6 @@ impl Motion<'_> {
             Happening::AxisStopped { axis, .. } | Happening::DriveFault { axis, .. } => {
                 self.moved.contains(axis)
             }
-            Happening::Requested { refused, .. } => refused.is_none(),
             Happening::Repeated { of, .. } => self.ends(of),
             _ => false,
         }
@@ -342,7 +341,7 @@ mod tests {
     fn an_event_names_what_ended_a_motion_that_was_resumed() {
         let motion = Motion { moved: &[1, 2], from_cycle: 100 };
         let requested = |refused| Happening::Requested {
-            request: "Stop".to_owned(),
+            request: "reset of faults".to_owned(),
             user: None,
             process: None,
             refused,
@@ -350,13 +349,12 @@ mod tests {
         let events = [
             event(99, "an earlier motion", stopped(1)),
             event(100, "another axis", stopped(0)),
+            event(100, "a reset that ends no motion", requested(None)),
             event(101, "refused", requested(Some("busy".to_owned()))),
             event(102, "outage", stopped(2)),
             event(103, "what followed", stopped(1)),
         ];
         assert_eq!(motion.first(events.iter().cloned()).as_deref(), Some("outage"));
-        assert_eq!(motion.first(events[..3].iter().cloned()), None);
-        let stop = [event(100, "stop", requested(None))];
-        assert_eq!(motion.first(stop.into_iter()).as_deref(), Some("stop"));
+        assert_eq!(motion.first(events[..4].iter().cloned()), None);
     }
 }

@@ -22,7 +22,7 @@ use robot::{ApplicationKind, RobotConfig};
 use rt::clock::{Clock, MonotonicClock};
 use rt::output::{OutputThread, Taken, Unfinished};
 use rtrb::{Consumer, Producer, RingBuffer};
-use rustix::fs::OFlags;
+use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 use serde_json::{Value, json};
 use simulator::Segment;
@@ -195,6 +195,9 @@ fn create_at_once(path: &Path) -> io::Result<File> {
         Some(Errno::NXIO) => io::Error::new(error.kind(), "a FIFO without a reader"),
         _ => error,
     })?;
+    if file.metadata()?.is_file() && flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
+        return Err(io::Error::other("another program writes it"));
+    }
     if !is_new {
         record::recording::check_replaceable(&mut file)?;
         file.set_len(0)?;
