@@ -228,7 +228,7 @@ fn say_simulated(robot: &RobotConfig, segment: Option<&Path>) -> Result<(), Fail
         (Some(it), _) => {
             let Description { robot: other, .. } = it.description();
             format!(
-                "--cycle {} uses the bus of robot \"{other}\", whose SubDevices have these names",
+                "--cycle {} uses the bus of robot \"{other}\", which has SubDevices of these names",
                 it.name()
             )
         }

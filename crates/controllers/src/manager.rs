@@ -97,7 +97,8 @@ pub struct ControllerManager {
     /// Set-points of the previous cycle.
     last: Vec<AxisSetpoint>,
     /// Axes with a stop or fault that was present when the request in progress began, and still is:
-    /// that request acknowledges no other. A request that waits for a process acknowledges none yet.
+    /// that request acknowledges no other. A request that waits for a process acknowledges none
+    /// yet.
     acknowledges: Vec<bool>,
     /// Axes with a drive that was not enabled when the last reset began.
     off: Vec<bool>,

@@ -299,7 +299,7 @@ fn drives_keep_their_torque_in_a_short_outage() {
     assert!(!bench.manager.output().control.enabled);
 }
 
-/// A controller that moves its axis whatever is requested.
+/// A controller that ignores each request to stop.
 struct Runaway(f64);
 
 impl Controller for Runaway {
@@ -605,8 +605,8 @@ fn enable_starts_axes_that_wait_for_a_start() {
     assert!(bench.commands.iter().all(|it| it.request == Request::Enable));
 }
 
-/// A controller with a process in this state: 0 none, 1 attached, 2 answering, 3 failing, 4 none,
-/// with drives that are disabled for want of it.
+/// A controller with a process in this state: 0 none, 1 attached, 2 answering, 3 failing, 4 none
+/// and disabled drives.
 struct OfProcess(Arc<AtomicU8>);
 
 impl Controller for OfProcess {
@@ -669,7 +669,7 @@ fn a_process_after_a_refused_enable_has_no_permission() {
     let enable = bench.request(Action::Enable);
     bench.run(100);
     assert_eq!(bench.reply(enable), Some(Ok(())));
-    // The process ends, and its drives are disabled: the permission of before ends with the refusal.
+    // The process ends, and its drives are disabled: the earlier permission ends with the refusal.
     process.store(4, Ordering::Relaxed);
     bench.run(100);
     let enable = bench.request(Action::Enable);

@@ -90,9 +90,9 @@ fn a_reset_does_not_acknowledge_what_comes_later() {
     let rig = Rig::new(2, CyclicMode::Position);
     let log = rig.run(vec![Headstrong::member(true, 2)], move |world| {
         match world.cycles {
-            // A fault raised twice: the simulated drive keeps the second one.
             100 => world.losses.set(0, Loss::Fault(0x2310)),
-            110 => world.losses.set(0, Loss::Fault(0x2311)),
+            // Another fault while the first one is being reset.
+            204 => world.losses.set(0, Loss::Fault(0x2311)),
             200 => _ = world.request(Action::ResetFaults),
             1_000 => world.losses.set(1, Loss::SafeTorqueOff),
             2_000 => world.losses.set(1, Loss::Nothing),

@@ -188,7 +188,7 @@ fn separate_simulation_names_the_running_cycle() {
         let _cycle = open(cycle[0], cycle[1]);
         let bus = match cycle {
             ["first-drive", _] => "the running cycle of this robot",
-            _ => "robot \"bench\", whose SubDevices have these names",
+            _ => "robot \"bench\", which has SubDevices of these names",
         };
         let expected = format!(
             "on a separate simulated bus, robot \"first-drive\"; --cycle hints-bench uses the bus of {bus}\n"

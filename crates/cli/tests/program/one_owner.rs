@@ -54,8 +54,8 @@ fn commands_use_the_running_cycle_or_name_its_owner() {
     assert!(axes.iter().all(|axis| axis["state"] == "Operation enabled"), "{end}");
     assert_eq!(end["working_counter_errors"], 0);
     assert_eq!(end["frames"]["other_main_device"], 0);
-    let without_one =
-        "onbeat: interface near: found no process, expected a running cycle that lets this user in";
+    let without_one = "onbeat: interface near: found no process, expected a running cycle that lets this user in; \
+         `onbeat events --kept ROBOT` prints kept events";
     assert_eq!(wire.onbeat(&["events"]).sentence(), without_one);
 }
 

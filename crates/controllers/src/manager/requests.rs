@@ -205,11 +205,8 @@ impl ControllerManager {
 
     /// Reason for which no drive may be enabled.
     fn bar(&self) -> Option<Refusal> {
-        match &self.shown {
-            all if all.iter().any(is_in_fault) => Some(Refusal::Fault),
-            all if all.iter().any(is_forbidden) => Some(Refusal::Interlock),
-            _ => None,
-        }
+        let fault = self.shown.iter().any(is_in_fault).then_some(Refusal::Fault);
+        fault.or_else(|| self.shown.iter().any(is_forbidden).then_some(Refusal::Interlock))
     }
 
     /// The drives may be enabled.
@@ -297,36 +294,7 @@ impl ControllerManager {
                 }
             }
             Doing::Stopping | Doing::Deactivating => self.pursue_stop(&job, late, info, reports),
-            Doing::Resetting => {
-                let fails = |report: &&AxisReport| is_in_fault(report) || is_latched(report);
-                // A forbidding interlock keeps its stop, even if others are reset.
-                let kept = |report: &&AxisReport| is_latched(report) && is_forbidden(report);
-                let (all, kept) =
-                    (reports.iter().filter(fails).count(), reports.iter().filter(kept).count());
-                let forbidden = reports.iter().any(is_forbidden);
-                // A reset readies neither an unreferenced axis nor an axis with a brake that
-                // contradicts.
-                let needs_more = |report: &AxisReport| {
-                    let of_brake = report.stop.is_some_and(StopReason::is_of_brake_feedback);
-                    let unreferenced = report.stop.is_some_and(StopReason::is_unreferenced);
-                    of_brake || (!is_in_fault(report) && unreferenced)
-                };
-                let held = late_enough(job.cycles) && reports.iter().any(needs_more);
-                // Stops and faults that came later have not been acknowledged.
-                let later = late_enough(job.cycles) && !self.acknowledges.contains(&true);
-                let stays = job.since > FAULT_TIME;
-                let faulted = reports.iter().any(is_in_fault);
-                match settled {
-                    true if all == 0 && !forbidden => Some(Ok(())),
-                    // A drive may still be on its way out of its fault.
-                    true if forbidden && (all == kept || job.since > HELD && (stays || !faulted)) => {
-                        Some(Err(Refusal::Interlock))
-                    }
-                    _ if (later || stays) && faulted => Some(Err(Refusal::Fault)),
-                    _ if held || later => Some(Err(Refusal::Held)),
-                    _ => None,
-                }
-            }
+            Doing::Resetting => reset(&job, self.acknowledges.contains(&true), reports),
             Doing::Homing { axis, begun, before } => {
                 let Some(report) = reports.get(axis) else { return };
                 let begun = begun || report.homing || report.homed_by_hand != before;
@@ -422,6 +390,39 @@ fn enabled(job: &Job, process: ProcessState, reports: &[AxisReport]) -> Option<R
         _ if reports.iter().any(is_forbidden) => Some(Err(Refusal::Interlock)),
         (.., true) => Some(Err(Refusal::Held)),
         _ if lasts => without(process, job),
+        _ => None,
+    }
+}
+
+/// Reply to a reset, as soon as it is due; `acknowledges`: a stop or fault that it acknowledges is
+/// still there.
+fn reset(job: &Job, acknowledges: bool, reports: &[AxisReport]) -> Option<Result<(), Refusal>> {
+    let settled = job.cycles > ANSWER_CYCLES;
+    let fails = |report: &&AxisReport| is_in_fault(report) || is_latched(report);
+    // A forbidding interlock keeps its stop, even if others are reset.
+    let kept = |report: &&AxisReport| is_latched(report) && is_forbidden(report);
+    let (all, kept) = (reports.iter().filter(fails).count(), reports.iter().filter(kept).count());
+    let forbidden = reports.iter().any(is_forbidden);
+    // A reset readies neither an unreferenced axis nor an axis with a brake that
+    // contradicts.
+    let needs_more = |report: &AxisReport| {
+        let of_brake = report.stop.is_some_and(StopReason::is_of_brake_feedback);
+        let unreferenced = report.stop.is_some_and(StopReason::is_unreferenced);
+        of_brake || (!is_in_fault(report) && unreferenced)
+    };
+    let held = late_enough(job.cycles) && reports.iter().any(needs_more);
+    // Stops and faults that came later have not been acknowledged.
+    let later = late_enough(job.cycles) && !acknowledges;
+    let stays = job.since > FAULT_TIME;
+    let faulted = reports.iter().any(is_in_fault);
+    match settled {
+        true if all == 0 && !forbidden => Some(Ok(())),
+        // A drive may still be on its way out of its fault.
+        true if forbidden && (all == kept || job.since > HELD && (stays || !faulted)) => {
+            Some(Err(Refusal::Interlock))
+        }
+        _ if (later || stays) && faulted => Some(Err(Refusal::Fault)),
+        _ if held || later => Some(Err(Refusal::Held)),
         _ => None,
     }
 }

@@ -39,7 +39,7 @@ impl ControllerManager {
     }
 
     /// After *stop*: holds axes at standstill if their controller would move them again without a
-    /// command, and other axes, whose controller could not stop them yet.
+    /// command, and other axes, which their controller could not stop yet.
     pub(super) fn hold_after_stop(&mut self, stands: bool) {
         let Some(member) = self.members.get(self.active) else { return };
         // The others follow a command or a trajectory, which the stop has ended.

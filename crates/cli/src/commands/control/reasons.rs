@@ -288,7 +288,7 @@ impl Motion<'_> {
     }
 }
 
-/// What to do where nothing has an event.
+/// Remedy where nothing has an event.
 const fn without_event(why: Abort) -> &'static str {
     match why {
         Abort::Stopped => {
