@@ -109,7 +109,7 @@ fn ran_well(robot: &Path, ran: &Ran) {
 // feature(simulator): bus time: stalls and load of the computer stop no axis and lose no frame of a bus in the process
 #[test]
 fn examples_ride_out_stalls_and_load() {
-    through_stalls("4s", Duration::from_secs(240), Duration::from_millis(150));
+    through_stalls("8s", Duration::from_secs(240), Duration::from_millis(150));
 }
 
 #[test]
