@@ -45,11 +45,18 @@ def test_enable_and_reset_fail_after_the_end_of_the_controller_process(start: St
                 break
     run.until(lambda state: all(axis.phase != "following" for axis in state.axes))
     with run.cycle.requests() as requests:
-        for ask, done in ((requests.enable, "enabled"), (requests.reset_faults, "reset")):
-            with pytest.raises(onbeat.RequestRefusedError, match=f"^{done}, but not ready: .*controller process"):
-                ask(timeout=TIMEOUT)
+        with pytest.raises(onbeat.RequestRefusedError, match="^`enable` was refused: no controller process"):
+            requests.enable(timeout=TIMEOUT)
+        with pytest.raises(onbeat.RequestRefusedError, match="^reset, but not ready: .*controller process"):
+            requests.reset_faults(timeout=TIMEOUT)
+        # A process that answers no more.
+        with run.cycle.controller() as controller:
+            for _, request in zip(range(20), controller, strict=False):
+                here = [Position(axis.target_position) for axis in request.axes[:4]]
+                controller.answer(drives="enable", axes=[*here, Velocity(0.0), Velocity(0.0)])
+            run.until(lambda state: all(axis.phase != "following" for axis in state.axes))
             with pytest.raises(TimeoutError, match="within 0.6 s the cycle carried it out, but not all axes were ready"):
-                ask(timeout=0.6)
+                requests.reset_faults(timeout=0.6)
 
 
 def test_a_controller_process_moves_the_axes_until_it_gives_the_role_back(start: Start, robot: str) -> None:
