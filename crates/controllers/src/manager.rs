@@ -32,7 +32,7 @@ use ethercat::cia402::{AxisMode, CyclicMode, Request, State};
 use ipc::message::MOST_AXES;
 use ipc::message::control::Refusal;
 use ipc::message::trajectory;
-use ipc::state::NO_CONTROLLER;
+use ipc::state::{NO_CONTROLLER, ProcessState};
 use motion::supervision::{STANDS, StopReason};
 use motion::{AxisPhase, AxisSetpoint, Radians, RadiansPerSecond};
 
@@ -102,6 +102,8 @@ pub struct ControllerManager {
     acknowledges: Vec<bool>,
     /// Axes with a drive that was not enabled when the last reset began.
     off: Vec<bool>,
+    /// Axes with a drive that stays off until the next request to enable.
+    withheld: Vec<bool>,
     /// Cycles for which all axes have been at standstill.
     standing: u32,
     /// The same without the axes that exchange no process data.
@@ -143,6 +145,7 @@ impl ControllerManager {
             last: vec![AxisSetpoint::default(); axes.len()],
             acknowledges: vec![false; axes.len()],
             off: vec![false; axes.len()],
+            withheld: vec![false; axes.len()],
             standing: 0,
             standing_known: 0,
             deaf: nothing.clone(),
@@ -171,6 +174,12 @@ impl ControllerManager {
         self.standing >= STANDING_CYCLES
     }
 
+    /// State of the process of the active controller, if its axes need one.
+    fn process(&self) -> ProcessState {
+        let active = self.members.get(self.active).filter(|it| !it.axes.is_empty());
+        active.map_or(ProcessState::InCycle, |it| it.output().control.process)
+    }
+
     /// Prepares the reports for the active controller.
     fn show(&mut self, reports: &[AxisReport]) {
         for (axis, report) in reports.iter().enumerate() {
@@ -196,8 +205,9 @@ impl ControllerManager {
         let early = self.job.is_some_and(|job| job.cycles <= ANSWER_CYCLES);
         let in_time = self.job.is_some_and(|job| job.since <= FAULT_TIME);
         self.unwanted = !commands.is_empty();
-        let axes = commands.iter_mut().zip(&self.shown).zip(&self.acknowledges).zip(&mut self.off);
-        for (((command, report), acknowledges), off) in axes {
+        let drives = self.off.iter_mut().zip(&self.withheld);
+        let axes = commands.iter_mut().zip(&self.shown).zip(&self.acknowledges).zip(drives);
+        for (((command, report), acknowledges), (off, withheld)) in axes {
             let wanted = match doing {
                 // A stop is acknowledged once. A drive may take longer to leave its fault.
                 Some(doing)
@@ -207,7 +217,7 @@ impl ControllerManager {
                 {
                     Request::FaultReset
                 }
-                _ if !self.enabled => Request::Disable,
+                _ if !self.enabled || *withheld => Request::Disable,
                 // The drive moves the axis, so no controller could stop it.
                 Some(doing) if doing.brings_to_rest() && report.homing => Request::Halt,
                 _ => command.request,

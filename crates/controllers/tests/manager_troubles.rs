@@ -681,6 +681,47 @@ fn a_process_after_a_refused_enable_has_no_permission() {
 }
 
 #[test]
+fn a_refused_enable_takes_no_torque_and_enables_no_other_drive() {
+    for state in [State::QuickStopActive, State::OperationEnabled] {
+        let (mut bench, process) = bench_of_process();
+        let enable = bench.request(Action::Enable);
+        bench.run(100);
+        assert_eq!(bench.reply(enable), Some(Ok(())));
+        // The process ends; one drive has torque, the other one none.
+        process.store(0, Ordering::Relaxed);
+        for (axis, state) in [(0, state), (1, State::SwitchOnDisabled)] {
+            bench.troubles[axis] = Trouble::Deaf;
+            bench.reports[axis].state = Some(state);
+        }
+        let enable = bench.request(Action::Enable);
+        bench.run(SECOND);
+        assert_eq!(bench.reply(enable), Some(Err(Refusal::NoProcess)), "{state:?}");
+        // The process moves the other axis, too.
+        process.store(2, Ordering::Relaxed);
+        bench.run(100);
+        let requests = [0, 1].map(|axis| bench.commands[axis].request);
+        assert_eq!(requests, [Request::Enable, Request::Disable], "{state:?}");
+    }
+}
+
+#[test]
+fn a_deactivate_ends_the_permission_that_waits_for_a_process() {
+    let (mut bench, process) = bench_of_process();
+    process.store(3, Ordering::Relaxed);
+    bench.troubles[0] = Trouble::Deaf;
+    bench.troubles[1] = Trouble::Deaf;
+    let enable = bench.request(Action::Enable);
+    bench.run(100);
+    let deactivate = bench.request(Action::Deactivate);
+    bench.troubles[0] = Trouble::None;
+    bench.troubles[1] = Trouble::None;
+    bench.run(SECOND);
+    assert_eq!(bench.reply(deactivate), Some(Ok(())));
+    assert_eq!(bench.reply(enable), Some(Err(Refusal::Replaced)));
+    assert_eq!(bench.reports[0].state, Some(State::SwitchOnDisabled));
+}
+
+#[test]
 fn a_process_that_is_late_once_is_waited_for() {
     let (mut bench, process) = bench_of_process();
     bench.troubles[0] = Trouble::Deaf;

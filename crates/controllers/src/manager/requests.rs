@@ -187,6 +187,9 @@ impl ControllerManager {
             }
         };
         if let Some(job) = self.job.take() {
+            if job.doing.enables() && self.process() != ProcessState::InCycle {
+                self.withhold();
+            }
             self.reply(job.from, Err(Refusal::Replaced));
         }
         match doing {
@@ -213,13 +216,8 @@ impl ControllerManager {
     fn permit(&mut self) {
         self.enabled = true;
         self.off.fill(false);
+        self.withheld.fill(false);
         self.hold = MemberHold::default();
-    }
-
-    /// State of the process of the active controller, if its axes need one.
-    fn process(&self) -> ProcessState {
-        let active = self.members.get(self.active).filter(|it| !it.axes.is_empty());
-        active.map_or(ProcessState::InCycle, |it| it.output().control.process)
     }
 
     /// The active controller drops its motion; set-points continue from its last.
@@ -329,8 +327,7 @@ impl ControllerManager {
         if let Some(outcome) = outcome.or(late.then_some(Err(too_late))) {
             self.job = None;
             if job.doing.enables() && matches!(outcome, Err(Refusal::NoProcess | Refusal::TimedOut)) {
-                // What comes later enables no drive without another request.
-                self.enabled &= reports.iter().any(is_enabled);
+                self.withhold();
             }
             if let Some(what) = job.doing.action() {
                 self.note_refusal(what, job.from.port, outcome, info.cycle);

@@ -195,7 +195,9 @@ fn create_at_once(path: &Path) -> io::Result<File> {
         Some(Errno::NXIO) => io::Error::new(error.kind(), "a FIFO without a reader"),
         _ => error,
     })?;
-    if file.metadata()?.is_file() && flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
+    // Not every file system has locks.
+    let locked = flock(&file, FlockOperation::NonBlockingLockExclusive);
+    if file.metadata()?.is_file() && locked == Err(Errno::WOULDBLOCK) {
         return Err(io::Error::other("another program writes it"));
     }
     if !is_new {

@@ -17,6 +17,7 @@ use robot::RobotConfig;
 use rt::clock::Clock;
 use rt::output::{OutputThread, Taken};
 use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 use types::Signal;
 
 use super::process_data::{Chosen, ProcessData, RecordedSignals};
@@ -165,7 +166,8 @@ pub(super) fn open_new(path: &Path, replaces: bool) -> io::Result<File> {
     if is_new && !file.metadata()?.is_file() {
         return Ok(file);
     }
-    if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
+    // Not every file system has locks.
+    if flock(&file, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK) {
         return Err(io::Error::other("another run writes it"));
     }
     if !is_new && check_replaceable(&file)? && !replaces {
