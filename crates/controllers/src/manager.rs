@@ -180,6 +180,18 @@ impl ControllerManager {
         active.map_or(ProcessState::InCycle, |it| it.output().control.process)
     }
 
+    /// A request to enable axes of a process was refused: drives without torque stay off until the
+    /// next one. The others keep their torque: they may hold a load, or brake. Other requests lapse
+    /// by supervision.
+    fn withhold(&mut self, job: &Job) {
+        if !job.doing.enables() || self.process() == ProcessState::InCycle {
+            return;
+        }
+        for (withheld, report) in self.withheld.iter_mut().zip(&self.shown) {
+            *withheld |= !has_torque(report);
+        }
+    }
+
     /// Prepares the reports for the active controller.
     fn show(&mut self, reports: &[AxisReport]) {
         for (axis, report) in reports.iter().enumerate() {
@@ -457,6 +469,11 @@ fn is_in_fault(report: &AxisReport) -> bool {
 fn is_latched(report: &AxisReport) -> bool {
     let stopped = report.feedback.phase != AxisPhase::Following;
     stopped && report.stop.is_some_and(|stop| stop.is_latched())
+}
+
+fn has_torque(report: &AxisReport) -> bool {
+    let powered = [State::OperationEnabled, State::QuickStopActive, State::FaultReactionActive];
+    report.state.is_some_and(|state| powered.contains(&state))
 }
 
 /// True if it waits for a start request, or was stopped with an axis that does.

@@ -178,7 +178,8 @@ fn every_cycle_is_recorded_with_its_number_and_its_stamp() {
 #[test]
 fn a_recording_that_cannot_be_written_is_refused_at_the_start() {
     let ran = run(&["simulate", ROBOT, "--iface", "lo", "--record", "/nowhere/at/all"]);
-    let sentence = ran.sentence();
+    assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+    let sentence = ran.stderr.lines().last().unwrap_or_default();
     // Without the right to open the interface that is what it says first.
     let reasons = ["/nowhere/at/all: the recording cannot be written", "CAP_NET_RAW"];
     assert!(reasons.iter().any(|reason| sentence.contains(reason)), "{sentence}");

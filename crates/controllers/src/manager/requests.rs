@@ -187,9 +187,7 @@ impl ControllerManager {
             }
         };
         if let Some(job) = self.job.take() {
-            if job.doing.enables() && self.process() != ProcessState::InCycle {
-                self.withhold();
-            }
+            self.withhold(&job);
             self.reply(job.from, Err(Refusal::Replaced));
         }
         match doing {
@@ -326,8 +324,8 @@ impl ControllerManager {
         };
         if let Some(outcome) = outcome.or(late.then_some(Err(too_late))) {
             self.job = None;
-            if job.doing.enables() && matches!(outcome, Err(Refusal::NoProcess | Refusal::TimedOut)) {
-                self.withhold();
+            if matches!(outcome, Err(Refusal::NoProcess | Refusal::TimedOut)) {
+                self.withhold(&job);
             }
             if let Some(what) = job.doing.action() {
                 self.note_refusal(what, job.from.port, outcome, info.cycle);

@@ -56,11 +56,6 @@ impl ControllerManager {
     }
 }
 
-fn has_torque(report: &AxisReport) -> bool {
-    let powered = [State::OperationEnabled, State::QuickStopActive, State::FaultReactionActive];
-    report.state.is_some_and(|state| powered.contains(&state))
-}
-
 /// True if the standstill of an axis is not known: it exchanges no process data, for longer than a
 /// short outage takes.
 pub(super) fn is_silent(report: &AxisReport, info: &CycleInfo) -> bool {
@@ -78,14 +73,6 @@ pub(super) const SILENCE: Seconds = Seconds(0.2);
 const REST_TIME: Seconds = END_TIME;
 
 impl ControllerManager {
-    /// A request to enable was refused: drives without torque stay off until the next one. The
-    /// others keep their torque: they may hold a load, or brake.
-    pub(super) fn withhold(&mut self) {
-        for (withheld, report) in self.withheld.iter_mut().zip(&self.shown) {
-            *withheld |= !has_torque(report);
-        }
-    }
-
     /// A reset begins: the drive of an unreferenced axis stays as it is.
     pub(super) fn note_off(&mut self) {
         for (off, report) in self.off.iter_mut().zip(&self.shown) {
