@@ -26,7 +26,7 @@ pub(crate) fn all(root: &Path, onbeat: &Path, report: &mut Report) {
     }
     report.step("conformance ethercrab", || {
         let mut command = Command::new(root.join("lab/peers/ethercrab/target/debug/ethercrab-peer"));
-        command.arg("judge");
+        command.arg("check");
         judge(root, onbeat, command)
     });
 }

@@ -1,8 +1,8 @@
-//! ethercrab as a MainDevice: `ethercrab-peer judge INTERFACE ONBEAT SIMULATOR` of the six-axis robot, or measured in
+//! ethercrab as a MainDevice: `ethercrab-peer check INTERFACE ONBEAT SIMULATOR` of the six-axis robot, or measured in
 //! `ethercrab-peer wire INTERFACE SUB_DEVICES BYTES_EACH`, a conversation with `cargo xtask bench wire`.
 
 mod bus;
-mod judge;
+mod check;
 #[path = "../../wire/src/rounds.rs"]
 mod rounds;
 mod six_axis;
@@ -24,12 +24,12 @@ fn peer() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let result = match words.as_slice() {
-        ["judge", interface, onbeat, name] => {
+        ["check", interface, onbeat, name] => {
             let simulator = six_axis::Simulator { onbeat: (*onbeat).to_owned(), name: (*name).to_owned() };
-            bus::run(interface, async move |main_device| judge::judge(main_device, &simulator).await)
+            bus::run(interface, async move |main_device| check::all(main_device, &simulator).await)
         }
         ["wire", interface, sub_devices, bytes_each] => measure(interface, sub_devices, bytes_each),
-        _ => Err("usage: ethercrab-peer judge INTERFACE ONBEAT SIMULATOR | wire INTERFACE SUB_DEVICES BYTES_EACH".into()),
+        _ => Err("usage: ethercrab-peer check INTERFACE ONBEAT SIMULATOR | wire INTERFACE SUB_DEVICES BYTES_EACH".into()),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

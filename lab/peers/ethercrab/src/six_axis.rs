@@ -1,4 +1,4 @@
-//! Expectations of the judge on `examples/six-axis.toml`, and the motion it makes the drives do.
+//! Expectations of `examples/six-axis.toml`, and the motion it makes the drives do.
 
 use std::process::{Child, Command, Stdio};
 

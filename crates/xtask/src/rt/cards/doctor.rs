@@ -7,12 +7,12 @@ use serde_json::Value;
 
 use super::super::guest::Results;
 
-/// Checks the three readings of the card of `driver`: each check in `mended` was better in the
+/// Checks the three readings of the card of `driver`: each check in `improved` was better in the
 /// second one, and all are as before in the third.
 ///
 /// # Errors
 /// The expected and the found result.
-pub(super) fn judge(results: &Results, driver: &str, mended: &[&str]) -> Result<(), String> {
+pub(super) fn judge(results: &Results, driver: &str, improved: &[&str]) -> Result<(), String> {
     let look = |when: &str| -> Result<(Value, &str), String> {
         let object = results.json(&format!("doctor-{when}-{driver}"))?;
         Ok((object, results.section(&format!("settings-{when}-{driver}"))?))
@@ -20,7 +20,7 @@ pub(super) fn judge(results: &Results, driver: &str, mended: &[&str]) -> Result<
     let [before, during, after] = [look("before")?, look("during")?, look("after")?];
     let said = || results.section("doctor-said").unwrap_or_default();
     let [first, meanwhile, last] = [&before, &during, &after].map(|(object, _)| checks(object));
-    for name in mended {
+    for name in improved {
         let changed = |it: &Value| it["name"] == *name && it.get("refused").is_none();
         let done = during.0["mended"].as_array().is_some_and(|all| all.iter().any(changed));
         let (was, is) = (first.get(name), meanwhile.get(name));
@@ -45,7 +45,7 @@ pub(super) fn judge(results: &Results, driver: &str, mended: &[&str]) -> Result<
             said()
         ));
     }
-    println!("the doctor fixed on {driver} and restored: {}", mended.join(", "));
+    println!("the doctor fixed on {driver} and restored: {}", improved.join(", "));
     Ok(())
 }
 

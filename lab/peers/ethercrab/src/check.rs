@@ -16,11 +16,11 @@ use crate::six_axis::{
 
 type GroupInOp = SubDeviceGroup<MAX_SUB_DEVICES, MAX_PROCESS_DATA, DefaultLock, Op>;
 
-/// The whole judgement.
+/// All checks of the six-axis robot.
 ///
 /// # Errors
 /// The first thing that is not as expected.
-pub async fn judge(main_device: &'static MainDevice<'static>, simulator: &Simulator) -> Result<(), Error> {
+pub async fn all(main_device: &'static MainDevice<'static>, simulator: &Simulator) -> Result<(), Error> {
     let group = in_op(main_device).await?;
     exchange(&group, main_device, CYCLES).await?;
     statuswords(&group, main_device).await?;
