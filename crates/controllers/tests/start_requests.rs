@@ -1,14 +1,21 @@
 //! Start requests through the manager, on simulated drives: a request acknowledges only the
 //! conditions it was made for.
 //!
-//! Requests that stop a controller that ignores `stopping`.
+//! Requests that stop a controller that ignores `stopping`, and that enable the axes of a process.
 
-use control::controller::{AxisReport, AxisTarget};
-use ethercat::cia402::{CyclicMode, State};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use control::controller::{
+    AxisReport, AxisTarget, Controller, ControllerOutput, CycleInfo, InterlockCause, Io,
+};
+use ethercat::cia402::{CyclicMode, Request, State};
 use ipc::message::control::{Action, Refusal};
-use motion::Radians;
+use ipc::state::{InputLevel, ProcessState};
 use motion::supervision::StopReason;
+use motion::{AxisPhase, Radians};
 use onbeat_controllers::{Hold, JointPosition, Member, MemberKind};
+use rig::bench::{Bench, Trouble};
 use rig::loss::Loss;
 use rig::way::{Headstrong, SPEED};
 use rig::{CYCLE, Flow, Log, Rig, settings};
@@ -207,4 +214,182 @@ fn a_controller_that_ignores_them_is_deactivated_or_disabled() {
             }
         }
     }
+}
+
+/// A controller with a process in this state: 0 none, 1 attached, 2 answering, 3 failing, 4 none
+/// and disabled drives.
+struct OfProcess(Arc<AtomicU8>);
+
+impl Controller for OfProcess {
+    fn update(&mut self, _: CycleInfo, io: &mut Io<'_>) {
+        // The requests of the last process stay.
+        let request = if self.0.load(Ordering::Relaxed) == 4 { Request::Disable } else { Request::Enable };
+        io.commands().iter_mut().for_each(|command| command.request = request);
+    }
+
+    fn output(&self) -> ControllerOutput {
+        let states =
+            [ProcessState::Absent, ProcessState::Attached, ProcessState::Answering, ProcessState::Failing];
+        let mut output = ControllerOutput::default();
+        output.control.process = states[usize::from(self.0.load(Ordering::Relaxed) % 4)];
+        output
+    }
+}
+
+/// A bench with disabled drives, and the state of its process.
+fn bench_of_process() -> (Bench, Arc<AtomicU8>) {
+    let process = Arc::new(AtomicU8::new(2));
+    let controller = Box::new(OfProcess(process.clone()));
+    let member = Member::new(MemberKind::Plain(controller), &[0, 1]);
+    let mut bench = Bench::new(&[CyclicMode::Position; 2], vec![member]);
+    let disable = bench.request(Action::Disable);
+    bench.run(100);
+    assert_eq!(bench.reply(disable), Some(Ok(())));
+    (bench, process)
+}
+
+/// Cycles of the time within which a request is refused.
+const SECOND: usize = 1_000;
+
+// feature(program): enable without a controller process is refused with the reason, and enables no drive
+#[test]
+fn enable_without_a_process_is_refused_within_a_second() {
+    let (mut bench, process) = bench_of_process();
+    process.store(0, Ordering::Relaxed);
+    let enable = bench.request(Action::Enable);
+    for _ in 0..SECOND {
+        bench.run(1);
+        assert_eq!(bench.reports[0].state, Some(State::SwitchOnDisabled));
+    }
+    assert_eq!(bench.reply(enable), Some(Err(Refusal::NoProcess)));
+    // A process that comes later has no start request.
+    process.store(2, Ordering::Relaxed);
+    bench.run(100);
+    assert_eq!(bench.reports[0].state, Some(State::SwitchOnDisabled));
+    // Its answers are missing: no time-out of 10 s.
+    process.store(3, Ordering::Relaxed);
+    bench.troubles[0] = Trouble::Deaf;
+    let enable = bench.request(Action::Enable);
+    bench.run(SECOND);
+    assert_eq!(bench.reply(enable), Some(Err(Refusal::TimedOut)));
+}
+
+#[test]
+fn a_process_after_a_refused_enable_has_no_permission() {
+    let (mut bench, process) = bench_of_process();
+    let enable = bench.request(Action::Enable);
+    bench.run(100);
+    assert_eq!(bench.reply(enable), Some(Ok(())));
+    // The process ends, and its drives are disabled: the earlier permission ends with the refusal.
+    process.store(4, Ordering::Relaxed);
+    bench.run(100);
+    let enable = bench.request(Action::Enable);
+    bench.run(SECOND);
+    assert_eq!(bench.reply(enable), Some(Err(Refusal::NoProcess)));
+    process.store(2, Ordering::Relaxed);
+    bench.run(SECOND);
+    assert_eq!(bench.reports[0].state, Some(State::SwitchOnDisabled));
+}
+
+#[test]
+fn a_refused_enable_takes_no_torque_and_enables_no_other_drive() {
+    for state in [State::QuickStopActive, State::OperationEnabled] {
+        let (mut bench, process) = bench_of_process();
+        let enable = bench.request(Action::Enable);
+        bench.run(100);
+        assert_eq!(bench.reply(enable), Some(Ok(())));
+        // The process ends; one drive has torque, the other one none.
+        process.store(0, Ordering::Relaxed);
+        for (axis, state) in [(0, state), (1, State::SwitchOnDisabled)] {
+            bench.troubles[axis] = Trouble::Deaf;
+            bench.reports[axis].state = Some(state);
+        }
+        let enable = bench.request(Action::Enable);
+        bench.run(SECOND);
+        assert_eq!(bench.reply(enable), Some(Err(Refusal::NoProcess)), "{state:?}");
+        // The process moves the other axis, too.
+        process.store(2, Ordering::Relaxed);
+        bench.run(100);
+        let requests = [0, 1].map(|axis| bench.commands[axis].request);
+        assert_eq!(requests, [Request::Enable, Request::Disable], "{state:?}");
+    }
+}
+
+#[test]
+fn a_deactivate_ends_the_permission_that_waits_for_a_process() {
+    let (mut bench, process) = bench_of_process();
+    process.store(3, Ordering::Relaxed);
+    bench.troubles[0] = Trouble::Deaf;
+    bench.troubles[1] = Trouble::Deaf;
+    let enable = bench.request(Action::Enable);
+    bench.run(100);
+    let deactivate = bench.request(Action::Deactivate);
+    bench.troubles[0] = Trouble::None;
+    bench.troubles[1] = Trouble::None;
+    bench.run(SECOND);
+    assert_eq!(bench.reply(deactivate), Some(Ok(())));
+    assert_eq!(bench.reply(enable), Some(Err(Refusal::Replaced)));
+    assert_eq!(bench.reports[0].state, Some(State::SwitchOnDisabled));
+}
+
+#[test]
+fn a_process_that_is_late_once_is_waited_for() {
+    let (mut bench, process) = bench_of_process();
+    bench.troubles[0] = Trouble::Deaf;
+    let enable = bench.request(Action::Enable);
+    bench.run(SECOND);
+    process.store(3, Ordering::Relaxed);
+    bench.run(5);
+    process.store(2, Ordering::Relaxed);
+    bench.run(SECOND);
+    assert_eq!(bench.reply(enable), None);
+    bench.troubles[0] = Trouble::None;
+    bench.run(100);
+    assert_eq!(bench.reply(enable), Some(Ok(())));
+}
+
+#[test]
+fn stops_while_a_process_is_awaited_need_another_request() {
+    for (stop, expected) in
+        [(StopReason::AwaitsStart, Refusal::Held), (StopReason::Interlock, Refusal::Interlock)]
+    {
+        let (mut bench, process) = bench_of_process();
+        process.store(0, Ordering::Relaxed);
+        let enable = bench.request(Action::Enable);
+        bench.run(3);
+        bench.reports[1].stop = Some(stop);
+        bench.reports[1].feedback.phase = AxisPhase::NotEnabled;
+        if stop == StopReason::Interlock {
+            bench.reports[1].interlock =
+                Some(InterlockCause { interlock: 0, permits: false, level: InputLevel::Low });
+        }
+        process.store(1, Ordering::Relaxed);
+        bench.run(SECOND);
+        assert_eq!(bench.reply(enable), Some(Err(expected)));
+        assert_eq!(bench.reports[1].stop, Some(stop));
+    }
+}
+
+#[test]
+fn a_process_that_has_just_attached_may_enable() {
+    let (mut bench, process) = bench_of_process();
+    process.store(0, Ordering::Relaxed);
+    bench.reports[1].stop = Some(StopReason::AwaitsStart);
+    let enable = bench.request(Action::Enable);
+    bench.run(3);
+    process.store(1, Ordering::Relaxed);
+    bench.run(50);
+    assert_eq!(bench.reply(enable), Some(Ok(())));
+    assert_eq!(bench.reports[1].state, Some(State::OperationEnabled));
+    // A process that enables nothing before its first answer gets its reply.
+    let (mut bench, process) = bench_of_process();
+    process.store(1, Ordering::Relaxed);
+    bench.troubles[0] = Trouble::Deaf;
+    let enable = bench.request(Action::Enable);
+    bench.run(SECOND);
+    assert_eq!(bench.reply(enable), Some(Ok(())));
+    bench.troubles[0] = Trouble::Fault;
+    let enable = bench.request(Action::Enable);
+    bench.run(SECOND);
+    assert_eq!(bench.reply(enable), Some(Err(Refusal::Fault)));
 }
