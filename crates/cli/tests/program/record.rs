@@ -303,4 +303,12 @@ fn csv_keeps_marks_of_cycles_without_a_row() {
     assert!(ran.stdout.starts_with("3 rows in "), "{}", ran.stdout);
     let expected = "release_ns,cycle,events,late\n300,3,cycle 0: up,\n500,5,\"cycle 4: lost; a, b; back\",\n600,6,cycle 9: down,\n";
     assert_eq!(std::fs::read_to_string(&to).unwrap(), expected);
+    // A recording may have no columns at all.
+    let header = Header { columns: Vec::new(), ..header };
+    let writer = RecordingWriter::begin(File::create(&from).unwrap(), &header).unwrap();
+    writer.finish(&Facts::new()).unwrap();
+    std::fs::remove_file(&to).unwrap();
+    let ran = run(&["export", from.to_str().unwrap(), to.to_str().unwrap()]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert_eq!(std::fs::read_to_string(&to).unwrap(), "events,late\n");
 }

@@ -342,6 +342,12 @@ mod tests {
         fs::write(&path, b"my thesis").unwrap();
         let why = create_at_once(&path).unwrap_err().to_string();
         assert_eq!(why, "there is a file that is no recording");
+        // Another program writes its recording.
+        fs::write(&path, &own).unwrap();
+        let other = File::open(&path).unwrap();
+        flock(&other, FlockOperation::LockExclusive).unwrap();
+        assert_eq!(create_at_once(&path).unwrap_err().to_string(), "another program writes it");
+        assert_eq!(fs::read(&path).unwrap(), own);
         fs::remove_file(&path).unwrap();
     }
 }
